@@ -1,0 +1,41 @@
+# Everything here works on a machine with Python >= 3.11 and make: the first call makes .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test test-all lint format clean help
+
+help:  ## List the commands
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(READY): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "tempering needs Python 3.11 or newer; run: make PYTHON=/path/to/python3.11"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev
+	@touch $@
+
+demo: $(READY)  ## Set up, then draw Figure 1 and fit a tempered mixture beside an untempered one
+	$(BIN)/tempering demo --out demo
+
+test: $(READY)  ## Set up, then run the tests (about two minutes on 2 cores)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pytest -n auto -m "not slow"
+
+test-all: $(READY)  ## All tests, the slow ones too
+	$(BIN)/pytest -n auto
+
+lint: $(READY)  ## Style and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+format: $(READY)  ## Rewrite the code in the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:  ## Remove what the other commands made
+	rm -rf $(VENV) demo dist .pytest_cache .ruff_cache
