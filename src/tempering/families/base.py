@@ -1,0 +1,119 @@
+"""What every exponential family of the package provides.
+
+Two kinds of object live here. An :class:`ExponentialFamily` is a distribution over a *global*
+variable β: a prior, or a posterior, in natural parameters. A :class:`Likelihood` is a *local*
+conditional p(x | β) that is conjugate to one of them:
+
+    p(β | η) = h(β) exp{ η · t(β) − a(η) },        log p(x | β) = log h(x) + t(x) · t(β).
+
+Both sides share one vector space, so a posterior is the prior plus summed statistics, and every
+divergence is a dot product. Natural parameters are plain arrays ``[..., size]``; leading axes
+(components, samples) broadcast.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Array = NDArray[np.float64]
+
+
+class ExponentialFamily(ABC):
+    """A distribution over a global variable β, in natural parameters η [..., size]."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """Length of the natural parameter vector."""
+
+    @abstractmethod
+    def log_normalizer(self, natural: ArrayLike) -> Array:
+        """a(η) = log ∫ h(β) exp{η · t(β)} dβ, shape [...]."""
+
+    @abstractmethod
+    def expected_statistics(self, natural: ArrayLike) -> Array:
+        """E_η[t(β)] = ∇a(η), shape [..., size]."""
+
+    @abstractmethod
+    def parameter_statistics(self, parameters: Any) -> Array:
+        """t(β) of parameters as :meth:`sample` and :meth:`point` give them, shape [..., size]."""
+
+    @abstractmethod
+    def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> Any:
+        """Draw n values of β for each leading index; parameters with shape [n, ...]."""
+
+    @abstractmethod
+    def point(self, natural: ArrayLike) -> Any:
+        """The mode of β in the likelihood's natural coordinates (it exists for any proper η)."""
+
+    @abstractmethod
+    def is_valid(self, natural: ArrayLike) -> NDArray[np.bool_]:
+        """Whether η is a proper distribution, shape [...]."""
+
+    def divergence(
+        self, posterior: ArrayLike, prior: ArrayLike, prior_weight: float = 1.0
+    ) -> Array:
+        """KL(q ‖ p); with ``prior_weight`` w the prior enters as p(β)^w (annealing the joint).
+
+        (λ − w α) · E_λ[t(β)] − a(λ) + w a(α), which is the KL divergence for w = 1.
+        """
+        q, p = np.asarray(posterior, float), np.asarray(prior, float)
+        linear = np.sum((q - prior_weight * p) * self.expected_statistics(q), axis=-1)
+        return linear - self.log_normalizer(q) + prior_weight * self.log_normalizer(p)
+
+
+class Likelihood(ABC):
+    """A local conditional p(x | β), conjugate to :attr:`conjugate`.
+
+    Data arrive as an array with one datum a row, ``[n, ...]``.
+    """
+
+    conjugate: ExponentialFamily
+
+    #: Whether ∫ p(x | β)^s dx is the same for all β, which makes log C(s) of a model a closed form.
+    power_integral_is_constant: bool = False
+
+    @abstractmethod
+    def statistics(self, x: Any) -> Array:
+        """t(x), shape [n, size]: what a datum adds to the natural parameters."""
+
+    @abstractmethod
+    def log_base_measure(self, x: Any) -> Array:
+        """log h(x), shape [n]. Tempering raises it to the power s too, so it is kept."""
+
+    @abstractmethod
+    def log_likelihood(self, x: Any, parameters: Any) -> Array:
+        """log p(x_i | β), shape [..., n] for parameters with leading axes [...]."""
+
+    @abstractmethod
+    def log_power_integral(self, parameters: Any, inverse_temperature: ArrayLike) -> Array:
+        """log ∫ p(x | β)^s dx; shape: the parameters' leading axes, then those of s."""
+
+    @abstractmethod
+    def log_expected_power_integral(
+        self, natural: ArrayLike, inverse_temperature: ArrayLike
+    ) -> Array:
+        """log E_η[ ∫ p(x | β)^s dx ]; shape: leading axes of η, then those of s."""
+
+    def draws(self, x: Any) -> Array | None:
+        """Independent draws that each datum is made of [n]; None where every datum is a single one.
+
+        The integrals above are then those of one draw, and a datum's is their power.
+        """
+        return None
+
+    @abstractmethod
+    def sample(self, parameters: Any, rng: np.random.Generator, n: int) -> Any:
+        """n data from p(x | β) for one value of β."""
+
+    @abstractmethod
+    def check(self, x: Any) -> None:
+        """Raise ``ValueError`` naming what is wrong if x cannot be data of this likelihood."""
+
+    def expected_log_likelihood(self, x: Any, expected: Array) -> Array:
+        """E_q[log p(x_i | β_k)] for expected statistics [K, size], shape [n, K]."""
+        return self.statistics(x) @ expected.T + self.log_base_measure(x)[:, None]

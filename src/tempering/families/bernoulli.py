@@ -1,0 +1,139 @@
+"""The beta distribution, and the Bernoulli likelihood that it is conjugate to."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaln, digamma
+
+from tempering.families.arrays import align, log_rising, safe_log, sample_log_gamma, weighted_logs
+from tempering.families.base import Array, ExponentialFamily, Likelihood
+from tempering.families.checks import check_table, refuse
+
+
+class BetaParameters(NamedTuple):
+    """The usual parameters of :class:`Beta`, each [..., D]."""
+
+    successes: Array
+    failures: Array
+
+
+class Beta(ExponentialFamily):
+    """Beta(a_d, b_d) over D independent probabilities β_d.
+
+    t(β) = (log β, log(1 − β)), η = (a [D], b [D]), h(β) = Π_d 1/(β_d (1 − β_d)).
+
+    Parameters
+    ----------
+    dimension : int
+        Number of probabilities D.
+    """
+
+    def __init__(self, dimension: int):
+        self.dimension = dimension
+
+    @property
+    def size(self) -> int:
+        return 2 * self.dimension
+
+    def natural(self, successes: ArrayLike, failures: ArrayLike) -> Array:
+        """η from a and b, each [..., D] or broadcast to it."""
+        a, b, _ = np.broadcast_arrays(successes, failures, np.empty(self.dimension))
+        return np.concatenate([a, b], axis=-1).astype(float)
+
+    def standard(self, natural: ArrayLike) -> BetaParameters:
+        """a and b from η."""
+        return BetaParameters(*np.split(np.asarray(natural, float), 2, axis=-1))
+
+    def log_normalizer(self, natural: ArrayLike) -> Array:
+        return betaln(*self.standard(natural)).sum(-1)
+
+    def expected_statistics(self, natural: ArrayLike) -> Array:
+        a, b = self.standard(natural)
+        total = digamma(a + b)
+        return np.concatenate([digamma(a) - total, digamma(b) - total], axis=-1)
+
+    def parameter_statistics(self, parameters: ArrayLike) -> Array:
+        probability = np.asarray(parameters, float)
+        with np.errstate(divide="ignore"):
+            return np.concatenate([np.log(probability), np.log1p(-probability)], axis=-1)
+
+    def log_moment(self, natural: ArrayLike, power: ArrayLike) -> tuple[Array, Array]:
+        """log E[β_d^s] and log E[(1 − β_d)^s], each [..., *s.shape, D].
+
+        E[β^s] = Γ(a + s) Γ(a + b) / (Γ(a) Γ(a + b + s)), and a ↔ b for 1 − β.
+        """
+        s = np.asarray(power, float)
+        a, b = (align(block, s) for block in self.standard(natural))
+        total = log_rising(a + b, s[..., None])
+        return log_rising(a, s[..., None]) - total, log_rising(b, s[..., None]) - total
+
+    def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> Array:
+        return np.exp(self.sample_log(natural, rng, n)[0])
+
+    def sample_log(
+        self, natural: ArrayLike, rng: np.random.Generator, n: int
+    ) -> tuple[Array, Array]:
+        """Draws of log β and log(1 − β), both accurate however close β is to 0 or 1."""
+        first, second = np.split(sample_log_gamma(natural, rng, n), 2, axis=-1)
+        total = np.logaddexp(first, second)
+        return first - total, second - total
+
+    def point(self, natural: ArrayLike) -> Array:
+        a, b = self.standard(natural)
+        return a / (a + b)
+
+    def is_valid(self, natural: ArrayLike) -> NDArray[np.bool_]:
+        eta = np.asarray(natural, float)
+        return np.all(np.isfinite(eta) & (eta > 0), axis=-1)
+
+
+class Bernoulli(Likelihood):
+    """p(x | β) = Π_d β_d^{x_d} (1 − β_d)^{1 − x_d} for x in {0, 1}^D: t(x) = (x, 1 − x), h(x) = 1.
+
+    ∫ p(x | β)^s dx = Π_d [ β_d^s + (1 − β_d)^s ].
+
+    Parameters
+    ----------
+    dimension : int
+        Number of binary columns D.
+    """
+
+    conjugate: Beta
+
+    def __init__(self, dimension: int):
+        self.conjugate = Beta(dimension)
+
+    @property
+    def dimension(self) -> int:
+        return self.conjugate.dimension
+
+    def statistics(self, x: ArrayLike) -> Array:
+        table = np.asarray(x, float)
+        return np.concatenate([table, 1.0 - table], axis=-1)
+
+    def log_base_measure(self, x: ArrayLike) -> Array:
+        return np.zeros(len(np.asarray(x)))
+
+    def log_likelihood(self, x: ArrayLike, parameters: ArrayLike) -> Array:
+        return weighted_logs(self.statistics(x), self.conjugate.parameter_statistics(parameters))
+
+    def log_power_integral(self, parameters: ArrayLike, inverse_temperature: ArrayLike) -> Array:
+        s = np.asarray(inverse_temperature, float)
+        probability = align(parameters, s)
+        success, failure = safe_log(probability), safe_log(1.0 - probability)
+        return np.logaddexp(s[..., None] * success, s[..., None] * failure).sum(-1)
+
+    def log_expected_power_integral(
+        self, natural: ArrayLike, inverse_temperature: ArrayLike
+    ) -> Array:
+        return np.logaddexp(*self.conjugate.log_moment(natural, inverse_temperature)).sum(-1)
+
+    def sample(self, parameters: ArrayLike, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+        return (rng.random((n, self.dimension)) < np.asarray(parameters, float)).astype(np.int64)
+
+    def check(self, x: ArrayLike) -> None:
+        table = check_table(x, self.dimension, "Bernoulli")
+        refuse((table != 0) & (table != 1), table, "Bernoulli data must be 0 or 1")

@@ -1,0 +1,67 @@
+"""Checks of data that several likelihoods share; errors name the row, the value, the expected."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+
+def check_table(x: Any, columns: int, kind: str) -> NDArray[Any]:
+    """x as an array; raise ``ValueError`` unless it is finite, numeric and [n, columns]."""
+    table = np.asarray(x)
+    if table.dtype.kind not in "biuf":
+        raise ValueError(f"{kind} data must be real numbers; got an array of type {table.dtype}.")
+    check_shape(table.shape, columns, kind)
+    refuse(~np.isfinite(table), table, f"{kind} data must be finite")
+    return table
+
+
+def check_shape(shape: tuple[int, ...], columns: int, kind: str) -> None:
+    """Raise ``ValueError`` unless the shape is [n, columns]."""
+    if len(shape) != 2:
+        raise ValueError(
+            f"{kind} data must have one datum a row, shape [n, {columns}]; "
+            f"got an array of shape {shape}."
+        )
+    if shape[1] != columns:
+        raise ValueError(f"{kind} data must have {columns} columns; got {shape[1]}, shape {shape}.")
+
+
+def check_counts(table: NDArray[Any], kind: str) -> None:
+    """Raise ``ValueError`` unless every entry is a non-negative whole number."""
+    refuse(table < 0, table, f"{kind} counts must not be negative")
+    refuse(table != np.floor(table), table, f"{kind} counts must be whole numbers")
+
+
+def check_sparse_counts(x: Any, columns: int, kind: str) -> None:
+    """:func:`check_table` and :func:`check_counts` for the stored entries of a sparse matrix."""
+    if x.dtype.kind not in "biuf":
+        raise ValueError(f"{kind} data must be real numbers; got a matrix of type {x.dtype}.")
+    check_shape(x.shape, columns, kind)
+    entries = sparse.coo_array(x)
+    data = np.asarray(entries.data)
+    for wrong, expected in (
+        (~np.isfinite(data), "data must be finite"),
+        (data < 0, "counts must not be negative"),
+        (data != np.floor(data), "counts must be whole numbers"),
+    ):
+        if wrong.any():
+            first = int(np.argmax(wrong))
+            row, column = (int(axis[first]) for axis in entries.coords)
+            raise ValueError(
+                f"{kind} {expected}; row {row}, column {column} holds {data[first]} "
+                f"({int(wrong.sum())} such value(s))."
+            )
+
+
+def refuse(wrong: NDArray[np.bool_], table: NDArray[Any], expected: str) -> None:
+    """Raise ``ValueError`` with the first entry of the table that is marked wrong, if any is."""
+    if wrong.any():
+        row, column = (int(index) for index in np.argwhere(wrong)[0])
+        raise ValueError(
+            f"{expected}; row {row}, column {column} holds {table[row, column]} "
+            f"({int(wrong.sum())} such value(s))."
+        )

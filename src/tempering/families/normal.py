@@ -1,0 +1,145 @@
+"""A Gaussian mean with isotropic variance, and the Gaussian likelihood of known variance."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tempering.families.arrays import align
+from tempering.families.base import Array, ExponentialFamily, Likelihood
+from tempering.families.checks import check_table
+
+
+class NormalParameters(NamedTuple):
+    """The usual parameters of :class:`Normal`: mean [..., D], variance [...]."""
+
+    mean: Array
+    variance: Array
+
+
+class Normal(ExponentialFamily):
+    """N(m, v·1) over a vector μ of length D, with one variance v for all of it.
+
+    t(μ) = (μ, −½|μ|²), η = (m/v [D], 1/v), h(μ) = 1.
+
+    Parameters
+    ----------
+    dimension : int
+        Length D of the vector.
+    """
+
+    def __init__(self, dimension: int):
+        self.dimension = dimension
+
+    @property
+    def size(self) -> int:
+        return self.dimension + 1
+
+    def natural(self, mean: ArrayLike, variance: ArrayLike) -> Array:
+        """η from m [..., D] (or a number) and v [...]."""
+        precision = 1.0 / np.asarray(variance, float)[..., None]
+        location = np.asarray(mean, float) * precision
+        shape = np.broadcast_shapes(location.shape, (self.dimension,))
+        return np.concatenate(
+            [np.broadcast_to(location, shape), np.broadcast_to(precision, (*shape[:-1], 1))],
+            axis=-1,
+        )
+
+    def standard(self, natural: ArrayLike) -> NormalParameters:
+        """m and v from η."""
+        eta = np.asarray(natural, float)
+        return NormalParameters(eta[..., :-1] / eta[..., -1:], 1.0 / eta[..., -1])
+
+    def log_normalizer(self, natural: ArrayLike) -> Array:
+        mean, variance = self.standard(natural)
+        quadratic = np.square(mean).sum(-1) / (2 * variance)
+        return quadratic + self.dimension / 2 * np.log(2 * np.pi * variance)
+
+    def expected_statistics(self, natural: ArrayLike) -> Array:
+        mean, variance = self.standard(natural)
+        square = np.square(mean).sum(-1) + self.dimension * variance
+        return np.concatenate([mean, -0.5 * square[..., None]], axis=-1)
+
+    def parameter_statistics(self, parameters: ArrayLike) -> Array:
+        mean = np.asarray(parameters, float)
+        return np.concatenate([mean, -0.5 * np.square(mean).sum(-1, keepdims=True)], axis=-1)
+
+    def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> Array:
+        mean, variance = self.standard(natural)
+        return mean + np.sqrt(variance)[..., None] * rng.standard_normal((n, *mean.shape))
+
+    def point(self, natural: ArrayLike) -> Array:
+        return self.standard(natural).mean
+
+    def is_valid(self, natural: ArrayLike) -> NDArray[np.bool_]:
+        eta = np.asarray(natural, float)
+        return np.all(np.isfinite(eta), axis=-1) & (eta[..., -1] > 0)
+
+
+class IsotropicGaussian(Likelihood):
+    """N(x | μ, σ²·1) with known variance σ²: the mean is all there is to learn.
+
+    t(x) = (x/σ² [D], 1/σ²), log h(x) = −(D/2) log 2πσ² − |x|²/(2σ²).
+    ∫ p(x | μ)^s dx = (2πσ²)^{D(1−s)/2} s^{−D/2} does not depend on μ.
+
+    Parameters
+    ----------
+    dimension : int
+        Number of columns D.
+    variance : float
+        The known variance σ² (not the standard deviation).
+    """
+
+    conjugate: Normal
+    power_integral_is_constant = True
+
+    def __init__(self, dimension: int, variance: float):
+        if not (np.isfinite(variance) and variance > 0):
+            raise ValueError(f"variance must be a positive number; got {variance}.")
+        self.conjugate = Normal(dimension)
+        self.variance = float(variance)
+
+    @property
+    def dimension(self) -> int:
+        return self.conjugate.dimension
+
+    def statistics(self, x: ArrayLike) -> Array:
+        table = np.asarray(x, float) / self.variance
+        return np.concatenate([table, np.full((len(table), 1), 1.0 / self.variance)], axis=-1)
+
+    def log_base_measure(self, x: ArrayLike) -> Array:
+        squares = np.square(np.asarray(x, float)).sum(-1)
+        return self._log_peak - squares / (2 * self.variance)
+
+    def log_likelihood(self, x: ArrayLike, parameters: ArrayLike) -> Array:
+        table, means = np.asarray(x, float), np.asarray(parameters, float)
+        squares = np.zeros((*means.shape[:-1], len(table)))
+        # A column at a time: differences lose no digits, and no array [..., n, D] is needed.
+        for column in range(self.dimension):
+            squares += np.square(table[:, column] - means[..., column, None])
+        return self._log_peak - squares / (2 * self.variance)
+
+    def log_power_integral(self, parameters: ArrayLike, inverse_temperature: ArrayLike) -> Array:
+        s = np.asarray(inverse_temperature, float)
+        integral = -(1 - s) * self._log_peak - self.dimension / 2 * np.log(s)
+        leading = align(np.zeros(np.shape(parameters)[:-1]), s, trailing=0)
+        return leading + integral
+
+    def log_expected_power_integral(
+        self, natural: ArrayLike, inverse_temperature: ArrayLike
+    ) -> Array:
+        return self.log_power_integral(natural, inverse_temperature)
+
+    def sample(self, parameters: ArrayLike, rng: np.random.Generator, n: int) -> Array:
+        noise = rng.standard_normal((n, self.dimension))
+        return np.asarray(parameters, float) + np.sqrt(self.variance) * noise
+
+    def check(self, x: ArrayLike) -> None:
+        check_table(x, self.dimension, "IsotropicGaussian")
+
+    @property
+    def _log_peak(self) -> float:
+        """log p(μ | μ) = −(D/2) log 2πσ²."""
+        return -self.dimension / 2 * float(np.log(2 * np.pi * self.variance))

@@ -1,0 +1,174 @@
+"""The normal-gamma distribution, and the Gaussian likelihood with a diagonal precision."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import digamma, gammaln
+
+from tempering.families.arrays import align, log_rising, sample_log_gamma
+from tempering.families.base import Array, ExponentialFamily, Likelihood
+from tempering.families.checks import check_table
+
+
+class GaussianParameters(NamedTuple):
+    """A Gaussian: mean [..., D] and precision, [..., D] if diagonal and [..., D, D] if full."""
+
+    mean: Array
+    precision: Array
+
+
+class NormalGammaParameters(NamedTuple):
+    """The usual parameters of :class:`NormalGamma`, each [..., D]."""
+
+    mean: Array
+    mean_precision: Array
+    shape: Array
+    rate: Array
+
+
+class NormalGamma(ExponentialFamily):
+    """Mean μ_d and precision τ_d of D independent dimensions, in each
+
+        τ ~ Gamma(shape a, rate b),   μ | τ ~ N(m, 1/(κτ)).
+
+    t = (τμ, −τ/2, −τμ²/2, ½ log τ), η = (κm, 2b + κm², κ, 2a), four blocks [D]; h = Π_d τ_d^{−½}.
+    The rate is the difference of two blocks: centre data whose mean is many standard deviations.
+
+    Parameters
+    ----------
+    dimension : int
+        Number of dimensions D.
+    """
+
+    def __init__(self, dimension: int):
+        self.dimension = dimension
+
+    @property
+    def size(self) -> int:
+        return 4 * self.dimension
+
+    def natural(
+        self, mean: ArrayLike, mean_precision: ArrayLike, shape: ArrayLike, rate: ArrayLike
+    ) -> Array:
+        """η from m, κ, a and b, each [..., D] or broadcast to it."""
+        values = (np.asarray(value, float) for value in (mean, mean_precision, shape, rate))
+        m, kappa, a, b, _ = np.broadcast_arrays(*values, np.empty(self.dimension))
+        return np.concatenate([kappa * m, 2 * b + kappa * m**2, kappa, 2 * a], axis=-1)
+
+    def standard(self, natural: ArrayLike) -> NormalGammaParameters:
+        """m, κ, a and b from η."""
+        linear, quadratic, kappa, degrees = np.split(np.asarray(natural, float), 4, axis=-1)
+        mean = linear / kappa
+        return NormalGammaParameters(mean, kappa, degrees / 2, (quadratic - linear * mean) / 2)
+
+    def log_normalizer(self, natural: ArrayLike) -> Array:
+        _, kappa, shape, rate = self.standard(natural)
+        logs = gammaln(shape) - shape * np.log(rate) + 0.5 * np.log(2 * np.pi / kappa)
+        return logs.sum(-1)
+
+    def expected_statistics(self, natural: ArrayLike) -> Array:
+        mean, kappa, shape, rate = self.standard(natural)
+        precision = shape / rate
+        blocks = [
+            precision * mean,
+            -0.5 * precision,
+            -0.5 * (1 / kappa + precision * mean**2),
+            0.5 * (digamma(shape) - np.log(rate)),
+        ]
+        return np.concatenate(blocks, axis=-1)
+
+    def parameter_statistics(self, parameters: GaussianParameters) -> Array:
+        mean, precision = (np.asarray(part, float) for part in parameters)
+        blocks = [
+            precision * mean,
+            -0.5 * precision,
+            -0.5 * precision * mean**2,
+            0.5 * np.log(precision),
+        ]
+        return np.concatenate(blocks, axis=-1)
+
+    def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> GaussianParameters:
+        mean, kappa, shape, rate = self.standard(natural)
+        precision = np.exp(sample_log_gamma(shape, rng, n) - np.log(rate))
+        noise = rng.standard_normal(precision.shape)
+        return GaussianParameters(mean + noise / np.sqrt(kappa * precision), precision)
+
+    def point(self, natural: ArrayLike) -> GaussianParameters:
+        mean, _, shape, rate = self.standard(natural)
+        return GaussianParameters(mean, shape / rate)
+
+    def is_valid(self, natural: ArrayLike) -> NDArray[np.bool_]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean, *positive = self.standard(natural)
+        proper = np.isfinite(mean)
+        for block in positive:
+            proper &= np.isfinite(block) & (block > 0)
+        return np.all(proper, axis=-1)
+
+
+class DiagonalGaussian(Likelihood):
+    """N(x | μ, diag(τ)^{−1}): t(x) = (x, x², 1, 1) in blocks [D], log h(x) = −(D/2) log 2π.
+
+    ∫ p(x | μ, τ)^s dx = Π_d (2π/τ_d)^{(1−s)/2} s^{−½}.
+
+    Parameters
+    ----------
+    dimension : int
+        Number of columns D.
+    """
+
+    conjugate: NormalGamma
+
+    def __init__(self, dimension: int):
+        self.conjugate = NormalGamma(dimension)
+
+    @property
+    def dimension(self) -> int:
+        return self.conjugate.dimension
+
+    def statistics(self, x: ArrayLike) -> Array:
+        table = np.asarray(x, float)
+        ones = np.ones_like(table)
+        return np.concatenate([table, table**2, ones, ones], axis=-1)
+
+    def log_base_measure(self, x: ArrayLike) -> Array:
+        return np.full(len(np.asarray(x)), -self.dimension / 2 * np.log(2 * np.pi))
+
+    def log_likelihood(self, x: ArrayLike, parameters: GaussianParameters) -> Array:
+        table = np.asarray(x, float)
+        mean, precision = np.broadcast_arrays(*(np.asarray(part, float) for part in parameters))
+        squares = np.zeros((*mean.shape[:-1], len(table)))
+        # A column at a time: differences lose no digits, and no array [..., n, D] is needed.
+        for column in range(self.dimension):
+            difference = table[:, column] - mean[..., column, None]
+            squares += precision[..., column, None] * np.square(difference)
+        log_determinant = np.log(precision).sum(-1, keepdims=True)
+        return 0.5 * (log_determinant - squares - self.dimension * np.log(2 * np.pi))
+
+    def log_power_integral(
+        self, parameters: GaussianParameters, inverse_temperature: ArrayLike
+    ) -> Array:
+        s = np.asarray(inverse_temperature, float)
+        log_determinant = np.log(np.asarray(parameters.precision, float)).sum(-1)
+        heat = (1 - s) / 2 * (self.dimension * np.log(2 * np.pi) - align(log_determinant, s, 0))
+        return heat - self.dimension / 2 * np.log(s)
+
+    def log_expected_power_integral(
+        self, natural: ArrayLike, inverse_temperature: ArrayLike
+    ) -> Array:
+        """From E[τ^{−p}] = b^p Γ(a − p)/Γ(a), p = (1−s)/2; +∞ where a <= p in any dimension."""
+        s = np.asarray(inverse_temperature, float)
+        _, _, shape, rate = (align(block, s) for block in self.conjugate.standard(natural))
+        power = (1 - s[..., None]) / 2
+        moment = power * np.log(2 * np.pi * rate) + log_rising(shape, -power)
+        return (moment - 0.5 * np.log(s[..., None])).sum(-1)
+
+    def sample(self, parameters: GaussianParameters, rng: np.random.Generator, n: int) -> Array:
+        noise = rng.standard_normal((n, self.dimension))
+        return np.asarray(parameters.mean) + noise / np.sqrt(parameters.precision)
+
+    def check(self, x: ArrayLike) -> None:
+        check_table(x, self.dimension, "DiagonalGaussian")

@@ -1,0 +1,224 @@
+"""The normal-Wishart distribution, and the Gaussian likelihood with a full precision matrix."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import digamma, gammaln
+
+from tempering.families.arrays import align, log_rising
+from tempering.families.base import Array, ExponentialFamily, Likelihood
+from tempering.families.checks import check_table
+from tempering.families.normal_gamma import GaussianParameters
+
+
+class NormalWishartParameters(NamedTuple):
+    """The usual parameters: m [..., D], κ [...], ν [...] and Ψ [..., D, D]."""
+
+    mean: Array
+    mean_precision: Array
+    degrees_of_freedom: Array
+    scale: Array
+
+
+class NormalWishart(ExponentialFamily):
+    """Mean μ and precision matrix Λ of a Gaussian:
+
+        Λ ~ Wishart(ν, Ψ^{−1}) with E[Λ] = ν Ψ^{−1},   μ | Λ ~ N(m, (κΛ)^{−1}),   ν > D − 1.
+
+    It is the same distribution as the normal-inverse-Wishart, NIW(m, κ, ν, Ψ), of μ and the
+    covariance Λ^{−1}. In natural parameters
+
+        t = (Λμ, −½Λ, −½ μ'Λμ, ½ log|Λ|),   η = (κm [D], Ψ + κmm' [D²], κ, ν),   h = |Λ|^{−D/2}.
+
+    Parameters
+    ----------
+    dimension : int
+        Length D of the mean.
+    """
+
+    def __init__(self, dimension: int):
+        self.dimension = dimension
+
+    @property
+    def size(self) -> int:
+        return self.dimension + self.dimension**2 + 2
+
+    def natural(
+        self,
+        mean: ArrayLike,
+        mean_precision: ArrayLike,
+        degrees_of_freedom: ArrayLike,
+        scale: ArrayLike,
+    ) -> Array:
+        """η from m [..., D], κ [...], ν [...] and Ψ [..., D, D]."""
+        m, psi = np.asarray(mean, float), np.asarray(scale, float)
+        kappa = np.asarray(mean_precision, float)[..., None]
+        degrees = np.asarray(degrees_of_freedom, float)[..., None]
+        outer = kappa[..., None] * m[..., :, None] * m[..., None, :]
+        return self._join(kappa * m, psi + outer, kappa, degrees)
+
+    def standard(self, natural: ArrayLike) -> NormalWishartParameters:
+        """m, κ, ν and Ψ from η."""
+        eta, d = np.asarray(natural, float), self.dimension
+        kappa = eta[..., -2]
+        mean = eta[..., :d] / kappa[..., None]
+        moment = eta[..., d:-2].reshape(*eta.shape[:-1], d, d)
+        moment = (moment + np.swapaxes(moment, -1, -2)) / 2
+        scale = moment - eta[..., :d, None] * mean[..., None, :]
+        return NormalWishartParameters(mean, kappa, eta[..., -1], scale)
+
+    def log_normalizer(self, natural: ArrayLike) -> Array:
+        _, kappa, degrees, scale = self.standard(natural)
+        d = self.dimension
+        log_determinant = _log_determinant(np.linalg.cholesky(scale))
+        half_degrees = (degrees[..., None] - np.arange(d)) / 2
+        log_gamma = gammaln(half_degrees).sum(-1) + d * (d - 1) / 4 * np.log(np.pi)
+        wishart = log_gamma + degrees / 2 * (d * np.log(2) - log_determinant)
+        return wishart + d / 2 * np.log(2 * np.pi / kappa)
+
+    def expected_statistics(self, natural: ArrayLike) -> Array:
+        mean, kappa, degrees, scale = self.standard(natural)
+        factor = np.linalg.cholesky(scale)
+        precision = degrees[..., None, None] * np.linalg.inv(scale)
+        linear = (precision @ mean[..., None])[..., 0]
+        quadratic = self.dimension / kappa + (linear * mean).sum(-1)
+        half_degrees = (degrees[..., None] - np.arange(self.dimension)) / 2
+        log_determinant = (digamma(half_degrees) + np.log(2)).sum(-1) - _log_determinant(factor)
+        return self._join(
+            linear, -0.5 * precision, -0.5 * quadratic[..., None], 0.5 * log_determinant[..., None]
+        )
+
+    def parameter_statistics(self, parameters: GaussianParameters) -> Array:
+        mean, precision = (np.asarray(part, float) for part in parameters)
+        linear = (precision @ mean[..., None])[..., 0]
+        quadratic = (linear * mean).sum(-1, keepdims=True)
+        log_determinant = _log_determinant(np.linalg.cholesky(precision))[..., None]
+        return self._join(linear, -0.5 * precision, -0.5 * quadratic, 0.5 * log_determinant)
+
+    def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> GaussianParameters:
+        """By Bartlett's decomposition.
+
+        With Ψ = LL' and A lower triangular, A_ii² ~ χ²(ν − i) for i = 0, 1, … and A_ij ~ N(0, 1)
+        below: Λ = FF' with F = L'^{−1} A, and μ = m + κ^{−½} F'^{−1} z, F'^{−1} = L A'^{−1}.
+        """
+        mean, kappa, degrees, scale = self.standard(natural)
+        d, leading = self.dimension, (n, *mean.shape[:-1])
+        factor = np.linalg.cholesky(scale)
+        bartlett = np.tril(rng.standard_normal((*leading, d, d)), -1)
+        half_degrees = np.broadcast_to((degrees[..., None] - np.arange(d)) / 2, (*leading, d))
+        diagonal = np.arange(d)
+        bartlett[..., diagonal, diagonal] = np.sqrt(2 * rng.standard_gamma(half_degrees))
+        root = np.linalg.solve(np.swapaxes(factor, -1, -2), bartlett)
+        noise = rng.standard_normal((*leading, d, 1))
+        noise = factor @ np.linalg.solve(np.swapaxes(bartlett, -1, -2), noise)
+        means = mean + noise[..., 0] / np.sqrt(kappa)[..., None]
+        return GaussianParameters(means, root @ np.swapaxes(root, -1, -2))
+
+    def point(self, natural: ArrayLike) -> GaussianParameters:
+        mean, _, degrees, scale = self.standard(natural)
+        return GaussianParameters(mean, degrees[..., None, None] * np.linalg.inv(scale))
+
+    def is_valid(self, natural: ArrayLike) -> NDArray[np.bool_]:
+        eta = np.asarray(natural, float)
+        finite = np.isfinite(eta).all(-1) & (eta[..., -2] > 0)
+        # An improper row is replaced by a proper one, so that the rest can be judged.
+        harmless = self.natural(
+            np.zeros(self.dimension), 1.0, self.dimension, np.eye(self.dimension)
+        )
+        scale = self.standard(np.where(finite[..., None], eta, harmless)).scale
+        positive = np.linalg.eigvalsh(scale)[..., 0] > 0
+        return finite & positive & (eta[..., -1] > self.dimension - 1)
+
+    def _join(self, linear: Array, matrix: Array, third: Array, fourth: Array) -> Array:
+        """Concatenate the four blocks [..., D], [..., D, D], [..., 1], [..., 1]."""
+        blocks = [linear, matrix.reshape(*matrix.shape[:-2], -1), third, fourth]
+        leading = np.broadcast_shapes(*(block.shape[:-1] for block in blocks))
+        lengths = (self.dimension, self.dimension**2, 1, 1)
+        return np.concatenate(
+            [
+                np.broadcast_to(block, (*leading, length))
+                for block, length in zip(blocks, lengths, strict=True)
+            ],
+            axis=-1,
+        )
+
+
+class FullGaussian(Likelihood):
+    """N(x | μ, Λ^{−1}): t(x) = (x, vec(xx'), 1, 1), log h(x) = −(D/2) log 2π.
+
+    ∫ p(x | μ, Λ)^s dx = (2π)^{D(1−s)/2} |Λ|^{−(1−s)/2} s^{−D/2}.
+
+    Parameters
+    ----------
+    dimension : int
+        Number of columns D.
+    """
+
+    conjugate: NormalWishart
+
+    def __init__(self, dimension: int):
+        self.conjugate = NormalWishart(dimension)
+
+    @property
+    def dimension(self) -> int:
+        return self.conjugate.dimension
+
+    def statistics(self, x: ArrayLike) -> Array:
+        table = np.asarray(x, float)
+        outer = table[:, :, None] * table[:, None, :]
+        counts = np.ones((len(table), 2))
+        return np.concatenate([table, outer.reshape(len(table), -1), counts], axis=-1)
+
+    def log_base_measure(self, x: ArrayLike) -> Array:
+        return np.full(len(np.asarray(x)), -self.dimension / 2 * np.log(2 * np.pi))
+
+    def log_likelihood(self, x: ArrayLike, parameters: GaussianParameters) -> Array:
+        mean, precision = (np.asarray(part, float) for part in parameters)
+        factor = np.linalg.cholesky(precision)
+        whitened = (np.asarray(x, float) - mean[..., None, :]) @ factor
+        squares = np.einsum("...nd,...nd->...n", whitened, whitened)
+        constant = _log_determinant(factor) - self.dimension * np.log(2 * np.pi)
+        return 0.5 * (constant[..., None] - squares)
+
+    def log_power_integral(
+        self, parameters: GaussianParameters, inverse_temperature: ArrayLike
+    ) -> Array:
+        s = np.asarray(inverse_temperature, float)
+        factor = np.linalg.cholesky(np.asarray(parameters.precision, float))
+        log_determinant = align(_log_determinant(factor), s, 0)
+        return self._log_integral((s - 1) / 2 * log_determinant, s)
+
+    def log_expected_power_integral(
+        self, natural: ArrayLike, inverse_temperature: ArrayLike
+    ) -> Array:
+        """From E|Λ|^{−p} = |Ψ/2|^p Γ_D(ν/2 − p)/Γ_D(ν/2), p = (1−s)/2.
+
+        It is +∞ where ν/2 − p <= (D − 1)/2: that moment does not exist.
+        """
+        s = np.asarray(inverse_temperature, float)
+        _, _, degrees, scale = self.conjugate.standard(natural)
+        power = (1 - s) / 2
+        log_determinant = _log_determinant(np.linalg.cholesky(scale)) - self.dimension * np.log(2)
+        half_degrees = align((degrees[..., None] - np.arange(self.dimension)) / 2, s)
+        moment = log_rising(half_degrees, -power[..., None]).sum(-1)
+        return self._log_integral(moment + power * align(log_determinant, s, 0), s)
+
+    def sample(self, parameters: GaussianParameters, rng: np.random.Generator, n: int) -> Array:
+        factor = np.linalg.cholesky(np.asarray(parameters.precision, float))
+        noise = rng.standard_normal((self.dimension, n))
+        return np.asarray(parameters.mean) + np.linalg.solve(factor.T, noise).T
+
+    def check(self, x: ArrayLike) -> None:
+        check_table(x, self.dimension, "FullGaussian")
+
+    def _log_integral(self, log_determinant_power: Array, s: Array) -> Array:
+        d = self.dimension
+        return log_determinant_power + d * (1 - s) / 2 * np.log(2 * np.pi) - d / 2 * np.log(s)
+
+
+def _log_determinant(factor: NDArray[np.floating]) -> Array:
+    """log|LL'| of Cholesky factors [..., D, D]."""
+    return 2 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
