@@ -1,0 +1,246 @@
+"""The contract between a model, a temperature policy and the engine.
+
+A model is conditionally conjugate: global variables β with a prior of natural parameter α, and for
+each datum i a local variable z_i. Write one class with the five abstract methods of :class:`Model`
+and it runs under every temperature policy, in batch or stochastic variational inference.
+
+In the literature: α is ``prior``, λ is ``posterior``, t(x, z) are the ``statistics``, s = 1/T is the
+``inverse_temperature`` and E_q[log p(x_i, z_i | β)] is the ``energy`` of datum i.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class UnsupportedTemperature(TypeError):
+    """The model lacks what the temperature policy asks of it."""
+
+
+class Natural(Mapping[str, Array]):
+    """Natural parameters, or statistics, of a model: named arrays that add and scale together.
+
+    Both live in one vector space, so that λ̂ = α + (N/B) Σ_i s_i E[t(x_i, z_i)] reads as it stands:
+
+    >>> prior, statistics = Natural(heads=1.0, tails=1.0), Natural(heads=3.0, tails=0.0)
+    >>> (prior + 2 * statistics).heads
+    array(7.)
+    """
+
+    __slots__ = ("_parts",)
+
+    def __init__(self, **parts: Any):
+        self._parts = {name: np.asarray(part, dtype=float) for name, part in parts.items()}
+
+    def __getitem__(self, name: str) -> Array:
+        return self._parts[name]
+
+    def __getattr__(self, name: str) -> Array:
+        if name.startswith("_") or name not in self._parts:
+            raise AttributeError(f"no parameter {name!r} here; there are: {', '.join(self)}")
+        return self._parts[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def __add__(self, other: Natural) -> Natural:
+        return Natural(**{name: part + other[name] for name, part in self.items()})
+
+    def __mul__(self, factor: float) -> Natural:
+        return Natural(**{name: factor * part for name, part in self.items()})
+
+    __rmul__ = __mul__
+
+    def __reduce__(self):
+        return _rebuild_natural, (self._parts,)
+
+    def __repr__(self) -> str:
+        return f"Natural({', '.join(f'{name}={part.shape}' for name, part in self.items())})"
+
+
+def _rebuild_natural(parts: dict[str, Array]) -> Natural:
+    return Natural(**parts)
+
+
+def blend(posterior: Any, target: Any, rate: float) -> Any:
+    """(1 − ρ) λ + ρ λ̂, line 6 of Algorithm 1.
+
+    A posterior that is stored in another way (lazily, say) brings a ``blend`` method of its own.
+    """
+    if hasattr(posterior, "blend"):
+        return posterior.blend(target, rate)
+    return (1.0 - rate) * posterior + rate * target if rate != 1.0 else target
+
+
+@dataclass(frozen=True)
+class LocalStep:
+    """What the local variables of some data contribute to the global update and to the ELBO.
+
+    Two of them add up, so a batch may be cut into shards that threads or workers solve.
+
+    Attributes
+    ----------
+    statistics : Natural
+        Σ_i s_i E_q[t(x_i, z_i)], weighted by the inverse temperatures.
+    energies : array [n]
+        E_q[log p(x_i, z_i | β)], not tempered.
+    entropy : float
+        Σ_i H(q(z_i)) and every other local term that is not tempered.
+    inverse_temperature : float or array [n]
+        The s_i that the data were solved with.
+    bound : float
+        What the local temperatures q(T_i) add to the tempered ELBO (0 without them).
+    """
+
+    statistics: Any
+    energies: Array
+    entropy: float
+    inverse_temperature: float | Array
+    bound: float = 0.0
+
+    @property
+    def n(self) -> int:
+        """Number of data."""
+        return len(self.energies)
+
+    @property
+    def energy(self) -> float:
+        """Σ_i E_q[log p(x_i, z_i | β)]."""
+        return float(np.sum(self.energies))
+
+    @property
+    def tempered_energy(self) -> float:
+        """Σ_i s_i E_q[log p(x_i, z_i | β)]."""
+        return float(np.sum(self.inverse_temperature * self.energies))
+
+    @property
+    def mean_inverse_temperature(self) -> float:
+        """The mean of s_i over the data."""
+        return float(np.mean(self.inverse_temperature))
+
+    def reweighted(self, inverse_temperature: float) -> LocalStep:
+        """The same q(z), its statistics weighted with another (common) inverse temperature."""
+        if np.ndim(self.inverse_temperature):
+            raise ValueError("Data with temperatures of their own have no common one to change.")
+        ratio = inverse_temperature / float(self.inverse_temperature)
+        return replace(
+            self, statistics=ratio * self.statistics, inverse_temperature=inverse_temperature
+        )
+
+    def __add__(self, other: LocalStep) -> LocalStep:
+        mine, theirs = self.inverse_temperature, other.inverse_temperature
+        return LocalStep(
+            statistics=self.statistics + other.statistics,
+            energies=np.concatenate([self.energies, other.energies]),
+            entropy=self.entropy + other.entropy,
+            inverse_temperature=np.concatenate([mine, theirs])
+            if isinstance(mine, np.ndarray) and isinstance(theirs, np.ndarray)
+            else mine,
+            bound=self.bound + other.bound,
+        )
+
+
+def add_up(steps: list[LocalStep]) -> LocalStep:
+    """Sum of local steps in their given order: the same bits for any number of workers."""
+    return reduce(add, steps)
+
+
+class DataSource(Protocol):
+    """What a model may ask of the data when it initialises itself."""
+
+    @property
+    def size(self) -> int:
+        """Number of data N."""
+        ...
+
+    def sample(self, n: int, rng: np.random.Generator) -> Any:
+        """At most n data, drawn without replacement."""
+        ...
+
+
+class Model(ABC):
+    """A conditionally conjugate model: what it must provide, and what it may.
+
+    The first five methods are all that variational inference and annealing need. Variational
+    tempering asks for one of ``log_partition``, ``log_local_integral`` or ``local_log_normalizer``
+    besides; local variational tempering for ``local_log_normalizer``.
+    """
+
+    #: Rows that one worker solves at a time. A constant, so that sums never depend on the workers.
+    shard_size: int = 8192
+
+    @abstractmethod
+    def prior(self) -> Any:
+        """α, the natural parameters of p(β)."""
+
+    @abstractmethod
+    def initialize(self, source: DataSource, rng: np.random.Generator) -> Any:
+        """λ at step 0."""
+
+    @abstractmethod
+    def expectations(self, posterior: Any) -> Any:
+        """E_q[t(β)], computed once a step; handed to the local step as it is."""
+
+    @abstractmethod
+    def local_step(
+        self, data: Any, expectations: Any, inverse_temperature: float | Array
+    ) -> LocalStep:
+        """Solve q(z_i) for these data at one inverse temperature, or at one for each datum."""
+
+    @abstractmethod
+    def divergence(self, posterior: Any, prior_weight: float = 1.0) -> float:
+        """KL(q(β) ‖ p(β)^w), up to the normaliser of p^w: with w = 1, the KL divergence."""
+
+    def check(self, data: Any) -> None:
+        """Raise ``ValueError`` if these cannot be data of this model. Called before any work."""
+
+    def log_partition(self, inverse_temperatures: Array, n_data: int) -> Array:
+        """log C(s) [M] in closed form, where the model has one."""
+        raise self._lacks("log_partition")
+
+    def draw_prior(self, n: int, rng: np.random.Generator) -> Any:
+        """n draws of β from the prior, for :meth:`log_local_integral`."""
+        raise self._lacks("draw_prior")
+
+    def prior_point(self) -> Any:
+        """The mode of the prior in natural coordinates, in the shape of one draw of n = 1."""
+        raise self._lacks("prior_point")
+
+    def log_local_integral(self, parameters: Any, inverse_temperatures: Array) -> Array:
+        """log c(s; β) = log ∫∫ p(x, z | β)^s dx dz for draws of β, shape [n, M]."""
+        raise self._lacks("log_local_integral")
+
+    def local_log_normalizer(
+        self, expectations: Any, inverse_temperatures: Array, data: Any
+    ) -> Array:
+        """log c_i(s) under the current posterior, shape [n, M], or [1, M] when alike for all."""
+        raise self._lacks("local_log_normalizer")
+
+    def provides(self, method: str) -> bool:
+        """Whether this model defines one of the optional methods."""
+        return getattr(type(self), method) is not getattr(Model, method)
+
+    def require(self, method: str) -> None:
+        """Raise, before any work, if this model lacks an optional method."""
+        if not self.provides(method):
+            raise self._lacks(method)
+
+    def _lacks(self, method: str) -> UnsupportedTemperature:
+        meaning = getattr(Model, method).__doc__.splitlines()[0].rstrip(".")
+        return UnsupportedTemperature(
+            f"{type(self).__name__} does not define `{method}` ({meaning}), which this temperature "
+            "policy needs. Define it, or use Annealing, which needs nothing."
+        )

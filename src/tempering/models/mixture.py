@@ -1,0 +1,193 @@
+"""A finite mixture of any conjugate likelihood.
+
+    π ~ weights (Dirichlet, stick-breaking or known),   β_k ~ the likelihood's conjugate prior,
+    z_i ~ Categorical(π),                               x_i ~ p(x | β_{z_i}).
+
+The local step is exact: q(z_i = k) ∝ exp{ s_i (E log π_k + E log p(x_i | β_k)) }.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+
+from tempering.families import Likelihood, MixingWeights
+from tempering.models.base import Array, DataSource, LocalStep, Model, Natural
+
+
+class MixtureExpectations(NamedTuple):
+    """E_q[t(β)] of a mixture, with the posterior it came from."""
+
+    posterior: Natural
+    log_weights: Array  # E log π_k, [K]
+    components: Array  # E t(β_k), [K, size]
+
+
+class Assignment(NamedTuple):
+    """q(z) of some data, and the two parts of its contribution to the ELBO."""
+
+    probabilities: Array  # [n, K]
+    energies: Array  # E_q[log p(x_i, z_i | β)], [n]
+    entropies: Array  # H(q(z_i)), [n]
+
+
+class MixtureDraws(NamedTuple):
+    """Draws of the global variables."""
+
+    log_weights: Array  # [n, K]
+    components: Any  # parameters with leading axes [n, K]
+
+
+class Mixture(Model):
+    """Finite mixture of K components.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+        The density of a datum given its component.
+    weights : MixingWeights
+        The family of the mixing weights, of dimension K.
+    weights_prior : array
+        Natural parameters of the weights' prior.
+    component_prior : array [size] or [K, size]
+        Natural parameters of the components' prior.
+    """
+
+    def __init__(
+        self,
+        likelihood: Likelihood,
+        weights: MixingWeights,
+        weights_prior: ArrayLike,
+        component_prior: ArrayLike,
+    ):
+        self.likelihood = likelihood
+        self.weights = weights
+        self.n_components = weights.dimension
+        shape = (self.n_components, likelihood.conjugate.size)
+        self._prior = Natural(
+            weights=np.asarray(weights_prior, float),
+            components=np.broadcast_to(np.asarray(component_prior, float), shape),
+        )
+        if not weights.is_valid(self._prior.weights).all():
+            raise ValueError(f"weights_prior is not a proper {type(weights).__name__} prior.")
+        if not likelihood.conjugate.is_valid(self._prior.components).all():
+            raise ValueError(
+                f"component_prior is not a proper {type(likelihood.conjugate).__name__} prior."
+            )
+
+    def check(self, data: Any) -> None:
+        self.likelihood.check(data)
+
+    def prior(self) -> Natural:
+        return self._prior
+
+    def initialize(self, source: DataSource, rng: np.random.Generator) -> Natural:
+        """Soft random assignments of a sample of the data, as if it were all of them."""
+        data = source.sample(10_000, rng)
+        assignment = rng.dirichlet(np.ones(self.n_components), size=data.shape[0])
+        scale = source.size / data.shape[0]
+        return self._prior + scale * self.statistics(data, assignment)
+
+    def statistics(self, data: Any, assignment: Array) -> Natural:
+        """Σ_i a_ik t(x_i, z_i = k) for weighted assignments a [n, K]."""
+        return Natural(
+            weights=self.weights.statistics_from_counts(assignment.sum(axis=0)),
+            components=assignment.T @ self.likelihood.statistics(data),
+        )
+
+    def expectations(self, posterior: Natural) -> MixtureExpectations:
+        return MixtureExpectations(
+            posterior=posterior,
+            log_weights=self.weights.expected_log_weights(posterior.weights),
+            components=self.likelihood.conjugate.expected_statistics(posterior.components),
+        )
+
+    def assign(
+        self,
+        data: Any,
+        expectations: MixtureExpectations,
+        inverse_temperature: float | Array = 1.0,
+    ) -> Assignment:
+        """q(z_i), its energy and its entropy."""
+        log_joint = self.likelihood.expected_log_likelihood(data, expectations.components)
+        log_joint += expectations.log_weights
+        s = np.reshape(inverse_temperature, (-1, 1))
+        probabilities = s * log_joint
+        largest = probabilities.max(axis=1, keepdims=True)
+        probabilities -= largest
+        np.exp(probabilities, out=probabilities)
+        total = probabilities.sum(axis=1, keepdims=True)
+        probabilities /= total
+        energies = np.einsum("nk,nk->n", probabilities, log_joint)
+        # s · energy + entropy = log Σ_k exp{s log_joint}
+        entropies = (largest + np.log(total))[:, 0] - s[:, 0] * energies
+        return Assignment(probabilities, energies, entropies)
+
+    def local_step(
+        self,
+        data: Any,
+        expectations: MixtureExpectations,
+        inverse_temperature: float | Array,
+    ) -> LocalStep:
+        probabilities, energies, entropies = self.assign(data, expectations, inverse_temperature)
+        weighted = np.reshape(inverse_temperature, (-1, 1)) * probabilities
+        return LocalStep(
+            statistics=self.statistics(data, weighted),
+            energies=energies,
+            entropy=float(entropies.sum()),
+            inverse_temperature=inverse_temperature,
+        )
+
+    def divergence(self, posterior: Natural, prior_weight: float = 1.0) -> float:
+        components = self.likelihood.conjugate.divergence(
+            posterior.components, self._prior.components, prior_weight
+        )
+        weights = self.weights.divergence(posterior.weights, self._prior.weights, prior_weight)
+        return float(np.sum(components) + np.sum(weights))
+
+    def log_partition(self, inverse_temperatures: Array, n_data: int) -> Array:
+        """N log c(s), exact only where c(s; β) does not depend on β."""
+        s = np.asarray(inverse_temperatures, float)
+        if self.weights.size or not self.likelihood.power_integral_is_constant:
+            return super().log_partition(s, n_data)
+        return n_data * self.log_local_integral(self.prior_point(), s)[0]
+
+    def draw_prior(self, n: int, rng: np.random.Generator) -> MixtureDraws:
+        return MixtureDraws(
+            log_weights=self.weights.sample_log_weights(self._prior.weights, rng, n),
+            components=self.likelihood.conjugate.sample(self._prior.components, rng, n),
+        )
+
+    def prior_point(self) -> MixtureDraws:
+        return MixtureDraws(
+            log_weights=np.log(self.weights.mean_weights(self._prior.weights))[None],
+            components=self.likelihood.conjugate.point(self._prior.components[None]),
+        )
+
+    def log_local_integral(
+        self, parameters: MixtureDraws, inverse_temperatures: Array
+    ) -> Array:
+        """log Σ_k π_k^s ∫ p(x | β_k)^s dx, shape [n, M]."""
+        s = np.asarray(inverse_temperatures, float)
+        integrals = self.likelihood.log_power_integral(parameters.components, s)  # [n, K, M]
+        return logsumexp(s * parameters.log_weights[..., None] + integrals, axis=1)
+
+    def local_log_normalizer(
+        self,
+        expectations: MixtureExpectations,
+        inverse_temperatures: Array,
+        data: Any,
+    ) -> Array:
+        """log E_q[ Σ_k π_k^s ∫ p(x | β_k)^s dx ], shape [1, M]; [n, M] for data of several draws."""
+        s = np.asarray(inverse_temperatures, float)
+        posterior = expectations.posterior
+        weights = self.weights.log_moment(posterior.weights, s)  # [M, K]
+        integrals = self.likelihood.log_expected_power_integral(posterior.components, s).T
+        draws = self.likelihood.draws(data)
+        if draws is None:
+            return logsumexp(weights + integrals, axis=1)[None]
+        sizes, place = np.unique(draws, return_inverse=True)
+        return logsumexp(weights + sizes[:, None, None] * integrals, axis=2)[place]
