@@ -1,0 +1,112 @@
+"""Local variational tempering (LVT): each datum has a temperature of its own.
+
+    p(x_i, z_i | β, s) = p(x_i, z_i | β)^s / c_i(s),     q(T_i = T_m) ∝ π_m exp{ s_m ℓ_i − log c_i(s_m) },
+
+with ℓ_i = E_q[log p(x_i, z_i | β)] and c_i(s) the normaliser under the current posterior. The
+global update weights each datum by E_q[1/T_i] (Section 3.4 of Mandt et al., 2016).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tempering.models.base import Array, LocalStep, Model
+from tempering.temperature.grid import check_grid, even_inverse_temperatures, weigh
+from tempering.temperature.policy import (
+    Heat,
+    Progress,
+    Surroundings,
+    Untempered,
+    check_fraction,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LocalTempering(Untempered):
+    """Learn a temperature for each datum.
+
+    Parameters
+    ----------
+    inverse_temperatures : array [M]
+        The grid of 1/T. By default 100 values evenly spaced in (0, 1].
+    prior : array [M], optional
+        π, the prior over the grid; uniform by default.
+    formula : {"calibrated", "paper"}
+        "paper" is Eq. 11 as printed, with 1/T_m in front of the whole exponent. It drives every
+        temperature to its maximum, and is kept for the record.
+    max_alternations : int
+        How often q(z_i) and q(T_i) are updated in turn.
+    tolerance : float
+        Largest change of any E[1/T_i] that ends the alternation.
+    fraction : float or None
+        Part of the planned run after which T_i = 1; None leaves the temperatures alone.
+    """
+
+    settles: ClassVar[bool] = True
+
+    inverse_temperatures: ArrayLike = field(default_factory=even_inverse_temperatures)
+    prior: ArrayLike | None = None
+    formula: Literal["calibrated", "paper"] = "calibrated"
+    max_alternations: int = 10
+    tolerance: float = 1e-3
+    fraction: float | None = 2 / 3
+
+    def __post_init__(self) -> None:
+        grid, prior = check_grid(self.inverse_temperatures, self.prior)
+        object.__setattr__(self, "inverse_temperatures", grid)
+        object.__setattr__(self, "prior", prior)
+        check_fraction(self.fraction)
+        if self.formula not in ("calibrated", "paper"):
+            raise ValueError(f"formula must be 'calibrated' or 'paper'; got {self.formula!r}.")
+        if self.max_alternations < 1:
+            raise ValueError(f"max_alternations must be at least 1; got {self.max_alternations}.")
+
+    def length(self, planned: float) -> float:
+        return math.inf if self.fraction is None else self.fraction * planned
+
+    def start(self, model: Model, n_data: int, rng: np.random.Generator) -> Heat:
+        model.require("local_log_normalizer")
+        grid, prior = self._grid()
+        return Heat(inverse_temperature=float(prior @ grid))
+
+    def cool(self, heat: Heat, progress: Progress) -> Heat:
+        if progress.passes >= self.length(progress.planned):
+            return Heat(finished=True)
+        return heat
+
+    def solve(
+        self, heat: Heat, model: Model, data: Any, expectations: Any, rows: slice
+    ) -> LocalStep:
+        """Alternate q(z_i) and q(T_i), ending with q(z_i)."""
+        grid, prior = self._grid()
+        power = grid if self.formula == "paper" else 1.0
+        log_normalizer = model.local_log_normalizer(expectations, grid, data)
+        remembered = heat.inverse_temperature
+        s = remembered[rows] if isinstance(remembered, np.ndarray) else float(remembered)
+        local = model.local_step(data, expectations, s)
+        for _ in range(self.max_alternations):
+            learned = weigh(local.energies, log_normalizer, grid, prior, power)
+            change = np.max(np.abs(learned.inverse_temperature - s))
+            s = learned.inverse_temperature
+            local = replace(
+                model.local_step(data, expectations, s), bound=float(np.sum(learned.bound))
+            )
+            if change < self.tolerance:
+                break
+        return local
+
+    def update(
+        self, heat: Heat, local: LocalStep, surroundings: Surroundings
+    ) -> tuple[LocalStep, Heat]:
+        """With the whole data as the batch, the next step starts from these temperatures."""
+        if surroundings.scale == 1.0:
+            heat = heat._replace(inverse_temperature=local.inverse_temperature)
+        return local, heat
+
+    def _grid(self) -> tuple[Array, Array]:
+        return np.asarray(self.inverse_temperatures), np.asarray(self.prior)

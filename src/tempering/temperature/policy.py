@@ -1,0 +1,100 @@
+"""What a temperature policy is, and the simplest one.
+
+A policy is immutable; what changes during a run is its :class:`Heat`. The engine calls, each step,
+``cool`` (move along with the run), ``solve`` (the local variables of a shard, at the temperatures
+that the policy chooses) and ``update`` (learn from what the shards found).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from tempering.models.base import Array, LocalStep, Model
+
+
+class Heat(NamedTuple):
+    """The state of a temperature policy.
+
+    Attributes
+    ----------
+    inverse_temperature : float or array [N]
+        s = 1/T, E_q[1/T_y], or one for each datum.
+    weights : array [M] or None
+        q(y), the distribution over the grid of temperatures (the paper's r).
+    bound : float
+        What q(y) adds to the tempered ELBO.
+    finished : bool
+        Whether the policy has come to T = 1 by itself.
+    log_partition : array [M] or None
+        log C on the grid, where it is computed once.
+    """
+
+    inverse_temperature: float | Array = 1.0
+    weights: Array | None = None
+    bound: float = 0.0
+    finished: bool = False
+    log_partition: Array | None = None
+
+
+class Progress(NamedTuple):
+    """Where a run is: passes over the data made, passes made by one step, and passes planned."""
+
+    passes: float
+    step: float
+    planned: float
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What a policy may look at when it updates: the step that was just made."""
+
+    model: Model
+    data: Any
+    expectations: Any
+    scale: float
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class Untempered:
+    """T = 1 throughout: plain variational inference. The base of the other policies."""
+
+    #: Whether the tempered ELBO comes to rest before T = 1, as that of a learned temperature does.
+    settles: ClassVar[bool] = False
+
+    def length(self, planned: float) -> float:
+        """Passes after which the temperature is surely 1, in a run of so many planned passes."""
+        return 0.0
+
+    def start(self, model: Model, n_data: int, rng: np.random.Generator) -> Heat:
+        """The state before the first step; an error here means before any work."""
+        return Heat(finished=True)
+
+    def cool(self, heat: Heat, progress: Progress) -> Heat:
+        """Move along with the run, before the local step."""
+        return heat
+
+    def solve(
+        self, heat: Heat, model: Model, data: Any, expectations: Any, rows: slice
+    ) -> LocalStep:
+        """Solve one shard; ``rows`` says where it stands in the batch."""
+        return model.local_step(data, expectations, heat.inverse_temperature)
+
+    def update(
+        self, heat: Heat, local: LocalStep, surroundings: Surroundings
+    ) -> tuple[LocalStep, Heat]:
+        """Learn from the whole batch, after its shards were added up."""
+        return local, heat
+
+    def prior_weight(self, heat: Heat) -> float:
+        """The power of the prior p(β): 1, unless the joint is annealed."""
+        return 1.0
+
+
+def check_fraction(fraction: float | None) -> None:
+    """Raise unless 0 < fraction <= 1, or None."""
+    if fraction is not None and not 0.0 < fraction <= 1.0:
+        raise ValueError(f"fraction must be above 0 and at most 1, or None; got {fraction}.")

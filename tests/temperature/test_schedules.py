@@ -1,0 +1,39 @@
+"""Schedules are plain functions of progress."""
+
+import numpy as np
+import pytest
+
+from tempering.temperature import schedules
+
+
+@pytest.mark.parametrize(
+    "schedule", [schedules.linear(20.0), schedules.linear_inverse(20.0), schedules.geometric(20.0)]
+)
+def test_they_run_from_start_to_one_and_fall(schedule):
+    temperatures = [schedule(u) for u in np.linspace(0, 1, 50)]
+    assert temperatures[0] == pytest.approx(20.0)
+    assert temperatures[-1] == pytest.approx(1.0)
+    assert np.all(np.diff(temperatures) < 0)
+
+
+def test_join_gives_each_its_own_progress():
+    joined = schedules.join(
+        [schedules.linear(10.0, 4.0), schedules.constant(4.0), schedules.linear(4.0)], [0.2, 0.6]
+    )
+    assert joined(0.0) == 10.0
+    assert joined(0.1) == pytest.approx(7.0)
+    assert joined(0.2) == 4.0
+    assert joined(0.8) == pytest.approx(2.5)
+    assert joined(1.0) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("boundaries", [[], [0.7, 0.3], [1.0, 2.0]])
+def test_join_refuses_wrong_boundaries(boundaries):
+    parts = [schedules.constant(1.0)] * 3
+    with pytest.raises(ValueError, match="rising boundaries"):
+        schedules.join(parts, boundaries)
+
+
+def test_piecewise_refuses_unordered_points():
+    with pytest.raises(ValueError, match="rising progress"):
+        schedules.piecewise([(0.5, 2.0), (0.1, 1.0)])
