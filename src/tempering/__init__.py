@@ -1,0 +1,56 @@
+"""Variational inference that does not get stuck in poor local optima.
+
+Annealed variational inference (AVI), variational tempering (VT) and local variational tempering
+(LVT) for conditionally conjugate models, after Mandt, McInerney, Abrol, Ranganath and Blei,
+"Variational Tempering", AISTATS 2016.
+
+Public names load on first use, so that ``import tempering`` is quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0.dev0"
+
+_HOMES = {
+    "Annealing": "tempering.temperature",
+    "LocalTempering": "tempering.temperature",
+    "Untempered": "tempering.temperature",
+    "VariationalTempering": "tempering.temperature",
+    "log_partition": "tempering.temperature",
+    "schedules": "tempering.temperature",
+    "LocalStep": "tempering.models",
+    "Mixture": "tempering.models",
+    "Model": "tempering.models",
+    "Natural": "tempering.models",
+    "RobbinsMonro": "tempering.inference",
+    "fit": "tempering.inference",
+    "BayesianGaussianMixture": "tempering.estimators",
+    "BernoulliMixture": "tempering.estimators",
+    "PoissonMixture": "tempering.estimators",
+}
+
+__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604
+
+if TYPE_CHECKING:
+    from tempering.estimators import BayesianGaussianMixture, BernoulliMixture, PoissonMixture
+    from tempering.inference import RobbinsMonro, fit
+    from tempering.models import LocalStep, Mixture, Model, Natural
+    from tempering.temperature import (
+        Annealing,
+        LocalTempering,
+        Untempered,
+        VariationalTempering,
+        log_partition,
+        schedules,
+    )
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'tempering' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,5 @@
+"""``python -m tempering`` is the command ``tempering``."""
+
+from tempering.cli.app import main
+
+main()

@@ -1,0 +1,23 @@
+"""The engine: Algorithm 1, its sources of data, step sizes, history and callbacks."""
+
+from tempering.inference.callbacks import Report
+from tempering.inference.engine import Algorithm, Result, State, evaluate_elbo, fit
+from tempering.inference.history import History, Record
+from tempering.inference.learning_rate import Constant, RobbinsMonro
+from tempering.inference.sources import ArraySource, Batch, Source
+
+__all__ = [
+    "Algorithm",
+    "ArraySource",
+    "Batch",
+    "Constant",
+    "History",
+    "Record",
+    "Report",
+    "Result",
+    "RobbinsMonro",
+    "Source",
+    "State",
+    "evaluate_elbo",
+    "fit",
+]

@@ -1,0 +1,58 @@
+"""Callbacks, and the progress bar, which is one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+from tempering.inference.history import Record
+from tempering.temperature import Heat
+
+
+class Report(NamedTuple):
+    """What a callback sees after each step."""
+
+    record: Record
+    posterior: Any
+    heat: Heat
+    planned_passes: float
+    restart: int
+
+
+#: Called after each step; a true return value ends the run there.
+Callback = Callable[[Report], bool | None]
+
+
+@contextmanager
+def progress_bar(enabled: bool) -> Iterator[Callback | None]:
+    """A bar with passes, temperature and ELBO on a terminal; nothing where there is none."""
+    if not enabled or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[where]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("fit", total=None, where="")
+
+        def show(report: Report) -> None:
+            record = report.record
+            bar.update(
+                task,
+                description="T = 1" if record.phase == "final" else "tempered",
+                completed=record.passes,
+                total=report.planned_passes,
+                where=f"pass {record.passes:.4g}/{report.planned_passes:g}  "
+                f"T {record.temperature:.3f}  ELBO {record.elbo:,.1f}"
+                + (f"  restart {report.restart + 1}" if report.restart else ""),
+            )
+
+        yield show

@@ -1,0 +1,315 @@
+"""Algorithm 1 of Mandt et al. (2016), "Annealed or tempered SVI", once, for every model.
+
+Batch coordinate ascent is the case of one batch that is the whole data and step size 1; stochastic
+variational inference has minibatches and a Robbins-Monro step; the temperature policy decides
+whether it is plain VI, AVI, VT or LVT.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tempering.inference.callbacks import Callback, Report, progress_bar
+from tempering.inference.executors import Executor, Serial, local_executor
+from tempering.inference.history import History, Record
+from tempering.inference.learning_rate import Constant, LearningRate, RobbinsMonro
+from tempering.inference.sources import ArraySource, Batch, Source
+from tempering.models.base import LocalStep, Model, add_up, blend
+from tempering.temperature import Heat, Progress, Surroundings, Untempered
+
+
+class State(NamedTuple):
+    """All that changes from one step to the next."""
+
+    posterior: Any
+    heat: Heat
+    step: int = 0
+    data_seen: int = 0
+
+
+@dataclass(frozen=True)
+class Result:
+    """A fitted posterior.
+
+    Attributes
+    ----------
+    posterior : Natural
+        λ, the natural parameters of q(β).
+    elbo : float
+        ELBO of the original model (T = 1) at the posterior, over all data.
+    history : History
+        Step by step.
+    converged : bool
+        Whether the ELBO rose by less than the tolerance at the end (batch inference only).
+    heat : Heat
+        The temperatures at the end of the tempered phase.
+    restart_elbos : list of float
+        The ELBO that each restart reached; the posterior is that of the best.
+    """
+
+    posterior: Any
+    elbo: float
+    history: History
+    converged: bool
+    heat: Heat
+    restart_elbos: list[float]
+
+
+@dataclass(frozen=True)
+class Algorithm:
+    """Algorithm 1 with its choices made: a model, a temperature policy, step sizes, an executor."""
+
+    model: Model
+    temperature: Untempered
+    learning_rate: LearningRate
+    executor: Executor
+    n_data: int
+    planned_passes: float
+
+    def start(self, posterior: Any, rng: np.random.Generator) -> State:
+        """Line 1: λ and T at step 0."""
+        return State(posterior, self.temperature.start(self.model, self.n_data, rng))
+
+    def advance(self, state: State, batch: Batch) -> tuple[State, LocalStep]:
+        """One turn of the loop."""
+        model, temperature, posterior = self.model, self.temperature, state.posterior
+        scale = self.n_data / batch.size
+        progress = self.progress(state, batch)
+
+        # Line 7, annealing: reduce T according to schedule.
+        heat = temperature.cool(state.heat, progress)
+
+        # Line 4: local variational parameters φ = E_λ[η_l] / T.
+        expected = model.expectations(posterior)
+        local = add_up(
+            self.executor.map(
+                lambda shard: temperature.solve(heat, model, shard[1], expected, shard[0]),
+                batch.shards(model.shard_size),
+            )
+        )
+
+        # Line 8, variational tempering: update T.
+        surroundings = Surroundings(model, batch.data, expected, scale, progress)
+        local, heat = temperature.update(heat, local, surroundings)
+
+        # Line 5: intermediate global parameters λ̂ = α + (N/B) Σ_i E[t(x_i, z_i)] / T_i.
+        target = temperature.prior_weight(heat) * model.prior() + scale * local.statistics
+
+        # Line 6: λ ← (1 − ρ) λ + ρ λ̂.
+        posterior = blend(posterior, target, self.learning_rate(state.step + 1))
+
+        state = State(posterior, heat, state.step + 1, state.data_seen + batch.size)
+        return state, local
+
+    def progress(self, state: State, batch: Batch) -> Progress:
+        """Where the run is before this batch."""
+        return Progress(
+            state.data_seen / self.n_data, batch.size / self.n_data, self.planned_passes
+        )
+
+    def bounds(self, state: State, local: LocalStep, heat: Heat) -> tuple[float, float]:
+        """The tempered ELBO, and the ELBO at T = 1, of a posterior and the local step made at it."""
+        scale = self.n_data / local.n
+        weight = self.temperature.prior_weight(heat)
+        divergence = self.model.divergence(state.posterior)
+        tempered = divergence if weight == 1.0 else self.model.divergence(state.posterior, weight)
+        energy = local.tempered_energy + local.entropy + local.bound
+        return (
+            scale * energy + heat.bound - tempered,
+            scale * (local.energy + local.entropy) - divergence,
+        )
+
+
+def fit(
+    model: Model,
+    data: Any,
+    *,
+    temperature: Untempered | None = None,
+    learning_rate: LearningRate | None = None,
+    batch_size: int | None = None,
+    max_passes: float = 100,
+    tolerance: float = 1e-3,
+    finish: bool = True,
+    initial: Any = None,
+    n_init: int = 1,
+    seed: int = 0,
+    n_threads: int | None = None,
+    elbo_every: int = 1,
+    callbacks: Sequence[Callback] = (),
+    progress: bool = True,
+) -> Result:
+    """Fit a conditionally conjugate model by (annealed, tempered) variational inference.
+
+    Parameters
+    ----------
+    model : Model
+        What to fit.
+    data : array, CSR matrix or Source
+        One datum a row, or a source of batches.
+    temperature : policy, optional
+        ``Annealing``, ``VariationalTempering``, ``LocalTempering``; by default none, T = 1.
+    learning_rate : callable, optional
+        Step t = 1, 2, … to ρ_t. By default 1 in batch inference, (1024 + t)^−0.7 otherwise.
+    batch_size : int, optional
+        Size of a minibatch; None takes the whole data at each step (coordinate ascent).
+    max_passes : float
+        Passes over the data at most; iterations, in batch inference.
+    tolerance : float
+        Rise of the ELBO, in nats, under which batch inference has converged.
+    finish : bool
+        End with a phase at T = 1, so that the posterior is one of the original model. It begins
+        when the policy has come to T = 1, when a tempered batch fit has converged, or after two
+        thirds of the run.
+    initial : Natural, optional
+        λ at step 0, instead of ``model.initialize``.
+    n_init : int
+        Restarts; the one with the best ELBO at T = 1 is kept.
+    seed : int
+        The same seed gives the same bits, on any number of threads.
+    n_threads : int, optional
+        Threads; one a core by default.
+    elbo_every : int
+        Steps between two evaluations of the ELBO for the history (and for convergence).
+    callbacks : sequence of callables
+        Each is called with a ``Report`` after each step; a true return value ends the run.
+    progress : bool
+        Show a progress bar when standard error is a terminal.
+
+    Returns
+    -------
+    Result
+    """
+    source = data if isinstance(data, Source) else ArraySource(data, batch_size)
+    temperature = Untempered() if temperature is None else temperature
+    _check_arguments(max_passes, tolerance, n_init, elbo_every, initial)
+    if finish and not temperature.length(max_passes) < max_passes:
+        raise ValueError(
+            f"{temperature} leaves no phase at T = 1 in a run of max_passes={max_passes}: raise "
+            "max_passes, shorten the tempered part, or pass finish=False to end tempered."
+        )
+    if isinstance(source, ArraySource):
+        model.check(source.data)
+    if learning_rate is None:
+        learning_rate = Constant() if source.whole else RobbinsMonro()
+
+    with local_executor(n_threads) as executor, progress_bar(progress) as bar:
+        algorithm = Algorithm(model, temperature, learning_rate, executor, source.size, max_passes)
+        observers = [*callbacks, *([bar] if bar else [])]
+        seeds = np.random.SeedSequence(seed).generate_state(n_init)
+        runs = [
+            _run(
+                algorithm,
+                source,
+                initial=initial,
+                seed=int(run_seed),
+                restart=restart,
+                tolerance=tolerance,
+                finish=finish,
+                elbo_every=elbo_every,
+                callbacks=observers,
+            )
+            for restart, run_seed in enumerate(seeds)
+        ]
+    best = max(runs, key=lambda run: run.elbo)
+    return replace(best, restart_elbos=[run.elbo for run in runs])
+
+
+def evaluate_elbo(
+    model: Model, posterior: Any, source: Source, executor: Executor | None = None
+) -> float:
+    """The ELBO of the original model (T = 1) over all data, local variables solved anew."""
+    executor = executor or Serial()
+    expected = model.expectations(posterior)
+    total = -model.divergence(posterior)
+    for batch in source.sweep():
+        for local in executor.map(
+            lambda shard: model.local_step(shard[1], expected, 1.0), batch.shards(model.shard_size)
+        ):
+            total += local.energy + local.entropy
+    return total
+
+
+def _run(
+    algorithm: Algorithm,
+    source: Source,
+    *,
+    initial: Any,
+    seed: int,
+    restart: int,
+    tolerance: float,
+    finish: bool,
+    elbo_every: int,
+    callbacks: Sequence[Callback],
+) -> Result:
+    """One run from start to end; the phases and the test of convergence stand here."""
+    started = time.perf_counter()
+    rng = np.random.default_rng(seed)
+    model, planned = algorithm.model, algorithm.planned_passes
+    posterior = model.initialize(source, rng) if initial is None else initial
+    state = algorithm.start(posterior, rng)
+    tempered_heat, history, previous, converged = state.heat, History(), -math.inf, False
+
+    for batch in source.batches(seed):
+        before = state
+        state, local = algorithm.advance(state, batch)
+        heat = state.heat
+        if not heat.finished:
+            tempered_heat = heat
+        asked = before.step % elbo_every == 0
+        bound, elbo = algorithm.bounds(before, local, heat) if asked else (math.nan, math.nan)
+        history.append(
+            Record(
+                step=before.step,
+                passes=state.data_seen / source.size,
+                data_seen=state.data_seen,
+                temperature=1.0 / local.mean_inverse_temperature,
+                inverse_temperature=local.mean_inverse_temperature,
+                learning_rate=algorithm.learning_rate(state.step),
+                tempered_elbo=bound,
+                elbo=elbo,
+                seconds=time.perf_counter() - started,
+                phase="final" if heat.finished else "tempered",
+                weights=heat.weights,
+            )
+        )
+        report = Report(history[-1], state.posterior, heat, planned, restart)
+        # A list, so that every callback sees every step.
+        if any([callback(report) for callback in callbacks]):
+            break
+        settled = source.whole and asked and abs(bound - previous) < tolerance
+        previous = bound if asked else previous
+        if settled and (heat.finished or (algorithm.temperature.settles and not finish)):
+            converged = True
+            break
+        if settled and algorithm.temperature.settles:
+            algorithm = replace(algorithm, temperature=Untempered())
+            state = state._replace(heat=Heat(finished=True))
+        if state.data_seen >= planned * source.size:
+            break
+
+    elbo = evaluate_elbo(model, state.posterior, source, algorithm.executor)
+    return Result(state.posterior, elbo, history, converged, tempered_heat, [elbo])
+
+
+def _check_arguments(
+    max_passes: float, tolerance: float, n_init: int, elbo_every: int, initial: Any
+) -> None:
+    if not max_passes > 0:
+        raise ValueError(f"max_passes must be positive; got {max_passes}.")
+    if not tolerance >= 0:
+        raise ValueError(f"tolerance must be 0 or positive; got {tolerance}.")
+    if n_init < 1:
+        raise ValueError(f"n_init must be at least 1; got {n_init}.")
+    if elbo_every < 1:
+        raise ValueError(f"elbo_every must be at least 1; got {elbo_every}.")
+    if initial is not None and n_init > 1:
+        raise ValueError(
+            f"n_init={n_init} restarts from one given `initial` would all be the same: "
+            "leave one of the two out."
+        )

@@ -1,0 +1,89 @@
+"""What happened during a run, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Record(NamedTuple):
+    """One step.
+
+    Attributes
+    ----------
+    step : int
+        Steps made before this one.
+    passes : float
+        Passes over the data made, this step included.
+    data_seen : int
+        Data visited, this step included.
+    temperature : float
+        1 / E[1/T]; with local temperatures, 1 / the mean of E[1/T_i].
+    inverse_temperature : float
+        E[1/T].
+    learning_rate : float
+        ρ.
+    tempered_elbo : float
+        The bound that this step ascends: annealed or tempered, with q(T) included. From a minibatch
+        it is an unbiased estimate. NaN at steps where it was not asked for.
+    elbo : float
+        The ELBO of the original model (T = 1) at the current q(β) and q(z). NaN likewise.
+    seconds : float
+        Since the start of the run.
+    phase : str
+        "tempered", or "final" for the finishing phase at T = 1.
+    weights : array [M] or None
+        q(y) over the grid of temperatures.
+    """
+
+    step: int
+    passes: float
+    data_seen: int
+    temperature: float
+    inverse_temperature: float
+    learning_rate: float
+    tempered_elbo: float
+    elbo: float
+    seconds: float
+    phase: str
+    weights: np.ndarray | None
+
+
+class History(Sequence[Record]):
+    """The records of a run; a column of them by name.
+
+    >>> history = History()
+    >>> len(history)
+    0
+    """
+
+    def __init__(self, records: Sequence[Record] = ()):
+        self._records = list(records)
+
+    def append(self, record: Record) -> None:
+        """Add the newest record."""
+        self._records.append(record)
+
+    def __getitem__(self, index: Any) -> Any:
+        """A record by its index, or a column (array) by its name."""
+        if isinstance(index, str):
+            return np.array([getattr(record, index) for record in self._records])
+        if isinstance(index, slice):
+            return History(self._records[index])
+        return self._records[index]
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self._records)
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @property
+    def final_phase_start(self) -> int | None:
+        """The step at which the finishing phase at T = 1 began; None if it never did."""
+        return next((record.step for record in self if record.phase == "final"), None)
+
+    def __repr__(self) -> str:
+        return f"History({len(self)} steps, final phase from step {self.final_phase_start})"

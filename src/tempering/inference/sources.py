@@ -1,0 +1,106 @@
+"""Where batches come from.
+
+A source knows how many data there are, can draw a sample, and yields batches for ever. The order of
+pass p depends on the seed and on p alone, so a run can be taken up again at any step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from typing import Any, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+
+class Batch(NamedTuple):
+    """Some rows of the data."""
+
+    data: Any
+
+    @property
+    def size(self) -> int:
+        """Number of data."""
+        return self.data.shape[0]
+
+    def shards(self, size: int) -> list[tuple[slice, Any]]:
+        """The batch in pieces of ``size`` rows, with their place in the batch."""
+        slices = [slice(start, start + size) for start in range(0, self.size, size)]
+        return [(rows, self.data[rows]) for rows in slices]
+
+
+@runtime_checkable
+class Source(Protocol):
+    """What the engine asks of a source of data."""
+
+    @property
+    def size(self) -> int:
+        """Number of data N."""
+        ...
+
+    @property
+    def whole(self) -> bool:
+        """Whether each batch is the whole data."""
+        ...
+
+    def sample(self, n: int, rng: np.random.Generator) -> Any:
+        """At most n data, drawn without replacement."""
+        ...
+
+    def batches(self, seed: int) -> Iterator[Batch]:
+        """Batches for ever, pass after pass."""
+        ...
+
+    def sweep(self) -> Iterator[Batch]:
+        """All data once, in order."""
+        ...
+
+
+class ArraySource:
+    """Rows of an array or of a sparse matrix in memory.
+
+    Parameters
+    ----------
+    data : array or CSR matrix [N, ...]
+        Anything with a shape whose rows can be taken by slices and by index arrays.
+    batch_size : int, optional
+        Rows in a minibatch; None, or more than there are, for the whole data at each step. A pass
+        is cut into batches of as equal a size as can be, none larger than this.
+    """
+
+    def __init__(self, data: Any, batch_size: int | None = None):
+        if not hasattr(data, "shape"):
+            data = np.asarray(data)
+        if not data.shape or data.shape[0] == 0:
+            raise ValueError(f"data must have at least one row; got shape {data.shape}.")
+        if batch_size is not None and batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, or None; got {batch_size}.")
+        self.data = data
+        self.batch_size = min(batch_size or self.size, self.size)
+
+    @property
+    def size(self) -> int:
+        return self.data.shape[0]
+
+    @property
+    def whole(self) -> bool:
+        return self.batch_size == self.size
+
+    def sample(self, n: int, rng: np.random.Generator) -> Any:
+        if n >= self.size:
+            return self.data
+        return self.data[np.sort(rng.choice(self.size, size=n, replace=False))]
+
+    def batches(self, seed: int) -> Iterator[Batch]:
+        if self.whole:
+            while True:
+                yield Batch(self.data)
+        n_batches = -(-self.size // self.batch_size)
+        for epoch in count():
+            order = np.random.default_rng([seed, epoch]).permutation(self.size)
+            for rows in np.array_split(order, n_batches):
+                yield Batch(self.data[np.sort(rows)])
+
+    def sweep(self) -> Iterator[Batch]:
+        for start in range(0, self.size, self.batch_size):
+            yield Batch(self.data[start : start + self.batch_size])

@@ -1,0 +1,318 @@
+"""The engine: phases, convergence, restarts, determinism, errors."""
+
+import numpy as np
+import pytest
+from problems import tiny_mixture
+from scipy import sparse
+
+from tempering.families import Dirichlet, IsotropicGaussian, Multinomial
+from tempering.inference import ArraySource, Constant, RobbinsMonro, fit
+from tempering.models import Mixture, Natural, UnsupportedTemperature
+from tempering.temperature import (
+    Annealing,
+    LocalTempering,
+    Untempered,
+    VariationalTempering,
+    schedules,
+)
+
+POLICIES = {
+    "VI": Untempered(),
+    "AVI": Annealing(schedules.linear(5.0), passes=8),
+    "VT": VariationalTempering(),
+    "LVT": LocalTempering(),
+}
+
+
+def blobs(n=600, seed=0):
+    rng = np.random.default_rng(seed)
+    centres = np.array([[-4.0, 0.0], [4.0, 0.0], [0.0, 5.0]])
+    return centres[rng.integers(0, 3, size=n)] + rng.normal(size=(n, 2))
+
+
+def gaussian_mixture(k=3):
+    likelihood = IsotropicGaussian(2, 1.0)
+    prior = likelihood.conjugate.natural(np.zeros(2), 20.0)
+    return Mixture(likelihood, Dirichlet(k), np.full(k, 1.0), prior)
+
+
+def quiet_fit(*arguments, **options):
+    return fit(*arguments, progress=False, **options)
+
+
+def same_bits(one, other):
+    return all(np.array_equal(one.posterior[part], other.posterior[part]) for part in one.posterior)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_every_policy_ends_at_temperature_one(policy):
+    result = quiet_fit(gaussian_mixture(), blobs(), temperature=POLICIES[policy], max_passes=60)
+    last = result.history[-1]
+    assert last.temperature == 1.0
+    assert last.phase == "final"
+    assert result.converged
+    assert result.history.final_phase_start == (0 if policy == "VI" else pytest.approx(20, abs=20))
+    assert last.tempered_elbo == pytest.approx(last.elbo)
+    assert result.elbo >= last.elbo
+    tempered = result.history["phase"] == "tempered"
+    assert tempered.any() == (policy != "VI")
+    assert np.all(result.history["temperature"][~tempered] == 1.0)
+    assert np.all(result.history["temperature"][tempered] > 1.0)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("batch_size", [None, 64])
+def test_threads_do_not_change_a_bit(policy, batch_size):
+    model = gaussian_mixture()
+    model.shard_size = 50
+    results = [
+        quiet_fit(
+            model,
+            blobs(),
+            temperature=POLICIES[policy],
+            batch_size=batch_size,
+            max_passes=15,
+            n_threads=n_threads,
+            seed=3,
+        )
+        for n_threads in (1, 2, 5)
+    ]
+    assert same_bits(results[0], results[1])
+    assert same_bits(results[0], results[2])
+    assert [list(r.history["elbo"]) for r in results[:1]] == [list(results[2].history["elbo"])]
+
+
+def test_the_seed_decides():
+    runs = [quiet_fit(gaussian_mixture(), blobs(), max_passes=2, seed=s) for s in (1, 1, 2)]
+    assert same_bits(runs[0], runs[1])
+    assert not same_bits(runs[0], runs[2])
+
+
+def test_stochastic_inference_finds_the_batch_optimum():
+    data = blobs(2000)
+    batch = quiet_fit(gaussian_mixture(), data, n_init=5)
+    stochastic = quiet_fit(
+        gaussian_mixture(),
+        data,
+        batch_size=100,
+        learning_rate=RobbinsMonro(delay=1.0, decay=0.7),
+        max_passes=30,
+        n_init=5,
+    )
+    assert stochastic.elbo == pytest.approx(batch.elbo, abs=20.0)
+    assert stochastic.elbo <= batch.elbo + 1e-6
+
+
+def test_minibatches_of_everything_are_batch_inference():
+    """The same loop: all data in one minibatch, with rate 1, is coordinate ascent."""
+    data = blobs(100)
+    whole = quiet_fit(gaussian_mixture(), data, max_passes=5, tolerance=0)
+    one = quiet_fit(
+        gaussian_mixture(),
+        data,
+        batch_size=100,
+        learning_rate=Constant(1.0),
+        max_passes=5,
+        tolerance=0,
+    )
+    assert same_bits(whole, one)
+
+
+def test_the_best_restart_is_kept():
+    result = quiet_fit(gaussian_mixture(6), blobs(), n_init=6, max_passes=200)
+    assert len(set(np.round(result.restart_elbos, 3))) > 1
+    assert result.elbo == max(result.restart_elbos)
+
+
+def test_minibatch_bounds_estimate_the_bound():
+    """The estimates of one pass, at a posterior that stays, average to the bound."""
+    data, model = blobs(), gaussian_mixture()
+    start = quiet_fit(model, data, max_passes=3).posterior
+    run = quiet_fit(
+        model,
+        data,
+        initial=start,
+        batch_size=60,
+        learning_rate=Constant(1e-12),
+        max_passes=1,
+    )
+    assert np.mean(run.history["elbo"]) == pytest.approx(run.elbo, rel=1e-9)
+
+
+def test_history_has_what_it_says():
+    result = quiet_fit(
+        gaussian_mixture(),
+        blobs(),
+        batch_size=100,
+        max_passes=3,
+        temperature=VariationalTempering(damping=1.0),
+        elbo_every=4,
+    )
+    history = result.history
+    assert list(history["step"]) == list(range(18))
+    assert history["data_seen"][-1] == 1800
+    np.testing.assert_allclose(history["passes"][5::6], [1, 2, 3])
+    assert np.isfinite(history["elbo"][::4]).all()
+    assert np.isnan(history["elbo"][1::4]).all()
+    assert history[0].learning_rate == pytest.approx(1025**-0.7)
+    assert history[0].weights.shape == (100,)
+    assert history[0].weights.sum() == pytest.approx(1.0)
+    assert np.all(np.diff(history["seconds"]) >= 0)
+    assert "final phase from step" in repr(history)
+
+
+def test_damping_is_tied_to_passes_not_to_steps():
+    """Half a pass moves s equally far in one step or in ten."""
+
+    def first_half_pass(batch_size):
+        run = quiet_fit(
+            gaussian_mixture(),
+            blobs(),
+            batch_size=batch_size,
+            learning_rate=Constant(1e-12),
+            max_passes=0.5,
+            temperature=VariationalTempering([1.0, 0.5], damping=2.0, fraction=None),
+            finish=False,
+        )
+        return run.history["inverse_temperature"][-1]
+
+    assert first_half_pass(300) == pytest.approx(first_half_pass(30), abs=0.003)
+
+
+def test_callbacks_see_each_step_and_can_stop_the_run():
+    seen = []
+
+    def stop_at_third(report):
+        seen.append(report.record.step)
+        return report.record.step == 2
+
+    result = quiet_fit(gaussian_mixture(), blobs(), callbacks=[stop_at_third], tolerance=0)
+    assert seen == [0, 1, 2]
+    assert len(result.history) == 3
+
+
+def test_sparse_data():
+    rng = np.random.default_rng(0)
+    counts = rng.poisson(0.5, size=(200, 12))
+    model = Mixture(Multinomial(12), Dirichlet(2), [1.0, 1.0], np.full(12, 0.5))
+    for policy in POLICIES.values():
+        dense, csr = (
+            quiet_fit(model, x, temperature=policy, max_passes=30, batch_size=50)
+            for x in (counts, sparse.csr_array(counts))
+        )
+        np.testing.assert_allclose(
+            dense.posterior.components, csr.posterior.components, rtol=1e-8
+        )
+
+
+def test_passes_are_cut_into_equal_batches():
+    sizes = [batch.size for batch, _ in zip(ArraySource(np.zeros((10, 1)), 4).batches(0), range(3))]
+    assert sorted(sizes) == [3, 3, 4]
+
+
+def test_each_pass_visits_every_datum_once():
+    source = ArraySource(np.arange(10)[:, None], 4)
+    stream = source.batches(seed=5)
+    for _ in range(2):
+        visited = np.concatenate([next(stream).data[:, 0] for _ in range(3)])
+        assert sorted(visited) == list(range(10))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_passes": 0}, "max_passes must be positive"),
+        ({"tolerance": -1.0}, "tolerance must be 0 or positive"),
+        ({"n_init": 0}, "n_init must be at least 1"),
+        ({"batch_size": 0}, "batch_size must be at least 1"),
+        ({"n_threads": 0}, "n_threads must be at least 1"),
+        ({"elbo_every": 0}, "elbo_every must be at least 1"),
+        ({"temperature": Annealing(passes=200)}, "leaves no phase at T = 1"),
+        ({"temperature": LocalTempering(fraction=None)}, "finish=False"),
+        (
+            {"n_init": 2, "initial": Natural(weights=np.ones(3), components=np.ones((3, 3)))},
+            "leave one of the two out",
+        ),
+    ],
+)
+def test_bad_arguments_are_named_before_any_work(options, message):
+    def no_work(report):
+        raise AssertionError("a step was made")
+
+    with pytest.raises(ValueError, match=message):
+        quiet_fit(gaussian_mixture(), blobs(20), callbacks=[no_work], **options)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (np.empty((0, 2)), "at least one row"),
+        (np.array([[1.0, np.nan]]), "finite; row 0, column 1 holds nan"),
+        (np.ones((3, 5)), "must have 2 columns; got 5"),
+        (np.array([["a", "b"]]), "real numbers"),
+    ],
+)
+def test_bad_data_are_named_before_any_work(data, message):
+    with pytest.raises(ValueError, match=message):
+        quiet_fit(gaussian_mixture(), data)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Annealing(schedules.linear(0.5)), "must be >= 1"),
+        (lambda: Annealing(fraction=0.0), "fraction must be above 0"),
+        (lambda: Annealing(passes=-3), "passes must be positive"),
+        (lambda: Annealing(temper="prior"), "temper must be"),
+        (lambda: VariationalTempering([0.0, 1.0]), r"values in \(0, 1\]"),
+        (lambda: VariationalTempering([0.5, 1.0], prior=[1.0]), "2 positive weights"),
+        (lambda: VariationalTempering(damping=-1), "damping must be"),
+        (lambda: VariationalTempering(every=0), "every must be"),
+        (lambda: LocalTempering(formula="guess"), "formula must be"),
+        (lambda: LocalTempering(max_alternations=0), "max_alternations must be"),
+        (lambda: RobbinsMonro(decay=0.4), "decay must be above 0.5"),
+        (lambda: RobbinsMonro(delay=-1), "delay must be"),
+        (lambda: Constant(2.0), "rate must be"),
+    ],
+)
+def test_bad_policies_are_refused_when_made(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+class Bare(Mixture):
+    """A model with the five methods that everybody must write, and no more."""
+
+    log_partition = Mixture.__mro__[1].log_partition
+    draw_prior = Mixture.__mro__[1].draw_prior
+    log_local_integral = Mixture.__mro__[1].log_local_integral
+    local_log_normalizer = Mixture.__mro__[1].local_log_normalizer
+
+
+@pytest.mark.parametrize(
+    ("temperature", "missing"),
+    [
+        (VariationalTempering(), "draw_prior"),
+        (VariationalTempering(formula="calibrated"), "local_log_normalizer"),
+        (VariationalTempering(formula="closed-form"), "log_partition"),
+        (LocalTempering(), "local_log_normalizer"),
+    ],
+)
+def test_a_model_without_the_optional_methods_says_what_is_missing(temperature, missing):
+    model, data, _ = tiny_mixture("bernoulli")
+    bare = Bare(model.likelihood, model.weights, model.prior().weights, model.prior().components)
+    with pytest.raises(UnsupportedTemperature, match=f"Bare does not define `{missing}`"):
+        quiet_fit(bare, data, temperature=temperature)
+    assert quiet_fit(bare, data, temperature=Annealing(passes=3), max_passes=30).converged
+
+
+def test_the_paper_s_local_formula_drives_temperatures_up():
+    """Eq. 11 as printed has 1/T in front of everything; the calibrated one stays near 1."""
+    heat = {
+        formula: quiet_fit(
+            gaussian_mixture(), blobs(), temperature=LocalTempering(formula=formula)
+        ).heat.inverse_temperature
+        for formula in ("calibrated", "paper")
+    }
+    assert np.mean(heat["paper"]) < 0.1
+    assert np.mean(heat["calibrated"]) > 0.3
