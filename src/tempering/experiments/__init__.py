@@ -1,0 +1,1 @@
+"""Each figure and claim of the paper as a runnable experiment."""

@@ -1,0 +1,1 @@
+"""Pictures with matplotlib, which the extra ``tempering[plot]`` installs."""
