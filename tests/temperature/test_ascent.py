@@ -129,9 +129,9 @@ def run_steps(model, data, posterior, temperature, n=15):
     (batch,) = ArraySource(data).sweep()
     values = []
     for _ in range(n):
-        before = state
-        state, local = algorithm.advance(state, batch)
-        values.append(algorithm.bounds(before, local, state.heat)[0])
+        step = algorithm.advance(state, batch)
+        state = step.state
+        values.append(step.tempered_elbo)
     return values
 
 
@@ -151,8 +151,7 @@ def test_the_recorded_elbo_is_the_elbo():
     algorithm = Algorithm(model, Untempered(), Constant(), Serial(), 30, 10)
     (batch,) = ArraySource(data).sweep()
     state = algorithm.start(posterior, np.random.default_rng(0))
-    _, local = algorithm.advance(state, batch)
-    tempered, elbo = algorithm.bounds(state, local, state.heat)
+    _, _, tempered, elbo = algorithm.advance(state, batch)
     assigned = model.assign(data, model.expectations(posterior)).probabilities
     assert elbo == pytest.approx(bound(model, data, posterior, assigned, 1.0))
     assert tempered == pytest.approx(elbo)

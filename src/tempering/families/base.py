@@ -100,9 +100,9 @@ class Likelihood(ABC):
         """log E_η[ ∫ p(x | β)^s dx ]; shape: leading axes of η, then those of s."""
 
     def draws(self, x: Any) -> Array | None:
-        """Independent draws that each datum is made of [n]; None where every datum is a single one.
+        """The power to which the integrals above are a datum's own [n]; None where they are as given.
 
-        The integrals above are then those of one draw, and a datum's is their power.
+        A datum may be made of several independent draws, and each datum of another number.
         """
         return None
 

@@ -70,6 +70,10 @@ class Multinomial(Likelihood):
         """
         return self.trials * log_sum(self.conjugate.log_moment(natural, inverse_temperature))
 
+    def draws(self, x: Any) -> Array:
+        """Draws of each datum, in units of ``trials``."""
+        return np.asarray(x.sum(axis=1), float).reshape(-1) / self.trials
+
     def sample(self, parameters: ArrayLike, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
         return rng.multinomial(self.trials, np.asarray(parameters, float), size=n)
 

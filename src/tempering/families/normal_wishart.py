@@ -95,7 +95,8 @@ class NormalWishart(ExponentialFamily):
         mean, precision = (np.asarray(part, float) for part in parameters)
         linear = (precision @ mean[..., None])[..., 0]
         quadratic = (linear * mean).sum(-1, keepdims=True)
-        log_determinant = _log_determinant(np.linalg.cholesky(precision))[..., None]
+        # Not by Cholesky: a draw with ν close to D − 1 may be singular to double precision.
+        log_determinant = np.linalg.slogdet(precision)[1][..., None]
         return self._join(linear, -0.5 * precision, -0.5 * quadratic, 0.5 * log_determinant)
 
     def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> GaussianParameters:
@@ -187,8 +188,7 @@ class FullGaussian(Likelihood):
         self, parameters: GaussianParameters, inverse_temperature: ArrayLike
     ) -> Array:
         s = np.asarray(inverse_temperature, float)
-        factor = np.linalg.cholesky(np.asarray(parameters.precision, float))
-        log_determinant = align(_log_determinant(factor), s, 0)
+        log_determinant = align(np.linalg.slogdet(parameters.precision)[1], s, 0)
         return self._log_integral((s - 1) / 2 * log_determinant, s)
 
     def log_expected_power_integral(

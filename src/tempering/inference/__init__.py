@@ -1,7 +1,7 @@
 """The engine: Algorithm 1, its sources of data, step sizes, history and callbacks."""
 
 from tempering.inference.callbacks import Report
-from tempering.inference.engine import Algorithm, Result, State, evaluate_elbo, fit
+from tempering.inference.engine import Algorithm, Result, State, Step, evaluate_elbo, fit
 from tempering.inference.history import History, Record
 from tempering.inference.learning_rate import Constant, RobbinsMonro
 from tempering.inference.sources import ArraySource, Batch, Source
@@ -18,6 +18,7 @@ __all__ = [
     "RobbinsMonro",
     "Source",
     "State",
+    "Step",
     "evaluate_elbo",
     "fit",
 ]

@@ -33,6 +33,15 @@ class State(NamedTuple):
     data_seen: int = 0
 
 
+class Step(NamedTuple):
+    """What one turn of the loop made."""
+
+    state: State
+    local: LocalStep
+    tempered_elbo: float
+    elbo: float
+
+
 @dataclass(frozen=True)
 class Result:
     """A fitted posterior.
@@ -76,8 +85,8 @@ class Algorithm:
         """Line 1: λ and T at step 0."""
         return State(posterior, self.temperature.start(self.model, self.n_data, rng))
 
-    def advance(self, state: State, batch: Batch) -> tuple[State, LocalStep]:
-        """One turn of the loop."""
+    def advance(self, state: State, batch: Batch, evaluate: bool = True) -> Step:
+        """One turn of the loop; with ``evaluate``, the bounds at its λ, q(z) and q(T) too."""
         model, temperature, posterior = self.model, self.temperature, state.posterior
         scale = self.n_data / batch.size
         progress = self.progress(state, batch)
@@ -98,6 +107,8 @@ class Algorithm:
         surroundings = Surroundings(model, batch.data, expected, scale, progress)
         local, heat = temperature.update(heat, local, surroundings)
 
+        bounds = self._bounds(posterior, local, heat) if evaluate else (math.nan, math.nan)
+
         # Line 5: intermediate global parameters λ̂ = α + (N/B) Σ_i E[t(x_i, z_i)] / T_i.
         target = temperature.prior_weight(heat) * model.prior() + scale * local.statistics
 
@@ -105,7 +116,7 @@ class Algorithm:
         posterior = blend(posterior, target, self.learning_rate(state.step + 1))
 
         state = State(posterior, heat, state.step + 1, state.data_seen + batch.size)
-        return state, local
+        return Step(state, local, *bounds)
 
     def progress(self, state: State, batch: Batch) -> Progress:
         """Where the run is before this batch."""
@@ -113,12 +124,12 @@ class Algorithm:
             state.data_seen / self.n_data, batch.size / self.n_data, self.planned_passes
         )
 
-    def bounds(self, state: State, local: LocalStep, heat: Heat) -> tuple[float, float]:
-        """The tempered ELBO, and the ELBO at T = 1, of a posterior and the local step made at it."""
+    def _bounds(self, posterior: Any, local: LocalStep, heat: Heat) -> tuple[float, float]:
+        """The tempered ELBO, and the ELBO at T = 1."""
         scale = self.n_data / local.n
         weight = self.temperature.prior_weight(heat)
-        divergence = self.model.divergence(state.posterior)
-        tempered = divergence if weight == 1.0 else self.model.divergence(state.posterior, weight)
+        divergence = self.model.divergence(posterior)
+        tempered = divergence if weight == 1.0 else self.model.divergence(posterior, weight)
         energy = local.tempered_energy + local.entropy + local.bound
         return (
             scale * energy + heat.bound - tempered,
@@ -256,16 +267,14 @@ def _run(
     tempered_heat, history, previous, converged = state.heat, History(), -math.inf, False
 
     for batch in source.batches(seed):
-        before = state
-        state, local = algorithm.advance(state, batch)
+        asked = state.step % elbo_every == 0
+        state, local, bound, elbo = algorithm.advance(state, batch, evaluate=asked)
         heat = state.heat
         if not heat.finished:
             tempered_heat = heat
-        asked = before.step % elbo_every == 0
-        bound, elbo = algorithm.bounds(before, local, heat) if asked else (math.nan, math.nan)
         history.append(
             Record(
-                step=before.step,
+                step=state.step - 1,
                 passes=state.data_seen / source.size,
                 data_seen=state.data_seen,
                 temperature=1.0 / local.mean_inverse_temperature,

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from copy import copy
 from functools import reduce
 from operator import add
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,13 +85,19 @@ def blend(posterior: Any, target: Any, rate: float) -> Any:
     return (1.0 - rate) * posterior + rate * target if rate != 1.0 else target
 
 
-@dataclass(frozen=True)
+class LocalTerms(NamedTuple):
+    """The parts of the ELBO that the local variables of some data hold."""
+
+    energies: Array  # E_q[log p(x_i, z_i | β)] of each datum, not tempered
+    entropy: float  # Σ_i H(q(z_i)) and every other local term that is not tempered
+
+
 class LocalStep:
     """What the local variables of some data contribute to the global update and to the ELBO.
 
     Two of them add up, so a batch may be cut into shards that threads or workers solve.
 
-    Attributes
+    Parameters
     ----------
     statistics : Natural
         Σ_i s_i E_q[t(x_i, z_i)], weighted by the inverse temperatures.
@@ -105,16 +111,29 @@ class LocalStep:
         What the local temperatures q(T_i) add to the tempered ELBO (0 without them).
     """
 
-    statistics: Any
-    energies: Array
-    entropy: float
-    inverse_temperature: float | Array
-    bound: float = 0.0
+    def __init__(
+        self,
+        statistics: Any,
+        energies: Array,
+        entropy: float,
+        inverse_temperature: float | Array,
+        bound: float = 0.0,
+    ):
+        self.statistics = statistics
+        self.inverse_temperature = inverse_temperature
+        self.bound = bound
+        self.n = len(energies)
+        self.terms = LocalTerms(energies, entropy)
 
     @property
-    def n(self) -> int:
-        """Number of data."""
-        return len(self.energies)
+    def energies(self) -> Array:
+        """E_q[log p(x_i, z_i | β)] of each datum."""
+        return self.terms.energies
+
+    @property
+    def entropy(self) -> float:
+        """Σ_i H(q(z_i)) and every other local term that is not tempered."""
+        return self.terms.entropy
 
     @property
     def energy(self) -> float:
@@ -131,31 +150,64 @@ class LocalStep:
         """The mean of s_i over the data."""
         return float(np.mean(self.inverse_temperature))
 
-    def reweighted(self, inverse_temperature: float) -> LocalStep:
+    def with_bound(self, bound: float) -> Self:
+        """The same step, with what local temperatures add to the tempered ELBO."""
+        changed = copy(self)
+        changed.bound = bound
+        return changed
+
+    def reweighted(self, inverse_temperature: float) -> Self:
         """The same q(z), its statistics weighted with another (common) inverse temperature."""
         if np.ndim(self.inverse_temperature):
             raise ValueError("Data with temperatures of their own have no common one to change.")
+        changed = copy(self)
         ratio = inverse_temperature / float(self.inverse_temperature)
-        return replace(
-            self, statistics=ratio * self.statistics, inverse_temperature=inverse_temperature
-        )
+        changed.statistics = ratio * self.statistics
+        changed.inverse_temperature = inverse_temperature
+        return changed
 
     def __add__(self, other: LocalStep) -> LocalStep:
-        mine, theirs = self.inverse_temperature, other.inverse_temperature
         return LocalStep(
-            statistics=self.statistics + other.statistics,
-            energies=np.concatenate([self.energies, other.energies]),
-            entropy=self.entropy + other.entropy,
-            inverse_temperature=np.concatenate([mine, theirs])
-            if isinstance(mine, np.ndarray) and isinstance(theirs, np.ndarray)
-            else mine,
-            bound=self.bound + other.bound,
+            self.statistics + other.statistics,
+            np.concatenate([self.energies, other.energies]),
+            self.entropy + other.entropy,
+            join_temperatures(self, other),
+            self.bound + other.bound,
         )
+
+
+def join_temperatures(first: LocalStep, second: LocalStep) -> float | Array:
+    """The inverse temperatures of two steps as one: a common one stays a number."""
+    mine, theirs = first.inverse_temperature, second.inverse_temperature
+    if np.ndim(mine) == 0 and np.ndim(theirs) == 0:
+        return mine
+    return np.concatenate([np.broadcast_to(s, step.n) for s, step in ((mine, first), (theirs, second))])
 
 
 def add_up(steps: list[LocalStep]) -> LocalStep:
     """Sum of local steps in their given order: the same bits for any number of workers."""
     return reduce(add, steps)
+
+
+class TemperatureTerms(NamedTuple):
+    """What a temperature is learned from: s E_i − log c_i(s) is a datum's score at s.
+
+    Attributes
+    ----------
+    energies : array [n']
+        E_i, for all data of the batch or for a sample of them.
+    log_normalizers : array [n', M] or [1, M]
+        log c_i(s_m).
+    share : float
+        Which share of the batch these data are.
+    exact : bool
+        Whether the scores belong to the bound that the fit ascends.
+    """
+
+    energies: Array
+    log_normalizers: Array
+    share: float = 1.0
+    exact: bool = True
 
 
 class DataSource(Protocol):
@@ -229,14 +281,35 @@ class Model(ABC):
         """log c_i(s) under the current posterior, shape [n, M], or [1, M] when alike for all."""
         raise self._lacks("local_log_normalizer")
 
+    def temperature_terms(
+        self, local: LocalStep, expectations: Any, inverse_temperatures: Array, data: Any, formula: str
+    ) -> TemperatureTerms:
+        """What learned temperatures weigh: the data's energies, and log c_i(s) on the grid.
+
+        By default those of p(x_i, z_i | β)^s / c_i(s). A model whose temperatures are better learned
+        from another representation of its likelihood overrides this; ``formula`` is the policy's.
+        """
+        if formula not in ("calibrated", "paper"):
+            raise UnsupportedTemperature(
+                f"{type(self).__name__} has no temperature formula {formula!r}; use 'calibrated'."
+            )
+        return TemperatureTerms(
+            local.energies, self.local_log_normalizer(expectations, inverse_temperatures, data)
+        )
+
     def provides(self, method: str) -> bool:
         """Whether this model defines one of the optional methods."""
         return getattr(type(self), method) is not getattr(Model, method)
 
-    def require(self, method: str) -> None:
-        """Raise, before any work, if this model lacks an optional method."""
-        if not self.provides(method):
-            raise self._lacks(method)
+    @property
+    def learns_temperatures(self) -> bool:
+        """Whether it has what calibrated and local temperatures need."""
+        return self.provides("local_log_normalizer") or self.provides("temperature_terms")
+
+    def require_learned_temperatures(self) -> None:
+        """Raise, before any work, if it has not."""
+        if not self.learns_temperatures:
+            raise self._lacks("local_log_normalizer")
 
     def _lacks(self, method: str) -> UnsupportedTemperature:
         meaning = getattr(Model, method).__doc__.splitlines()[0].rstrip(".")

@@ -9,7 +9,7 @@ global update weights each datum by E_q[1/T_i] (Section 3.4 of Mandt et al., 201
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -36,8 +36,8 @@ class LocalTempering(Untempered):
         The grid of 1/T. By default 100 values evenly spaced in (0, 1].
     prior : array [M], optional
         π, the prior over the grid; uniform by default.
-    formula : {"calibrated", "paper"}
-        "paper" is Eq. 11 as printed, with 1/T_m in front of the whole exponent. It drives every
+    formula : {"calibrated", "words", "paper"}
+        "words" is for topic models: only their words have a temperature. "paper" is Eq. 11 as printed, with 1/T_m in front of the whole exponent. It drives every
         temperature to its maximum, and is kept for the record.
     max_alternations : int
         How often q(z_i) and q(T_i) are updated in turn.
@@ -51,7 +51,7 @@ class LocalTempering(Untempered):
 
     inverse_temperatures: ArrayLike = field(default_factory=even_inverse_temperatures)
     prior: ArrayLike | None = None
-    formula: Literal["calibrated", "paper"] = "calibrated"
+    formula: Literal["calibrated", "words", "paper"] = "calibrated"
     max_alternations: int = 10
     tolerance: float = 1e-3
     fraction: float | None = 2 / 3
@@ -61,8 +61,10 @@ class LocalTempering(Untempered):
         object.__setattr__(self, "inverse_temperatures", grid)
         object.__setattr__(self, "prior", prior)
         check_fraction(self.fraction)
-        if self.formula not in ("calibrated", "paper"):
-            raise ValueError(f"formula must be 'calibrated' or 'paper'; got {self.formula!r}.")
+        if self.formula not in ("calibrated", "words", "paper"):
+            raise ValueError(
+                f"formula must be 'calibrated', 'words' or 'paper'; got {self.formula!r}."
+            )
         if self.max_alternations < 1:
             raise ValueError(f"max_alternations must be at least 1; got {self.max_alternations}.")
 
@@ -70,7 +72,7 @@ class LocalTempering(Untempered):
         return math.inf if self.fraction is None else self.fraction * planned
 
     def start(self, model: Model, n_data: int, rng: np.random.Generator) -> Heat:
-        model.require("local_log_normalizer")
+        model.require_learned_temperatures()
         grid, prior = self._grid()
         return Heat(inverse_temperature=float(prior @ grid))
 
@@ -85,17 +87,16 @@ class LocalTempering(Untempered):
         """Alternate q(z_i) and q(T_i), ending with q(z_i)."""
         grid, prior = self._grid()
         power = grid if self.formula == "paper" else 1.0
-        log_normalizer = model.local_log_normalizer(expectations, grid, data)
         remembered = heat.inverse_temperature
         s = remembered[rows] if isinstance(remembered, np.ndarray) else float(remembered)
         local = model.local_step(data, expectations, s)
         for _ in range(self.max_alternations):
-            learned = weigh(local.energies, log_normalizer, grid, prior, power)
-            change = np.max(np.abs(learned.inverse_temperature - s))
+            terms = model.temperature_terms(local, expectations, grid, data, self.formula)
+            learned = weigh(terms.energies, terms.log_normalizers, grid, prior, power)
+            change = np.max(np.abs(learned.inverse_temperature - s), initial=0.0)
             s = learned.inverse_temperature
-            local = replace(
-                model.local_step(data, expectations, s), bound=float(np.sum(learned.bound))
-            )
+            bound = float(np.sum(learned.bound)) if terms.exact else math.nan
+            local = model.local_step(data, expectations, s).with_bound(bound)
             if change < self.tolerance:
                 break
         return local

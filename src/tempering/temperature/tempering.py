@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +25,9 @@ from tempering.temperature.policy import (
     check_fraction,
 )
 
-Formula = Literal["auto", "closed-form", "monte-carlo", "map", "calibrated"]
+Formula = Literal[
+    "auto", "closed-form", "monte-carlo", "map", "calibrated", "z-integrated", "paper"
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +40,14 @@ class VariationalTempering(Untempered):
         The grid of 1/T. By default 100 temperatures from 1 to 10 on an exponential scale.
     prior : array [M], optional
         π, the prior over the grid; uniform by default.
-    formula : {"auto", "closed-form", "monte-carlo", "map", "calibrated"}
-        Where log C comes from. The first three are the paper's C under the prior, computed once
-        (see :func:`tempering.temperature.log_partition`). "calibrated" normalises each datum's
-        tempered density under the current posterior, so that nothing is precomputed and C ≡ 1; it
-        is the one that stays finite when a scale is learned. "auto": the closed form where the
-        model has one, else calibrated, else Monte Carlo.
+    formula : {"auto", "closed-form", "monte-carlo", "map", "calibrated", "z-integrated", "paper"}
+        Where log C comes from. "closed-form", "monte-carlo" and "map" are the paper's C under the
+        prior, computed once (see :func:`tempering.temperature.log_partition`). "calibrated"
+        normalises each datum's tempered density under the current posterior, so that nothing is
+        precomputed and C ≡ 1; it is the one that stays finite when a scale is learned. "auto": the
+        closed form where the model has one, else calibrated, else Monte Carlo. For topic models,
+        "z-integrated" takes Monte Carlo C and an energy with z summed out, so that both belong to
+        one model; "paper" is the Monte Carlo formula as printed.
     damping : float
         Time constant, in passes over the data, with which s follows its optimum; 0 jumps there,
         which makes each update exact coordinate ascent.
@@ -75,6 +79,10 @@ class VariationalTempering(Untempered):
             raise ValueError(f"damping must be 0 or a positive number of passes; got {self.damping}.")
         if self.every < 1:
             raise ValueError(f"every must be at least 1 step; got {self.every}.")
+        if self.formula not in get_args(Formula):
+            raise ValueError(
+                f"formula must be one of {', '.join(get_args(Formula))}; got {self.formula!r}."
+            )
 
     def length(self, planned: float) -> float:
         return math.inf if self.fraction is None else self.fraction * planned
@@ -102,21 +110,36 @@ class VariationalTempering(Untempered):
         if round(progress.passes / progress.step) % self.every:
             return local, heat
         grid, prior = self._grid()
-        penalty = heat.log_partition
-        if penalty is None:
-            log_normalizer = surroundings.model.local_log_normalizer(
-                surroundings.expectations, grid, surroundings.data
-            )
-            penalty = surroundings.scale * local.n * log_normalizer.mean(axis=0)
-        learned = weigh(surroundings.scale * local.energy, penalty, grid, prior)
+        energy, penalty, exact = self._energy_and_penalty(heat, local, surroundings)
+        learned = weigh(energy, penalty, grid, prior)
         here = float(heat.inverse_temperature)
         follow = -np.expm1(-progress.step * self.every / self.damping) if self.damping else 1.0
         there = here + follow * (float(learned.inverse_temperature) - here)
         heat = heat._replace(
-            inverse_temperature=there, weights=learned.probabilities, bound=float(learned.bound)
+            inverse_temperature=there,
+            weights=learned.probabilities,
+            bound=float(learned.bound) if exact else math.nan,
         )
         heat = self.cool(heat, progress)
         return local.reweighted(float(heat.inverse_temperature)), heat
+
+    def _energy_and_penalty(
+        self, heat: Heat, local: LocalStep, surroundings: Surroundings
+    ) -> tuple[float, Array, bool]:
+        """L and log C(s) of the whole data, and whether they belong to the bound of the fit."""
+        scale = surroundings.scale
+        formula = "calibrated" if heat.log_partition is None else self.formula
+        if formula not in ("calibrated", "z-integrated"):
+            return scale * local.energy, heat.log_partition, True
+        terms = surroundings.model.temperature_terms(
+            local, surroundings.expectations, self._grid()[0], surroundings.data, formula
+        )
+        scale /= terms.share
+        energy = scale * float(terms.energies.sum())
+        if heat.log_partition is not None:
+            return energy, heat.log_partition, terms.exact
+        penalty = scale * len(terms.energies) * terms.log_normalizers.mean(axis=0)
+        return energy, penalty, terms.exact
 
     def _grid(self) -> tuple[Array, Array]:
         return np.asarray(self.inverse_temperatures), np.asarray(self.prior)
@@ -127,14 +150,15 @@ class VariationalTempering(Untempered):
         """log C on the grid, or None where each datum is normalised instead."""
         formula = self.formula
         grid, _ = self._grid()
+        if formula in ("paper", "z-integrated"):
+            formula = "monte-carlo"
         if formula == "auto":
             try:
                 return log_partition(model, grid, n_data, method="closed-form").values
             except UnsupportedTemperature:
-                can_calibrate = model.provides("local_log_normalizer")
-                formula = "calibrated" if can_calibrate else "monte-carlo"
+                formula = "calibrated" if model.learns_temperatures else "monte-carlo"
         if formula == "calibrated":
-            model.require("local_log_normalizer")
+            model.require_learned_temperatures()
             return None
         return log_partition(
             model, grid, n_data, method=formula, n_samples=self.n_samples, rng=rng

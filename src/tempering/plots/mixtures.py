@@ -1,0 +1,43 @@
+"""Pictures of two-dimensional Gaussian mixtures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tempering.estimators import BayesianGaussianMixture
+from tempering.plots.canvas import new_figure
+
+
+def draw_mixture(axis: Any, X: np.ndarray, mixture: BayesianGaussianMixture) -> None:
+    """The data, and each component as its ellipse of two standard deviations."""
+    from matplotlib.patches import Ellipse
+
+    axis.plot(X[:, 0], X[:, 1], ",", color="0.6", rasterized=True)
+    for weight, mean, covariance in zip(mixture.weights_, mixture.means_, mixture.covariances_):
+        if weight * len(X) < 1:
+            continue
+        if covariance.ndim == 1:
+            covariance = np.diag(covariance)
+        variances, directions = np.linalg.eigh(covariance)
+        width, height = 4 * np.sqrt(variances)
+        angle = np.degrees(np.arctan2(directions[1, 0], directions[0, 0]))
+        ellipse = Ellipse(mean, width, height, angle=angle, fill=False, color="crimson", lw=1.5)
+        axis.add_patch(ellipse)
+    axis.set_aspect("equal")
+    axis.set_xticks([])
+    axis.set_yticks([])
+
+
+def draw_mixtures(
+    path: Path, X: np.ndarray, mixtures: Mapping[str, BayesianGaussianMixture]
+) -> None:
+    """Several mixtures of the same data, side by side."""
+    figure = new_figure(figsize=(4.2 * len(mixtures), 4.6))
+    for axis, (title, mixture) in zip(np.atleast_1d(figure.subplots(1, len(mixtures))), mixtures.items()):
+        draw_mixture(axis, X, mixture)
+        axis.set_title(f"{title}\nELBO {mixture.elbo_:,.0f}", fontsize=11)
+    figure.savefig(path, dpi=120)
