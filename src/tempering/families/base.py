@@ -100,7 +100,7 @@ class Likelihood(ABC):
         """log E_η[ ∫ p(x | β)^s dx ]; shape: leading axes of η, then those of s."""
 
     def draws(self, x: Any) -> Array | None:
-        """The power to which the integrals above are a datum's own [n]; None where they are as given.
+        """The power that makes the integrals above a datum's own [n]; None where they are as given.
 
         A datum may be made of several independent draws, and each datum of another number.
         """

@@ -281,13 +281,30 @@ class Model(ABC):
         """log c_i(s) under the current posterior, shape [n, M], or [1, M] when alike for all."""
         raise self._lacks("local_log_normalizer")
 
+    def continue_local_step(
+        self,
+        local: LocalStep,
+        data: Any,
+        expectations: Any,
+        inverse_temperature: float | Array,
+    ) -> LocalStep:
+        """The local step again at another temperature; may start from what it found before."""
+        return self.local_step(data, expectations, inverse_temperature)
+
     def temperature_terms(
-        self, local: LocalStep, expectations: Any, inverse_temperatures: Array, data: Any, formula: str
+        self,
+        local: LocalStep,
+        expectations: Any,
+        inverse_temperatures: Array,
+        data: Any,
+        formula: str,
+        shared: bool,
     ) -> TemperatureTerms:
         """What learned temperatures weigh: the data's energies, and log c_i(s) on the grid.
 
         By default those of p(x_i, z_i | β)^s / c_i(s). A model whose temperatures are better learned
-        from another representation of its likelihood overrides this; ``formula`` is the policy's.
+        from another representation of its likelihood overrides this. ``formula`` is the policy's;
+        ``shared`` says that all data have one temperature, so that a sample of them will do.
         """
         if formula not in ("calibrated", "paper"):
             raise UnsupportedTemperature(

@@ -91,12 +91,14 @@ class LocalTempering(Untempered):
         s = remembered[rows] if isinstance(remembered, np.ndarray) else float(remembered)
         local = model.local_step(data, expectations, s)
         for _ in range(self.max_alternations):
-            terms = model.temperature_terms(local, expectations, grid, data, self.formula)
+            terms = model.temperature_terms(
+                local, expectations, grid, data, self.formula, shared=False
+            )
             learned = weigh(terms.energies, terms.log_normalizers, grid, prior, power)
             change = np.max(np.abs(learned.inverse_temperature - s), initial=0.0)
             s = learned.inverse_temperature
             bound = float(np.sum(learned.bound)) if terms.exact else math.nan
-            local = model.local_step(data, expectations, s).with_bound(bound)
+            local = model.continue_local_step(local, data, expectations, s).with_bound(bound)
             if change < self.tolerance:
                 break
         return local

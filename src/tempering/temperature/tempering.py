@@ -132,7 +132,12 @@ class VariationalTempering(Untempered):
         if formula not in ("calibrated", "z-integrated"):
             return scale * local.energy, heat.log_partition, True
         terms = surroundings.model.temperature_terms(
-            local, surroundings.expectations, self._grid()[0], surroundings.data, formula
+            local,
+            surroundings.expectations,
+            self._grid()[0],
+            surroundings.data,
+            formula,
+            shared=True,
         )
         scale /= terms.share
         energy = scale * float(terms.energies.sum())

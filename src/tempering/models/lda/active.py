@@ -1,0 +1,157 @@
+"""Iteration on a document's active topics alone, gathered into a small block."""
+
+import numpy as np
+from numba import njit
+
+from tempering.models.lda.fastmath import KERNEL, larger
+from tempering.models.lda.sweeps import (
+    SMALLEST_NORMALIZER,
+    ZERO,
+    add_word_in_logs,
+    compact_sweep,
+    fill_log_theta,
+    fill_weights,
+    replace_mass,
+    round_up,
+)
+
+# Gathering a block costs about as much as a full sweep, so it must be of half the topics or fewer.
+WORTH_GATHERING = np.float32(0.5)
+# Moving topics inside the block is cheap: it is done for a quarter of them.
+WORTH_SHRINKING = np.float32(0.75)
+
+
+@njit(**KERNEL)
+def add_words_in_logs(document, topics, n_topics, log_rows):
+    """Complete a sweep: add the words that it left out because their normalizer is out of range."""
+    s = document.inverse_temperature
+    for u in range(document.columns.size):
+        if not document.normalizers[u] > SMALLEST_NORMALIZER:
+            log_row = log_rows[document.columns[u]]
+            add_word_in_logs(log_row, document.counts[u], topics, n_topics, s, topics.new_mass)
+
+
+@njit(**KERNEL)
+def copy_topic(source, j, target, i):
+    """Put topic j of `source` at place i of `target`."""
+    target.index[i] = source.index[j]
+    target.alpha[i] = source.alpha[j]
+    target.mass[i] = source.mass[j]
+    target.log_theta[i] = source.log_theta[j]
+    target.weights[i] = source.weights[j]
+
+
+@njit(**KERNEL)
+def pad_block(document, active, n_active):
+    """Fill the block up to a multiple of 4 topics with some that hold nothing."""
+    for j in range(n_active, round_up(n_active, 4)):
+        active.alpha[j] = active.alpha[0]  # not above the largest gamma
+        active.mass[j] = ZERO
+        for u in range(document.n_words):
+            document.block[j, u] = ZERO
+
+
+@njit(**KERNEL)
+def gather_active(document, every, n_topics, threshold, active):
+    """Gather the topics above the threshold and their rows; return how many they are.
+
+    The block has the words innermost: the active topics are few, the words are many. Words are
+    filled up to a multiple of 16, with entries of 1 (they have count 0).
+    """
+    n_active = 0
+    for k in range(n_topics):
+        if every.mass[k] > threshold:
+            copy_topic(every, k, active, n_active)
+            n_active += 1
+    n_real = document.columns.size
+    rows, index, block = document.rows, document.index, document.block
+    in_fours = n_real - n_real % 4
+    for u in range(0, in_fours, 4):  # four words share the look-up of a topic and one wide store
+        row0, row1 = rows[index[u]], rows[index[u + 1]]
+        row2, row3 = rows[index[u + 2]], rows[index[u + 3]]
+        for j in range(n_active):
+            k = active.index[j]
+            to = block[j]
+            to[u], to[u + 1], to[u + 2], to[u + 3] = row0[k], row1[k], row2[k], row3[k]
+    for u in range(in_fours, n_real):
+        row = rows[index[u]]
+        for j in range(n_active):
+            block[j, u] = row[active.index[j]]
+    for j in range(n_active):
+        for u in range(n_real, document.n_words):
+            document.block[j, u] = np.float32(1.0)
+    pad_block(document, active, n_active)
+    return n_active
+
+
+@njit(**KERNEL)
+def write_back(active, j, every):
+    """Put topic j of the active ones back in its place among all."""
+    k = active.index[j]
+    every.mass[k] = active.mass[j]
+    every.log_theta[k] = active.log_theta[j]
+
+
+@njit(**KERNEL)
+def shrink(document, every, active, n_active, threshold):
+    """Drop the topics that fell below the threshold from the block; return how many are left."""
+    n_kept = 0
+    for j in range(n_active):
+        if active.mass[j] > threshold:
+            if n_kept < j:
+                copy_topic(active, j, active, n_kept)
+                for u in range(document.n_words):
+                    document.block[n_kept, u] = document.block[j, u]
+            n_kept += 1
+        else:
+            write_back(active, j, every)
+    pad_block(document, active, n_kept)
+    return n_kept
+
+
+@njit(**KERNEL)
+def iterate_active(
+    document, every, active, n_active, log_rows, collapsed, limit, threshold, at_least, at_most
+):
+    """Sweep over the active topics until they change by no more than `limit`, and write them back.
+
+    Returns the number of sweeps, that of the topics still active, and whether they came to rest.
+    """
+    s = document.inverse_temperature
+    largest = ZERO
+    sweeps = 0
+    at_rest = False
+    while sweeps < at_most and not at_rest:
+        padded = round_up(n_active, 4)
+        smallest = compact_sweep(document, active, padded)
+        if not smallest > SMALLEST_NORMALIZER:
+            add_words_in_logs(document, active, n_active, log_rows)
+        change, n_above, _ = replace_mass(active, n_active, threshold)
+        largest = fill_log_theta(active, padded, s, collapsed)
+        fill_weights(active, padded, largest, s)
+        sweeps += 1
+        at_rest = sweeps >= at_least and change <= limit
+        if not at_rest and n_above <= WORTH_SHRINKING * n_active and n_active > 8:
+            n_active = shrink(document, every, active, n_active, threshold)
+    for j in range(n_active):
+        write_back(active, j, every)
+    fill_weights(every, every.weights.size, largest, s)
+    return sweeps, n_active, at_rest
+
+
+@njit(**KERNEL)
+def none_can_return(document, every, n_topics, threshold):
+    """Whether no topic that was left out can rise above the threshold in the next full sweep.
+
+    Entries of a row are at most 1, so a mass is at most t_k sum_u n_u / z_u. With a small alpha the
+    weight t_k of a topic that is left out is nothing at all, and the sweep can be spared.
+    """
+    total = ZERO
+    for u in range(document.n_words):
+        if not document.normalizers[u] > SMALLEST_NORMALIZER:
+            return False
+        total += document.shares[u]
+    heaviest = ZERO
+    for k in range(n_topics):
+        heaviest = larger(heaviest, every.weights[k] if every.mass[k] <= threshold else ZERO)
+    return heaviest * total <= threshold

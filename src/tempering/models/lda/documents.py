@@ -1,0 +1,242 @@
+"""The fixed point of each document: sweeps over all topics, over the active ones, and a check.
+
+Most topics soon hold next to nothing of a document. So a document takes a sweep or two over all
+topics, then iterates on its *active* topics alone, gathered into a small block, until they are at
+rest. Then it takes a full sweep again, unless a bound shows that none of the topics left out can
+come back: the sweep must change little and bring none of them back. Otherwise the document goes
+round again with the new active topics.
+"""
+
+import numpy as np
+from numba import njit
+
+from tempering.models.lda.active import (
+    WORTH_GATHERING,
+    add_words_in_logs,
+    gather_active,
+    iterate_active,
+    none_can_return,
+)
+from tempering.models.lda.fastmath import ENTRY, KERNEL, digamma, f32, log, smaller
+from tempering.models.lda.layout import Document
+from tempering.models.lda.sweeps import (
+    SMALLEST_NORMALIZER,
+    ZERO,
+    add_word_in_logs,
+    block_normalizers,
+    fill_log_theta,
+    fill_weights,
+    first_sweep,
+    full_sweep,
+    replace_mass,
+    round_up,
+    row_normalizers,
+)
+from tempering.models.lda.word_rows import exponentiate
+
+# The topics that are left out hold together at most this part of the change that ends the sweeps.
+NEGLIGIBLE = np.float32(0.1)
+IN_LOGS = np.float32(-1.0)
+"""The weight of a word whose normalizer is out of float32's range: its statistics need logs."""
+
+
+@njit(**ENTRY)
+def fit_documents(start, stop, batch, word_rows, settings, room, fit):
+    """Fit the documents from `start` to `stop`, each by itself, into their places in `fit`."""
+    for d in range(start, stop):
+        document = open_document(d, batch, word_rows, settings, room)
+        if document.total == ZERO:
+            close_empty_document(d, batch, settings, fit)
+            continue
+        set_starting_mass(document, fit.gamma[d], settings, room.every)
+        fit.sweeps[d], n_block = settle(document, word_rows.logs, settings, room)
+        close_document(d, document, n_block, batch, word_rows, settings, room, fit)
+
+
+@njit(**KERNEL)
+def open_document(d, batch, word_rows, settings, room):
+    """Lay out document d: its counts, padded, and its tempered rows."""
+    first, last = batch.indptr[d], batch.indptr[d + 1]
+    n_words = last - first
+    columns = batch.columns[first:last]
+    s = settings.inverse_temperatures[d]
+    total = ZERO
+    for u in range(n_words):
+        room.counts[u] = batch.counts[first + u]
+        total += room.counts[u]
+    for u in range(n_words, round_up(n_words, 16)):
+        room.counts[u] = ZERO
+    if word_rows.shared:
+        for u in range(n_words):
+            room.row_sums[u] = word_rows.sums[columns[u]]
+    else:
+        for u in range(n_words):
+            v = columns[u]
+            room.row_sums[u] = exponentiate(word_rows.logs[v], word_rows.maxima[v], s, room.rows[u])
+    return Document(
+        columns,
+        columns if word_rows.shared else room.row_index[:n_words],
+        word_rows.tempered if word_rows.shared else room.rows,
+        room.row_sums,
+        room.counts,
+        total,
+        s,
+        room.normalizers,
+        room.shares,
+        room.block,
+        round_up(n_words, 16),
+    )
+
+
+@njit(**KERNEL)
+def set_starting_mass(document, gamma, settings, every):
+    """Share the words out equally, or as a given gamma has them."""
+    for k in range(gamma.size):
+        if settings.equal_start:
+            every.mass[k] = document.total / f32(gamma.size)
+        else:
+            every.mass[k] = (gamma[k] - settings.alpha[k]) / document.inverse_temperature
+
+
+@njit(**KERNEL)
+def settle(document, log_rows, settings, room):
+    """Sweep until the fixed point; return the number of sweeps and of the topics in the block.
+
+    The latter is 0 if the document ends without a block: then all its topics count. Masses are
+    words, not words times s as in gamma, so s does not stand in the limit.
+    """
+    every, active = room.every, room.active
+    n_topics = log_rows.shape[1]
+    limit = settings.tolerance * document.total
+    threshold = NEGLIGIBLE * limit / f32(n_topics)
+    n_block = 0
+    sweeps = 0
+    if not settings.equal_start:
+        weigh_topics(every, document, settings)
+    while True:
+        if sweeps == 0 and settings.equal_start:
+            first_sweep(document, every.new_mass)
+        else:
+            smallest = full_sweep(document, every.weights, every.new_mass)
+            if not smallest > SMALLEST_NORMALIZER:
+                add_words_in_logs(document, every, n_topics, log_rows)
+        change, n_active, n_returned = replace_mass(every, n_topics, threshold)
+        sweeps += 1
+        settled = sweeps >= settings.min_sweeps and change <= limit and n_returned == 0
+        if settled or sweeps >= settings.max_sweeps:
+            break
+        weigh_topics(every, document, settings)
+        n_block = 0
+        # One sweep of the allowance is kept for the full sweep that follows.
+        left = settings.max_sweeps - sweeps - 1
+        # From an equal start the first sweep leaves many topics that the second one empties.
+        early = sweeps == 1 and settings.equal_start
+        if n_active <= WORTH_GATHERING * n_topics and left > 0 and not early:
+            n_block = gather_active(document, every, n_topics, threshold, active)
+            taken, n_block, at_rest = iterate_active(
+                document,
+                every,
+                active,
+                n_block,
+                log_rows,
+                settings.collapsed,
+                limit,
+                threshold,
+                settings.min_sweeps - sweeps,
+                left,
+            )
+            sweeps += taken
+            n_returned = 0
+            if at_rest and none_can_return(document, every, n_topics, threshold):
+                break
+    return sweeps, n_block if n_returned == 0 else 0
+
+
+@njit(**KERNEL)
+def weigh_topics(topics, document, settings):
+    """Set log theta and the weights of all topics; return the largest log theta."""
+    s = document.inverse_temperature
+    n_topics = topics.weights.size
+    largest = fill_log_theta(topics, n_topics, s, settings.collapsed)
+    fill_weights(topics, n_topics, largest, s)
+    return largest
+
+
+@njit(**KERNEL)
+def close_empty_document(d, batch, settings, fit):
+    """A document without words keeps its prior."""
+    for k in range(fit.gamma.shape[1]):
+        fit.gamma[d, k] = settings.alpha[k]
+    for p in range(batch.indptr[d], batch.indptr[d + 1]):
+        fit.word_weights[p] = ZERO
+    fit.n_active[d] = 0
+    fit.sweeps[d] = 0
+    fit.log_normalizers[d] = 0.0
+
+
+@njit(**KERNEL)
+def close_document(d, document, n_block, batch, word_rows, settings, room, fit):
+    """Store gamma and what rebuilds the phi that belongs to it."""
+    every, active = room.every, room.active
+    s = document.inverse_temperature
+    gamma = fit.gamma[d]
+    sum_gamma = ZERO
+    for k in range(gamma.size):
+        gamma[k] = settings.alpha[k] + s * every.mass[k]
+        sum_gamma += gamma[k]
+    if n_block > 0:
+        for j in range(n_block):
+            active.mass[j] = every.mass[active.index[j]]
+        padded = round_up(n_block, 4)
+        largest = fill_log_theta(active, padded, s, settings.collapsed)
+        fill_weights(active, padded, largest, s)
+        block_normalizers(document, active.weights, padded)
+        for j in range(n_block):
+            fit.topics[d, j] = active.index[j]
+            fit.weights[d, j] = active.weights[j]
+        fit.n_active[d] = n_block
+    else:
+        largest = weigh_topics(every, document, settings)
+        row_normalizers(document, every.weights)
+        for k in range(gamma.size):
+            fit.weights[d, k] = every.weights[k]
+        fit.n_active[d] = gamma.size
+    first, last = batch.indptr[d], batch.indptr[d + 1]
+    log_z = close_words(document, largest, word_rows, settings, every, fit.word_weights[first:last])
+    log_sum = log(sum_gamma) if settings.collapsed else digamma(sum_gamma)
+    # Up to here log theta lacks its normalizer, the same for every word.
+    fit.log_normalizers[d] = log_z - np.float64(s * log_sum) * np.float64(document.total)
+
+
+@njit(**KERNEL)
+def close_words(document, largest, word_rows, settings, every, word_weights):
+    """Set the weight s n_u / z_u of each word; return sum_u n_u log z_u."""
+    s = document.inverse_temperature
+    normalizers, counts, log_z = document.normalizers, document.counts, document.shares
+    n_words = document.columns.size
+    smallest = f32(np.inf)
+    for u in range(n_words):
+        smallest = smaller(smallest, normalizers[u])
+        word_weights[u] = s * counts[u] / normalizers[u]
+        log_z[u] = log(normalizers[u]) + s * largest
+    for u in range(n_words):
+        log_z[u] += s * word_rows.maxima[document.columns[u]]
+    if not smallest > SMALLEST_NORMALIZER:
+        close_words_in_logs(document, word_rows, settings, every, word_weights)
+    total = 0.0
+    for u in range(n_words):
+        total += np.float64(counts[u]) * np.float64(log_z[u])
+    return total
+
+
+@njit(**KERNEL)
+def close_words_in_logs(document, word_rows, settings, every, word_weights):
+    """Mark the words whose normalizer is out of range, and set their log z_u."""
+    s = document.inverse_temperature
+    n_topics = word_rows.logs.shape[1]
+    fill_log_theta(every, n_topics, s, settings.collapsed)
+    for u in range(document.columns.size):
+        if not document.normalizers[u] > SMALLEST_NORMALIZER:
+            log_row = word_rows.logs[document.columns[u]]
+            word_weights[u] = IN_LOGS
+            document.shares[u] = add_word_in_logs(log_row, ZERO, every, n_topics, s, every.new_mass)

@@ -1,0 +1,440 @@
+"""The E-step of tempered latent Dirichlet allocation on the CPU.
+
+For document d with inverse temperature s_d, at the fixed point,
+
+    phi_dvk  proportional to  exp{ s_d (E log theta_dk + E log beta_kv) }
+    gamma_dk = alpha_k + s_d sum_v n_dv phi_dvk
+    statistics_kv = sum_d s_d n_dv phi_dvk
+
+phi factorises over words and topics and is never stored. `e_step` is the entry; the work is done by
+`documents` (the fixed point of each document) and `statistics` (the sums, word by word), in
+float32, on as many threads as asked for. No result depends on the number of threads.
+"""
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from tempering.models.lda.documents import fit_documents
+from tempering.models.lda.layout import (
+    Batch,
+    Fit,
+    Float32,
+    Float64,
+    Int64,
+    Settings,
+    WordRows,
+    new_fit,
+    new_room,
+    new_topics,
+    padded_to,
+)
+from tempering.models.lda.scores import fill_energies, fill_log_predictive
+from tempering.models.lda.statistics import fill_statistics, find_occurrences
+from tempering.models.lda.word_rows import fill_maxima, fill_rows, log_word_rows
+
+__all__ = [
+    "DocumentEnergy",
+    "LocalResult",
+    "ThetaForm",
+    "document_energy",
+    "e_step",
+    "log_predictive",
+    "log_word_rows",
+]
+
+ThetaForm = Literal["variational", "collapsed"]
+
+# More blocks than threads share the work out evenly, few keep calls into the kernels cheap.
+BLOCKS_PER_THREAD = 4
+
+
+class LocalResult(NamedTuple):
+    """What an E-step finds out about a batch.
+
+    Attributes
+    ----------
+    gamma : float32 array of shape (n_documents, n_topics)
+        Dirichlet parameters of the documents' topic proportions.
+    statistics : float32 array of shape (n_words, n_topics), or None
+        Expected counts, weighted by the inverse temperatures and summed over documents.
+    iterations : int array of shape (n_documents,)
+        Sweeps that each document took.
+    log_normalizer : float64 array of shape (n_documents,)
+        sum_v n_dv log sum_k exp{s_d (E log theta_dk + E log beta_kv)}, which is
+        s_d times the energy of the document plus the entropy of its phi.
+    """
+
+    gamma: Float32
+    statistics: Float32 | None
+    iterations: Int64
+    log_normalizer: Float64
+
+
+class DocumentEnergy(NamedTuple):
+    """Energy and entropy of each document's phi.
+
+    Attributes
+    ----------
+    energy : float64 array of shape (n_documents,)
+        sum_v n_dv sum_k phi_dvk (E log theta_dk + E log beta_kv).
+    entropy : float64 array of shape (n_documents,)
+        -sum_v n_dv sum_k phi_dvk log phi_dvk.
+    """
+
+    energy: Float64
+    entropy: Float64
+
+
+def e_step(
+    indptr: ArrayLike,
+    columns: ArrayLike,
+    counts: ArrayLike,
+    log_rows: ArrayLike,
+    alpha: ArrayLike,
+    inverse_temperature: float | ArrayLike = 1.0,
+    *,
+    theta: ThetaForm = "variational",
+    tolerance: float = 1e-3,
+    min_iterations: int = 5,
+    max_iterations: int = 100,
+    n_threads: int = 1,
+    gamma: ArrayLike | None = None,
+    return_statistics: bool = True,
+) -> LocalResult:
+    """Fit the local variables of a batch of documents.
+
+    Parameters
+    ----------
+    indptr, columns, counts : arrays
+        The batch as a compressed sparse matrix. A column is a position among the batch's words.
+    log_rows : array of shape (n_words, n_topics)
+        Log weights of the topics for each of the batch's words, untempered: `log_word_rows`.
+        An entry may be minus infinity, a row may not.
+    alpha : float or array of shape (n_topics,)
+        Dirichlet prior of the topic proportions.
+    inverse_temperature : float or array of shape (n_documents,)
+        1/T in (0, 1], one for all documents or one for each. With one for each, every document
+        needs its own exponentials of its rows, about half as much work again.
+    theta : {"variational", "collapsed"}
+        Whether topic proportions enter phi as exp(E log theta) or as gamma / sum(gamma).
+    tolerance : float
+        A document is done when a sweep moves less than this part of its words between topics:
+        sum_k |change of gamma_dk| <= tolerance * s_d * N_d. Unlike a mean over topics, this
+        does not weaken as topics are added. 1e-2 saves a tenth to a quarter of the time and leaves
+        about four times the error; in a hot phase, where documents move slowly, it may stop
+        them before topics can part.
+    min_iterations, max_iterations : int
+        Fewest and most sweeps of a document.
+    n_threads : int
+        Threads to use. The result is the same for any number.
+    gamma : array of shape (n_documents, n_topics), optional
+        Where to start. By default alpha + s_d N_d / K.
+    return_statistics : bool
+        Whether to sum the statistics up. Inference alone does not need them.
+
+    Returns
+    -------
+    LocalResult
+    """
+    batch, log_rows = _check_batch(indptr, columns, counts, log_rows, "log_rows")
+    n_documents = batch.indptr.size - 1
+    n_topics = log_rows.shape[1]
+    settings, shared = _check_settings(
+        n_documents,
+        n_topics,
+        alpha,
+        inverse_temperature,
+        theta,
+        tolerance,
+        min_iterations,
+        max_iterations,
+    )
+    word_rows = _temper_rows(log_rows, settings, shared, n_threads)
+    fit = new_fit(n_documents, n_topics, batch.columns.size)
+    if gamma is not None:
+        fit.gamma[:] = _check_gamma(gamma, fit.gamma.shape)
+        settings = settings._replace(equal_start=False)
+    elif not settings.equal_start:
+        running = np.append(0.0, np.cumsum(batch.counts, dtype=np.float64))
+        lengths = settings.inverse_temperatures * np.diff(running[batch.indptr])
+        fit.gamma[:] = settings.alpha[:n_topics] + lengths[:, None] / n_topics
+
+    def fit_block(start: int, stop: int) -> None:
+        longest = int(np.diff(batch.indptr[start : stop + 1]).max())
+        room = new_room(longest, settings.alpha, shared)
+        fit_documents(start, stop, batch, word_rows, settings, room, fit)
+
+    _in_blocks(fit_block, n_documents, n_threads)
+    statistics = None
+    if return_statistics:
+        statistics = _sum_statistics(batch, word_rows, settings, fit, n_threads)
+    return LocalResult(fit.gamma, statistics, fit.sweeps, fit.log_normalizers)
+
+
+def document_energy(
+    indptr: ArrayLike,
+    columns: ArrayLike,
+    counts: ArrayLike,
+    log_rows: ArrayLike,
+    gamma: ArrayLike,
+    inverse_temperature: float | ArrayLike = 1.0,
+    *,
+    theta: ThetaForm = "variational",
+    n_threads: int = 1,
+) -> DocumentEnergy:
+    """Energy and entropy of each document under the phi that belongs to a given gamma.
+
+    Parameters are those of `e_step`; `gamma` is usually its result.
+    """
+    batch, log_rows = _check_batch(indptr, columns, counts, log_rows, "log_rows")
+    n_documents = batch.indptr.size - 1
+    inverse_temperatures, _ = _check_inverse_temperature(inverse_temperature, n_documents)
+    collapsed = _is_collapsed(theta)
+    gamma = _check_gamma(gamma, (n_documents, log_rows.shape[1]))
+    maxima = _row_maxima(log_rows, n_threads)
+    energy = np.zeros(n_documents)
+    entropy = np.zeros(n_documents)
+
+    def fill_block(start: int, stop: int) -> None:
+        room, kept = new_topics(log_rows.shape[1]), np.empty(log_rows.shape[1], np.int32)
+        fill_energies(
+            start,
+            stop,
+            batch,
+            log_rows,
+            maxima,
+            gamma,
+            inverse_temperatures,
+            collapsed,
+            room,
+            kept,
+            energy,
+            entropy,
+        )
+
+    _in_blocks(fill_block, n_documents, n_threads)
+    return DocumentEnergy(energy, entropy)
+
+
+def log_predictive(
+    indptr: ArrayLike,
+    columns: ArrayLike,
+    counts: ArrayLike,
+    topic_rows: ArrayLike,
+    proportions: ArrayLike,
+    *,
+    n_threads: int = 1,
+) -> Float64:
+    """Log probability of each document's words, sum_v n_dv log sum_k theta_dk beta_kv.
+
+    Parameters
+    ----------
+    indptr, columns, counts : arrays
+        The batch, as in `e_step`.
+    topic_rows : array of shape (n_words, n_topics)
+        Probability of each of the batch's words under each topic.
+    proportions : array of shape (n_documents, n_topics)
+        Topic proportions of each document.
+    n_threads : int
+        Threads to use. The result is the same for any number.
+
+    Returns
+    -------
+    float64 array of shape (n_documents,)
+    """
+    batch, topic_rows = _check_batch(indptr, columns, counts, topic_rows, "topic_rows")
+    n_documents = batch.indptr.size - 1
+    proportions = np.ascontiguousarray(proportions, dtype=np.float32)
+    if proportions.shape != (n_documents, topic_rows.shape[1]):
+        raise ValueError(
+            f"proportions must have shape {(n_documents, topic_rows.shape[1])}, "
+            f"got {proportions.shape}."
+        )
+    scores = np.zeros(n_documents)
+
+    def fill_block(start: int, stop: int) -> None:
+        fill_log_predictive(start, stop, batch, topic_rows, proportions, scores)
+
+    _in_blocks(fill_block, n_documents, n_threads)
+    return scores
+
+
+def _check_batch(
+    indptr: ArrayLike, columns: ArrayLike, counts: ArrayLike, rows: ArrayLike, name: str
+) -> tuple[Batch, Float32]:
+    """The batch and its rows in the kernels' types; kernels do not check their indices."""
+    batch = Batch(
+        np.ascontiguousarray(indptr, dtype=np.int64),
+        np.ascontiguousarray(columns, dtype=np.int32),
+        np.ascontiguousarray(counts, dtype=np.float32),
+    )
+    rows = np.ascontiguousarray(rows, dtype=np.float32)
+    if rows.ndim != 2 or rows.shape[1] == 0:
+        raise ValueError(f"{name} must have shape (n_words, n_topics), got {rows.shape}.")
+    n_entries = batch.columns.size
+    ends_fit = batch.indptr.size > 0 and batch.indptr[0] == 0 and batch.indptr[-1] == n_entries
+    if not ends_fit or np.any(np.diff(batch.indptr) < 0) or batch.counts.size != n_entries:
+        raise ValueError(
+            "indptr must rise from 0 to the number of columns, and counts must match columns."
+        )
+    if n_entries and (batch.columns.min() < 0 or batch.columns.max() >= rows.shape[0]):
+        raise ValueError(f"columns must lie from 0 to {rows.shape[0] - 1}, the rows of {name}.")
+    if not np.all(np.isfinite(batch.counts)) or np.any(batch.counts < 0):
+        raise ValueError("counts must be finite and not negative.")
+    return batch, rows
+
+
+def _check_settings(
+    n_documents: int,
+    n_topics: int,
+    alpha: ArrayLike,
+    inverse_temperature: float | ArrayLike,
+    theta: str,
+    tolerance: float,
+    min_iterations: int,
+    max_iterations: int,
+) -> tuple[Settings, bool]:
+    """The settings, and whether all documents share one inverse temperature."""
+    alpha = np.asarray(alpha, dtype=np.float32)
+    if alpha.shape not in ((), (n_topics,)) or not np.all(np.isfinite(alpha) & (alpha > 0)):
+        raise ValueError(f"alpha must be positive and finite: one number or {n_topics}.")
+    if not 0 <= tolerance < 1:
+        raise ValueError(f"tolerance must lie in [0, 1), got {tolerance}.")
+    if max_iterations < 1:
+        raise ValueError(f"max_iterations must be at least 1, got {max_iterations}.")
+    padded_alpha = np.empty(padded_to(16, n_topics), np.float32)
+    padded_alpha[:n_topics] = alpha
+    padded_alpha[n_topics:] = padded_alpha[0]
+    inverse_temperatures, shared = _check_inverse_temperature(inverse_temperature, n_documents)
+    settings = Settings(
+        padded_alpha,
+        inverse_temperatures,
+        _is_collapsed(theta),
+        bool(np.all(padded_alpha == padded_alpha[0])),
+        np.float32(tolerance),
+        int(min_iterations),
+        int(max_iterations),
+    )
+    return settings, shared
+
+
+def _check_inverse_temperature(
+    inverse_temperature: float | ArrayLike, n_documents: int
+) -> tuple[Float32, bool]:
+    """One inverse temperature for each document, and whether they were given as one number."""
+    given = np.asarray(inverse_temperature, dtype=np.float32)
+    if given.shape not in ((), (n_documents,)) or not np.all((given > 0) & (given <= 1)):
+        raise ValueError(
+            f"inverse_temperature must lie in (0, 1]: one number or one for each of the "
+            f"{n_documents} documents."
+        )
+    return np.broadcast_to(given, n_documents).copy(), given.ndim == 0
+
+
+def _check_gamma(gamma: ArrayLike, shape: tuple[int, int]) -> Float32:
+    """A gamma given by the caller."""
+    gamma = np.ascontiguousarray(gamma, dtype=np.float32)
+    if gamma.shape != shape or not np.all(np.isfinite(gamma) & (gamma > 0)):
+        raise ValueError(f"gamma must be positive and finite and have shape {shape}.")
+    return gamma
+
+
+def _is_collapsed(theta: str) -> bool:
+    if theta not in ("variational", "collapsed"):
+        raise ValueError(f"theta must be 'variational' or 'collapsed', got {theta!r}.")
+    return theta == "collapsed"
+
+
+def _temper_rows(log_rows: Float32, settings: Settings, shared: bool, n_threads: int) -> WordRows:
+    """The rows with their maxima and, where all documents share a temperature, exponentiated."""
+    if not shared or settings.inverse_temperatures.size == 0:
+        none = np.empty((0, settings.alpha.size), np.float32)
+        return WordRows(log_rows, _row_maxima(log_rows, n_threads), none, none[:, 0].copy(), shared)
+    n_words = log_rows.shape[0]
+    tempered = np.empty((n_words, settings.alpha.size), np.float32)
+    maxima, sums = np.empty((2, n_words), np.float32)
+
+    def fill_block(start: int, stop: int) -> None:
+        s = settings.inverse_temperatures[0]
+        fill_rows(start, stop, log_rows, s, maxima, tempered, sums)
+
+    _in_blocks(fill_block, n_words, n_threads)
+    _check_finite(maxima)
+    return WordRows(log_rows, maxima, tempered, sums, shared)
+
+
+def _row_maxima(log_rows: Float32, n_threads: int) -> Float32:
+    """The largest entry of each row."""
+    maxima = np.empty(log_rows.shape[0], np.float32)
+
+    def fill_block(start: int, stop: int) -> None:
+        fill_maxima(start, stop, log_rows, maxima)
+
+    _in_blocks(fill_block, maxima.size, n_threads)
+    _check_finite(maxima)
+    return maxima
+
+
+def _check_finite(maxima: Float32) -> None:
+    """Refuse rows with a NaN, which is then their maximum, or with an infinite maximum."""
+    wrong = np.flatnonzero(~np.isfinite(maxima))
+    if wrong.size:
+        raise ValueError(
+            f"log_rows must hold numbers, with a finite one in each row, but row {wrong[0]} of "
+            f"{maxima.size} does not: check the topics."
+        )
+
+
+def _sum_statistics(
+    batch: Batch, word_rows: WordRows, settings: Settings, fit: Fit, n_threads: int
+) -> Float32:
+    """The statistics, word by word."""
+    n_words, n_topics = word_rows.logs.shape
+    statistics = np.zeros((n_words, n_topics), np.float32)
+    occurrences = find_occurrences(batch, n_words)
+
+    def fill_block(start: int, stop: int) -> None:
+        room = new_topics(settings.alpha.size)
+        room.alpha[:] = settings.alpha
+        fill_statistics(start, stop, occurrences, batch, word_rows, settings, room, fit, statistics)
+
+    _in_blocks(fill_block, n_words, n_threads)
+    return statistics
+
+
+def _in_blocks(work: Callable[[int, int], None], n_items: int, n_threads: int) -> None:
+    """Call work(start, stop) on all items, in blocks spread over threads.
+
+    Kernels release the interpreter's lock and treat each item by itself: neither the blocks nor
+    the threads change a bit of a result.
+    """
+    if n_threads < 1:
+        raise ValueError(f"n_threads must be at least 1, got {n_threads}.")
+    if n_items == 0:
+        return
+    if n_threads == 1:
+        work(0, n_items)
+        return
+    block_size = -(-n_items // (BLOCKS_PER_THREAD * n_threads))
+    pool = _thread_pool(n_threads, os.getpid())
+    tasks = [
+        pool.submit(work, start, min(start + block_size, n_items))
+        for start in range(0, n_items, block_size)
+    ]
+    for task in tasks:
+        task.result()
+
+
+@lru_cache(maxsize=4)
+def _thread_pool(n_threads: int, process: int) -> ThreadPoolExecutor:
+    """A pool that stays, as starting threads takes as long as a small batch.
+
+    Keyed by the process: a pool does not survive a fork.
+    """
+    return ThreadPoolExecutor(n_threads, thread_name_prefix="tempering-lda")

@@ -1,0 +1,261 @@
+"""Latent Dirichlet allocation on the contract of the engine.
+
+    β_k ~ Dir(η),   θ_d ~ Dir(α),   z_dn ~ θ_d,   w_dn ~ β_{z_dn}.
+
+A datum is a document, a row of a CSR matrix of counts. The topic proportions θ_d are local and not
+tempered; the words are: p(w_dn, z_dn | θ_d, β)^{s_d}.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+from scipy.special import digamma, gammaln
+
+from tempering.models.base import (
+    Array,
+    DataSource,
+    LocalStep,
+    LocalTerms,
+    Model,
+    TemperatureTerms,
+    join_temperatures,
+)
+from tempering.models.lda import tempering
+from tempering.models.lda.kernels import document_energy, e_step, log_word_rows
+from tempering.models.lda.partition import TopicDraws, log_document_integral
+from tempering.models.lda.topics import (
+    Float32,
+    TopicPrior,
+    Topics,
+    WordStatistics,
+    compact_words,
+)
+
+Update = Literal["variational", "mean", "collapsed"]
+
+
+class TopicExpectations(NamedTuple):
+    """E_q[log β] on demand: for the words of a batch alone."""
+
+    posterior: Topics
+    totals: Array  # Σ_v λ_vk, [K]
+    form: Literal["variational", "mean"]
+
+    def log_rows(self, words: NDArray[np.int64]) -> Float32:
+        """E log β_kv, or the log of the posterior mean, for some words: [U, K]."""
+        return log_word_rows(self.posterior.rows(words), self.totals, self.form)
+
+
+class Documents(NamedTuple):
+    """Documents over the distinct words of their batch, in the kernels' layout."""
+
+    indptr: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    counts: Float32
+    words: NDArray[np.int64]  # the word that each column stands for
+
+    @property
+    def lengths(self) -> Array:
+        """Number of words N_d of each document."""
+        running = np.append(0.0, np.cumsum(self.counts, dtype=np.float64))
+        return np.diff(running[self.indptr])
+
+
+class DocumentStep(LocalStep):
+    """A local step of documents. Its terms of the ELBO are computed only if somebody asks.
+
+    Asking is possible until the global update: the terms are those of the topics before it.
+    """
+
+    def __init__(
+        self,
+        statistics: WordStatistics,
+        inverse_temperature: float | Array,
+        gamma: Float32,
+        documents: Documents,
+        compute_terms: Callable[[], LocalTerms],
+    ):
+        self.statistics = statistics
+        self.inverse_temperature = inverse_temperature
+        self.bound = 0.0
+        self.n = gamma.shape[0]
+        self.gamma = gamma
+        self.documents = documents
+        self._compute_terms = compute_terms
+
+    @cached_property
+    def terms(self) -> LocalTerms:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self._compute_terms()
+
+    def __add__(self, other: LocalStep) -> LocalStep:
+        return LocalStep(
+            self.statistics + other.statistics,
+            np.concatenate([self.energies, other.energies]),
+            self.entropy + other.entropy,
+            join_temperatures(self, other),
+            self.bound + other.bound,
+        )
+
+
+class LatentDirichlet(Model):
+    """The topic model.
+
+    Parameters
+    ----------
+    n_topics, n_words : int
+        K and V.
+    doc_topic_prior : float or array [K]
+        α.
+    topic_word_prior : float
+        η.
+    update : {"variational", "mean", "collapsed"}
+        How topics and proportions enter φ: exp E log β and exp E log θ (the paper, the one with an
+        ELBO); posterior-mean topics; posterior means of both (zero-order, as in CVB0).
+    tolerance, min_iterations, max_iterations
+        Of a document's inner iterations; see :func:`tempering.models.lda.kernels.e_step`.
+    mean_length : float
+        Words of a document on average, for the tempered partition function.
+    n_threads : int
+        Threads of the kernels; never changes the result.
+    """
+
+    shard_size = 16_384
+
+    def __init__(
+        self,
+        n_topics: int,
+        n_words: int,
+        doc_topic_prior: ArrayLike,
+        topic_word_prior: float,
+        *,
+        update: Update = "variational",
+        tolerance: float = 1e-2,
+        min_iterations: int = 5,
+        max_iterations: int = 100,
+        mean_length: float = 100.0,
+        n_threads: int = 1,
+    ):
+        self.n_topics = n_topics
+        self.n_words = n_words
+        self.doc_topic_prior = np.broadcast_to(np.asarray(doc_topic_prior, float), n_topics)
+        self.topic_word_prior = float(topic_word_prior)
+        self.update = update
+        self.tolerance = tolerance
+        self.min_iterations = min_iterations
+        self.max_iterations = max_iterations
+        self.mean_length = mean_length
+        self.n_threads = n_threads
+
+    def prior(self) -> TopicPrior:
+        return TopicPrior(self.topic_word_prior)
+
+    def initialize(self, source: DataSource, rng: np.random.Generator) -> Topics:
+        """Gamma(100, 1/100) draws, as in Hoffman et al. (2010): near 1, and not alike."""
+        draws = rng.standard_gamma(100.0, size=(self.n_words, self.n_topics)) * 0.01
+        return Topics(draws, self.topic_word_prior)
+
+    def expectations(self, posterior: Topics) -> TopicExpectations:
+        form = "variational" if self.update == "variational" else "mean"
+        return TopicExpectations(posterior, posterior.totals(), form)
+
+    def documents(self, data: Any) -> Documents:
+        """A CSR matrix over the distinct words in it."""
+        words, columns = compact_words(data.indices, self.n_words)
+        counts = np.ascontiguousarray(data.data, dtype=np.float32)
+        return Documents(data.indptr.astype(np.int64), columns, counts, words)
+
+    def local_step(
+        self,
+        data: Any,
+        expectations: TopicExpectations,
+        inverse_temperature: float | Array,
+        gamma: Float32 | None = None,
+    ) -> DocumentStep:
+        documents = self.documents(data)
+        log_rows = expectations.log_rows(documents.words)
+        theta = "collapsed" if self.update == "collapsed" else "variational"
+        batch = (documents.indptr, documents.columns, documents.counts, log_rows)
+        solved = e_step(
+            *batch,
+            self.doc_topic_prior,
+            inverse_temperature,
+            theta=theta,
+            tolerance=self.tolerance,
+            min_iterations=self.min_iterations,
+            max_iterations=self.max_iterations,
+            n_threads=self.n_threads,
+            gamma=gamma,
+        )
+        assert solved.statistics is not None
+
+        def compute_terms() -> LocalTerms:
+            if self.update != "variational":
+                # These updates ascend no bound, so none is reported.
+                return LocalTerms(np.full(documents.indptr.size - 1, np.nan), np.nan)
+            inner = document_energy(
+                *batch, solved.gamma, inverse_temperature, n_threads=self.n_threads
+            )
+            divergence = self.proportions_divergence(solved.gamma)
+            return LocalTerms(inner.energy, float(inner.entropy.sum() - divergence.sum()))
+
+        statistics = WordStatistics(documents.words, solved.statistics)
+        return DocumentStep(
+            statistics, inverse_temperature, solved.gamma, documents, compute_terms
+        )
+
+    def continue_local_step(
+        self,
+        local: DocumentStep,
+        data: Any,
+        expectations: TopicExpectations,
+        inverse_temperature: float | Array,
+    ) -> DocumentStep:
+        return self.local_step(data, expectations, inverse_temperature, gamma=local.gamma)
+
+    def proportions_divergence(self, gamma: Float32) -> Array:
+        """KL(q(θ_d) ‖ p(θ_d)) of each document."""
+        alpha, g = self.doc_topic_prior, gamma.astype(np.float64)
+        total = g.sum(axis=1, keepdims=True)
+        expected = digamma(g) - digamma(total)
+        divergence = ((g - alpha) * expected - gammaln(g)).sum(axis=1) + gammaln(total[:, 0])
+        return divergence + gammaln(alpha).sum() - gammaln(alpha.sum())
+
+    def divergence(self, posterior: Topics, prior_weight: float = 1.0) -> float:
+        return posterior.divergence(self.topic_word_prior, prior_weight)
+
+    def check(self, data: Any) -> None:
+        if not sparse.issparse(data) or data.format != "csr":
+            raise ValueError(f"documents must be a CSR matrix of counts; got {type(data).__name__}.")
+        if data.shape[1] != self.n_words:
+            raise ValueError(
+                f"the documents have {data.shape[1]} words, the model {self.n_words}: they must "
+                "share one vocabulary."
+            )
+
+    # What learned temperatures need.
+
+    def temperature_terms(
+        self,
+        local: LocalStep,
+        expectations: TopicExpectations,
+        inverse_temperatures: Array,
+        data: Any,
+        formula: str,
+        shared: bool,
+    ) -> TemperatureTerms:
+        return tempering.temperature_terms(
+            self, local, expectations, inverse_temperatures, data, formula, shared
+        )
+
+    def draw_prior(self, n: int, rng: np.random.Generator) -> TopicDraws:
+        return TopicDraws(n, int(rng.integers(2**63)))
+
+    def log_local_integral(self, parameters: TopicDraws, inverse_temperatures: Array) -> Array:
+        """log ∫ p(θ) (Σ_v (Σ_k θ_k β_kv)^s)^N dθ for draws of the topics, [n, M]."""
+        return log_document_integral(self, parameters, inverse_temperatures)

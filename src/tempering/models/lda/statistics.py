@@ -1,0 +1,111 @@
+"""The batch's statistics, word by word.
+
+A word's row of statistics is the sum over the documents that hold it, in their order. So no two
+threads write to the same place, and the result has the same bits for any number of threads.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from tempering.models.lda.documents import IN_LOGS
+from tempering.models.lda.fastmath import ENTRY, KERNEL, exp_or_zero
+from tempering.models.lda.layout import Batch, Int32, Int64
+from tempering.models.lda.sweeps import add_word_in_logs, fill_log_theta
+
+
+class Occurrences(NamedTuple):
+    """The batch turned over: for each word, the documents that hold it."""
+
+    indptr: Int64  # [n_words + 1]
+    documents: Int32  # [nnz]
+    positions: Int64  # [nnz], of the entry in the batch
+
+
+def find_occurrences(batch: Batch, n_words: int) -> Occurrences:
+    """Sort the entries of the batch by word, keeping the order of the documents."""
+    occurrences = Occurrences(
+        np.zeros(n_words + 1, np.int64),
+        np.empty(batch.columns.size, np.int32),
+        np.empty(batch.columns.size, np.int64),
+    )
+    sort_by_word(batch, occurrences, np.empty(n_words, np.int64))
+    return occurrences
+
+
+@njit(**ENTRY)
+def sort_by_word(batch, occurrences, place):
+    """Sort by counting; `place` is room for the next free place of each word."""
+    indptr = occurrences.indptr
+    for p in range(batch.columns.size):
+        indptr[batch.columns[p] + 1] += 1
+    for v in range(place.size):
+        place[v] = indptr[v]
+        indptr[v + 1] += indptr[v]
+    for d in range(batch.indptr.size - 1):
+        for p in range(batch.indptr[d], batch.indptr[d + 1]):
+            v = batch.columns[p]
+            occurrences.documents[place[v]] = d
+            occurrences.positions[place[v]] = p
+            place[v] += 1
+
+
+@njit(**ENTRY)
+def fill_statistics(start, stop, occurrences, batch, word_rows, settings, room, fit, statistics):
+    """Add sum_d s_d n_dv phi_dvk to the rows, zero so far, of the words from `start` to `stop`."""
+    n_topics = word_rows.logs.shape[1]
+    for v in range(start, stop):
+        row = statistics[v]
+        for i in range(occurrences.indptr[v], occurrences.indptr[v + 1]):
+            d = occurrences.documents[i]
+            weight = fit.word_weights[occurrences.positions[i]]
+            if weight == IN_LOGS:
+                continue
+            if word_rows.shared:
+                add_shared(row, weight, fit, d, word_rows.tempered[v])
+            else:
+                s = settings.inverse_temperatures[d]
+                maximum = word_rows.maxima[v]
+                add_tempered(row, weight, fit, d, word_rows.logs[v], maximum, s, room.share)
+        for i in range(occurrences.indptr[v], occurrences.indptr[v + 1]):
+            d = occurrences.documents[i]
+            p = occurrences.positions[i]
+            if fit.word_weights[p] == IN_LOGS:
+                s = settings.inverse_temperatures[d]
+                for k in range(n_topics):
+                    room.mass[k] = (fit.gamma[d, k] - settings.alpha[k]) / s
+                fill_log_theta(room, n_topics, s, settings.collapsed)
+                add_word_in_logs(word_rows.logs[v], s * batch.counts[p], room, n_topics, s, row)
+
+
+@njit(**KERNEL)
+def add_shared(row, weight, fit, d, tempered):
+    """Add a document's s n phi, where all share the word's tempered row."""
+    n_active = fit.n_active[d]
+    weights = fit.weights[d]
+    if n_active == row.size:
+        for k in range(row.size):
+            row[k] += weight * weights[k] * tempered[k]
+    else:
+        topics = fit.topics[d]
+        for j in range(n_active):
+            row[topics[j]] += weight * weights[j] * tempered[topics[j]]
+
+
+@njit(**KERNEL)
+def add_tempered(row, weight, fit, d, log_row, maximum, s, entries):
+    """Add a document's n phi where each has its own inverse temperature."""
+    n_active = fit.n_active[d]
+    weights = fit.weights[d]
+    if n_active == row.size:
+        for k in range(row.size):
+            row[k] += weight * weights[k] * exp_or_zero(s * (log_row[k] - maximum))
+    else:
+        topics = fit.topics[d]
+        for j in range(n_active):
+            entries[j] = log_row[topics[j]]
+        for j in range(n_active):
+            entries[j] = weight * weights[j] * exp_or_zero(s * (entries[j] - maximum))
+        for j in range(n_active):
+            row[topics[j]] += entries[j]

@@ -1,0 +1,141 @@
+"""What the temperatures of a topic model are learned from.
+
+The energy E log p(w, z | θ, β) of the paper mixes badly with a normaliser in which z is summed out: it
+sends T to its maximum. The formulas here score a document by the probability p̄ of its words under
+posterior means, p̄_v = Σ_k θ̄_k β̄_kv, with the normaliser of that same distribution.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import digamma, logsumexp
+
+from tempering.families import Dirichlet
+from tempering.models.base import Array, LocalStep, TemperatureTerms, UnsupportedTemperature
+from tempering.models.lda.kernels import document_energy, log_predictive
+from tempering.models.lda.partition import Interpolation, log_power_sums
+
+if TYPE_CHECKING:
+    from tempering.models.lda.model import DocumentStep, LatentDirichlet, TopicExpectations
+
+#: Documents of a batch whose normaliser over the whole vocabulary is computed for VT.
+SAMPLED_DOCUMENTS = 10
+
+
+def temperature_terms(
+    model: LatentDirichlet,
+    local: LocalStep,
+    expectations: TopicExpectations,
+    grid: Array,
+    data: Any,
+    formula: str,
+    shared: bool,
+) -> TemperatureTerms:
+    """Energies and log normalisers of documents, by the formula's name.
+
+    =====================  ======================================================================
+    VT "calibrated"        Σ log p̄ of a sample of documents, and N_d log Σ_v p̄_v^s
+    VT "z-integrated"      Σ log p̄ of all documents (log C(s) is the model's, by Monte Carlo)
+    LVT "calibrated"       Σ log p̄, and N_d log Σ_k θ̄_k Z_k(s) with Z_k(s) = Σ_v E[β_kv^s]
+    LVT "words"            Σ φ E log β, and N_d Σ_k φ̄_k log Z_k(s)
+    LVT "paper"            E log p(w, z), and N_d log Σ_k E[θ_k^s] Z_k(s)
+    =====================  ======================================================================
+    """
+    solved = local if hasattr(local, "gamma") else model.local_step(data, expectations, 1.0)
+    if formula == "z-integrated":
+        energies = predictive_energies(model, solved, expectations)
+        return TemperatureTerms(energies, np.zeros((1, grid.size)), exact=False)
+    if formula == "calibrated" and shared:
+        return _sampled_documents(solved, expectations, grid)
+    if formula not in ("calibrated", "words", "paper"):
+        raise UnsupportedTemperature(f"LatentDirichlet has no temperature formula {formula!r}.")
+    if formula == "calibrated":
+        energies = predictive_energies(model, solved, expectations)
+    elif formula == "words":
+        energies = _word_energies(model, solved, expectations)
+    else:
+        energies = solved.energies
+    to_grid = Interpolation(grid)
+    log_z = expectations.posterior.log_power_sums(to_grid.nodes)  # [K, nodes]
+    normalizer = to_grid(_log_normalizer(model, solved, log_z, to_grid.nodes, formula))
+    lengths = solved.documents.lengths[:, None]
+    return TemperatureTerms(energies, lengths * normalizer, exact=False)
+
+
+def mean_proportions(gamma: NDArray[np.float32]) -> NDArray[np.float32]:
+    """θ̄, the posterior means of the topic proportions."""
+    return gamma / gamma.sum(axis=1, keepdims=True)
+
+
+def predictive_energies(
+    model: LatentDirichlet, local: DocumentStep, expectations: TopicExpectations
+) -> Array:
+    """Σ_n log p̄_{w_n} of each document."""
+    documents = local.documents
+    rows = expectations.posterior.rows(documents.words)
+    rows /= expectations.totals.astype(np.float32)
+    return log_predictive(
+        documents.indptr,
+        documents.columns,
+        documents.counts,
+        rows,
+        mean_proportions(local.gamma),
+        n_threads=model.n_threads,
+    )
+
+
+def _sampled_documents(
+    local: DocumentStep, expectations: TopicExpectations, grid: Array
+) -> TemperatureTerms:
+    """Σ log p̄ and N log Σ_v p̄^s of the first documents of a batch, which come in random order."""
+    documents = local.documents
+    n = min(SAMPLED_DOCUMENTS, local.n)
+    weights = mean_proportions(local.gamma[:n]) / expectations.totals.astype(np.float32)
+    log_probability = np.log(expectations.posterior.project(weights.T)).T  # [n, V]
+    end = documents.indptr[n]
+    owner = np.repeat(np.arange(n), np.diff(documents.indptr[: n + 1]))
+    counts = documents.counts[:end].astype(np.float64)
+    used = log_probability[owner, documents.words[documents.columns[:end]]]
+    energies = np.bincount(owner, counts * used, minlength=n)
+    to_grid = Interpolation(grid)
+    normalizers = to_grid(log_power_sums(log_probability, to_grid.nodes))
+    lengths = documents.lengths
+    share = lengths[:n].sum() / max(lengths.sum(), 1.0)
+    return TemperatureTerms(energies, lengths[:n, None] * normalizers, share or 1.0, exact=False)
+
+
+def _word_energies(
+    model: LatentDirichlet, local: DocumentStep, expectations: TopicExpectations
+) -> Array:
+    """Σ_v n_dv Σ_k φ_dvk E log β_kv: the energy less its part in θ."""
+    documents, s = local.documents, np.reshape(local.inverse_temperature, (-1, 1))
+    energy = document_energy(
+        documents.indptr,
+        documents.columns,
+        documents.counts,
+        expectations.log_rows(documents.words),
+        local.gamma,
+        local.inverse_temperature,
+        n_threads=model.n_threads,
+    ).energy
+    gamma = local.gamma.astype(np.float64)
+    expected = digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))
+    return energy - np.sum((gamma - model.doc_topic_prior) / s * expected, axis=1)
+
+
+def _log_normalizer(
+    model: LatentDirichlet, local: DocumentStep, log_z: Array, nodes: Array, formula: str
+) -> Array:
+    """The log normaliser of one word of each document at the nodes, [n, nodes]."""
+    if formula == "words":
+        used = np.maximum(local.gamma - model.doc_topic_prior, 0.0)
+        share = used / np.maximum(used.sum(axis=1, keepdims=True), 1e-30)
+        return share @ log_z
+    if formula == "paper":
+        log_theta = Dirichlet(model.n_topics).log_moment(local.gamma, nodes)  # [n, nodes, K]
+        return logsumexp(log_theta + log_z.T, axis=2)
+    largest = log_z.max(axis=0)
+    return np.log(mean_proportions(local.gamma) @ np.exp(log_z - largest)) + largest

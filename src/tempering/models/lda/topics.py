@@ -1,0 +1,244 @@
+"""The posterior of the topics, stored lazily.
+
+    λ_vk = e + c M_vk,     word by word,
+
+with one number e (the prior's part) and one number c. A step λ ← (1 − ρ) λ + ρ (η + t) changes e and
+c, and the rows of M that belong to the batch's words: the rest of the vocabulary is not touched, and
+nothing is lost but rounding.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.special import digamma, gammaln
+
+from tempering.models.lda.fastmath import ENTRY
+
+Float32 = NDArray[np.float32]
+Float64 = NDArray[np.float64]
+
+#: Below this, c is multiplied into M again, so that M stays within the range of float32.
+SMALLEST_FACTOR = 1e-9
+
+#: Steps after which the sums of :meth:`Topics.log_power_sums` are computed anew.
+POWER_SUM_STEPS = 100
+
+#: Words whose log-gamma functions are computed at a time.
+WORDS_AT_A_TIME = 1024
+
+
+@dataclass(frozen=True)
+class WordStatistics:
+    """Σ_d s_d n_dv φ_dvk for the words of a batch, times a number.
+
+    Attributes
+    ----------
+    words : array [U]
+        Their places in the vocabulary, rising.
+    values : float32 array [U, K]
+        The statistics.
+    factor : float
+        What they are to be multiplied with; kept apart, so that scaling is free.
+    """
+
+    words: NDArray[np.int64]
+    values: Float32
+    factor: float = 1.0
+
+    def __mul__(self, factor: float) -> WordStatistics:
+        return WordStatistics(self.words, self.values, factor * self.factor)
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: WordStatistics) -> WordStatistics:
+        words = np.union1d(self.words, other.words)
+        values = np.zeros((words.size, self.values.shape[1]), np.float32)
+        for part in (self, other):
+            rows = np.searchsorted(words, part.words)
+            values[rows] += np.float32(part.factor) * part.values
+        return WordStatistics(words, values)
+
+
+@dataclass(frozen=True)
+class TopicPrior:
+    """η, the same for every word and topic; it adds up with statistics to a target λ̂."""
+
+    concentration: float
+
+    def __mul__(self, factor: float) -> TopicPrior:
+        return TopicPrior(factor * self.concentration)
+
+    __rmul__ = __mul__
+
+    def __add__(self, statistics: WordStatistics) -> TopicTarget:
+        return TopicTarget(self, statistics)
+
+
+@dataclass(frozen=True)
+class TopicTarget:
+    """λ̂ = η + statistics."""
+
+    prior: TopicPrior
+    statistics: WordStatistics
+
+
+class Topics:
+    """λ, the Dirichlet parameters of the topics.
+
+    Parameters
+    ----------
+    parameters : array [V, K]
+        λ, word by word.
+    prior : float
+        η, which is in every entry of λ.
+    """
+
+    def __init__(self, parameters: Any, prior: float):
+        self.offset = float(prior)
+        self.factor = 1.0
+        self._values = np.subtract(parameters, prior, dtype=np.float32)
+        self._sums = self._values.sum(axis=0, dtype=np.float64)
+        self._power_sums: tuple[Float64, Float64] | None = None
+        self._age = 0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(V, K)."""
+        return self._values.shape
+
+    def totals(self) -> Float64:
+        """Σ_v λ_vk, [K]."""
+        return self.shape[0] * self.offset + self.factor * self._sums
+
+    def rows(self, words: NDArray[np.int64] | slice) -> Float32:
+        """λ for some words, [U, K]."""
+        rows = self._values[words] * np.float32(self.factor)
+        rows += np.float32(self.offset)
+        return rows
+
+    def parameters(self) -> Float32:
+        """λ, [V, K]."""
+        return self.rows(slice(None))
+
+    def project(self, weights: Float32) -> Float32:
+        """λ · w for weights [K, n]: [V, n], without building λ."""
+        product = self._values @ weights
+        product *= np.float32(self.factor)
+        product += np.float32(self.offset) * weights.sum(axis=0)
+        return product
+
+    def blend(self, target: TopicTarget, rate: float) -> Topics:
+        """(1 − ρ) λ + ρ λ̂, in place: only the rows of the target's words are written."""
+        keep = 1.0 - rate
+        statistics = target.statistics
+        self.offset = keep * self.offset + rate * target.prior.concentration
+        self.factor *= keep
+        if self.factor < SMALLEST_FACTOR:
+            self._values *= np.float32(self.factor)
+            self.factor = 1.0
+            self._sums = self._values.sum(axis=0, dtype=np.float64)
+        step = rate * statistics.factor / self.factor
+        self._age += 1
+        add_rows(self._values, statistics.words, statistics.values, step, self._sums)
+        return self
+
+    def log_power_sums(self, nodes: Float64) -> Float64:
+        """log Z_k(s) = log Σ_v E[β_kv^s] at a few s, [K, nodes].
+
+        The sums change slowly and cost a pass over λ, so they are kept for some steps.
+        """
+        kept = self._power_sums
+        if kept is None or self._age >= POWER_SUM_STEPS or not np.array_equal(kept[0], nodes):
+            sums = np.zeros((self.shape[1], nodes.size))
+            power_sums(self._values, self.offset, self.factor, nodes, sums)
+            totals = self.totals()[:, None]
+            logs = np.log(sums) + gammaln(totals) - gammaln(totals + nodes)
+            self._power_sums, self._age = (np.array(nodes), logs), 0
+            kept = self._power_sums
+        return kept[1]
+
+    def divergence(self, prior: float, prior_weight: float = 1.0) -> float:
+        """Σ_k KL(Dir(λ_k) ‖ Dir(η)), with η's density to the power ``prior_weight``."""
+        n_words, n_topics = self.shape
+        totals = self.totals()
+        expected_total = digamma(totals)
+        divergence = float(np.sum(gammaln(totals)))
+        for start in range(0, n_words, WORDS_AT_A_TIME):
+            rows = self.rows(slice(start, start + WORDS_AT_A_TIME)).astype(np.float64)
+            expected = digamma(rows) - expected_total
+            divergence += float(np.sum((rows - prior_weight * prior) * expected - gammaln(rows)))
+        normalizer = n_words * gammaln(prior) - gammaln(n_words * prior)
+        return divergence + prior_weight * n_topics * float(normalizer)
+
+
+def compact_words(indices: NDArray, n_words: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The distinct words of a batch, rising, and the place of each entry among them."""
+    place = np.full(n_words, -1, np.int32)
+    columns = np.empty(indices.size, np.int32)
+    words = np.empty(min(n_words, indices.size), np.int64)
+    n_distinct = fill_columns(indices, place, words, columns)
+    return words[:n_distinct], columns
+
+
+@njit(**ENTRY)
+def fill_columns(indices, place, words, columns):
+    """Number the words in use in the order of the vocabulary; return how many there are."""
+    for i in range(indices.size):
+        place[indices[i]] = 0
+    n_distinct = 0
+    for v in range(place.size):
+        if place[v] == 0:
+            place[v] = n_distinct
+            words[n_distinct] = v
+            n_distinct += 1
+    for i in range(indices.size):
+        columns[i] = place[indices[i]]
+    return n_distinct
+
+
+@njit(**ENTRY)
+def add_rows(values, words, rows, step, sums):
+    """values[words] += step · rows, and add what was added to the sums over words, [K]."""
+    factor = np.float32(step)
+    for u in range(words.size):
+        row = values[words[u]]
+        for k in range(row.size):
+            change = factor * rows[u, k]
+            row[k] += change
+            sums[k] += change
+
+
+@njit(**ENTRY)
+def power_sums(values, offset, factor, nodes, sums):
+    """Add Σ_v Γ(λ_vk + s)/Γ(λ_vk) to the sums, for each topic and each s, [K, nodes]."""
+    n_words, n_topics = values.shape
+    for v in range(n_words):
+        for k in range(n_topics):
+            parameter = offset + factor * values[v, k]
+            for j in range(nodes.size):
+                sums[k, j] += rising_factorial(parameter, nodes[j])
+
+
+@njit(**ENTRY)
+def rising_factorial(x, s):
+    """Γ(x + s)/Γ(x) for x > 0 and s in (0, 1], to about 1e-7.
+
+    Six steps of the recurrence Γ(x + 1) = x Γ(x) lead to where Stirling's series is short:
+    log Γ(x + s)/Γ(x) ≈ s log x + Σ_k (−1)^k (B_k(s) − B_k)/(k (k − 1) x^{k−1}), k = 2 … 5.
+    """
+    below, above = 1.0, 1.0
+    for j in range(6):
+        below *= x + j
+        above *= x + s + j
+    y = 1.0 / (x + 6.0)
+    second = s * (s - 1.0) / 2.0
+    third = s * (s - 0.5) * (s - 1.0) / 6.0
+    fourth = s * s * (s - 1.0) * (s - 1.0) / 12.0
+    fifth = s * (s**4 - 2.5 * s**3 + 5.0 / 3.0 * s**2 - 1.0 / 6.0) / 20.0
+    series = y * (second - y * (third - y * (fourth - y * fifth)))
+    return np.exp(s * np.log(x + 6.0) + series) * below / above

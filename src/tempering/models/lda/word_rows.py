@@ -1,0 +1,101 @@
+"""Rows of the batch's words: E log beta from the topics, and its tempered exponentials."""
+
+from typing import Literal
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy import special
+
+from tempering.models.lda.fastmath import ENTRY, KERNEL, digamma, exp_or_zero, f32, larger, log
+
+Float32 = NDArray[np.float32]
+TopicForm = Literal["variational", "mean"]
+
+# digamma(x) is about -1/x: below this it would leave the range of float32.
+SMALLEST_PARAMETER = np.float32(1e-30)
+
+
+def log_word_rows(
+    posterior_rows: Float32, topic_totals: NDArray[np.float64], form: TopicForm = "variational"
+) -> Float32:
+    """Log weights of the topics for each of a batch's words.
+
+    Parameters
+    ----------
+    posterior_rows : array of shape (n_words, n_topics)
+        Dirichlet parameters lambda of the topics, word by word, for the batch's words alone.
+    topic_totals : array of shape (n_topics,)
+        Sum of each topic's parameters over the whole vocabulary.
+    form : {"variational", "mean"}
+        E log beta = digamma(lambda) - digamma(total), or the log of the posterior mean,
+        log(lambda / total).
+
+    Returns
+    -------
+    array of shape (n_words, n_topics), float32
+    """
+    if form not in ("variational", "mean"):
+        raise ValueError(f"form must be 'variational' or 'mean', got {form!r}.")
+    posterior_rows = np.ascontiguousarray(posterior_rows, dtype=np.float32)
+    if posterior_rows.ndim != 2 or posterior_rows.shape[1] != np.size(topic_totals):
+        raise ValueError(
+            "posterior_rows must have a column for each of the "
+            f"{np.size(topic_totals)} topic_totals, got shape {posterior_rows.shape}."
+        )
+    totals = np.asarray(topic_totals, dtype=np.float64)
+    log_totals = special.digamma(totals) if form == "variational" else np.log(totals)
+    log_rows = np.empty_like(posterior_rows)
+    fill_log_rows(posterior_rows, log_totals.astype(np.float32), form == "mean", log_rows)
+    return log_rows
+
+
+@njit(**ENTRY)
+def fill_log_rows(posterior_rows, log_totals, mean, log_rows):
+    """Set the log rows: log or digamma of each parameter, less that of its topic's total."""
+    for v in range(posterior_rows.shape[0]):
+        row = posterior_rows[v]
+        out = log_rows[v]
+        if mean:
+            for k in range(row.size):
+                out[k] = log(larger(row[k], SMALLEST_PARAMETER)) - log_totals[k]
+        else:
+            for k in range(row.size):
+                out[k] = digamma(larger(row[k], SMALLEST_PARAMETER)) - log_totals[k]
+
+
+@njit(**KERNEL)
+def row_maximum(log_row):
+    """The largest entry of a row, NaN if any entry is."""
+    top = f32(-np.inf)
+    for k in range(log_row.size):
+        top = larger(top, log_row[k])
+    return top
+
+
+@njit(**KERNEL)
+def exponentiate(log_row, maximum, s, row):
+    """Set row = exp(s (log_row - maximum)), zero in the padding; return its sum, at least 1."""
+    n_topics = log_row.size
+    total = f32(0.0)
+    for k in range(n_topics):
+        row[k] = exp_or_zero(s * (log_row[k] - maximum))
+        total += row[k]
+    for k in range(n_topics, row.size):
+        row[k] = f32(0.0)
+    return total
+
+
+@njit(**ENTRY)
+def fill_maxima(start, stop, log_rows, maxima):
+    """Set the maxima of the rows from `start` to `stop`."""
+    for v in range(start, stop):
+        maxima[v] = row_maximum(log_rows[v])
+
+
+@njit(**ENTRY)
+def fill_rows(start, stop, log_rows, s, maxima, rows, row_sums):
+    """Set maxima, tempered rows and their sums, from `start` to `stop`, at one temperature."""
+    for v in range(start, stop):
+        maxima[v] = row_maximum(log_rows[v])
+        row_sums[v] = exponentiate(log_rows[v], maxima[v], s, rows[v])
