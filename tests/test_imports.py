@@ -17,18 +17,11 @@ ALLOWED = {
     "models": {"families"},
     "temperature": {"models"},
     "inference": {"families", "models", "temperature"},
-    "estimators": {"families", "models", "temperature", "inference"},
-    "plots": {"families", "models", "temperature", "inference", "estimators"},
+    "evaluation": {"families", "models"},
+    "estimators": {"families", "models", "temperature", "inference", "evaluation"},
+    "plots": {"inference", "evaluation", "estimators"},
     "experiments": {"families", "models", "temperature", "inference", "estimators", "plots"},
-    "cli": {
-        "families",
-        "models",
-        "temperature",
-        "inference",
-        "estimators",
-        "plots",
-        "experiments",
-    },
+    "cli": {"estimators", "plots", "experiments"},
 }
 
 #: Heavy or optional packages that must load only when they are used.

@@ -27,13 +27,19 @@ _HOMES = {
     "fit": "tempering.inference",
     "BayesianGaussianMixture": "tempering.estimators",
     "BernoulliMixture": "tempering.estimators",
+    "LatentDirichletAllocation": "tempering.estimators",
     "PoissonMixture": "tempering.estimators",
 }
 
 __all__ = [*_HOMES, "__version__"]  # noqa: PLE0604
 
 if TYPE_CHECKING:
-    from tempering.estimators import BayesianGaussianMixture, BernoulliMixture, PoissonMixture
+    from tempering.estimators import (
+        BayesianGaussianMixture,
+        BernoulliMixture,
+        LatentDirichletAllocation,
+        PoissonMixture,
+    )
     from tempering.inference import RobbinsMonro, fit
     from tempering.models import LocalStep, Mixture, Model, Natural
     from tempering.temperature import (

@@ -61,6 +61,17 @@ def test_every_policy_ends_at_temperature_one(policy):
 
 
 @pytest.mark.parametrize("policy", POLICIES)
+def test_minibatch_runs_end_at_temperature_one_too(policy):
+    """Without a test of convergence, the policy itself must let go."""
+    history = quiet_fit(
+        gaussian_mixture(), blobs(), temperature=POLICIES[policy], batch_size=50, max_passes=30
+    ).history
+    assert np.all(history["temperature"][history["passes"] > 21] == 1.0)
+    assert np.all(history["phase"][history["passes"] > 21] == "final")
+    assert (history[0].temperature > 1.0) == (policy != "VI")
+
+
+@pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("batch_size", [None, 64])
 def test_threads_do_not_change_a_bit(policy, batch_size):
     model = gaussian_mixture()

@@ -5,6 +5,7 @@ from tempering.inference.engine import Algorithm, Result, State, Step, evaluate_
 from tempering.inference.history import History, Record
 from tempering.inference.learning_rate import Constant, RobbinsMonro
 from tempering.inference.sources import ArraySource, Batch, Source
+from tempering.inference.streaming import MappedCSR, write_csr
 
 __all__ = [
     "Algorithm",
@@ -12,6 +13,7 @@ __all__ = [
     "Batch",
     "Constant",
     "History",
+    "MappedCSR",
     "Record",
     "Report",
     "Result",
@@ -21,4 +23,5 @@ __all__ = [
     "Step",
     "evaluate_elbo",
     "fit",
+    "write_csr",
 ]

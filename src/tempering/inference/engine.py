@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -22,6 +23,9 @@ from tempering.inference.learning_rate import Constant, LearningRate, RobbinsMon
 from tempering.inference.sources import ArraySource, Batch, Source
 from tempering.models.base import LocalStep, Model, add_up, blend
 from tempering.temperature import Heat, Progress, Surroundings, Untempered
+
+
+UNTEMPERED = Untempered()
 
 
 class State(NamedTuple):
@@ -93,6 +97,8 @@ class Algorithm:
 
         # Line 7, annealing: reduce T according to schedule.
         heat = temperature.cool(state.heat, progress)
+        if heat.finished:
+            temperature = UNTEMPERED
 
         # Line 4: local variational parameters φ = E_λ[η_l] / T.
         expected = model.expectations(posterior)
@@ -107,13 +113,19 @@ class Algorithm:
         surroundings = Surroundings(model, batch.data, expected, scale, progress)
         local, heat = temperature.update(heat, local, surroundings)
 
-        bounds = self._bounds(posterior, local, heat) if evaluate else (math.nan, math.nan)
+        prior_weight = temperature.prior_weight(heat)
+        bounds = (math.nan, math.nan)
+        if evaluate:
+            bounds = self._bounds(posterior, local, heat, prior_weight)
 
         # Line 5: intermediate global parameters λ̂ = α + (N/B) Σ_i E[t(x_i, z_i)] / T_i.
-        target = temperature.prior_weight(heat) * model.prior() + scale * local.statistics
+        target = prior_weight * model.prior() + scale * local.statistics
 
         # Line 6: λ ← (1 − ρ) λ + ρ λ̂.
-        posterior = blend(posterior, target, self.learning_rate(state.step + 1))
+        rate = self.learning_rate(state.step + 1)
+        posterior = blend(posterior, target, rate)
+        if heat.finished:
+            model.learn_hyperparameters(local, posterior, rate)
 
         state = State(posterior, heat, state.step + 1, state.data_seen + batch.size)
         return Step(state, local, *bounds)
@@ -124,12 +136,14 @@ class Algorithm:
             state.data_seen / self.n_data, batch.size / self.n_data, self.planned_passes
         )
 
-    def _bounds(self, posterior: Any, local: LocalStep, heat: Heat) -> tuple[float, float]:
+    def _bounds(
+        self, posterior: Any, local: LocalStep, heat: Heat, prior_weight: float
+    ) -> tuple[float, float]:
         """The tempered ELBO, and the ELBO at T = 1."""
         scale = self.n_data / local.n
-        weight = self.temperature.prior_weight(heat)
-        divergence = self.model.divergence(posterior)
-        tempered = divergence if weight == 1.0 else self.model.divergence(posterior, weight)
+        tempered = divergence = self.model.divergence(posterior)
+        if prior_weight != 1.0:
+            tempered = self.model.divergence(posterior, prior_weight)
         energy = local.tempered_energy + local.entropy + local.bound
         return (
             scale * energy + heat.bound - tempered,
@@ -152,6 +166,7 @@ def fit(
     seed: int = 0,
     n_threads: int | None = None,
     elbo_every: int = 1,
+    final_elbo: bool = True,
     callbacks: Sequence[Callback] = (),
     progress: bool = True,
 ) -> Result:
@@ -187,6 +202,9 @@ def fit(
         Threads; one a core by default.
     elbo_every : int
         Steps between two evaluations of the ELBO for the history (and for convergence).
+    final_elbo : bool
+        Compute the ELBO of the result over all data, which takes one more pass; without it
+        ``Result.elbo`` is NaN. Restarts always compute it, to be compared.
     callbacks : sequence of callables
         Each is called with a ``Report`` after each step; a true return value ends the run.
     progress : bool
@@ -197,7 +215,7 @@ def fit(
     Result
     """
     source = data if isinstance(data, Source) else ArraySource(data, batch_size)
-    temperature = Untempered() if temperature is None else temperature
+    temperature = UNTEMPERED if temperature is None else temperature
     _check_arguments(max_passes, tolerance, n_init, elbo_every, initial)
     if finish and not temperature.length(max_passes) < max_passes:
         raise ValueError(
@@ -223,6 +241,7 @@ def fit(
                 tolerance=tolerance,
                 finish=finish,
                 elbo_every=elbo_every,
+                final_elbo=final_elbo or n_init > 1,
                 callbacks=observers,
             )
             for restart, run_seed in enumerate(seeds)
@@ -256,13 +275,14 @@ def _run(
     tolerance: float,
     finish: bool,
     elbo_every: int,
+    final_elbo: bool,
     callbacks: Sequence[Callback],
 ) -> Result:
     """One run from start to end; the phases and the test of convergence stand here."""
     started = time.perf_counter()
     rng = np.random.default_rng(seed)
     model, planned = algorithm.model, algorithm.planned_passes
-    posterior = model.initialize(source, rng) if initial is None else initial
+    posterior = model.initialize(source, rng) if initial is None else deepcopy(initial)
     state = algorithm.start(posterior, rng)
     tempered_heat, history, previous, converged = state.heat, History(), -math.inf, False
 
@@ -297,12 +317,14 @@ def _run(
             converged = True
             break
         if settled and algorithm.temperature.settles:
-            algorithm = replace(algorithm, temperature=Untempered())
+            algorithm = replace(algorithm, temperature=UNTEMPERED)
             state = state._replace(heat=Heat(finished=True))
         if state.data_seen >= planned * source.size:
             break
 
-    elbo = evaluate_elbo(model, state.posterior, source, algorithm.executor)
+    elbo = math.nan
+    if final_elbo:
+        elbo = evaluate_elbo(model, state.posterior, source, algorithm.executor)
     return Result(state.posterior, elbo, history, converged, tempered_heat, [elbo])
 
 

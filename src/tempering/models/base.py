@@ -259,6 +259,9 @@ class Model(ABC):
     def check(self, data: Any) -> None:
         """Raise ``ValueError`` if these cannot be data of this model. Called before any work."""
 
+    def learn_hyperparameters(self, local: LocalStep, posterior: Any, rate: float) -> None:
+        """Adjust the priors after a step at T = 1 (empirical Bayes). By default they stay."""
+
     def log_partition(self, inverse_temperatures: Array, n_data: int) -> Array:
         """log C(s) [M] in closed form, where the model has one."""
         raise self._lacks("log_partition")

@@ -99,7 +99,7 @@ class VariationalTempering(Untempered):
     def cool(self, heat: Heat, progress: Progress) -> Heat:
         floor = progress.passes / self.length(progress.planned)
         if floor >= 1.0:
-            return heat._replace(inverse_temperature=1.0, finished=True)
+            return Heat(weights=heat.weights, finished=True)
         return heat._replace(inverse_temperature=max(float(heat.inverse_temperature), floor))
 
     def update(

@@ -27,6 +27,10 @@ from tempering.models.base import (
     join_temperatures,
 )
 from tempering.models.lda import tempering
+from tempering.models.lda.hyperparameters import (
+    fit_concentration,
+    fit_symmetric_concentration,
+)
 from tempering.models.lda.kernels import document_energy, e_step, log_word_rows
 from tempering.models.lda.partition import TopicDraws, log_document_integral
 from tempering.models.lda.topics import (
@@ -36,6 +40,9 @@ from tempering.models.lda.topics import (
     WordStatistics,
     compact_words,
 )
+
+#: η takes a pass over all topics to learn, so that is done once in so many steps.
+TOPIC_PRIOR_STEPS = 100
 
 Update = Literal["variational", "mean", "collapsed"]
 
@@ -121,6 +128,9 @@ class LatentDirichlet(Model):
         Of a document's inner iterations; see :func:`tempering.models.lda.kernels.e_step`.
     mean_length : float
         Words of a document on average, for the tempered partition function.
+    learn_doc_topic_prior, learn_topic_word_prior : bool
+        Learn α (asymmetric) and η (symmetric) from the data. Only steps at T = 1 count: while topics
+        are alike, learning α flattens it and keeps them so.
     n_threads : int
         Threads of the kernels; never changes the result.
     """
@@ -139,6 +149,8 @@ class LatentDirichlet(Model):
         min_iterations: int = 5,
         max_iterations: int = 100,
         mean_length: float = 100.0,
+        learn_doc_topic_prior: bool = False,
+        learn_topic_word_prior: bool = False,
         n_threads: int = 1,
     ):
         self.n_topics = n_topics
@@ -150,7 +162,11 @@ class LatentDirichlet(Model):
         self.min_iterations = min_iterations
         self.max_iterations = max_iterations
         self.mean_length = mean_length
+        self.learn_doc_topic_prior = learn_doc_topic_prior
+        self.learn_topic_word_prior = learn_topic_word_prior
         self.n_threads = n_threads
+        self._mean_log_proportions: Array | None = None
+        self._steps_at_temperature_one = 0
 
     def prior(self) -> TopicPrior:
         return TopicPrior(self.topic_word_prior)
@@ -228,6 +244,23 @@ class LatentDirichlet(Model):
 
     def divergence(self, posterior: Topics, prior_weight: float = 1.0) -> float:
         return posterior.divergence(self.topic_word_prior, prior_weight)
+
+    def learn_hyperparameters(self, local: LocalStep, posterior: Topics, rate: float) -> None:
+        """Move α and η to where they make the current q(θ) and q(β) most likely."""
+        if self.learn_doc_topic_prior and isinstance(local, DocumentStep):
+            gamma = local.gamma.astype(np.float64)
+            expected = digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))
+            mean, remembered = expected.mean(axis=0), self._mean_log_proportions
+            if remembered is not None:
+                mean = (1 - rate) * remembered + rate * mean
+            self._mean_log_proportions = mean
+            self.doc_topic_prior = fit_concentration(mean, self.doc_topic_prior)
+        if self.learn_topic_word_prior:
+            if self._steps_at_temperature_one % TOPIC_PRIOR_STEPS == 0:
+                self.topic_word_prior = fit_symmetric_concentration(
+                    posterior.mean_log(), self.n_words, self.topic_word_prior
+                )
+            self._steps_at_temperature_one += 1
 
     def check(self, data: Any) -> None:
         if not sparse.issparse(data) or data.format != "csr":

@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
-from tempering.models.lda.fastmath import ENTRY
+from tempering.models.lda.fastmath import ENTRY, exp_or_zero, f32, larger, log
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
@@ -25,8 +25,12 @@ Float64 = NDArray[np.float64]
 #: Below this, c is multiplied into M again, so that M stays within the range of float32.
 SMALLEST_FACTOR = 1e-9
 
-#: Steps after which the sums of :meth:`Topics.log_power_sums` are computed anew.
-POWER_SUM_STEPS = 100
+#: The sums of :meth:`Topics.log_power_sums` are computed anew when this part of λ has been replaced.
+#: Much staler ones pretend that the topics fit better than they can, and end the tempering at once.
+STALE = 0.05
+
+#: Words that are summed up in float32 before they go into a sum in float64.
+WORDS_PER_SUM = 64
 
 #: Words whose log-gamma functions are computed at a time.
 WORDS_AT_A_TIME = 1024
@@ -104,7 +108,7 @@ class Topics:
         self._values = np.subtract(parameters, prior, dtype=np.float32)
         self._sums = self._values.sum(axis=0, dtype=np.float64)
         self._power_sums: tuple[Float64, Float64] | None = None
-        self._age = 0
+        self._replaced = 0.0
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -143,7 +147,7 @@ class Topics:
             self.factor = 1.0
             self._sums = self._values.sum(axis=0, dtype=np.float64)
         step = rate * statistics.factor / self.factor
-        self._age += 1
+        self._replaced += rate
         add_rows(self._values, statistics.words, statistics.values, step, self._sums)
         return self
 
@@ -153,14 +157,28 @@ class Topics:
         The sums change slowly and cost a pass over λ, so they are kept for some steps.
         """
         kept = self._power_sums
-        if kept is None or self._age >= POWER_SUM_STEPS or not np.array_equal(kept[0], nodes):
-            sums = np.zeros((self.shape[1], nodes.size))
-            power_sums(self._values, self.offset, self.factor, nodes, sums)
+        if kept is None or self._replaced > STALE or not np.array_equal(kept[0], nodes):
+            sums = np.zeros((nodes.size, self.shape[1]))
+            room = np.empty((3, self.shape[1]), np.float32)
+            part = np.empty((nodes.size, self.shape[1]), np.float32)
+            offset, factor = np.float32(self.offset), np.float32(self.factor)
+            for start in range(0, self.shape[0], WORDS_PER_SUM):
+                rows = self._values[start : start + WORDS_PER_SUM]
+                power_sums(rows, offset, factor, nodes.astype(np.float32), room, part)
+                sums += part
             totals = self.totals()[:, None]
-            logs = np.log(sums) + gammaln(totals) - gammaln(totals + nodes)
-            self._power_sums, self._age = (np.array(nodes), logs), 0
-            kept = self._power_sums
+            logs = np.log(sums).T + gammaln(totals) - gammaln(totals + nodes)
+            kept = self._power_sums = (np.array(nodes), logs)
+            self._replaced = 0.0
         return kept[1]
+
+    def mean_log(self) -> float:
+        """The mean of E log β_kv over words and topics."""
+        total = 0.0
+        for start in range(0, self.shape[0], WORDS_AT_A_TIME):
+            total += float(digamma(self.rows(slice(start, start + WORDS_AT_A_TIME))).sum())
+        n_words, n_topics = self.shape
+        return total / (n_words * n_topics) - float(digamma(self.totals()).mean())
 
     def divergence(self, prior: float, prior_weight: float = 1.0) -> float:
         """Σ_k KL(Dir(λ_k) ‖ Dir(η)), with η's density to the power ``prior_weight``."""
@@ -214,31 +232,30 @@ def add_rows(values, words, rows, step, sums):
 
 
 @njit(**ENTRY)
-def power_sums(values, offset, factor, nodes, sums):
-    """Add Σ_v Γ(λ_vk + s)/Γ(λ_vk) to the sums, for each topic and each s, [K, nodes]."""
-    n_words, n_topics = values.shape
-    for v in range(n_words):
-        for k in range(n_topics):
-            parameter = offset + factor * values[v, k]
-            for j in range(nodes.size):
-                sums[k, j] += rising_factorial(parameter, nodes[j])
+def power_sums(values, offset, factor, nodes, room, sums):
+    """Set sums[j, k] = Σ_v Γ(λ_vk + s_j)/Γ(λ_vk), a topic's power sum but for its normaliser.
 
-
-@njit(**ENTRY)
-def rising_factorial(x, s):
-    """Γ(x + s)/Γ(x) for x > 0 and s in (0, 1], to about 1e-7.
-
-    Six steps of the recurrence Γ(x + 1) = x Γ(x) lead to where Stirling's series is short:
-    log Γ(x + s)/Γ(x) ≈ s log x + Σ_k (−1)^k (B_k(s) − B_k)/(k (k − 1) x^{k−1}), k = 2 … 5.
+    Four steps of the recurrence Γ(x + 1) = x Γ(x) lead to where Stirling's series is short:
+    log Γ(w + s)/Γ(w) ≈ s log w + Σ_k (−1)^k (B_k(s) − B_k)/(k (k − 1) w^{k−1}), k = 2, 3, 4.
     """
-    below, above = 1.0, 1.0
-    for j in range(6):
-        below *= x + j
-        above *= x + s + j
-    y = 1.0 / (x + 6.0)
-    second = s * (s - 1.0) / 2.0
-    third = s * (s - 0.5) * (s - 1.0) / 6.0
-    fourth = s * s * (s - 1.0) * (s - 1.0) / 12.0
-    fifth = s * (s**4 - 2.5 * s**3 + 5.0 / 3.0 * s**2 - 1.0 / 6.0) / 20.0
-    series = y * (second - y * (third - y * (fourth - y * fifth)))
-    return np.exp(s * np.log(x + 6.0) + series) * below / above
+    n_topics = values.shape[1]
+    parameters, logs, inverses = room[0], room[1], room[2]
+    sums[:] = f32(0.0)
+    for v in range(values.shape[0]):
+        for k in range(n_topics):
+            x = larger(offset + factor * values[v, k], f32(1e-8))
+            parameters[k] = x
+            logs[k] = log(x + f32(4.0))
+            inverses[k] = f32(1.0) / (x + f32(4.0))
+        for j in range(nodes.size):
+            s = nodes[j]
+            second = s * (s - f32(1.0)) * f32(0.5)
+            third = second * (s - f32(0.5)) * f32(1 / 3)
+            fourth = second * second * f32(1 / 3)
+            total = sums[j]
+            for k in range(n_topics):
+                x, y = parameters[k], inverses[k]
+                series = y * (second - y * (third - y * fourth))
+                outer, shifted = x * (x + f32(3.0)), (x + s) * (x + s + f32(3.0))
+                steps = outer * (outer + f32(2.0)) / (shifted * (shifted + f32(2.0)))
+                total[k] += steps * exp_or_zero(s * logs[k] + series)

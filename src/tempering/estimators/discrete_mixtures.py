@@ -1,0 +1,199 @@
+"""Mixtures of binary and of count vectors."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import Tags
+
+from tempering.estimators.mixture import MixtureEstimator
+from tempering.estimators.policies import Tempering
+from tempering.estimators.starts import random_assignment
+from tempering.families import Bernoulli, Likelihood, Poisson
+from tempering.models import Mixture, Natural
+from tempering.models.base import Array
+
+_PARAMETERS = """
+    Parameters
+    ----------
+    n_components : int, default=1
+        Number of components K.
+    component_prior : pair of floats or of arrays of shape (n_features,), default=None
+        {prior}
+    tempering : {{"annealing", "variational", "local"}}, policy or None, default="annealing"
+        Temperature policy: a name for its default setting, an object such as
+        ``tempering.Annealing(...)``, or None for T = 1 throughout.
+    tol, max_iter, n_init, weight_concentration_prior_type, weight_concentration_prior, batch_size, \
+learning_offset, learning_decay, total_samples, random_state, n_jobs, verbose
+        As in :class:`tempering.BayesianGaussianMixture`.
+
+    Attributes
+    ----------
+    weights_ : array of shape (n_components,)
+        Mixing weights.
+    {attribute} : array of shape (n_components, n_features)
+        {meaning}
+    elbo_, lower_bound_, history_, temperature_, inverse_temperatures_, converged_, n_iter_
+        As in :class:`tempering.BayesianGaussianMixture`.
+"""
+
+
+class _DiscreteMixture(MixtureEstimator):
+    """A mixture whose columns are independent, each with a two-parameter conjugate prior."""
+
+    _parameter_constraints: ClassVar[dict] = {
+        **MixtureEstimator._parameter_constraints,
+        "component_prior": ["array-like", None],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        component_prior: ArrayLike | None = None,
+        tempering: Tempering = "annealing",
+        tol: float = 1e-3,
+        max_iter: int = 200,
+        n_init: int = 1,
+        weight_concentration_prior_type: str = "dirichlet_distribution",
+        weight_concentration_prior: float | None = None,
+        batch_size: int | None = None,
+        learning_offset: float = 10.0,
+        learning_decay: float = 0.7,
+        total_samples: float | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.n_components = n_components
+        self.component_prior = component_prior
+        self.tempering = tempering
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.weight_concentration_prior_type = weight_concentration_prior_type
+        self.weight_concentration_prior = weight_concentration_prior
+        self.batch_size = batch_size
+        self.learning_offset = learning_offset
+        self.learning_decay = learning_decay
+        self.total_samples = total_samples
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @abstractmethod
+    def _likelihood(self) -> Likelihood:
+        """The likelihood of a row."""
+
+    @abstractmethod
+    def _default_prior(self, X: Array) -> tuple[Any, Any]:
+        """The two parameters of a column's prior."""
+
+    def _prepare(self, X: Array) -> None:
+        d = X.shape[1]
+        given = self._default_prior(X) if self.component_prior is None else self.component_prior
+        pair = [np.asarray(part, float) for part in given]
+        if len(pair) != 2 or any(part.shape not in ((), (d,)) or not np.all(part > 0) for part in pair):
+            raise ValueError(
+                "component_prior must be two positive numbers, or two arrays of "
+                f"{d} positive numbers; got {self.component_prior!r}."
+            )
+        self._component_prior = np.concatenate([np.broadcast_to(part, d) for part in pair])
+
+    def _model(self) -> Mixture:
+        weights, weights_prior = self._weights()
+        return Mixture(self._likelihood(), weights, weights_prior, self._component_prior)
+
+    def _starts(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:
+        return model.prior() + model.statistics(X, random_assignment(X, self.n_components, rng))
+
+
+class BernoulliMixture(_DiscreteMixture):
+    __doc__ = (
+        """Variational Bayesian mixture of binary vectors. Values above 0 count as 1.
+"""
+        + _PARAMETERS.format(
+            prior="Beta(a, b) prior of each probability; (1, 1) by default.",
+            attribute="probabilities_",
+            meaning="Probability that a column is 1 in each component.",
+        )
+        + """
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import BernoulliMixture
+    >>> X = np.repeat([[1, 1, 0, 0], [0, 0, 1, 1]], 20, axis=0)
+    >>> mixture = BernoulliMixture(n_components=2, random_state=0).fit(X)
+    >>> np.sort(mixture.probabilities_[:, 0]).round(2)
+    array([0.05, 0.95])
+    """
+    )
+
+    def _likelihood(self) -> Bernoulli:
+        return Bernoulli(self.n_features_in_)
+
+    def _default_prior(self, X: Array) -> tuple[float, float]:
+        return 1.0, 1.0
+
+    def _transformed(self, X: Array) -> Array:
+        return (X > 0).astype(float)
+
+    def _expose(self, model: Mixture, posterior: Natural) -> None:
+        self._expose_weights(model, posterior)
+        self.probabilities_ = model.likelihood.conjugate.point(posterior.components)
+
+
+class _WeightedPoisson(Poisson):
+    """Counts that may be fractional, as scikit-learn allows for weighted counts."""
+
+    def check(self, x: ArrayLike) -> None:
+        negative = np.argwhere(np.asarray(x) < 0)
+        if len(negative):
+            row, column = negative[0]
+            raise ValueError(
+                "Negative values in data passed to PoissonMixture: X must hold counts; "
+                f"row {row}, column {column} holds {np.asarray(x)[row, column]}."
+            )
+
+
+class PoissonMixture(_DiscreteMixture):
+    __doc__ = (
+        """Variational Bayesian mixture of vectors of counts.
+"""
+        + _PARAMETERS.format(
+            prior="Gamma(shape, rate) prior of each rate; by default shape 1 and the data's mean.",
+            attribute="rates_",
+            meaning="Expected count of each column in each component.",
+        )
+        + """
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import PoissonMixture
+    >>> X = np.random.default_rng(0).poisson(np.repeat([[2.0], [20.0]], 100, axis=0))
+    >>> mixture = PoissonMixture(n_components=2, random_state=0).fit(X)
+    >>> np.sort(mixture.rates_.ravel()).round()
+    array([ 2., 20.])
+    """
+    )
+
+    def _likelihood(self) -> Poisson:
+        return _WeightedPoisson(self.n_features_in_)
+
+    def _default_prior(self, X: Array) -> tuple[float, Array]:
+        self._likelihood().check(X)
+        # An empty column has no scale of its own; its rate is then learned from the counts alone.
+        mean = X.mean(axis=0)
+        return 1.0, 1.0 / np.where(mean > 0, mean, 1.0)
+
+    def _expose(self, model: Mixture, posterior: Natural) -> None:
+        self._expose_weights(model, posterior)
+        self.rates_ = model.likelihood.conjugate.point(posterior.components)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags

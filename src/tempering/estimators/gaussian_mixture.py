@@ -1,0 +1,279 @@
+"""Bayesian Gaussian mixture with scikit-learn's parameters, tempering, and online fitting."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from tempering.estimators.merge_split import Move, MovedResult, fit_with_moves, merge_and_split
+from tempering.estimators.mixture import MixtureEstimator
+from tempering.estimators.policies import Tempering
+from tempering.estimators.starts import START_NAMES, Reannealing, start_assignment
+from tempering.families import DiagonalGaussian, FullGaussian
+from tempering.inference import Result
+from tempering.models import Mixture, Natural
+from tempering.models.base import Array
+from tempering.temperature import Untempered
+
+
+class BayesianGaussianMixture(MixtureEstimator):
+    """Variational Bayesian Gaussian mixture that finds its clusters.
+
+    The model and the parameters are those of :class:`sklearn.mixture.BayesianGaussianMixture`; what
+    is added is ``tempering``, :meth:`partial_fit`, and minibatches (``batch_size``).
+
+    Parameters
+    ----------
+    n_components : int, default=1
+        Number of components K.
+    covariance_type : {"full", "diag"}, default="full"
+        Whether each component has a full or a diagonal covariance matrix.
+    tempering : {"annealing", "variational", "local"}, policy or None, default=None
+        Temperature policy: a name for its default setting, an object such as
+        ``tempering.Annealing(...)``, or None for T = 1 throughout.
+    init_params : {"annealed", "kmeans", "random"}, default="annealed"
+        The start. "annealed" cools a mixture of spheres of known variance first (deterministic
+        annealing, Rose et al., 1990), which rarely misses a cluster; "kmeans" and "random" are
+        scikit-learn's.
+    tol : float, default=1e-3
+        Rise of the ELBO, in nats, under which the fit has converged.
+    max_iter : int, default=200
+        Most passes over the data.
+    n_init : int, default=1
+        Restarts; the one with the best ELBO is kept.
+    weight_concentration_prior_type : {"dirichlet_process", "dirichlet_distribution"}, \
+default="dirichlet_process"
+        Prior of the weights: truncated stick-breaking, or a finite Dirichlet.
+    weight_concentration_prior : float, default=None
+        Its concentration (in the literature γ or α0); 1 / n_components by default.
+    mean_precision_prior : float, default=None
+        How many data the prior of a mean counts for (κ0); 1 by default.
+    mean_prior : array-like of shape (n_features,), default=None
+        m0; the mean of the data by default.
+    degrees_of_freedom_prior : float, default=None
+        ν0 > n_features − 1; n_features by default.
+    covariance_prior : array-like, default=None
+        Ψ0: a matrix ("full") or the diagonal ("diag"); the covariance of the data by default.
+    reg_covar : float, default=1e-6
+        Added to the diagonal of the covariance prior, so that it is proper for any data.
+    batch_size : int, default=None
+        Minibatch of stochastic variational inference; None for coordinate ascent.
+    learning_offset, learning_decay : float, default=10.0, 0.7
+        Minibatch step t has the size (learning_offset + t) ** −learning_decay.
+    total_samples : float, default=None
+        How many samples a stream of :meth:`partial_fit` calls will bring; None if not known.
+    random_state : int, RandomState instance or None, default=None
+        The same seed gives the same result, on any number of threads.
+    n_jobs : int, default=None
+        Threads; None for one a core.
+    verbose : int, default=0
+        Show a progress bar.
+
+    Attributes
+    ----------
+    weights_, means_, covariances_, precisions_ : arrays
+        The mixture at the posterior's central parameters.
+    weight_concentration_, mean_precision_, degrees_of_freedom_ : arrays
+        The rest of the posterior.
+    elbo_, lower_bound_ : float
+        Evidence lower bound of the model (T = 1), normalisers included.
+    history_ : History
+        Temperature, ELBO and more at each step.
+    temperature_ : float
+        The temperature at the end of the tempered phase: how far the model was from the data.
+    inverse_temperatures_ : float or array of shape (n_samples,)
+        The same as 1/T; with local tempering, one for each sample.
+    converged_, n_iter_, n_features_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import BayesianGaussianMixture
+    >>> X = np.array([[1.0], [1.2], [0.9], [8.0], [8.2], [7.9]])
+    >>> mixture = BayesianGaussianMixture(n_components=2, random_state=0).fit(X)
+    >>> np.sort(mixture.means_.ravel()).round(1)
+    array([1.9, 7.2])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **MixtureEstimator._parameter_constraints,
+        "covariance_type": [StrOptions({"full", "diag"})],
+        "init_params": [StrOptions(set(START_NAMES))],
+        "merge_split": ["boolean"],
+        "mean_precision_prior": [Interval(Real, 0, None, closed="neither"), None],
+        "mean_prior": ["array-like", None],
+        "degrees_of_freedom_prior": [Interval(Real, 0, None, closed="neither"), None],
+        "covariance_prior": ["array-like", Interval(Real, 0, None, closed="neither"), None],
+        "reg_covar": [Interval(Real, 0, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 1,
+        *,
+        covariance_type: Literal["full", "diag"] = "full",
+        tempering: Tempering = None,
+        init_params: str = "annealed",
+        merge_split: bool = True,
+        tol: float = 1e-3,
+        max_iter: int = 200,
+        n_init: int = 1,
+        weight_concentration_prior_type: str = "dirichlet_process",
+        weight_concentration_prior: float | None = None,
+        mean_precision_prior: float | None = None,
+        mean_prior: ArrayLike | None = None,
+        degrees_of_freedom_prior: float | None = None,
+        covariance_prior: ArrayLike | None = None,
+        reg_covar: float = 1e-6,
+        batch_size: int | None = None,
+        learning_offset: float = 10.0,
+        learning_decay: float = 0.7,
+        total_samples: float | None = None,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.tempering = tempering
+        self.init_params = init_params
+        self.merge_split = merge_split
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.weight_concentration_prior_type = weight_concentration_prior_type
+        self.weight_concentration_prior = weight_concentration_prior
+        self.mean_precision_prior = mean_precision_prior
+        self.mean_prior = mean_prior
+        self.degrees_of_freedom_prior = degrees_of_freedom_prior
+        self.covariance_prior = covariance_prior
+        self.reg_covar = reg_covar
+        self.batch_size = batch_size
+        self.learning_offset = learning_offset
+        self.learning_decay = learning_decay
+        self.total_samples = total_samples
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def _prepare(self, X: Array) -> None:
+        # Second moments of data far from 0 lose digits; the model sees centred data.
+        self._centre = X.mean(axis=0)
+        self._component_prior = self._prior_of_components(X)
+
+    def _transformed(self, X: Array) -> Array:
+        return X - self._centre
+
+    def _untransformed(self, X: Array) -> Array:
+        return X + self._centre
+
+    def _model(self) -> Mixture:
+        weights, weights_prior = self._weights()
+        return Mixture(self._likelihood(), weights, weights_prior, self._component_prior)
+
+    def _likelihood(self) -> FullGaussian | DiagonalGaussian:
+        kind = FullGaussian if self.covariance_type == "full" else DiagonalGaussian
+        return kind(self.n_features_in_)
+
+    def _prior_of_components(self, X: Array) -> Array:
+        """Natural parameters of the components' prior, with scikit-learn's defaults."""
+        d = X.shape[1]
+        mean = self._centre if self.mean_prior is None else np.asarray(self.mean_prior, float)
+        if mean.shape != (d,):
+            raise ValueError(f"mean_prior must have {d} entries; got shape {mean.shape}.")
+        precision = 1.0 if self.mean_precision_prior is None else self.mean_precision_prior
+        degrees = d if self.degrees_of_freedom_prior is None else self.degrees_of_freedom_prior
+        if degrees <= d - 1:
+            raise ValueError(
+                f"degrees_of_freedom_prior must be above n_features - 1 = {d - 1}; got {degrees}."
+            )
+        covariance = self._prior_covariance(X)
+        likelihood, mean = self._likelihood(), mean - self._centre
+        if isinstance(likelihood, FullGaussian):
+            return likelihood.conjugate.natural(mean, precision, degrees, covariance)
+        return likelihood.conjugate.natural(mean, precision, degrees / 2, covariance / 2)
+
+    def _prior_covariance(self, X: Array) -> Array:
+        """Ψ0: a matrix, or the diagonal of one, proper for any data."""
+        d, full = X.shape[1], self.covariance_type == "full"
+        if self.covariance_prior is None:
+            scatter = np.cov(X, rowvar=False, ddof=min(1, X.shape[0] - 1)).reshape(d, d)
+            covariance = scatter if full else np.diag(scatter)
+        else:
+            covariance = np.asarray(self.covariance_prior, float)
+            if covariance.ndim == 0:
+                covariance = covariance * (np.eye(d) if full else np.ones(d))
+        expected = (d, d) if full else (d,)
+        if covariance.shape != expected:
+            raise ValueError(
+                f"covariance_prior must have shape {expected} for covariance_type="
+                f"{self.covariance_type!r}; got {covariance.shape}."
+            )
+        covariance = covariance + self.reg_covar * (np.eye(d) if full else 1.0)
+        smallest = np.linalg.eigvalsh(covariance)[0] if full else covariance.min()
+        if not smallest > 0:
+            raise ValueError(
+                "covariance_prior must be positive definite; its smallest eigenvalue is "
+                f"{smallest}. Raise reg_covar, or give another prior."
+            )
+        return covariance
+
+    def _starts(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:
+        start = start_assignment(self.init_params, X, self.n_components, rng, self.n_jobs)
+        return sum((model.statistics(X[rows], r) for rows, r in start), model.prior())
+
+    def _n_starts(self) -> int:
+        # From the same start coordinate ascent comes to the same end; minibatches need not.
+        alike = self.init_params == "annealed" and self.batch_size is None
+        return 1 if alike else self.n_init
+
+    def _search(
+        self, model: Mixture, data: Array, policy: Untempered, initial: Natural, seed: int
+    ) -> Result:
+        moves: dict[str, Move] = {}
+        if self.init_params == "annealed" and type(policy) is Untempered:
+            moves["anneal"] = Reannealing(data)
+        if self.merge_split:
+            moves["merge_split"] = merge_and_split
+        if not moves or self.batch_size is not None:
+            return super()._search(model, data, policy, initial, seed)
+        return fit_with_moves(
+            model,
+            data,
+            moves=moves,
+            temperature=policy,
+            max_passes=self.max_iter,
+            tolerance=self.tol,
+            initial=initial,
+            seed=seed,
+            n_threads=self.n_jobs,
+            progress=bool(self.verbose),
+        )
+
+    def _summarise(self, result: Result) -> None:
+        super()._summarise(result)
+        accepted = result.accepted if isinstance(result, MovedResult) else {}
+        self.n_merge_split_ = accepted.get("merge_split", 0)
+
+    def _expose(self, model: Mixture, posterior: Natural) -> None:
+        self._expose_weights(model, posterior)
+        likelihood = model.likelihood
+        central = likelihood.conjugate.point(posterior.components)
+        self.means_ = central.mean + self._centre
+        self.precisions_ = central.precision
+        if isinstance(likelihood, FullGaussian):
+            self.covariances_ = np.linalg.inv(central.precision)
+            standard = likelihood.conjugate.standard(posterior.components)
+            self.mean_precision_ = standard.mean_precision
+            self.degrees_of_freedom_ = standard.degrees_of_freedom
+        else:
+            self.covariances_ = 1.0 / central.precision
+            standard = likelihood.conjugate.standard(posterior.components)
+            # The columns of a component are independent but have seen the same data.
+            self.mean_precision_ = standard.mean_precision[:, 0]
+            self.degrees_of_freedom_ = 2 * standard.shape[:, 0]

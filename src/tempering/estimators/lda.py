@@ -1,0 +1,552 @@
+"""Latent Dirichlet allocation with scikit-learn's interface, tempered, and many times as fast."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    _fit_context,
+)
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tempering.estimators.policies import Tempering, as_policy
+from tempering.estimators.topic_health import (
+    TopicWarning,
+    copied_topics,
+    describe_troubles,
+    unused_topics,
+)
+from tempering.evaluation import completion_score, npmi, split_documents, top_words
+from tempering.inference import Algorithm, Batch, History, RobbinsMonro, State, fit
+from tempering.inference.executors import Serial, available_cores
+from tempering.inference.streaming import MappedCSR
+from tempering.models.base import Array
+from tempering.models.lda.kernels import e_step
+from tempering.models.lda.model import LatentDirichlet, Update
+from tempering.temperature import (
+    Annealing,
+    LocalTempering,
+    Untempered,
+    VariationalTempering,
+    schedules,
+)
+
+#: The names that ``tempering`` takes, with settings that suit topic models.
+POLICIES = {
+    # Linear in 1/T: most of a schedule linear in T is spent where all topics are alike.
+    "annealing": lambda: Annealing(schedules.linear_inverse(2.0)),
+    # Undamped, the temperature jumps to its optimum before the topics can follow.
+    "variational": lambda: VariationalTempering(formula="calibrated", damping=0.5, every=4),
+    "local": lambda: LocalTempering(max_alternations=5, tolerance=0.02),
+}
+
+#: Documents whose proportions are inferred at a time; bounds the memory, not the result.
+INFERENCE_ROWS = 16_384
+
+
+class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Topic model fitted by tempered stochastic variational inference.
+
+    Parameters and attributes are those of :class:`sklearn.decomposition.LatentDirichletAllocation`
+    where it has them.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of topics K.
+    doc_topic_prior : float, array-like of shape (n_components,), "auto" or None, default=None
+        Prior of the topic proportions of a document (α): one number, one for each topic, or learned;
+        1 / n_components by default.
+    topic_word_prior : float, "auto" or None, default=None
+        Prior of the words of a topic (η), or learned; 1 / n_components by default.
+    tempering : {"annealing", "variational", "local"}, policy or None, default="annealing"
+        Temperature policy: a name for its default setting, an object such as
+        ``tempering.Annealing(...)``, or None for T = 1 throughout (plain SVI).
+    update : {"variational", "mean", "collapsed"}, default="variational"
+        How topics and proportions enter the inner update: as in the paper; posterior-mean topics;
+        posterior means of both. Only the first ascends an evidence lower bound.
+    learning_method : {"online", "batch"}, default="online"
+        Minibatches (stochastic variational inference) or all documents at each step.
+    learning_decay, learning_offset : float, default=0.7, 1024.0
+        Minibatch step t has the size (learning_offset + t) ** −learning_decay.
+    max_iter : int, default=10
+        Passes over the documents.
+    batch_size : int, default=128
+        Documents of a minibatch.
+    total_samples : float, default=1e6
+        Documents that a stream of :meth:`partial_fit` calls will bring in all; the tempered part
+        runs over its share of them.
+    doc_update_tol : float, default=1e-3
+        A document's inner iteration ends when a sweep moves less than this part of its words
+        between topics. Unlike a mean over topics, the rule does not weaken as topics are added.
+    max_doc_update_iter : int, default=100
+        Most sweeps of a document.
+    n_init : int, default=1
+        Restarts; the one with the best ELBO is kept.
+    evaluate_every : int, default=0
+        Steps between two evaluations of the ELBO for ``history_``; 0 for one a pass.
+    n_jobs : int, default=None
+        Threads; None for one a core. Never changes the result.
+    random_state : int, RandomState instance or None, default=None
+        The same seed gives the same topics.
+    verbose : int, default=0
+        Show a progress bar.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        Dirichlet parameters of the topics (λ); divided by their row sums, the topics.
+    history_ : History
+        Temperature, ELBO and more at each step.
+    temperature_ : float
+        The temperature at the end of the tempered phase.
+    doc_topic_prior_, topic_word_prior_ : array, float
+        The priors, learned or given.
+    n_iter_, n_batch_iter_, n_features_in_, feature_names_in_
+        As in scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import LatentDirichletAllocation
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> lda = LatentDirichletAllocation(n_components=2, learning_method="batch", random_state=0)
+    >>> lda.fit_transform(X)[[0, 99]].round(1).max(axis=1)
+    array([0.9, 0.9])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "doc_topic_prior": [
+            Interval(Real, 0, None, closed="neither"),
+            "array-like",
+            StrOptions({"auto"}),
+            None,
+        ],
+        "topic_word_prior": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None],
+        "tempering": [str, Untempered, None],
+        "update": [StrOptions({"variational", "mean", "collapsed"})],
+        "learning_method": [StrOptions({"online", "batch"})],
+        "learning_decay": [Interval(Real, 0.5, 1, closed="right")],
+        "learning_offset": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "total_samples": [Interval(Real, 1, None, closed="left")],
+        "doc_update_tol": [Interval(Real, 0, 1, closed="left")],
+        "max_doc_update_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "evaluate_every": [Interval(Integral, 0, None, closed="left")],
+        "n_jobs": [Interval(Integral, 1, None, closed="left"), None],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        doc_topic_prior: ArrayLike | str | None = None,
+        topic_word_prior: float | str | None = None,
+        tempering: Tempering = "annealing",
+        update: Update = "variational",
+        learning_method: Literal["online", "batch"] = "online",
+        learning_decay: float = 0.7,
+        learning_offset: float = 1024.0,
+        max_iter: int = 10,
+        batch_size: int = 128,
+        total_samples: float = 1e6,
+        doc_update_tol: float = 1e-3,
+        max_doc_update_iter: int = 100,
+        n_init: int = 1,
+        evaluate_every: int = 0,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.n_components = n_components
+        self.doc_topic_prior = doc_topic_prior
+        self.topic_word_prior = topic_word_prior
+        self.tempering = tempering
+        self.update = update
+        self.learning_method = learning_method
+        self.learning_decay = learning_decay
+        self.learning_offset = learning_offset
+        self.max_iter = max_iter
+        self.batch_size = batch_size
+        self.total_samples = total_samples
+        self.doc_update_tol = doc_update_tol
+        self.max_doc_update_iter = max_doc_update_iter
+        self.n_init = n_init
+        self.evaluate_every = evaluate_every
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the topics of a corpus.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or MappedCSR
+            Counts (or weights) of words in documents; or a corpus that streams from disk, in
+            minibatches of its own ``batch_size``.
+        y : Ignored
+            Not used, present for API consistency.
+
+        Returns
+        -------
+        self
+        """
+        source = X if isinstance(X, MappedCSR) else self._validated(X, reset=True)
+        if isinstance(source, MappedCSR):
+            self.n_features_in_ = source.shape[1]
+            n_documents, n_tokens = source.size, float(source.n_tokens)
+            batch_size = source.batch_size
+        else:
+            n_documents, n_tokens = source.shape[0], float(source.sum(dtype=np.float64))
+            batch_size = self.batch_size
+        if not n_tokens > 0:
+            raise ValueError("X must hold at least one word; every document is empty.")
+        policy = as_policy(self.tempering, POLICIES)
+        model = self._new_model(n_tokens / n_documents)
+        online = self.learning_method == "online"
+        steps_a_pass = -(-n_documents // batch_size) if online else 1
+        result = fit(
+            model,
+            source,
+            temperature=policy,
+            learning_rate=self._learning_rate() if online else None,
+            batch_size=self.batch_size if online else None,
+            max_passes=self.max_iter,
+            n_init=self.n_init,
+            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+            n_threads=1,
+            elbo_every=self.evaluate_every or steps_a_pass,
+            final_elbo=False,
+            progress=bool(self.verbose),
+        )
+        self.history_ = result.history
+        self.n_iter_ = int(np.ceil(result.history[-1].passes))
+        self.n_batch_iter_ = len(result.history)
+        self.temperature_ = 1.0 / np.mean(result.heat.inverse_temperature)
+        self._learned_inverse_temperature = result.heat.inverse_temperature
+        self._state = State(
+            result.posterior, result.heat, len(result.history), result.history[-1].data_seen
+        )
+        self._model = model
+        self._report_troubles(n_tokens)
+        return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Update the topics with more documents of a stream, in minibatches of ``batch_size``.
+
+        Progress is measured against ``total_samples``: the tempered part runs over its share of
+        them, then T = 1.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Documents.
+        y : Ignored
+            Not used, present for API consistency.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "_state")
+        X = self._validated(X, reset=first)
+        if first:
+            self._model = self._new_model(max(X.sum(dtype=np.float64) / X.shape[0], 1.0))
+        algorithm = Algorithm(
+            self._model,
+            as_policy(self.tempering, POLICIES),
+            self._learning_rate(),
+            Serial(),
+            n_data=int(self.total_samples),
+            planned_passes=1.0,
+        )
+        if first:
+            seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+            rng = np.random.default_rng(seed)
+            topics = self._model.initialize(_Nothing(), rng)
+            self._state = algorithm.start(topics, rng)
+            self.history_ = History()
+        for start in range(0, X.shape[0], self.batch_size):
+            batch = Batch(X[start : start + self.batch_size])
+            self._state = algorithm.advance(self._state, batch, evaluate=False).state
+        self.n_batch_iter_ = self._state.step
+        self.n_iter_ = max(1, int(self._state.data_seen // self.total_samples))
+        self._learned_inverse_temperature = self._state.heat.inverse_temperature
+        return self
+
+    def transform(self, X: Any, *, normalize: bool = True) -> Array:
+        """Topic proportions of documents, at T = 1.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Documents over the vocabulary of the fit.
+        normalize : bool
+            Rows that sum to 1; without it, Dirichlet parameters.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        gamma = self._infer(self._validated(X, reset=False), 1.0)
+        return gamma / gamma.sum(axis=1, keepdims=True) if normalize else gamma
+
+    def completion_score(
+        self,
+        X: Any,
+        random_state: int = 0,
+        *,
+        inference: Literal["vi", "gibbs"] = "vi",
+        tempered: bool = False,
+        alpha: ArrayLike | None = None,
+    ) -> float:
+        """Held-out log probability a word, in nats, by document completion.
+
+        Half of the word types of each document fit its topic proportions, the rest are predicted.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Documents that the topics were not fitted to.
+        random_state : int
+            Decides which words are held out.
+        inference : {"vi", "gibbs"}
+            Mean-field proportions as in :meth:`transform`, or their exact posterior mean by a Gibbs
+            chain, which does not favour blurred topics.
+        tempered : bool
+            Infer the proportions at the learned temperature (with local tempering, at that of each
+            document) instead of at T = 1.
+        alpha : float or array of shape (n_components,), optional
+            Prior of the proportions; that of the fit by default.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        if inference not in ("vi", "gibbs"):
+            raise ValueError(f"inference must be 'vi' or 'gibbs'; got {inference!r}.")
+        split = split_documents(self._validated(X, reset=False), random_state)
+        alpha = self._model.doc_topic_prior if alpha is None else alpha
+
+        def infer(observed: Any) -> Array:
+            s = self._temperatures_of(observed) if tempered else 1.0
+            gamma = self._infer(sparse.csr_matrix(observed), s, alpha)
+            return gamma / gamma.sum(axis=1, keepdims=True)
+
+        return completion_score(
+            split.observed,
+            split.held_out,
+            self._topics(),
+            alpha,
+            infer if inference == "vi" else "gibbs",
+            seed=random_state,
+            n_threads=self._n_threads(),
+        )
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """:meth:`completion_score`: log probability a held-out word. Higher is better."""
+        return self.completion_score(X)
+
+    def perplexity(self, X: Any) -> float:
+        """exp(−:meth:`completion_score`): of predicted words, not of a bound. Lower is better."""
+        return float(np.exp(-self.completion_score(X)))
+
+    def topics(
+        self, n_words: int = 10, vocabulary: Sequence[str] | None = None
+    ) -> list[list[Any]]:
+        """The most probable words of each topic, most probable first.
+
+        Parameters
+        ----------
+        n_words : int
+            Words of a topic.
+        vocabulary : sequence of str, optional
+            The words; by default the feature names of the fit, or the numbers of the columns.
+        """
+        check_is_fitted(self)
+        if vocabulary is None:
+            vocabulary = getattr(self, "feature_names_in_", None)
+        if vocabulary is not None and len(vocabulary) != self.n_features_in_:
+            raise ValueError(
+                f"vocabulary has {len(vocabulary)} words, the topics {self.n_features_in_}."
+            )
+        rows = top_words(self._topics(), min(n_words, self.n_features_in_))
+        if vocabulary is None:
+            return [[int(v) for v in row] for row in rows]
+        return [[str(vocabulary[v]) for v in row] for row in rows]
+
+    def coherence(self, X: Any, n_words: int = 10) -> Array:
+        """NPMI of each topic's top words, with co-occurrence in the documents X."""
+        check_is_fitted(self)
+        return npmi(self._topics(), self._validated(X, reset=False), n_words)
+
+    def document_temperatures(self, X: Any) -> Array:
+        """The temperature that each document would have under local tempering with these topics.
+
+        A hot document is one that the topics explain badly: an outlier.
+        """
+        check_is_fitted(self)
+        return 1.0 / self._local_inverse_temperatures(self._validated(X, reset=False))
+
+    @property
+    def components_(self) -> np.ndarray:
+        """Dirichlet parameters of the topics, (n_components, n_features)."""
+        if not hasattr(self, "_state"):
+            raise AttributeError("components_ is there after fit or partial_fit.")
+        return self._state.posterior.parameters().T
+
+    @property
+    def doc_topic_prior_(self) -> Array:
+        """α, one for each topic."""
+        return np.array(self._model.doc_topic_prior)
+
+    @property
+    def topic_word_prior_(self) -> float:
+        """η."""
+        return self._model.topic_word_prior
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def _validated(self, X: Any, *, reset: bool) -> sparse.csr_matrix:
+        """X as CSR of numbers, whatever their type; never a dense copy."""
+        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric")
+        if not sparse.issparse(X):
+            X = sparse.csr_matrix(X)
+        if X.data.size and X.data.min() < 0:
+            row = int(np.searchsorted(X.indptr, int(np.argmin(X.data)), side="right")) - 1
+            raise ValueError(
+                f"Negative values in data passed to {type(self).__name__}: X must hold counts; "
+                f"row {row} holds {X.data.min()}."
+            )
+        return X
+
+    def _new_model(self, mean_length: float) -> LatentDirichlet:
+        k = self.n_components
+        alpha, eta = self.doc_topic_prior, self.topic_word_prior
+        learn_alpha, learn_eta = _is_auto(alpha), _is_auto(eta)
+        alpha = np.asarray(1.0 / k if alpha is None or learn_alpha else alpha, float)
+        eta = 1.0 / k if eta is None or learn_eta else float(eta)
+        if alpha.shape not in ((), (k,)) or not np.all(np.isfinite(alpha) & (alpha > 0)):
+            raise ValueError(
+                f"doc_topic_prior must be positive: one number, or one for each of the {k} topics; "
+                f"got {self.doc_topic_prior!r}."
+            )
+        return LatentDirichlet(
+            k,
+            self.n_features_in_,
+            alpha,
+            eta,
+            update=self.update,
+            tolerance=self.doc_update_tol,
+            max_iterations=self.max_doc_update_iter,
+            mean_length=mean_length,
+            learn_doc_topic_prior=learn_alpha,
+            learn_topic_word_prior=learn_eta,
+            n_threads=self._n_threads(),
+        )
+
+    def _n_threads(self) -> int:
+        return available_cores() if self.n_jobs is None else self.n_jobs
+
+    def _learning_rate(self) -> RobbinsMonro:
+        return RobbinsMonro(self.learning_offset, self.learning_decay)
+
+    def _topics(self) -> np.ndarray:
+        """Posterior means of the topics, (n_components, n_features)."""
+        components = self.components_
+        return components / components.sum(axis=1, keepdims=True)
+
+    def _infer(self, X: Any, s: float | Array, alpha: ArrayLike | None = None) -> Array:
+        """Dirichlet parameters of the documents' proportions, with the topics fixed."""
+        model = self._model
+        expected = model.expectations(self._state.posterior)
+        gammas = []
+        for start in range(0, X.shape[0], INFERENCE_ROWS):
+            rows = slice(start, start + INFERENCE_ROWS)
+            documents = model.documents(X[rows])
+            solved = e_step(
+                documents.indptr,
+                documents.columns,
+                documents.counts,
+                expected.log_rows(documents.words),
+                model.doc_topic_prior if alpha is None else alpha,
+                s[rows] if isinstance(s, np.ndarray) else s,
+                theta="collapsed" if self.update == "collapsed" else "variational",
+                tolerance=min(self.doc_update_tol, 1e-3),
+                max_iterations=self.max_doc_update_iter,
+                n_threads=self._n_threads(),
+                return_statistics=False,
+            )
+            gammas.append(solved.gamma.astype(np.float64))
+        return np.concatenate(gammas)
+
+    def _temperatures_of(self, X: Any) -> float | Array:
+        """The learned inverse temperature, or those of the documents under local tempering."""
+        if isinstance(as_policy(self.tempering, POLICIES), LocalTempering):
+            return self._local_inverse_temperatures(sparse.csr_matrix(X))
+        return float(np.mean(self._learned_inverse_temperature))
+
+    def _local_inverse_temperatures(self, X: Any) -> Array:
+        policy = as_policy(self.tempering, POLICIES)
+        if not isinstance(policy, LocalTempering):
+            policy = POLICIES["local"]()
+        model = self._model
+        heat = policy.start(model, X.shape[0], np.random.default_rng(0))
+        expected = model.expectations(self._state.posterior)
+        parts = []
+        for start in range(0, X.shape[0], INFERENCE_ROWS):
+            rows = slice(start, start + INFERENCE_ROWS)
+            solved = policy.solve(heat, model, X[rows], expected, rows)
+            parts.append(np.broadcast_to(solved.inverse_temperature, solved.n))
+        return np.concatenate(parts)
+
+    def _report_troubles(self, n_tokens: float) -> None:
+        """Warn, by name, of topics that died or became copies."""
+        posterior = self._state.posterior
+        counts = posterior.totals() - posterior.shape[0] * posterior.offset
+        unused = unused_topics(counts, n_tokens)
+        troubles = describe_troubles(unused, copied_topics(self._topics(), unused))
+        if troubles:
+            warnings.warn(troubles, TopicWarning, stacklevel=4)
+
+
+class _Nothing:
+    """No data yet: what a stream has before its first batch."""
+
+    size = 0
+
+    def sample(self, n: int, rng: np.random.Generator) -> None:
+        return None
+
+
+def _is_auto(prior: Any) -> bool:
+    return isinstance(prior, str) and prior == "auto"

@@ -1,0 +1,399 @@
+"""Merge-split moves: what coordinate ascent cannot do, step by step uphill.
+
+A mixture that is stuck has two components on one cluster and one component over two. No small step
+leads out; merging the two and splitting the one does. Each round scores every merge and every split
+by what it would change in the ELBO, applies the best disjoint pairs at once, lets coordinate ascent
+settle, and keeps the result only if the ELBO, computed anew, has risen. So the ELBO never falls.
+
+With h(r) = −r log r, S_k the statistics of component k, ev(S) = a(α + S) − a(α) the log evidence of
+soft statistics, and W(n) the same for the mixing weights, the ELBO at the best q(β) given q(z) is
+
+    Σ_k ev(S_k) + W(n) + Σ_i Σ_k h(r_ik) + Σ_i log h(x_i),
+
+which is what the scores are differences of.
+
+References
+----------
+Ueda and Ghahramani (2002), "Bayesian model search for mixture models based on optimizing
+variational bounds", Neural Networks 15. Hughes and Sudderth (2013), "Memoized online variational
+inference for Dirichlet process mixture models", NIPS.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from scipy.special import entr, xlogy
+
+from tempering.estimators.starts import alike, cluster_metric, column_metric, sum_over_shards
+from tempering.families import Dirichlet
+from tempering.inference import (
+    Algorithm,
+    ArraySource,
+    Batch,
+    Constant,
+    History,
+    Result,
+    evaluate_elbo,
+    fit,
+)
+from tempering.inference.executors import Executor, Serial, local_executor
+from tempering.models import Mixture, Natural
+from tempering.models.base import Array
+from tempering.models.mixture import MixtureExpectations
+from tempering.temperature import Untempered
+
+MOST_ROUNDS = 10
+#: Passes before the first round, and after each: enough to see where a move leads.
+SETTLING_PASSES = 15
+#: Passes of the two halves of a component by themselves.
+SPLITTING_PASSES = 8
+#: Rise of the ELBO, in nats a datum, for which a round is kept.
+WORTHWHILE = 1e-6
+#: A component with less than one datum is a free slot.
+FREE = 1.0
+
+
+@dataclass(frozen=True)
+class MovedResult(Result):
+    """A result, and how many rounds of each move were kept on the way.
+
+    Its history is that of the path that led to it: the steps of a round that was reverted are not
+    in it. Where a round begins, the ELBO falls for a step or two before it rises above what it was.
+    """
+
+    accepted: Mapping[str, int] = field(default_factory=dict)
+
+
+class Move(Protocol):
+    """A new start from where a fit has come to; None where there is none to try."""
+
+    def __call__(
+        self, model: Mixture, data: Array, posterior: Natural, executor: Executor
+    ) -> Natural | None: ...
+
+
+class Merge(NamedTuple):
+    """Component ``second`` given to ``first``; a free slot is a merge of one with itself."""
+
+    gain: float  # what the ELBO gains, mixing weights aside
+    score: float  # with their part, roughly; what merges are ranked by
+    first: int
+    second: int
+
+    @property
+    def free(self) -> bool:
+        return self.first == self.second
+
+    @property
+    def components(self) -> set[int]:
+        return {self.first, self.second}
+
+
+class Split(NamedTuple):
+    """A component cut in two."""
+
+    gain: float
+    score: float
+    component: int
+    share: float  # of its data, in the first half
+    model: Mixture  # of the two halves
+    halves: MixtureExpectations
+
+
+class Overview(NamedTuple):
+    """Sums over all data at one posterior, and the most probable component of each datum."""
+
+    counts: Array  # n_k, [K]
+    components: Array  # S_k, [K, size]
+    overlaps: Array  # Σ_i r_ia r_ib, [K, K]
+    labels: np.ndarray  # [N]
+
+
+def fit_with_moves(
+    model: Mixture,
+    data: Array,
+    *,
+    moves: Mapping[str, Move],
+    initial: Natural,
+    max_passes: int,
+    temperature: Untempered | None = None,
+    n_threads: int | None = None,
+    **options: Any,
+) -> MovedResult:
+    """:func:`tempering.fit` in batch mode, with moves once T = 1.
+
+    A tempered fit runs to its end before the first move; an untempered one only settles. Each move
+    is repeated as long as the ELBO rises, then the next has its turn. The last phase is coordinate
+    ascent to convergence. ``max_passes`` counts the passes of all phases.
+    """
+    started = time.perf_counter()
+    options["n_threads"] = n_threads
+    settles = temperature is None or type(temperature) is Untempered
+    passes = min(max_passes, SETTLING_PASSES) if settles else max_passes
+    first = fit(model, data, temperature=temperature, initial=initial, max_passes=passes, **options)
+    best = MovedResult(**vars(first), accepted=dict.fromkeys(moves, 0))
+    for name, move in moves.items():
+        while best.accepted[name] < MOST_ROUNDS and (left := _passes_left(best, max_passes)):
+            with local_executor(n_threads) as executor:
+                moved = move(model, data, best.posterior, executor)
+            if moved is None:
+                break
+            began = time.perf_counter() - started
+            passes = min(SETTLING_PASSES, left)
+            tried = fit(model, data, initial=moved, max_passes=passes, **options)
+            if not tried.elbo > best.elbo + WORTHWHILE * data.shape[0]:
+                break
+            accepted = {**best.accepted, name: best.accepted[name] + 1}
+            best = replace(_continued(best, tried, began), accepted=accepted)
+    if not best.converged and (left := _passes_left(best, max_passes)):
+        began = time.perf_counter() - started
+        last = fit(model, data, initial=best.posterior, max_passes=left, **options)
+        best = _continued(best, last, began)
+    return best
+
+
+def merge_and_split(
+    model: Mixture, data: Array, posterior: Natural, executor: Executor
+) -> Natural | None:
+    """λ after the best moves; None where no pair of them promises a higher ELBO."""
+    expected = model.expectations(posterior)
+    overview = look_over(model, data, expected, executor)
+    merges = merge_candidates(model, data, expected, overview, executor)
+    # Without a free slot a merge takes two components, and the split a third.
+    if not any(merge.free or model.n_components > 2 for merge in merges):
+        return None
+    columns = column_metric(data)
+    # Wider than the other components, or wider than the others of its columns: either may tell.
+    metrics = [cluster_metric(model, data, posterior, columns, executor)]
+    metrics += [] if alike(metrics[0], columns) else [columns]
+    splits = split_candidates(model, data, overview.labels, metrics, executor)
+    moves = choose_moves(model, overview.counts, merges, splits)
+    if not moves:
+        return None
+    return model.prior() + moved_statistics(model, data, expected, moves, executor)
+
+
+def look_over(
+    model: Mixture, data: Array, expected: MixtureExpectations, executor: Executor
+) -> Overview:
+    """One pass over the data."""
+    labels = np.empty(data.shape[0], dtype=np.intp)
+
+    def sums_of(rows: slice) -> list[Array]:
+        r = model.assign(data[rows], expected).probabilities
+        labels[rows] = r.argmax(axis=1)
+        return [r.sum(axis=0), model.statistics(data[rows], r).components, r.T @ r]
+
+    counts, components, overlaps = sum_over_shards(sums_of, data.shape[0], executor)
+    return Overview(counts, components, overlaps, labels)
+
+
+def merge_candidates(
+    model: Mixture,
+    data: Array,
+    expected: MixtureExpectations,
+    overview: Overview,
+    executor: Executor,
+) -> list[Merge]:
+    """Free slots, and each component with the one that it shares most data with; best first.
+
+    gain = ev(S_a + S_b) − ev(S_a) − ev(S_b) − Σ_i [h(r_ia) + h(r_ib) − h(r_ia + r_ib)]
+    """
+    counts, statistics = overview.counts, overview.components
+    free = counts < FREE
+    merges = [Merge(0.0, 0.0, int(k), int(k)) for k in np.flatnonzero(free)]
+    first, second = _closest_pairs(overview, free)
+    if not len(first):
+        return merges
+
+    def lost_entropy(rows: slice) -> list[Array]:
+        r = model.assign(data[rows], expected).probabilities
+        a, b = r[:, first], r[:, second]
+        return [np.sum(entr(a) + entr(b) - entr(a + b), axis=0)]
+
+    prior, family = model.prior().components, model.likelihood.conjugate
+    evidence = family.log_normalizer(prior + statistics) - family.log_normalizer(prior)
+    joined = family.log_normalizer(prior[first] + statistics[first] + statistics[second])
+    gains = joined - family.log_normalizer(prior[first]) - evidence[first] - evidence[second]
+    gains -= sum_over_shards(lost_entropy, data.shape[0], executor)[0]
+    weights = _mass(counts[first] + counts[second]) - _mass(counts[first]) - _mass(counts[second])
+    merges += [
+        Merge(float(gain), float(gain + weight), int(a), int(b))
+        for gain, weight, a, b in zip(gains, weights, first, second)
+    ]
+    return sorted(merges, key=lambda merge: -merge.score)
+
+
+def _closest_pairs(overview: Overview, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Each component that is not free, and the b that maximises Σ_i r_ia r_ib / min(n_a, n_b)."""
+    taken = np.flatnonzero(~free)
+    if len(taken) < 2:
+        return taken[:0], taken[:0]
+    counts = overview.counts[taken]
+    shared = overview.overlaps[np.ix_(taken, taken)] / np.minimum.outer(counts, counts)
+    np.fill_diagonal(shared, -1.0)
+    pairs = np.sort(np.stack([taken, taken[shared.argmax(axis=1)]], axis=1), axis=1)
+    first, second = np.unique(pairs, axis=0).T
+    return first, second
+
+
+def split_candidates(
+    model: Mixture, data: Array, labels: np.ndarray, metrics: list[Array], executor: Executor
+) -> list[Split]:
+    """Each component cut in two, best first. Its data are those that it is most probable for."""
+    order = np.argsort(labels, kind="stable")
+    ends = np.cumsum(np.bincount(labels, minlength=model.n_components))
+    members = np.split(order, ends[:-1])
+    # One component a worker, so that each split is computed in one fixed order.
+
+    def best_split(k: int) -> Split | None:
+        points = data[members[k]]
+        splits = [split_in_two(model, points, k, metric) for metric in metrics]
+        return max(filter(None, splits), key=lambda split: split.score, default=None)
+
+    splits = executor.map(best_split, range(model.n_components))
+    return sorted(filter(None, splits), key=lambda split: -split.score)
+
+
+def split_in_two(model: Mixture, data: Array, component: int, metric: Array) -> Split | None:
+    """A mixture of two halves, started on the two sides of the widest direction.
+
+    gain = ev(S_1) + ev(S_2) − ev(S_1 + S_2) + Σ_i Σ_j h(r_ij)
+    """
+    side = _side_of_centre(data, metric)
+    if side.all() or not side.any():
+        return None
+    prior, uniform = model.prior().components[component], np.ones(2)
+    halves = Mixture(model.likelihood, Dirichlet(2), uniform, prior)
+    serial = Serial()
+
+    def cut(rows: slice) -> list[Array]:
+        hard = np.stack([side[rows], ~side[rows]], axis=1).astype(float)
+        statistics = halves.statistics(data[rows], hard)
+        base = model.likelihood.log_base_measure(data[rows]).sum()
+        return [statistics.weights, statistics.components, base]
+
+    counts, statistics, base = sum_over_shards(cut, len(data), serial)
+    posterior = halves.prior() + Natural(weights=counts, components=statistics)
+    algorithm = Algorithm(halves, Untempered(), Constant(), serial, len(data), SPLITTING_PASSES)
+    state = algorithm.start(posterior, np.random.default_rng(0))
+    for _ in range(SPLITTING_PASSES):
+        state = algorithm.advance(state, Batch(data), evaluate=False).state
+    posterior = state.posterior
+
+    family = model.likelihood.conjugate
+    whole = family.log_normalizer(prior + statistics.sum(axis=0)) - family.log_normalizer(prior)
+    score = evaluate_elbo(halves, posterior, ArraySource(data)) - whole - base
+    weights = halves.weights.log_normalizer(posterior.weights)
+    weights -= halves.weights.log_normalizer(uniform)
+    share = (posterior.weights[0] - 1.0) / len(data)
+    expected = halves.expectations(posterior)
+    return Split(float(score - weights), float(score), component, float(share), halves, expected)
+
+
+def _side_of_centre(data: Array, metric: Array) -> np.ndarray:
+    """Whether a datum lies on the positive side of the widest direction through the mean."""
+    if len(data) < 2:
+        return np.zeros(len(data), bool)
+    points = (data - data.mean(axis=0)) @ metric
+    axis = np.linalg.eigh(points.T @ points)[1][:, -1]
+    return points @ axis > 0
+
+
+def choose_moves(
+    model: Mixture, counts: Array, merges: list[Merge], splits: list[Split]
+) -> list[tuple[Merge, Split]]:
+    """Greedily, the best split with the best merge that frees a slot for it, on components apart.
+
+    The mixing weights are counted exactly here, whichever their family.
+    """
+    moves: list[tuple[Merge, Split]] = []
+    used: set[int] = set()
+    for split in splits:
+        others = used | {split.component}
+        merge = next((merge for merge in merges if not merge.components & others), None)
+        if merge is None or split.component in used:
+            continue
+        after = _moved_counts(counts, merge, split)
+        weights = _weights_evidence(model, after) - _weights_evidence(model, counts)
+        if split.gain + merge.gain + weights > 0:
+            moves.append((merge, split))
+            used = others | merge.components
+            counts = after
+    return moves
+
+
+def _moved_counts(counts: Array, merge: Merge, split: Split) -> Array:
+    after = counts.copy()
+    if not merge.free:
+        after[merge.first] += counts[merge.second]
+    after[split.component] = split.share * counts[split.component]
+    after[merge.second] = (1.0 - split.share) * counts[split.component]
+    return after
+
+
+def _weights_evidence(model: Mixture, counts: Array) -> float:
+    """W(n), up to a constant."""
+    statistics = model.weights.statistics_from_counts(counts)
+    return float(model.weights.log_normalizer(model.prior().weights + statistics))
+
+
+def moved_statistics(
+    model: Mixture,
+    data: Array,
+    expected: MixtureExpectations,
+    moves: list[tuple[Merge, Split]],
+    executor: Executor,
+) -> Natural:
+    """Statistics of all data with the moves made."""
+
+    def statistics_of(rows: slice) -> list[Array]:
+        r = model.assign(data[rows], expected).probabilities
+        for merge, split in moves:
+            shares = split.model.assign(data[rows], split.halves).probabilities
+            # What little a free slot held goes to the component that is split.
+            receiver = split.component if merge.free else merge.first
+            r[:, receiver] += r[:, merge.second]
+            r[:, merge.second] = r[:, split.component] * shares[:, 1]
+            r[:, split.component] *= shares[:, 0]
+        statistics = model.statistics(data[rows], r)
+        return [statistics.weights, statistics.components]
+
+    weights, components = sum_over_shards(statistics_of, data.shape[0], executor)
+    return Natural(weights=weights, components=components)
+
+
+def _mass(counts: Array) -> Array:
+    """n log n − n ≈ log Γ(n): what the mixing weights' evidence is made of."""
+    return xlogy(counts, counts) - counts
+
+
+def _passes_left(result: Result, max_passes: int) -> int:
+    return max_passes - int(np.ceil(result.history[-1].passes))
+
+
+def _continued(earlier: MovedResult, later: Result, began: float) -> MovedResult:
+    """The later result, its history set behind the earlier one's."""
+    last = earlier.history[-1]
+    shifted = [
+        record._replace(
+            step=record.step + last.step + 1,
+            passes=record.passes + last.passes,
+            data_seen=record.data_seen + last.data_seen,
+            seconds=record.seconds + began,
+        )
+        for record in later.history
+    ]
+    return replace(
+        earlier,
+        posterior=later.posterior,
+        elbo=later.elbo,
+        converged=later.converged,
+        history=History([*earlier.history, *shifted]),
+        restart_elbos=[later.elbo],
+    )

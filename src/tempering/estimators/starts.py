@@ -1,0 +1,340 @@
+"""Where a mixture starts: soft or hard assignments of the data to components.
+
+The start by annealing (Rose, Gurewitz & Fox) is a mixture of K equal spheres whose variance is
+*known* and plays the part of the temperature, v = T σ²:
+
+    r_ik ∝ exp{ −|x_i − μ_k|² / (2v) },        μ_k = Σ_i r_ik x_i / Σ_i r_ik.
+
+When v is large there is one centre, the mean of the data, and nothing to choose. As v falls, a
+centre becomes unstable when v passes the largest eigenvalue λ of the covariance of its points (its
+critical temperature) and splits along the eigenvector. So clusters are told apart from the coarsest
+to the finest, and no random number is drawn. It is the known variance that makes this work: a
+covariance that is learned grows with the temperature, and holds the clusters together.
+
+References
+----------
+Rose, Gurewitz and Fox (1990), "Statistical mechanics and phase transitions in clustering", Physical
+Review Letters 65.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import reduce
+from typing import NamedTuple
+
+import numpy as np
+
+from tempering.inference.executors import Executor, local_executor
+from tempering.models import Mixture, Natural
+from tempering.models.base import Array
+
+START_NAMES = ("annealed", "kmeans", "random")
+
+#: Rows that are solved at a time. A constant, so that sums never depend on the workers.
+SHARD_ROWS = 8192
+#: Shards whose sums are held at a time; bounds the memory, not the result.
+SHARDS_AT_ONCE = 16
+
+#: Factor by which the variance falls from one step to the next.
+COOLING = 0.9
+#: The spheres have cooled enough when they are this much smaller than what they hold.
+COLD = 0.5
+#: Centres closer than this share of the variance (squared) have not really parted.
+COINCIDENT = 0.1
+#: A centre that splits moves this many standard deviations to either side.
+KICK = 0.5
+#: Most steps of cooling.
+MOST_STEPS = 400
+#: Share of the first variance under which nothing is left to tell apart but rounding errors.
+FROZEN = 1e-10
+#: Clusters are round when the eigenvalues of their covariance differ by less than this factor.
+ROUND = 1.25
+#: Data that a centre must hold.
+SMALLEST_COUNT = 1e-6
+
+
+class Spheres(NamedTuple):
+    """Equal spheres with weights alike, in coordinates (x − offset) · metric."""
+
+    centres: Array  # μ, [k, D], the largest cluster first
+    variance: float  # v = T σ²
+    offset: Array  # [D]
+    metric: Array  # [D, D]
+
+    def assign(self, X: Array, n_components: int) -> Array:
+        """r [n, K]; components beyond the centres that were found hold nothing."""
+        assignment = np.zeros((X.shape[0], n_components))
+        points = (X - self.offset) @ self.metric
+        assignment[:, : len(self.centres)] = responsibilities(points, self.centres, self.variance)
+        return assignment
+
+
+class Moments(NamedTuple):
+    """Sums over the data, weighted by r_ik. They add up, so merging two centres is exact."""
+
+    counts: Array  # Σ_i r_ik, [k]
+    sums: Array  # Σ_i r_ik x_i, [k, D]
+    squares: Array | None  # Σ_i r_ik x_i x_i', [k, D, D]; not asked for when no centre may split
+
+    @property
+    def centres(self) -> Array:
+        return self.sums / self.counts[:, None]
+
+    def keep(self, which: Array) -> Moments:
+        """Those of some centres."""
+        return Moments(*(None if part is None else part[which] for part in self))
+
+    def merge(self, first: int, second: int) -> Moments:
+        """The second centre's data given to the first."""
+        kept = np.arange(len(self.counts)) != second
+        parts = []
+        for part in self:
+            if part is not None:
+                part = part.copy()
+                part[first] += part[second]
+                part = part[kept]
+            parts.append(part)
+        return Moments(*parts)
+
+
+def annealed_assignment(X: Array, n_components: int, n_threads: int | None = 1) -> Array:
+    """Soft assignments by deterministic annealing, shape [n, K]; the largest cluster comes first.
+
+    Parameters
+    ----------
+    X : array [n, D]
+        The data.
+    n_components : int
+        Number of components K. Fewer distinct points than that leave components empty.
+    n_threads : int, optional
+        Threads, which do not change the result; one a core with None.
+    """
+    with local_executor(n_threads) as executor:
+        spheres = annealed_spheres(X, n_components, column_metric(X), executor)
+    return spheres.assign(X, n_components)
+
+
+def annealed_spheres(X: Array, n_components: int, metric: Array, executor: Executor) -> Spheres:
+    """Cool a mixture of spheres from one centre to K of them; see the head of this file."""
+    offset = X.mean(axis=0)
+    centres, variance = _cool((X - offset) @ metric, n_components, executor)
+    return Spheres(centres, variance, offset, metric)
+
+
+def column_metric(X: Array) -> Array:
+    """The metric [D, D] in which each column has unit variance (or is constant).
+
+    A mixture with learned covariances does not mind the units of its columns; nor may its start.
+    """
+    deviation = X.std(axis=0)
+    rounding = 1e-12 * np.abs(X).max(axis=0)
+    return np.diag(1.0 / np.where(deviation > rounding, deviation, 1.0))
+
+
+def cluster_metric(
+    model: Mixture, data: Array, posterior: Natural, columns: Array, executor: Executor
+) -> Array:
+    """The metric in which the clusters of a posterior are round on the average: M with M'PM = I.
+
+    P = Σ_k Σ_i r_ik (x_i − m_k)(x_i − m_k)' / N is their pooled covariance. D data of unit variance
+    in the metric ``columns`` are added, so that it is proper for any data.
+    """
+    expected, (n, dimension) = model.expectations(posterior), data.shape
+
+    def sums_of(rows: slice) -> list[Array]:
+        shard = data[rows]
+        r = model.assign(shard, expected).probabilities
+        return [r.sum(axis=0), r.T @ shard, shard.T @ shard]
+
+    counts, sums, total = sum_over_shards(sums_of, n, executor)
+    held = counts > SMALLEST_COUNT
+    scatter = total - (sums[held] / counts[held, None]).T @ sums[held]
+    pooled = columns.T @ scatter @ columns + dimension * np.eye(dimension)
+    factor = np.linalg.cholesky(pooled / (n + dimension))
+    return columns @ np.linalg.inv(factor).T
+
+
+def alike(metric: Array, other: Array) -> bool:
+    """Whether what is round in the one metric is nearly round in the other."""
+    stretch = np.linalg.svd(np.linalg.solve(metric, other), compute_uv=False)
+    return bool(stretch[0] ** 2 < ROUND * stretch[-1] ** 2)
+
+
+class Reannealing:
+    """A move for a fit with moves: anneal again, in the metric of the clusters found so far.
+
+    Spheres suit clusters that are round. Which metric makes them round is not known before they are
+    found, but each fit brings it nearer: columns of mere noise shrink beside those that tell
+    clusters apart, whatever their units. It ends where the metric changes no more.
+    """
+
+    def __init__(self, X: Array):
+        self._columns = self._metric = column_metric(X)
+
+    def __call__(
+        self, model: Mixture, data: Array, posterior: Natural, executor: Executor
+    ) -> Natural | None:
+        metric = cluster_metric(model, data, posterior, self._columns, executor)
+        if alike(metric, self._metric):
+            return None
+        self._metric = metric
+        spheres = annealed_spheres(data, model.n_components, metric, executor)
+
+        def statistics_of(rows: slice) -> list[Array]:
+            r = spheres.assign(data[rows], model.n_components)
+            return list(model.statistics(data[rows], r).values())
+
+        parts = sum_over_shards(statistics_of, data.shape[0], executor)
+        return model.prior() + Natural(**dict(zip(model.prior(), parts)))
+
+
+def _cool(points: Array, n_components: int, executor: Executor) -> tuple[Array, float]:
+    """The centres and the variance at the end of the cooling."""
+    n, dimension = points.shape
+    varying = max(1, np.count_nonzero(points.any(axis=0)))
+    centres = np.zeros((1, dimension))
+    variance = hottest = _largest_variance(points)
+    total = float(np.einsum("nd,nd->", points, points))
+    for _ in range(MOST_STEPS):
+        if not variance > FROZEN * hottest:
+            break
+        moments = sphere_moments(
+            points, centres, variance, executor, squares=len(centres) < n_components
+        )
+        moments = moments.keep(moments.counts > SMALLEST_COUNT)
+        largest_first = np.argsort(-moments.counts, kind="stable")
+        moments = moments.keep(largest_first)
+        centres = moments.centres
+        within = (total - np.sum(moments.sums * centres)) / (n * varying)
+        if len(centres) == n_components and variance < COLD * within:
+            break
+        moments = merge_coincident(moments, variance)
+        centres = split_critical(moments, variance, n_components)
+        variance *= COOLING
+    return centres, variance
+
+
+def responsibilities(points: Array, centres: Array, variance: float) -> Array:
+    """r_ik ∝ exp{−|x_i − μ_k|² / (2v)}, shape [n, k]."""
+    if len(centres) == 1:
+        return np.ones((len(points), 1))
+    # |x|² is the same for all k.
+    r = points @ (centres.T / variance)
+    r -= np.sum(centres**2, axis=1) / (2 * variance)
+    r -= r.max(axis=1, keepdims=True)
+    np.exp(r, out=r)
+    r /= r.sum(axis=1, keepdims=True)
+    return r
+
+
+def sphere_moments(
+    points: Array, centres: Array, variance: float, executor: Executor, *, squares: bool
+) -> Moments:
+    """One E-step over all data, shard by shard."""
+
+    def moments_of(rows: slice) -> list[Array]:
+        shard = points[rows]
+        r = responsibilities(shard, centres, variance)
+        parts = [r.sum(axis=0), r.T @ shard]
+        if squares:
+            parts.append(np.stack([(shard * column[:, None]).T @ shard for column in r.T]))
+        return parts
+
+    parts = sum_over_shards(moments_of, len(points), executor)
+    return Moments(parts[0], parts[1], parts[2] if squares else None)
+
+
+def merge_coincident(moments: Moments, variance: float) -> Moments:
+    """Join centres that have not parted: |μ_a − μ_b|² < 0.1 v."""
+    while len(moments.counts) > 1:
+        centres = moments.centres
+        lengths = np.sum(centres**2, axis=1)
+        distances = lengths[:, None] + lengths - 2 * centres @ centres.T
+        np.fill_diagonal(distances, np.inf)
+        first, second = np.unravel_index(np.argmin(distances), distances.shape)
+        if distances[first, second] >= COINCIDENT * variance:
+            break
+        moments = moments.merge(int(min(first, second)), int(max(first, second)))
+    return moments
+
+
+def split_critical(moments: Moments, variance: float, n_components: int) -> Array:
+    """Centres, those past their critical temperature (λ > v) replaced by μ ± ½ √λ u."""
+    centres = moments.centres
+    if moments.squares is None or len(centres) >= n_components:
+        return centres
+    covariances = moments.squares / moments.counts[:, None, None]
+    covariances -= centres[:, :, None] * centres[:, None, :]
+    eigenvalues, eigenvectors = np.linalg.eigh(covariances)
+    largest, axes = eigenvalues[:, -1], eigenvectors[:, :, -1]
+    # The widest first, while there are components left.
+    widest = np.argsort(-largest, kind="stable")[: n_components - len(centres)]
+    critical = widest[largest[widest] > variance]
+    kicks = KICK * np.sqrt(largest[critical])[:, None] * axes[critical]
+    twins = centres[critical] - kicks
+    centres[critical] += kicks
+    return np.concatenate([centres, twins])
+
+
+def _largest_variance(points: Array) -> float:
+    """λ_max of the covariance of centred points."""
+    return float(np.linalg.eigvalsh(points.T @ points / len(points))[-1])
+
+
+def random_assignment(X: Array, n_components: int, rng: np.random.RandomState) -> Array:
+    """Soft assignments at random, as scikit-learn draws them, shape [n, K]."""
+    assignment = rng.uniform(size=(X.shape[0], n_components))
+    return assignment / assignment.sum(axis=1, keepdims=True)
+
+
+def kmeans_labels(X: Array, n_components: int, rng: np.random.RandomState) -> np.ndarray:
+    """Labels by one run of k-means, as scikit-learn's mixtures start, shape [n]."""
+    from sklearn.cluster import KMeans
+
+    return KMeans(n_components, n_init=1, random_state=rng).fit(X).labels_
+
+
+def start_assignment(
+    name: str,
+    X: Array,
+    n_components: int,
+    rng: np.random.RandomState,
+    n_threads: int | None = 1,
+) -> Iterator[tuple[slice, Array]]:
+    """The start of that name, shard by shard: rows, and their assignments [n, K]."""
+    if name == "annealed":
+        with local_executor(n_threads) as executor:
+            spheres = annealed_spheres(X, n_components, column_metric(X), executor)
+        assign: Callable[[slice], Array] = lambda rows: spheres.assign(X[rows], n_components)  # noqa: E731
+    elif name == "kmeans":
+        labels = kmeans_labels(X, n_components, rng)
+        assign = lambda rows: np.eye(n_components)[labels[rows]]  # noqa: E731
+    elif name == "random":
+        assign = lambda rows: random_assignment(X[rows], n_components, rng)  # noqa: E731
+    else:
+        raise ValueError(f"the start must be one of {', '.join(START_NAMES)}; got {name!r}.")
+    for rows in shards(X.shape[0]):
+        yield rows, assign(rows)
+
+
+def shards(n_rows: int) -> list[slice]:
+    """The rows in pieces of a fixed size."""
+    return [slice(start, start + SHARD_ROWS) for start in range(0, n_rows, SHARD_ROWS)]
+
+
+def sum_over_shards(
+    function: Callable[[slice], list[Array]], n_rows: int, executor: Executor
+) -> list[Array]:
+    """Σ over shards of each array that the function gives, in a fixed order."""
+    pieces = shards(n_rows)
+    total: list[Array] | None = None
+    for first in range(0, len(pieces), SHARDS_AT_ONCE):
+        solved = executor.map(function, pieces[first : first + SHARDS_AT_ONCE])
+        total = reduce(_add_each, solved if total is None else [total, *solved])
+    assert total is not None
+    return total
+
+
+def _add_each(left: list[Array], right: list[Array]) -> list[Array]:
+    return [a + b for a, b in zip(left, right)]

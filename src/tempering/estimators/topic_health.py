@@ -1,0 +1,50 @@
+"""Finding topics that died or became copies of each other."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tempering.models.base import Array
+
+#: Cosine similarity from which two topics count as one.
+COPY_SIMILARITY = 0.98
+
+#: So many names stand in a warning; the rest are counted.
+NAMED = 8
+
+
+class TopicWarning(UserWarning):
+    """A topic has died, or is a copy of another one."""
+
+
+def unused_topics(counts: Array, n_data: float) -> np.ndarray:
+    """Topics that hold less than one word, of expected counts [K] scaled to the whole corpus."""
+    return np.flatnonzero(counts < min(1.0, 1e-6 * n_data))
+
+
+def copied_topics(topics: Array, skip: np.ndarray) -> list[tuple[int, int]]:
+    """Pairs of topics [K, V] that are nearly the same, leaving some out."""
+    kept = np.setdiff1d(np.arange(len(topics)), skip)
+    unit = topics[kept] / np.linalg.norm(topics[kept], axis=1, keepdims=True)
+    pairs = np.argwhere(np.triu(unit @ unit.T, 1) > COPY_SIMILARITY)
+    return [(int(kept[a]), int(kept[b])) for a, b in pairs]
+
+
+def describe_troubles(unused: np.ndarray, copies: list[tuple[int, int]]) -> str | None:
+    """A sentence that names them, or None if all is well."""
+    parts = []
+    if len(unused):
+        parts.append(f"topics without words: {_names([str(k) for k in unused])}")
+    if copies:
+        parts.append(f"topics that are copies: {_names([f'{a} = {b}' for a, b in copies])}")
+    if not parts:
+        return None
+    return (
+        "; ".join(parts) + ". They do no harm to predictions, but fewer components, more passes or "
+        "another random_state may serve better."
+    )
+
+
+def _names(names: list[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more

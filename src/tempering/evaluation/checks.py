@@ -1,0 +1,114 @@
+"""Checks of what the measures are given; errors name the argument, the value and the remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+#: Rows of probabilities may miss 1 by this much: the rounding of a long float32 row.
+ROUNDING = 1e-3
+
+
+def as_counts(counts: Any, name: str, n_words: int | None = None) -> sparse.csr_array:
+    """Counts [D, V] as a CSR matrix without duplicates or stored zeros; never changes its input.
+
+    Parameters
+    ----------
+    counts : sparse matrix or array [D, V]
+        Finite, not negative.
+    name : str
+        The caller's name for them.
+    n_words : int, optional
+        Columns that there must be.
+    """
+    if not sparse.issparse(counts):
+        counts = np.asarray(counts)
+    if counts.ndim != 2 or counts.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name} must be a matrix of counts, one document a row; got shape {counts.shape} "
+            f"of type {counts.dtype}."
+        )
+    if n_words is not None and counts.shape[1] != n_words:
+        raise ValueError(
+            f"{name} has {counts.shape[1]} columns, but topics has {n_words}: "
+            "both must be over the same vocabulary."
+        )
+    given = counts
+    counts = sparse.csr_array(given)
+    data = counts.data
+    wrong = ~np.isfinite(data) | (data < 0)
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        row = int(np.searchsorted(counts.indptr, first, side="right")) - 1
+        raise ValueError(
+            f"{name} must hold finite counts that are not negative; row {row}, column "
+            f"{counts.indices[first]} holds {data[first]} ({int(wrong.sum())} such value(s))."
+        )
+    if not counts.has_canonical_format or not np.all(data):
+        counts = counts.copy()
+        counts.sum_duplicates()
+        counts.eliminate_zeros()
+    return counts
+
+
+def as_nonnegative(rows: ArrayLike, name: str) -> NDArray[Any]:
+    """A table of finite numbers that are not negative, with something in each row."""
+    table = np.asarray(rows)
+    if table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "biuf":
+        raise ValueError(
+            f"{name} must be a table of numbers with at least one row and one column; got shape "
+            f"{table.shape} of type {table.dtype}."
+        )
+    wrong = ~(np.isfinite(table) & (table >= 0))
+    if wrong.any():
+        row, column = (int(index) for index in np.argwhere(wrong)[0])
+        raise ValueError(
+            f"{name} must be finite and not negative; row {row}, column {column} holds "
+            f"{table[row, column]} ({int(wrong.sum())} such value(s))."
+        )
+    empty = np.flatnonzero(table.max(axis=1) == 0)
+    if empty.size:
+        raise ValueError(f"{name} must have something in each row, but row {empty[0]} is all 0.")
+    return table
+
+
+def as_probabilities(rows: ArrayLike, name: str) -> NDArray[Any]:
+    """A table whose rows are probability distributions, up to rounding."""
+    table = as_nonnegative(rows, name)
+    totals = table.sum(axis=1, dtype=np.float64)
+    wrong = np.flatnonzero(np.abs(totals - 1) > ROUNDING)
+    if wrong.size:
+        raise ValueError(
+            f"{name} must have rows that sum to 1, but row {wrong[0]} sums to {totals[wrong[0]]:g} "
+            f"({wrong.size} such row(s)): divide each row by its sum."
+        )
+    return table
+
+
+def as_alpha(alpha: ArrayLike, n_topics: int) -> NDArray[np.float64]:
+    """The prior of the topic proportions, one entry for each topic."""
+    given = np.asarray(alpha, dtype=np.float64)
+    if given.shape not in ((), (n_topics,)) or not np.all(np.isfinite(given) & (given > 0)):
+        raise ValueError(
+            f"alpha must be positive and finite: one number, or one for each of the {n_topics} "
+            f"topics; got {alpha!r}."
+        )
+    return np.broadcast_to(given, n_topics).copy()
+
+
+def word_rows(
+    topics: NDArray[Any], counts: sparse.csr_array, dtype: type[np.floating]
+) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    """The topics of the words that occur, a word a row, and the place of each entry's word there.
+
+    Only these words: a vocabulary is often many times larger than what a few documents use.
+    """
+    used = np.zeros(topics.shape[1], dtype=bool)
+    used[counts.indices] = True
+    places = (np.cumsum(used) - 1).astype(np.int32)
+    totals = topics.sum(axis=1, dtype=np.float64)
+    rows = topics[:, used].T / totals
+    return places[counts.indices], np.ascontiguousarray(rows, dtype=dtype)

@@ -1,0 +1,105 @@
+"""Topic coherence: whether a topic's top words occur in the same documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from tempering.evaluation.checks import as_counts, as_nonnegative
+
+
+def top_words(topics: ArrayLike, n_words: int = 10) -> NDArray[np.intp]:
+    """The words of largest weight in each topic, largest first; ties in the vocabulary's order.
+
+    Parameters
+    ----------
+    topics : array [K, V]
+        Weights or probabilities of the words.
+    n_words : int
+        How many.
+
+    Returns
+    -------
+    array [K, n_words]
+        Columns of ``topics``.
+    """
+    topics = as_nonnegative(topics, "topics")
+    if not 1 <= n_words <= topics.shape[1]:
+        raise ValueError(
+            f"n_words must lie from 1 to {topics.shape[1]}, the size of the vocabulary; "
+            f"got {n_words}."
+        )
+    return np.array([_top_of(row, n_words) for row in topics])
+
+
+def _top_of(row: NDArray[Any], n_words: int) -> NDArray[np.intp]:
+    """Places of the largest entries; a sort of all of them would be slow."""
+    least = np.partition(row, row.size - n_words)[row.size - n_words]
+    above = np.flatnonzero(row > least)
+    level = np.flatnonzero(row == least)[: n_words - above.size]
+    return np.append(above[np.argsort(-row[above].astype(np.float64), kind="stable")], level)
+
+
+def npmi(topics: ArrayLike, X: Any, n_words: int = 10) -> NDArray[np.float64]:
+    """Normalised pointwise mutual information of each topic's top words (Bouma, 2009).
+
+    The mean over pairs of top words of log(p_ij / (p_i p_j)) / −log p_ij, where p_i is the part of
+    the reference documents with word i, and p_ij the part with both words: 1 for words that occur
+    only together, 0 for independent ones.
+
+    A pair that never occurs together counts −1, the limit; so does a pair with a word that never
+    occurs at all, so that no topic gains by words that the reference does not know. A pair in
+    which both words are in every document counts 0: it tells nothing.
+
+    Parameters
+    ----------
+    topics : array [K, V]
+        Weights or probabilities of the words.
+    X : sparse matrix or array [D, V]
+        The reference documents, over the same vocabulary; only whether a count is 0 matters.
+    n_words : int
+        Top words of a topic, at least 2.
+
+    Returns
+    -------
+    array [K]
+        In [−1, 1].
+    """
+    topics = as_nonnegative(topics, "topics")
+    documents: Any = as_counts(X, "X", topics.shape[1])
+    if documents.shape[0] == 0:
+        raise ValueError("X must have at least one document.")
+    if n_words < 2:
+        raise ValueError(f"n_words must be at least 2, to make a pair; got {n_words}.")
+    words = top_words(topics, n_words)
+    union, places = np.unique(words, return_inverse=True)
+    occurs = sparse.csc_array(documents[:, union])
+    occurs.data = np.ones(occurs.nnz, dtype=np.int64)
+    pairs = np.triu_indices(n_words, 1)
+    return np.array(
+        [
+            _pair_npmi(_joint_counts(occurs[:, own]), documents.shape[0])[pairs].mean()
+            for own in places.reshape(words.shape)
+        ]
+    )
+
+
+def _joint_counts(occurs: sparse.csc_array) -> NDArray[np.int64]:
+    """Documents with each pair of words; on the diagonal, with each word."""
+    return (occurs.T @ occurs).toarray()
+
+
+def _pair_npmi(joint: NDArray[np.int64], n_documents: int) -> NDArray[np.float64]:
+    """NPMI of each pair, from the numbers of documents."""
+    together = joint / n_documents
+    alone = np.diag(together)
+    values = np.full(joint.shape, -1.0)
+    values[joint == n_documents] = 0.0
+    known = (joint > 0) & (joint < n_documents)
+    log_together = np.log(together[known])
+    independent = np.outer(alone, alone)[known]
+    values[known] = (np.log(independent) - log_together) / log_together
+    return values

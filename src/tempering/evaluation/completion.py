@@ -1,0 +1,237 @@
+"""Document completion: how well topics foretell one half of a document from the other.
+
+θ̄ is inferred from the observed half, and a held-out word v is given p̄_v = Σ_k θ̄_k β̄_kv. The score
+is the mean of log p̄ over held-out words, in nats: a predictive probability, not a bound.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from tempering.evaluation.checks import as_alpha, as_counts, as_probabilities, word_rows
+from tempering.evaluation.gibbs import gibbs_proportions
+from tempering.models.lda.fastmath import ENTRY
+from tempering.models.lda.kernels import e_step
+
+Inference = Literal["gibbs", "vi"] | Callable[[sparse.csr_array], ArrayLike]
+
+# A topic that cannot make a word has a log probability of −∞, which the E-step does not take.
+SMALLEST_PROBABILITY = 1e-30
+
+
+class Split(NamedTuple):
+    """Documents in two parts, of one shape.
+
+    Attributes
+    ----------
+    observed : CSR matrix [D, V]
+        What θ is inferred from.
+    held_out : CSR matrix [D, V]
+        What is to be predicted.
+    """
+
+    observed: sparse.csr_array
+    held_out: sparse.csr_array
+
+
+def split_documents(X: Any, seed: int | np.random.Generator = 0) -> Split:
+    """Split each document into halves by word types.
+
+    All occurrences of a word go to the same half, so that no held-out word has been seen. Of an odd
+    number of types the larger part is observed; a document with one type has nothing held out.
+
+    Parameters
+    ----------
+    X : sparse matrix or array [D, V]
+        Counts.
+    seed : int or Generator
+        The same seed gives the same split.
+
+    Returns
+    -------
+    Split
+    """
+    counts: Any = as_counts(X, "X")
+    rng = np.random.default_rng(seed)
+    n_types = np.diff(counts.indptr)
+    rows = np.repeat(np.arange(counts.shape[0]), n_types)
+    # Rows are the first key, so a row's entries stay in its place, in random order.
+    order = np.lexsort((rng.random(rows.size), rows))
+    rank = np.arange(rows.size) - counts.indptr[rows]
+    is_observed = np.empty(rows.size, dtype=bool)
+    is_observed[order] = rank < (n_types[rows] + 1) // 2
+    return Split(_entries(counts, rows, is_observed), _entries(counts, rows, ~is_observed))
+
+
+def _entries(counts: Any, rows: NDArray[np.intp], kept: NDArray[np.bool_]) -> sparse.csr_array:
+    """Some of a matrix's entries."""
+    indptr = np.append(0, np.cumsum(np.bincount(rows[kept], minlength=counts.shape[0])))
+    return sparse.csr_array((counts.data[kept], counts.indices[kept], indptr), shape=counts.shape)
+
+
+def completion_score(
+    observed: Any,
+    held_out: Any,
+    topics: ArrayLike,
+    alpha: ArrayLike = 0.1,
+    inference: Inference = "gibbs",
+    *,
+    seed: int = 0,
+    burn_in: int = 30,
+    n_sweeps: int = 50,
+    n_threads: int | None = None,
+) -> float:
+    """Mean log probability of the held-out words, in nats, with θ from the observed ones.
+
+    Parameters
+    ----------
+    observed, held_out : sparse matrices or arrays [D, V]
+        The parts of each document; see :func:`split_documents`.
+    topics : array [K, V]
+        β̄, rows that sum to 1.
+    alpha : float or array [K]
+        α, the Dirichlet prior of the topic proportions. Compare scores at the same α only.
+    inference : {"gibbs", "vi"} or callable
+        "gibbs" takes the exact posterior mean of θ up to Monte Carlo error; "vi" takes mean-field θ
+        at T = 1, which is overconfident and favours blurred topics. A callable is given the
+        observed documents and returns θ [D, K].
+    seed, burn_in, n_sweeps : int
+        Of the Gibbs chains; see :func:`gibbs_proportions`.
+    n_threads : int, optional
+        Threads; one a core by default. The score is the same for any number.
+
+    Returns
+    -------
+    float
+        −∞ if no topic can make some held-out word.
+    """
+    topics = as_probabilities(topics, "topics")
+    observed = as_counts(observed, "observed", topics.shape[1])
+    held_out = as_counts(held_out, "held_out", topics.shape[1])
+    if observed.shape != held_out.shape:
+        raise ValueError(
+            f"observed and held_out must be parts of the same documents; got "
+            f"{observed.shape[0]} and {held_out.shape[0]} rows."
+        )
+    _check_some_words(held_out)
+    if callable(inference):
+        theta = inference(observed)
+    elif inference == "gibbs":
+        theta = gibbs_proportions(
+            observed,
+            topics,
+            alpha,
+            seed=seed,
+            burn_in=burn_in,
+            n_sweeps=n_sweeps,
+            n_threads=n_threads,
+        )
+    elif inference == "vi":
+        theta = mean_field_proportions(observed, topics, alpha, n_threads=n_threads)
+    else:
+        raise ValueError(f'inference must be "gibbs", "vi" or a callable; got {inference!r}.')
+    return completion_score_from_theta(held_out, topics, theta)
+
+
+def completion_score_from_theta(held_out: Any, topics: ArrayLike, theta: ArrayLike) -> float:
+    """Mean log probability of the held-out words, in nats, with given topic proportions.
+
+    Parameters
+    ----------
+    held_out : sparse matrix or array [D, V]
+        The words to predict.
+    topics : array [K, V]
+        β̄, rows that sum to 1.
+    theta : array [D, K]
+        θ̄, rows that sum to 1.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> completion_score_from_theta([[0, 1]], [[0.5, 0.5], [1.0, 0.0]], [[1.0, 0.0]])
+    -0.6931471805599453
+    """
+    topics = as_probabilities(topics, "topics")
+    held_out = as_counts(held_out, "held_out", topics.shape[1])
+    _check_some_words(held_out)
+    theta = as_probabilities(theta, "theta")
+    if theta.shape != (held_out.shape[0], topics.shape[0]):
+        raise ValueError(
+            f"theta must have shape {(held_out.shape[0], topics.shape[0])}, a row for each "
+            f"document of held_out and a column for each of the topics; got {theta.shape}."
+        )
+    columns, rows = word_rows(topics, held_out, np.float64)
+    theta = np.ascontiguousarray(theta / theta.sum(axis=1, keepdims=True), dtype=np.float64)
+    probabilities = np.empty(columns.size)
+    fill_probabilities(held_out.indptr.astype(np.int64), columns, rows, theta, probabilities)
+    counts = held_out.data.astype(np.float64)
+    with np.errstate(divide="ignore"):
+        return float(counts @ np.log(probabilities) / counts.sum())
+
+
+def mean_field_proportions(
+    observed: Any, topics: ArrayLike, alpha: ArrayLike = 0.1, *, n_threads: int | None = None
+) -> NDArray[np.float64]:
+    """Mean of q(θ) for each document, by mean-field inference at T = 1 with the topics fixed.
+
+    Parameters
+    ----------
+    observed : sparse matrix or array [D, V]
+        Counts or weights. A word that no topic can make is left out.
+    topics : array [K, V]
+        β, rows that sum to 1.
+    alpha : float or array [K]
+        α, the Dirichlet prior of the proportions.
+    n_threads : int, optional
+        Threads; one a core by default. The result is the same for any number.
+
+    Returns
+    -------
+    array [D, K]
+        γ with rows divided by their sums.
+    """
+    topics = as_probabilities(topics, "topics")
+    observed = as_counts(observed, "observed", topics.shape[1])
+    columns, rows = word_rows(topics, observed, np.float64)
+    possible = rows.max(axis=1, initial=0.0) > SMALLEST_PROBABILITY
+    gamma = e_step(
+        observed.indptr,
+        columns,
+        np.where(possible[columns], observed.data, 0),
+        np.log(np.maximum(rows, SMALLEST_PROBABILITY)),
+        as_alpha(alpha, topics.shape[0]),
+        tolerance=1e-4,
+        max_iterations=1000,
+        n_threads=(os.cpu_count() or 1) if n_threads is None else n_threads,
+        return_statistics=False,
+    ).gamma.astype(np.float64)
+    return gamma / gamma.sum(axis=1, keepdims=True)
+
+
+def _check_some_words(held_out: sparse.csr_array) -> None:
+    if held_out.nnz == 0:
+        raise ValueError(
+            "held_out has no words to predict: split documents of two word types or more."
+        )
+
+
+@njit(**ENTRY)
+def fill_probabilities(indptr, columns, rows, theta, probabilities):
+    """Σ_k θ_dk β_kv of each entry."""
+    for d in range(theta.shape[0]):
+        for entry in range(indptr[d], indptr[d + 1]):
+            v = columns[entry]
+            total = 0.0
+            for k in range(theta.shape[1]):
+                total += theta[d, k] * rows[v, k]
+            probabilities[entry] = total

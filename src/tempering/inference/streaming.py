@@ -1,0 +1,186 @@
+"""Batches of a sparse matrix on disk, in memory that does not grow with the number of documents."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import count
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from tempering.inference.csr_files import CSRFiles, write_csr
+from tempering.inference.sources import Batch
+
+__all__ = ["MappedCSR", "write_csr"]
+
+# Documents nearer than this are read in one go by `sample`: a read costs more than a few rows.
+WORTH_A_SEEK = 16
+
+
+class MappedCSR:
+    """A source of batches of a CSR matrix on disk, which :func:`write_csr` makes.
+
+    Each pass visits every document once. The matrix is cut into blocks of consecutive documents.
+    A pass takes the blocks in random order and shuffles the documents of several blocks, a window,
+    together; batches are cut from that. So a batch mixes documents of ``window_blocks`` blocks
+    drawn from all over the corpus. This is no uniform permutation: a corpus that is sorted, by
+    topic or by date, wants smaller blocks or a larger window.
+
+    A pass has as many batches as with :class:`ArraySource`, and of the same sizes: as equal as can
+    be, none above ``batch_size``. A batch that reaches over the end of a window takes the rest from
+    the next one.
+
+    Memory holds a window and a batch. The order of pass p depends on the seed and on p alone.
+
+    Parameters
+    ----------
+    path : path
+        A directory made by :func:`write_csr`.
+    batch_size : int
+        Documents in a minibatch, at most; with as many as there are, each batch is the whole data,
+        read once and kept.
+    block_size : int
+        Consecutive documents that are read together.
+    window_blocks : int
+        Blocks that are shuffled together.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Documents and words.
+    n_tokens : int or float
+        Sum of the counts, as it was when the corpus was written.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        batch_size: int = 1024,
+        block_size: int = 8192,
+        window_blocks: int = 4,
+    ):
+        for name, value in (
+            ("batch_size", batch_size),
+            ("block_size", block_size),
+            ("window_blocks", window_blocks),
+        ):
+            if value < 1:
+                raise ValueError(f"{name} must be at least 1; got {value}.")
+        self.files = CSRFiles(path)
+        self.shape = self.files.shape
+        self.n_tokens = self.files.n_tokens
+        self.batch_size = min(batch_size, self.size)
+        self.block_size = block_size
+        self.window_blocks = window_blocks
+
+    @property
+    def size(self) -> int:
+        """Number of documents."""
+        return self.shape[0]
+
+    @property
+    def whole(self) -> bool:
+        """Whether each batch is the whole data."""
+        return self.batch_size == self.size
+
+    def sample(self, n: int, rng: np.random.Generator) -> sparse.csr_array:
+        """At most n documents, drawn without replacement, in the order of the corpus.
+
+        The same documents as from :class:`ArraySource`. Only these, and those between near ones,
+        are read.
+        """
+        if n < 1:
+            raise ValueError(f"n must be at least 1; got {n}.")
+        if n >= self.size:
+            return self.files.rows(0, self.size)
+        # `choice` makes an array of all numbers only when n is more than a 50th of them, so its
+        # memory is in proportion to n, not to the corpus.
+        chosen = np.sort(rng.choice(self.size, size=n, replace=False))
+        apart = np.diff(chosen) > WORTH_A_SEEK
+        apart |= np.diff(chosen // self.block_size) > 0
+        runs = np.split(chosen, np.flatnonzero(apart) + 1)
+        return _stack([self._take(run) for run in runs])
+
+    def batches(self, seed: int, first_step: int = 0) -> Iterator[Batch]:
+        """Batches for ever, pass after pass.
+
+        Parameters
+        ----------
+        seed : int
+            Of the order.
+        first_step : int
+            Batches to leave out at the start. Windows before it are not read, so that a run is
+            taken up again at once.
+        """
+        if self.whole:
+            everything = Batch(self.files.rows(0, self.size))
+            while True:
+                yield everything
+        n_batches = -(-self.size // self.batch_size)
+        first_pass, skipped = divmod(first_step, n_batches)
+        for epoch in count(first_pass):
+            yield from self._pass(seed, epoch, n_batches, skipped if epoch == first_pass else 0)
+
+    def sweep(self) -> Iterator[Batch]:
+        """All documents once, in order."""
+        for start in range(0, self.size, self.batch_size):
+            yield Batch(self.files.rows(start, min(start + self.batch_size, self.size)))
+
+    def _take(self, run: NDArray[np.int64]) -> Any:
+        """Some documents that lie near each other, in ascending order."""
+        rows: Any = self.files.rows(int(run[0]), int(run[-1]) + 1)
+        return rows if rows.shape[0] == run.size else rows[run - run[0]]
+
+    def _pass(self, seed: int, epoch: int, n_batches: int, skipped: int) -> Iterator[Batch]:
+        """The batches of one pass but for the first ones."""
+        least, n_larger = divmod(self.size, n_batches)
+        number = skipped
+        to_skip = skipped * least + min(skipped, n_larger)
+        parts: list[sparse.csr_array] = []
+        missing = least + (number < n_larger)
+        for blocks, order in self._windows(seed, epoch):
+            used = min(to_skip, order.size)
+            to_skip -= used
+            if used == order.size:
+                continue
+            documents = _stack([self.files.rows(*block) for block in blocks])
+            while used < order.size:
+                chosen = order[used : used + missing]
+                parts.append(documents[np.sort(chosen)])
+                used += chosen.size
+                missing -= chosen.size
+                if missing == 0:
+                    yield Batch(_stack(parts))
+                    number += 1
+                    parts, missing = [], least + (number < n_larger)
+            # Before the next window is read, lest memory holds two.
+            del documents
+
+    def _windows(
+        self, seed: int, epoch: int
+    ) -> Iterator[tuple[list[tuple[int, int]], NDArray[np.int64]]]:
+        """The windows of one pass: the ends of their blocks, and an order of their documents."""
+        starts = np.arange(0, self.size, self.block_size)
+        starts = np.random.default_rng([seed, epoch]).permutation(starts)
+        for number, first in enumerate(range(0, starts.size, self.window_blocks)):
+            blocks = [
+                (int(start), min(int(start) + self.block_size, self.size))
+                for start in starts[first : first + self.window_blocks]
+            ]
+            n_documents = sum(stop - start for start, stop in blocks)
+            # A stream for each window, so that one can be skipped. The last entry is never 0:
+            # [seed, epoch, 0] would be the stream of the blocks' order again.
+            rng = np.random.default_rng([seed, epoch, number + 1])
+            yield blocks, rng.permutation(n_documents)
+
+    def __repr__(self) -> str:
+        path = str(self.files.path)
+        return f"MappedCSR({path!r}, shape={self.shape}, batch_size={self.batch_size})"
+
+
+def _stack(parts: list[Any]) -> Any:
+    """Rows of several matrices as one."""
+    return parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csr")

@@ -1,0 +1,300 @@
+"""The topic model as an estimator: scikit-learn's checks and steps, scores, errors."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.decomposition import LatentDirichletAllocation as Peer
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from tempering import (
+    Annealing,
+    LatentDirichletAllocation,
+    LocalTempering,
+    VariationalTempering,
+    schedules,
+)
+from tempering.estimators.topic_health import TopicWarning, describe_troubles, unused_topics
+from tempering.inference.streaming import MappedCSR, write_csr
+from tempering.models.lda.topics import Topics
+
+
+@parametrize_with_checks(
+    [
+        LatentDirichletAllocation(),
+        LatentDirichletAllocation(n_components=3, learning_method="batch", tempering="local"),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TopicWarning)
+        check(estimator)
+
+
+def make_corpus(n=400, k=5, v=60, length=50, seed=0, dtype=np.int64):
+    """Documents of k topics that share few words."""
+    rng = np.random.default_rng(seed)
+    topics = rng.dirichlet(np.full(v, 0.05), size=k)
+    theta = rng.dirichlet(np.full(k, 0.1), size=n)
+    return sparse.csr_matrix(
+        [rng.multinomial(length, row @ topics) for row in theta], dtype=dtype
+    ), topics
+
+
+POLICIES = {
+    "none": None,
+    "annealing": "annealing",
+    "paper's annealing": Annealing(schedules.linear(5.0), passes=4),
+    "variational": "variational",
+    "local": "local",
+    "joint": Annealing(schedules.linear_inverse(2.0), temper="joint"),
+}
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("learning_method", ["online", "batch"])
+def test_topics_are_found_and_the_run_ends_at_temperature_one(policy, learning_method):
+    X, topics = make_corpus()
+    held_out, _ = make_corpus(100, seed=0)
+    model = LatentDirichletAllocation(
+        5,
+        tempering=POLICIES[policy],
+        learning_method=learning_method,
+        learning_offset=10.0,
+        batch_size=50,
+        max_iter=20,
+        random_state=0,
+    ).fit(X)
+    assert model.history_[-1].temperature == 1.0
+    unigram = np.asarray(X.sum(axis=0)).ravel() / X.sum()
+    baseline = held_out.toarray().sum(axis=0) @ np.log(unigram + 1e-9) / held_out.sum()
+    assert model.completion_score(held_out) > baseline + 0.3
+    assert model.perplexity(held_out) == pytest.approx(np.exp(-model.score(held_out)))
+
+
+@pytest.mark.parametrize("learning_method", ["online", "batch"])
+def test_untempered_steps_are_scikit_learns(learning_method):
+    """From the same start, step by step, both with tight inner iterations."""
+    X, _ = make_corpus(200)
+    peer = Peer(
+        5,
+        learning_method=learning_method,
+        batch_size=50,
+        learning_offset=10.0,
+        total_samples=200,
+        max_iter=1,
+        mean_change_tol=1e-8,
+        max_doc_update_iter=2000,
+        random_state=0,
+    )
+    ours = LatentDirichletAllocation(
+        5,
+        tempering=None,
+        learning_method=learning_method,
+        batch_size=50,
+        learning_offset=10.0,
+        total_samples=200,
+        doc_update_tol=1e-6,
+        max_doc_update_iter=2000,
+        random_state=0,
+    )
+    # One step of each to have them initialised, then the same topics for both.
+    peer.partial_fit(X[:50])
+    ours.partial_fit(X[:50])
+    ours._state = ours._state._replace(posterior=Topics(peer.components_.T, 0.2))
+    for start in range(50, 200, 50):
+        batch = X[start : start + 50]
+        peer.partial_fit(batch)
+        ours.partial_fit(batch)
+        np.testing.assert_allclose(ours.components_, peer.components_, rtol=2e-3, atol=1e-4)
+    np.testing.assert_allclose(ours.transform(X), peer.transform(X), atol=2e-3)
+
+
+def test_any_number_type_without_a_dense_copy():
+    X, _ = make_corpus(100)
+    reference = None
+    for dtype in (np.int8, np.uint16, np.int64, np.float32, np.float64):
+        for make in (sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix, lambda x: x.toarray()):
+            model = LatentDirichletAllocation(3, max_iter=2, random_state=0)
+            proportions = model.fit_transform(make(X.astype(dtype)))
+            if reference is None:
+                reference = proportions
+            np.testing.assert_array_equal(proportions, reference)
+
+
+@pytest.mark.parametrize("policy", ["annealing", "variational", "local"])
+def test_threads_never_change_a_bit(policy):
+    X, _ = make_corpus(300)
+    results = [
+        LatentDirichletAllocation(
+            5, tempering=policy, max_iter=3, batch_size=100, random_state=0, n_jobs=n
+        )
+        .fit(X)
+        .components_
+        for n in (1, 2, 3)
+    ]
+    np.testing.assert_array_equal(results[0], results[1])
+    np.testing.assert_array_equal(results[0], results[2])
+
+
+def test_a_corpus_on_disk_gives_what_one_in_memory_gives(tmp_path):
+    X, _ = make_corpus(300)
+    write_csr(tmp_path / "corpus", X)
+    options = {"n_components": 5, "learning_method": "batch", "max_iter": 5, "random_state": 0}
+    memory = LatentDirichletAllocation(**options).fit(X)
+    disk = LatentDirichletAllocation(**options).fit(MappedCSR(tmp_path / "corpus"))
+    np.testing.assert_array_equal(memory.components_, disk.components_)
+    streamed = LatentDirichletAllocation(5, max_iter=10, random_state=0).fit(
+        MappedCSR(tmp_path / "corpus", batch_size=50)
+    )
+    assert streamed.n_batch_iter_ == 60
+
+
+def test_a_stream_is_tempered_against_its_announced_length():
+    X, _ = make_corpus(400)
+    model = LatentDirichletAllocation(
+        5, batch_size=20, total_samples=400, learning_offset=1.0, random_state=0
+    )
+    temperatures = []
+    for start in range(0, 400, 40):
+        model.partial_fit(X[start : start + 40])
+        temperatures.append(1 / model._state.heat.inverse_temperature)
+    assert temperatures[0] > 1.5
+    assert temperatures[-1] == 1.0
+    assert np.all(np.diff(temperatures) <= 0)
+    assert model.n_batch_iter_ == 20
+
+
+def test_learned_priors_and_updates():
+    X, _ = make_corpus(400)
+    learned = LatentDirichletAllocation(
+        5, doc_topic_prior="auto", topic_word_prior="auto", max_iter=15, random_state=0
+    ).fit(X)
+    assert learned.doc_topic_prior_.shape == (5,)
+    assert learned.doc_topic_prior_.std() > 0
+    assert learned.topic_word_prior_ != 0.2
+    given = LatentDirichletAllocation(
+        5, doc_topic_prior=[0.1, 0.2, 0.3, 0.4, 0.5], max_iter=2, random_state=0
+    ).fit(X)
+    np.testing.assert_allclose(given.doc_topic_prior_, [0.1, 0.2, 0.3, 0.4, 0.5])
+    for update in ("mean", "collapsed"):
+        other = LatentDirichletAllocation(5, update=update, max_iter=15, random_state=0).fit(X)
+        assert np.isnan(other.history_[0].elbo)
+        assert other.completion_score(X) > learned.completion_score(X) - 0.3
+
+
+def test_topics_and_their_words():
+    X, _ = make_corpus(200, v=12)
+    names = [f"word{v}" for v in range(12)]
+    model = LatentDirichletAllocation(3, max_iter=3, random_state=0).fit(X)
+    words = model.topics(4, names)
+    assert [len(row) for row in words] == [4, 4, 4]
+    assert words[0][0] == names[int(np.argmax(model.components_[0]))]
+    assert model.topics(2)[0] == [int(v) for v in np.argsort(-model.components_[0])[:2]]
+    assert list(model.get_feature_names_out()) == [f"latentdirichletallocation{k}" for k in range(3)]
+    assert model.coherence(X, 5).shape == (3,)
+    with pytest.raises(ValueError, match="vocabulary has 2 words, the topics 12"):
+        model.topics(3, ["a", "b"])
+
+
+def test_temperatures_of_documents():
+    X, _ = make_corpus(300)
+    odd = sparse.csr_matrix(np.full((1, 60), 2))
+    model = LatentDirichletAllocation(
+        5, tempering=LocalTempering(), max_iter=20, learning_offset=10.0, random_state=0
+    ).fit(X)
+    temperatures = model.document_temperatures(sparse.vstack([X[:100], odd]).tocsr())
+    assert temperatures.shape == (101,)
+    assert np.argmax(temperatures) == 100
+    assert model.completion_score(X, tempered=True) != model.completion_score(X)
+
+
+def test_gibbs_proportions_score_too():
+    X, _ = make_corpus(200)
+    model = LatentDirichletAllocation(5, max_iter=20, learning_offset=10.0, random_state=0).fit(X)
+    mean_field = model.completion_score(X)
+    exact = model.completion_score(X, inference="gibbs")
+    assert exact == pytest.approx(mean_field, abs=0.3)
+    assert exact == model.completion_score(X, inference="gibbs")
+    with pytest.raises(ValueError, match="inference must be"):
+        model.completion_score(X, inference="guess")
+
+
+def test_pickles_and_clones():
+    X, _ = make_corpus(100)
+    model = LatentDirichletAllocation(
+        3, tempering=VariationalTempering(formula="calibrated"), max_iter=2, random_state=0
+    ).fit(X)
+    revived = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(revived.transform(X), model.transform(X))
+    np.testing.assert_array_equal(clone(model).fit(X).components_, model.components_)
+
+
+def test_copies_of_topics_are_named():
+    """Kept hot until the last moment, the topics have no time to part."""
+    X, _ = make_corpus(100)
+    hot = Annealing(schedules.constant(5.0), fraction=0.99)
+    model = LatentDirichletAllocation(
+        3, tempering=hot, learning_method="batch", max_iter=30, random_state=0
+    )
+    with pytest.warns(TopicWarning, match="topics that are copies: 0 = 1, 0 = 2, 1 = 2"):
+        model.fit(X)
+
+
+def test_troubles_are_named_and_counted():
+    assert describe_troubles(np.array([], int), []) is None
+    many = describe_troubles(np.arange(20), [(3, 4)])
+    assert "topics without words: 0, 1, 2, 3, 4, 5, 6, 7 and 12 more" in many
+    assert "copies: 3 = 4" in many
+    assert list(unused_topics(np.array([500.0, 0.0]), 1e6)) == [1]
+
+
+def test_the_best_of_several_starts():
+    X, _ = make_corpus(200)
+    model = LatentDirichletAllocation(5, n_init=3, max_iter=3, random_state=0).fit(X)
+    assert model.n_iter_ == 3
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (-np.ones((3, 4)), "Negative values in data.*row 0 holds -1"),
+        (np.array([[1.0, np.nan]]), "NaN"),
+        (np.array([["a", "b"]]), "string|convert"),
+        (np.empty((0, 4)), "0 sample"),
+        (np.zeros((3, 4)), "every document is empty"),
+        (np.array([[np.inf, 1.0]]), "infinity"),
+    ],
+)
+def test_bad_documents_are_named(X, message):
+    with pytest.raises(ValueError, match=message):
+        LatentDirichletAllocation(2).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_components": 0}, "n_components"),
+        ({"doc_topic_prior": 0.0}, "doc_topic_prior"),
+        ({"doc_topic_prior": [0.1, -0.1]}, "doc_topic_prior must be positive"),
+        ({"doc_topic_prior": [0.1]}, "one for each of the 2 topics"),
+        ({"topic_word_prior": -1.0}, "topic_word_prior"),
+        ({"tempering": "hot"}, "tempering must be None, one of 'annealing'"),
+        ({"learning_method": "offline"}, "learning_method"),
+        ({"tempering": Annealing(passes=50)}, "leaves no phase at T = 1"),
+    ],
+)
+def test_bad_arguments_are_named(options, message):
+    X, _ = make_corpus(20)
+    with pytest.raises(ValueError, match=message):
+        LatentDirichletAllocation(**{"n_components": 2, **options}).fit(X)
+
+
+def test_another_vocabulary_is_refused():
+    X, _ = make_corpus(50)
+    model = LatentDirichletAllocation(2, max_iter=2).fit(X)
+    with pytest.raises(ValueError, match="X has 61 features, but LatentDirichletAllocation"):
+        model.transform(sparse.csr_matrix(np.ones((2, 61))))

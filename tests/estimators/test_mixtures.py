@@ -1,0 +1,226 @@
+"""The mixture estimators: scikit-learn's checks, scikit-learn's optimum, and what is new."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn import mixture as sklearn_mixture
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from tempering import (
+    Annealing,
+    BayesianGaussianMixture,
+    BernoulliMixture,
+    LocalTempering,
+    PoissonMixture,
+    VariationalTempering,
+    schedules,
+)
+
+
+@parametrize_with_checks(
+    [
+        BayesianGaussianMixture(),
+        BayesianGaussianMixture(n_components=2, tempering="annealing", covariance_type="diag"),
+        BayesianGaussianMixture(n_components=2, tempering="local", init_params="kmeans"),
+        BernoulliMixture(n_components=2),
+        PoissonMixture(n_components=2, tempering="variational"),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def blobs(n=500, seed=0, shift=0.0):
+    rng = np.random.default_rng(seed)
+    centres = np.array([[0.0, 0.0], [6.0, 0.0], [3.0, 5.0]])
+    return centres[rng.integers(0, 3, size=n)] + rng.normal(size=(n, 2)) + shift
+
+
+@pytest.mark.parametrize("prior_type", ["dirichlet_process", "dirichlet_distribution"])
+def test_the_optimum_is_scikit_learns(prior_type, monkeypatch):
+    """From the same responsibilities, at T = 1, to the same parameters."""
+    X = blobs(300)
+    start = np.random.default_rng(1).dirichlet(np.full(4, 0.3), size=300)
+
+    class Peer(sklearn_mixture.BayesianGaussianMixture):
+        def _initialize_parameters(self, X, random_state, *rest, **options):
+            self._initialize(X, start)
+
+    peer = Peer(
+        n_components=4,
+        weight_concentration_prior_type=prior_type,
+        reg_covar=0.0,
+        tol=1e-12,
+        max_iter=20_000,
+    ).fit(X)
+    monkeypatch.setattr(
+        "tempering.estimators.gaussian_mixture.start_assignment", lambda *arguments: start
+    )
+    ours = BayesianGaussianMixture(
+        4,
+        weight_concentration_prior_type=prior_type,
+        init_params="random",
+        reg_covar=0.0,
+        tol=1e-12,
+        max_iter=20_000,
+    ).fit(X)
+    for name in ("weights_", "means_", "covariances_", "mean_precision_", "degrees_of_freedom_"):
+        np.testing.assert_allclose(getattr(ours, name), getattr(peer, name), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(X), atol=1e-6)
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "diag"])
+@pytest.mark.parametrize(
+    "tempering",
+    [None, "annealing", "variational", "local", Annealing(schedules.linear(3.0), passes=20)],
+)
+def test_every_policy_finds_three_blobs(covariance_type, tempering):
+    model = BayesianGaussianMixture(
+        3, covariance_type=covariance_type, tempering=tempering, random_state=0
+    ).fit(blobs())
+    assert model.converged_
+    assert model.history_[-1].temperature == 1.0
+    found = model.means_[np.argsort(model.means_[:, 0])]
+    np.testing.assert_allclose(found, [[0, 0], [3, 5], [6, 0]], atol=0.4)
+    assert model.lower_bound_ == model.elbo_
+
+
+def test_local_temperatures_mark_outliers():
+    X = np.vstack([blobs(), [[40.0, 40.0]]])
+    model = BayesianGaussianMixture(3, tempering=LocalTempering(), random_state=0).fit(X)
+    assert model.inverse_temperatures_.shape == (501,)
+    assert np.argmin(model.inverse_temperatures_) == 500
+
+
+def test_far_from_the_origin_nothing_is_lost():
+    here, there = (
+        BayesianGaussianMixture(3, random_state=0).fit(blobs(shift=shift)) for shift in (0.0, 1e6)
+    )
+    np.testing.assert_allclose(there.means_ - 1e6, here.means_, atol=1e-6)
+    np.testing.assert_allclose(there.covariances_, here.covariances_, rtol=1e-6)
+    assert there.elbo_ == pytest.approx(here.elbo_, rel=1e-6)
+
+
+def test_score_is_the_posterior_predictive_density():
+    """Against an average of the density over draws of the posterior."""
+    X = blobs(60)
+    model = BayesianGaussianMixture(
+        2, weight_concentration_prior_type="dirichlet_distribution", random_state=0
+    ).fit(X)
+    inner, rng = model._model(), np.random.default_rng(0)
+    posterior = model._state.posterior
+    weights = inner.weights.sample_weights(posterior.weights, rng, 4000)
+    draws = inner.likelihood.conjugate.sample(posterior.components, rng, 4000)
+    points = X[:5] - model._centre
+    densities = np.exp(inner.likelihood.log_likelihood(points, draws))  # [draws, K, n]
+    average = np.einsum("sk,skn->sn", weights, densities)
+    error = average.std(axis=0) / np.sqrt(4000)
+    np.testing.assert_array_less(
+        np.abs(np.exp(model.score_samples(X[:5])) - average.mean(axis=0)), 5 * error
+    )
+    assert model.score(X) == pytest.approx(model.score_samples(X).mean())
+
+
+def test_samples_follow_the_mixture():
+    model = BayesianGaussianMixture(3, random_state=0).fit(blobs())
+    X, labels = model.sample(20_000)
+    np.testing.assert_allclose(np.bincount(labels) / 20_000, model.weights_, atol=0.01)
+    for k in range(3):
+        np.testing.assert_allclose(X[labels == k].mean(axis=0), model.means_[k], atol=0.06)
+        np.testing.assert_allclose(np.cov(X[labels == k].T), model.covariances_[k], atol=0.15)
+    with pytest.raises(ValueError, match="n_samples must be at least 1"):
+        model.sample(0)
+
+
+def test_partial_fit_learns_from_a_stream():
+    X = blobs(6000)
+    whole = BayesianGaussianMixture(3, random_state=0).fit(X)
+    online = BayesianGaussianMixture(
+        3, random_state=0, total_samples=6000, tempering="annealing"
+    )
+    for start in range(0, 6000, 300):
+        online.partial_fit(X[start : start + 300])
+    assert online.n_iter_ == 20
+    assert online.score(X) == pytest.approx(whole.score(X), abs=0.02)
+    unknown_length = BayesianGaussianMixture(3, random_state=0)
+    for start in range(0, 6000, 300):
+        unknown_length.partial_fit(X[start : start + 300])
+    assert unknown_length.score(X) == pytest.approx(whole.score(X), abs=0.02)
+
+
+def test_minibatches_come_close_to_coordinate_ascent():
+    X = blobs(5000)
+    batch = BayesianGaussianMixture(3, random_state=0).fit(X)
+    stochastic = BayesianGaussianMixture(3, random_state=0, batch_size=200, max_iter=20).fit(X)
+    assert stochastic.elbo_ == pytest.approx(batch.elbo_, abs=30)
+
+
+def test_the_best_of_several_starts_is_kept():
+    X = blobs(200)
+    elbos = [
+        BayesianGaussianMixture(8, init_params="random", n_init=n, random_state=3).fit(X).elbo_
+        for n in (1, 5)
+    ]
+    assert elbos[1] >= elbos[0]
+
+
+@pytest.mark.parametrize("kind", [BayesianGaussianMixture, BernoulliMixture, PoissonMixture])
+def test_threads_pickles_and_clones_give_the_same(kind):
+    X = np.random.default_rng(0).poisson(2.0, size=(300, 3))
+    model = kind(2, random_state=0, n_jobs=1).fit(X)
+    again = clone(model).set_params(n_jobs=2).fit(X)
+    np.testing.assert_array_equal(model.predict_proba(X), again.predict_proba(X))
+    revived = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(model.score_samples(X), revived.score_samples(X))
+
+
+def test_discrete_mixtures_recover_their_components():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, size=1500)
+    probabilities = np.array([[0.9, 0.9, 0.1, 0.1, 0.5], [0.1, 0.9, 0.9, 0.1, 0.1], [0.5, 0.1, 0.1, 0.9, 0.9]])
+    binary = rng.random((1500, 5)) < probabilities[labels]
+    found = BernoulliMixture(3, random_state=0).fit(binary).probabilities_
+    order = [np.argmin(np.abs(found - row).sum(axis=1)) for row in probabilities]
+    np.testing.assert_allclose(found[order], probabilities, atol=0.1)
+    rates = np.array([[1.0, 10.0], [10.0, 1.0], [20.0, 20.0]])
+    model = PoissonMixture(3, tempering=VariationalTempering(), random_state=0)
+    found = model.fit(rng.poisson(rates[labels])).rates_
+    order = [np.argmin(np.abs(found - row).sum(axis=1)) for row in rates]
+    np.testing.assert_allclose(found[order], rates, rtol=0.2)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_components": 0}, "n_components"),
+        ({"n_components": 99}, "n_components=99 is more than n_samples=30"),
+        ({"tempering": "hot"}, "tempering must be None, one of 'annealing'"),
+        ({"tempering": 3.0}, "tempering"),
+        ({"mean_prior": [0.0]}, "mean_prior must have 2 entries"),
+        ({"covariance_prior": [1.0]}, r"covariance_prior must have shape \(2, 2\)"),
+        ({"covariance_prior": -np.eye(2)}, "positive definite"),
+        ({"degrees_of_freedom_prior": 0.5}, "degrees_of_freedom_prior must be above"),
+        ({"weight_concentration_prior": 0.0}, "weight_concentration_prior"),
+        ({"tempering": Annealing(passes=1000)}, "leaves no phase at T = 1"),
+    ],
+)
+def test_bad_arguments_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        BayesianGaussianMixture(**options).fit(blobs(30))
+
+
+def test_negative_counts_are_named():
+    with pytest.raises(ValueError, match="row 1, column 0 holds -3"):
+        PoissonMixture(1).fit([[1.0, 2.0], [-3.0, 1.0]])
+    with pytest.raises(ValueError, match="component_prior must be two positive numbers"):
+        PoissonMixture(1, component_prior=(0.0, 1.0)).fit([[1.0, 2.0], [3.0, 1.0]])
+
+
+def test_predictive_density_integrates_like_a_density():
+    """In one dimension, over a wide grid."""
+    X = blobs(50)[:, :1]
+    model = BayesianGaussianMixture(2, random_state=0).fit(X)
+    grid = np.linspace(-200, 200, 40_001)[:, None]
+    assert np.exp(model.score_samples(grid)).sum() * 0.01 == pytest.approx(1.0, abs=1e-3)
