@@ -29,7 +29,9 @@ def test_the_pages_run(page, tmp_path, monkeypatch):
 
 def test_the_own_model_is_short_and_right():
     blocks = python_blocks(ROOT / "docs" / "own-model.md")
-    lines = [line for line in blocks[0].splitlines() if line.strip() and not line.strip().startswith("#")]
+    lines = [
+        line for line in blocks[0].splitlines() if line.strip() and not line.strip().startswith("#")
+    ]
     assert len(lines) < 60
     namespace = {}
     exec("\n".join(blocks[:2]), namespace)

@@ -74,7 +74,9 @@ def test_importing_the_package_loads_nothing_heavy():
         "heavy = {'numpy', 'scipy', 'numba', 'sklearn', 'matplotlib', 'rich', 'typer'}; "
         "print(sorted(heavy & set(sys.modules)))"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert result.stdout.strip() == "[]"
 
 

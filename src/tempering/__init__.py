@@ -31,7 +31,25 @@ _HOMES = {
     "PoissonMixture": "tempering.estimators",
 }
 
-__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604
+__all__ = [
+    "Annealing",
+    "BayesianGaussianMixture",
+    "BernoulliMixture",
+    "LatentDirichletAllocation",
+    "LocalStep",
+    "LocalTempering",
+    "Mixture",
+    "Model",
+    "Natural",
+    "PoissonMixture",
+    "RobbinsMonro",
+    "Untempered",
+    "VariationalTempering",
+    "__version__",
+    "fit",
+    "log_partition",
+    "schedules",
+]
 
 if TYPE_CHECKING:
     from tempering.estimators import (
@@ -59,4 +77,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return __all__

@@ -57,7 +57,7 @@ POLICIES = {
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("learning_method", ["online", "batch"])
 def test_topics_are_found_and_the_run_ends_at_temperature_one(policy, learning_method):
-    X, topics = make_corpus()
+    X, _ = make_corpus()
     held_out, _ = make_corpus(100, seed=0)
     model = LatentDirichletAllocation(
         5,
@@ -194,7 +194,9 @@ def test_topics_and_their_words():
     assert [len(row) for row in words] == [4, 4, 4]
     assert words[0][0] == names[int(np.argmax(model.components_[0]))]
     assert model.topics(2)[0] == [int(v) for v in np.argsort(-model.components_[0])[:2]]
-    assert list(model.get_feature_names_out()) == [f"latentdirichletallocation{k}" for k in range(3)]
+    assert list(model.get_feature_names_out()) == [
+        f"latentdirichletallocation{k}" for k in range(3)
+    ]
     assert model.coherence(X, 5).shape == (3,)
     with pytest.raises(ValueError, match="vocabulary has 2 words, the topics 12"):
         model.topics(3, ["a", "b"])

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from problems import tiny_mixture
 from scipy import sparse
 
+from problems import tiny_mixture
 from tempering.families import Dirichlet, IsotropicGaussian, Multinomial
 from tempering.inference import ArraySource, Constant, RobbinsMonro, fit
 from tempering.models import Mixture, Natural, UnsupportedTemperature
@@ -211,9 +211,7 @@ def test_sparse_data():
             quiet_fit(model, x, temperature=policy, max_passes=30, batch_size=50)
             for x in (counts, sparse.csr_array(counts))
         )
-        np.testing.assert_allclose(
-            dense.posterior.components, csr.posterior.components, rtol=1e-8
-        )
+        np.testing.assert_allclose(dense.posterior.components, csr.posterior.components, rtol=1e-8)
 
 
 def test_passes_are_cut_into_equal_batches():

@@ -37,9 +37,7 @@ def corpus(n=8, v=V, seed=0, mean=1.0):
 
 
 def model_and_topics(k=K, v=V, alpha=0.4, eta=0.3, seed=1, **options):
-    model = LatentDirichlet(
-        k, v, alpha, eta, tolerance=1e-7, max_iterations=5000, **options
-    )
+    model = LatentDirichlet(k, v, alpha, eta, tolerance=1e-7, max_iterations=5000, **options)
     rng = np.random.default_rng(seed)
     return model, Topics(rng.gamma(2.0, size=(v, k)), eta)
 
@@ -55,9 +53,7 @@ def test_assignments_match_enumeration(s):
     model, topics = model_and_topics()
     words = np.array([0, 2, 2, 5])
     counts = np.bincount(words, minlength=V)
-    step = model.local_step(
-        sparse.csr_matrix(counts[None]), model.expectations(topics), s
-    )
+    step = model.local_step(sparse.csr_matrix(counts[None]), model.expectations(topics), s)
     gamma = step.gamma[0].astype(float)
     log_theta = digamma(gamma) - digamma(gamma.sum())
     log_joint = log_theta + expected_log_topics(topics)[words]  # [N, K]
@@ -182,7 +178,9 @@ def test_statistics_of_shards_add_up():
     whole = model.local_step(data, expected, 0.7)
     parts = model.local_step(data[:4], expected, 0.7) + model.local_step(data[4:], expected, 0.7)
     np.testing.assert_array_equal(parts.statistics.words, whole.statistics.words)
-    np.testing.assert_allclose(parts.statistics.values, whole.statistics.values, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        parts.statistics.values, whole.statistics.values, rtol=1e-5, atol=1e-6
+    )
     np.testing.assert_allclose(parts.energies, whole.energies, rtol=1e-5)
     assert parts.entropy == pytest.approx(whole.entropy, rel=1e-5)
 

@@ -4,12 +4,12 @@ from itertools import product
 
 import numpy as np
 import pytest
-from problems import MIXTURES, bound, tiny_mixture
 from scipy.integrate import quad
 from scipy.special import logsumexp
 from scipy.stats import beta as beta_distribution
 from scipy.stats import dirichlet as dirichlet_distribution
 
+from problems import MIXTURES, bound, tiny_mixture
 from tempering.families import Bernoulli, Dirichlet
 from tempering.models import LocalStep, Mixture, Natural
 from tempering.models.base import add_up
@@ -66,9 +66,7 @@ def test_one_component_gives_the_evidence(name):
 
 
 def bernoulli_mixture():
-    model = Mixture(
-        Bernoulli(1), Dirichlet(2), [0.8, 1.3], [[1.5, 0.7], [0.6, 2.0]]
-    )
+    model = Mixture(Bernoulli(1), Dirichlet(2), [0.8, 1.3], [[1.5, 0.7], [0.6, 2.0]])
     data = np.array([[1], [1], [0], [1], [0]])
     posterior = Natural(weights=[2.1, 1.7], components=[[2.0, 1.1], [0.9, 1.6]])
     return model, data, posterior
@@ -85,9 +83,7 @@ def test_elbo_matches_quadrature_and_enumeration():
 
     alpha, prior = posterior.weights, model.prior()
     # Under a Dirichlet of two categories each weight has a beta marginal.
-    log_weights = [
-        expect(np.log, alpha[k], alpha.sum() - alpha[k]) for k in range(2)
-    ]
+    log_weights = [expect(np.log, alpha[k], alpha.sum() - alpha[k]) for k in range(2)]
     log_success = [expect(np.log, *posterior.components[k]) for k in range(2)]
     log_failure = [expect(lambda t: np.log1p(-t), *posterior.components[k]) for k in range(2)]
     energy = sum(
@@ -98,14 +94,18 @@ def test_elbo_matches_quadrature_and_enumeration():
     entropy = -np.sum(assigned * np.log(assigned))
     divergence = sum(
         expect(
-            lambda t, k=k: beta_distribution(*posterior.components[k]).logpdf(t)
-            - beta_distribution(*prior.components[k]).logpdf(t),
+            lambda t, k=k: (
+                beta_distribution(*posterior.components[k]).logpdf(t)
+                - beta_distribution(*prior.components[k]).logpdf(t)
+            ),
             *posterior.components[k],
         )
         for k in range(2)
     ) + expect(
-        lambda t: dirichlet_distribution(alpha).logpdf([t, 1 - t])
-        - dirichlet_distribution(prior.weights).logpdf([t, 1 - t]),
+        lambda t: (
+            dirichlet_distribution(alpha).logpdf([t, 1 - t])
+            - dirichlet_distribution(prior.weights).logpdf([t, 1 - t])
+        ),
         *alpha,
     )
     local = model.local_step(data, model.expectations(posterior), 0.6)
@@ -207,8 +207,8 @@ def test_normaliser_of_data_with_several_draws():
     for i, length in enumerate(data.sum(axis=1)):
         for m, s in enumerate(grid):
             weights = np.exp(model.weights.log_moment(posterior.weights, s))
-            power_sums = np.exp(
-                model.likelihood.conjugate.log_moment(posterior.components, s)
-            ).sum(axis=-1)
+            power_sums = np.exp(model.likelihood.conjugate.log_moment(posterior.components, s)).sum(
+                axis=-1
+            )
             oracle = np.log(np.sum(weights * power_sums**length))
             assert values[i, m] == pytest.approx(oracle, rel=1e-9, abs=1e-9)

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from problems import MIXTURES, bound, tiny_mixture
 from scipy.special import xlogy
 
+from problems import MIXTURES, bound, tiny_mixture
 from tempering.inference import Algorithm, ArraySource, Constant, evaluate_elbo
 from tempering.inference.executors import Serial
 from tempering.models import Mixture

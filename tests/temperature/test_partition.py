@@ -5,10 +5,10 @@ from math import lgamma
 
 import numpy as np
 import pytest
-from problems import tiny_mixture
 from scipy.special import gammaln, logsumexp
 from scipy.stats import norm
 
+from problems import tiny_mixture
 from tempering.experiments.landscape import PRIOR_VARIANCE, WEIGHTS, two_gaussians
 from tempering.families import Bernoulli, Dirichlet
 from tempering.models import Mixture, UnsupportedTemperature

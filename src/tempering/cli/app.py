@@ -57,7 +57,7 @@ def landscape(
     seed: Seed = 0,
     starts: Annotated[int, typer.Option(min=1, help="Random starts of coordinate ascent.")] = 200,
 ) -> None:
-    """Figure 1: the annealed ELBO of two Gaussians, and how often each schedule finds its optimum."""
+    """Figure 1: the annealed ELBO of two Gaussians, and how often schedules find its optimum."""
     from tempering.cli.landscape import run_landscape
 
     run_landscape(out, seed, starts)

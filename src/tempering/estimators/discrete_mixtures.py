@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,8 +27,8 @@ _PARAMETERS = """
     tempering : {{"annealing", "variational", "local"}}, policy or None, default="annealing"
         Temperature policy: a name for its default setting, an object such as
         ``tempering.Annealing(...)``, or None for T = 1 throughout.
-    tol, max_iter, n_init, weight_concentration_prior_type, weight_concentration_prior, batch_size, \
-learning_offset, learning_decay, total_samples, random_state, n_jobs, verbose
+    tol, max_iter, n_init, weight_concentration_prior_type, weight_concentration_prior, \
+batch_size, learning_offset, learning_decay, total_samples, random_state, n_jobs, verbose
         As in :class:`tempering.BayesianGaussianMixture`.
 
     Attributes
@@ -53,7 +54,7 @@ class _DiscreteMixture(MixtureEstimator):
         self,
         n_components: int = 1,
         *,
-        component_prior: ArrayLike | None = None,
+        component_prior: Sequence[ArrayLike] | None = None,
         tempering: Tempering = "annealing",
         tol: float = 1e-3,
         max_iter: int = 200,
@@ -96,7 +97,9 @@ class _DiscreteMixture(MixtureEstimator):
         d = X.shape[1]
         given = self._default_prior(X) if self.component_prior is None else self.component_prior
         pair = [np.asarray(part, float) for part in given]
-        if len(pair) != 2 or any(part.shape not in ((), (d,)) or not np.all(part > 0) for part in pair):
+        if len(pair) != 2 or any(
+            part.shape not in ((), (d,)) or not np.all(part > 0) for part in pair
+        ):
             raise ValueError(
                 "component_prior must be two positive numbers, or two arrays of "
                 f"{d} positive numbers; got {self.component_prior!r}."

@@ -24,7 +24,8 @@ class BayesianGaussianMixture(MixtureEstimator):
     """Variational Bayesian Gaussian mixture that finds its clusters.
 
     The model and the parameters are those of :class:`sklearn.mixture.BayesianGaussianMixture`; what
-    is added is ``tempering``, :meth:`partial_fit`, and minibatches (``batch_size``).
+    is added is a start by annealing, merge-split moves, ``tempering``, :meth:`partial_fit`, and
+    minibatches (``batch_size``).
 
     Parameters
     ----------
@@ -34,17 +35,26 @@ class BayesianGaussianMixture(MixtureEstimator):
         Whether each component has a full or a diagonal covariance matrix.
     tempering : {"annealing", "variational", "local"}, policy or None, default=None
         Temperature policy: a name for its default setting, an object such as
-        ``tempering.Annealing(...)``, or None for T = 1 throughout.
+        ``tempering.Annealing(...)``, or None for T = 1 throughout. See the notes: it helps with an
+        informative prior of the covariances, not with the vague default.
     init_params : {"annealed", "kmeans", "random"}, default="annealed"
-        The start. "annealed" cools a mixture of spheres of known variance first (deterministic
-        annealing, Rose et al., 1990), which rarely misses a cluster; "kmeans" and "random" are
+        The start. "annealed" cools a mixture of spheres of known variance (deterministic annealing,
+        Rose et al., 1990) and draws no random number. In a batch fit at T = 1 it anneals again, in
+        the metric of the clusters that were found, as long as that raises the ELBO; so neither
+        the units of the columns nor columns of mere noise mislead it. "kmeans" and "random" are
         scikit-learn's.
+    merge_split : bool, default=True
+        Whether to try merge-split moves at T = 1: two components that share a cluster become one,
+        and one that covers two is cut. Moves are kept only if the ELBO has risen after some
+        iterations, so they never lower it. Batch fits only (``batch_size=None``).
     tol : float, default=1e-3
         Rise of the ELBO, in nats, under which the fit has converged.
     max_iter : int, default=200
-        Most passes over the data.
+        Most passes over the data; those of the start, and of moves that were not kept, are not
+        counted.
     n_init : int, default=1
-        Restarts; the one with the best ELBO is kept.
+        Restarts; the one with the best ELBO is kept. A batch fit at T = 1 from the annealed start
+        is the same each time, and is made once.
     weight_concentration_prior_type : {"dirichlet_process", "dirichlet_distribution"}, \
 default="dirichlet_process"
         Prior of the weights: truncated stick-breaking, or a finite Dirichlet.
@@ -82,7 +92,11 @@ default="dirichlet_process"
     elbo_, lower_bound_ : float
         Evidence lower bound of the model (T = 1), normalisers included.
     history_ : History
-        Temperature, ELBO and more at each step.
+        Temperature, ELBO and more at each step, on the path that led to the result: the steps of
+        moves that were not kept are not in it. Where a move begins the ELBO falls, and then rises
+        above what it was.
+    n_merge_split_ : int
+        Rounds of merge-split moves that were kept.
     temperature_ : float
         The temperature at the end of the tempered phase: how far the model was from the data.
     inverse_temperatures_ : float or array of shape (n_samples,)
@@ -90,14 +104,33 @@ default="dirichlet_process"
     converged_, n_iter_, n_features_in_
         As in scikit-learn.
 
+    Notes
+    -----
+    Tempering the likelihood of this model does not help to find clusters when covariances are
+    learned from a vague prior: at T > 1 the covariances grow with the temperature and hold the
+    clusters together, and when T comes to 1 the components lie on top of each other. With the
+    covariances known, or nearly so (a large ``degrees_of_freedom_prior``), annealing works as it
+    should; the annealed start is just that, with spheres.
+
+    References
+    ----------
+    Rose, Gurewitz and Fox (1990), "Statistical mechanics and phase transitions in clustering",
+    Physical Review Letters 65.
+
+    Ueda and Ghahramani (2002), "Bayesian model search for mixture models based on optimizing
+    variational bounds", Neural Networks 15.
+
     Examples
     --------
     >>> import numpy as np
     >>> from tempering import BayesianGaussianMixture
-    >>> X = np.array([[1.0], [1.2], [0.9], [8.0], [8.2], [7.9]])
-    >>> mixture = BayesianGaussianMixture(n_components=2, random_state=0).fit(X)
-    >>> np.sort(mixture.means_.ravel()).round(1)
-    array([1.9, 7.2])
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(centre, 0.5, size=(100, 1)) for centre in (1, 4, 9)])
+    >>> mixture = BayesianGaussianMixture(n_components=3).fit(X)
+    >>> np.sort(mixture.means_.ravel()).round()
+    array([1., 4., 9.])
+    >>> np.bincount(mixture.predict(X))
+    array([100, 100, 100])
     """
 
     _parameter_constraints: ClassVar[dict] = {
@@ -228,19 +261,20 @@ default="dirichlet_process"
         return sum((model.statistics(X[rows], r) for rows, r in start), model.prior())
 
     def _n_starts(self) -> int:
-        # From the same start coordinate ascent comes to the same end; minibatches need not.
-        alike = self.init_params == "annealed" and self.batch_size is None
-        return 1 if alike else self.n_init
+        # From the annealed start coordinate ascent comes to the same end each time.
+        chance = self.init_params != "annealed" or self.batch_size or self.tempering is not None
+        return self.n_init if chance else 1
 
     def _search(
         self, model: Mixture, data: Array, policy: Untempered, initial: Natural, seed: int
     ) -> Result:
         moves: dict[str, Move] = {}
+        # A policy that was asked for decides alone how the fit comes to T = 1.
         if self.init_params == "annealed" and type(policy) is Untempered:
             moves["anneal"] = Reannealing(data)
         if self.merge_split:
             moves["merge_split"] = merge_and_split
-        if not moves or self.batch_size is not None:
+        if not moves or self.n_components == 1 or self.batch_size is not None:
             return super()._search(model, data, policy, initial, seed)
         return fit_with_moves(
             model,

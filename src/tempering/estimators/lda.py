@@ -66,8 +66,8 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
     n_components : int, default=10
         Number of topics K.
     doc_topic_prior : float, array-like of shape (n_components,), "auto" or None, default=None
-        Prior of the topic proportions of a document (α): one number, one for each topic, or learned;
-        1 / n_components by default.
+        Prior of the topic proportions of a document (α): one number, one for each topic, or
+        learned; 1 / n_components by default.
     topic_word_prior : float, "auto" or None, default=None
         Prior of the words of a topic (η), or learned; 1 / n_components by default.
     tempering : {"annealing", "variational", "local"}, policy or None, default="annealing"
@@ -178,7 +178,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
         self.tempering = tempering
-        self.update = update
+        self.update: Update = update
         self.learning_method = learning_method
         self.learning_decay = learning_decay
         self.learning_offset = learning_offset
@@ -372,9 +372,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         """exp(−:meth:`completion_score`): of predicted words, not of a bound. Lower is better."""
         return float(np.exp(-self.completion_score(X)))
 
-    def topics(
-        self, n_words: int = 10, vocabulary: Sequence[str] | None = None
-    ) -> list[list[Any]]:
+    def topics(self, n_words: int = 10, vocabulary: Sequence[str] | None = None) -> list[list[Any]]:
         """The most probable words of each topic, most probable first.
 
         Parameters

@@ -1,8 +1,8 @@
 """Figure 1: the annealed ELBO of two Gaussians, and why annealing works.
 
 A mixture of two one-dimensional Gaussians with known weights (0.3, 0.7) and unit variance has two
-optima in the means (μ0, μ1): the right one and its mirror image. At a high temperature there is one;
-cooling slowly through the temperature at which it splits leads to the better of the two.
+optima in the means (μ0, μ1): the right one and its mirror image. At a high temperature there is
+one; cooling slowly through the temperature at which it splits leads to the better of the two.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tempering.families import FixedWeights, IsotropicGaussian
+from tempering.families import FixedWeights, IsotropicGaussian, Normal
 from tempering.inference import Report, fit
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
@@ -61,7 +61,7 @@ def draw_data(n: int, rng: np.random.Generator) -> Array:
 
 def posterior_at(model: Mixture, means: Array, variances: Array) -> Natural:
     """q(μ) with the given means and variances, each [2]."""
-    conjugate = model.likelihood.conjugate
+    conjugate = Normal(1)
     components = [conjugate.natural(mean=[m], variance=v) for m, v in zip(means, variances)]
     return Natural(weights=np.empty(0), components=np.stack(components))
 
@@ -77,14 +77,14 @@ def annealed_elbo(model: Mixture, data: Array, temperature: float, grid: Array =
     Returns an array [len(grid), len(grid)] indexed by μ0, then μ1.
     """
     s = 1.0 / temperature
-    likelihood, prior = model.likelihood, model.prior().components[0]
+    likelihood, conjugate, prior = model.likelihood, Normal(1), model.prior().components[0]
     log_joints, divergences = [], []
     for weight in WEIGHTS:
         variance = 1.0 / (1.0 / PRIOR_VARIANCE + s * len(data) * weight)
-        natural = likelihood.conjugate.natural(grid[:, None], np.full(grid.size, variance))
-        expected = likelihood.conjugate.expected_statistics(natural)
+        natural = conjugate.natural(grid[:, None], np.full(grid.size, variance))
+        expected = conjugate.expected_statistics(natural)
         log_joints.append(np.log(weight) + likelihood.expected_log_likelihood(data, expected))
-        divergences.append(likelihood.conjugate.divergence(natural, prior))
+        divergences.append(conjugate.divergence(natural, prior))
     # s · energy + entropy = Σ_i log Σ_k exp{s log_joint_ik} at the optimal q(z)
     first, second = log_joints
     values = np.stack([np.logaddexp(s * row[:, None], s * second).sum(axis=0) for row in first.T])

@@ -24,7 +24,6 @@ from tempering.inference.sources import ArraySource, Batch, Source
 from tempering.models.base import LocalStep, Model, add_up, blend
 from tempering.temperature import Heat, Progress, Surroundings, Untempered
 
-
 UNTEMPERED = Untempered()
 
 
@@ -308,8 +307,8 @@ def _run(
             )
         )
         report = Report(history[-1], state.posterior, heat, planned, restart)
-        # A list, so that every callback sees every step.
-        if any([callback(report) for callback in callbacks]):
+        asked_to_stop = [callback(report) for callback in callbacks]
+        if any(asked_to_stop):
             break
         settled = source.whole and asked and abs(bound - previous) < tolerance
         previous = bound if asked else previous

@@ -4,8 +4,8 @@ A model is conditionally conjugate: global variables β with a prior of natural 
 each datum i a local variable z_i. Write one class with the five abstract methods of :class:`Model`
 and it runs under every temperature policy, in batch or stochastic variational inference.
 
-In the literature: α is ``prior``, λ is ``posterior``, t(x, z) are the ``statistics``, s = 1/T is the
-``inverse_temperature`` and E_q[log p(x_i, z_i | β)] is the ``energy`` of datum i.
+In the literature: α is ``prior``, λ is ``posterior``, t(x, z) are the ``statistics``, s = 1/T is
+the ``inverse_temperature`` and E_q[log p(x_i, z_i | β)] is the ``energy`` of datum i.
 """
 
 from __future__ import annotations
@@ -181,7 +181,9 @@ def join_temperatures(first: LocalStep, second: LocalStep) -> float | Array:
     mine, theirs = first.inverse_temperature, second.inverse_temperature
     if np.ndim(mine) == 0 and np.ndim(theirs) == 0:
         return mine
-    return np.concatenate([np.broadcast_to(s, step.n) for s, step in ((mine, first), (theirs, second))])
+    return np.concatenate(
+        [np.broadcast_to(s, step.n) for s, step in ((mine, first), (theirs, second))]
+    )
 
 
 def add_up(steps: list[LocalStep]) -> LocalStep:
@@ -256,10 +258,12 @@ class Model(ABC):
     def divergence(self, posterior: Any, prior_weight: float = 1.0) -> float:
         """KL(q(β) ‖ p(β)^w), up to the normaliser of p^w: with w = 1, the KL divergence."""
 
-    def check(self, data: Any) -> None:
+    def check(self, data: Any) -> None:  # noqa: B027 (a model need not define it)
         """Raise ``ValueError`` if these cannot be data of this model. Called before any work."""
 
-    def learn_hyperparameters(self, local: LocalStep, posterior: Any, rate: float) -> None:
+    def learn_hyperparameters(  # noqa: B027 (a model need not define it)
+        self, local: LocalStep, posterior: Any, rate: float
+    ) -> None:
         """Adjust the priors after a step at T = 1 (empirical Bayes). By default they stay."""
 
     def log_partition(self, inverse_temperatures: Array, n_data: int) -> Array:
@@ -305,9 +309,9 @@ class Model(ABC):
     ) -> TemperatureTerms:
         """What learned temperatures weigh: the data's energies, and log c_i(s) on the grid.
 
-        By default those of p(x_i, z_i | β)^s / c_i(s). A model whose temperatures are better learned
-        from another representation of its likelihood overrides this. ``formula`` is the policy's;
-        ``shared`` says that all data have one temperature, so that a sample of them will do.
+        By default those of p(x_i, z_i | β)^s / c_i(s). A model whose temperatures are better
+        learned from another representation of its likelihood overrides this. ``formula`` is the
+        policy's; ``shared`` says that all data have one temperature, so that a sample of them will do.
         """
         if formula not in ("calibrated", "paper"):
             raise UnsupportedTemperature(

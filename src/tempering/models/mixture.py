@@ -167,9 +167,7 @@ class Mixture(Model):
             components=self.likelihood.conjugate.point(self._prior.components[None]),
         )
 
-    def log_local_integral(
-        self, parameters: MixtureDraws, inverse_temperatures: Array
-    ) -> Array:
+    def log_local_integral(self, parameters: MixtureDraws, inverse_temperatures: Array) -> Array:
         """log Σ_k π_k^s ∫ p(x | β_k)^s dx, shape [n, M]."""
         s = np.asarray(inverse_temperatures, float)
         integrals = self.likelihood.log_power_integral(parameters.components, s)  # [n, K, M]
@@ -181,7 +179,7 @@ class Mixture(Model):
         inverse_temperatures: Array,
         data: Any,
     ) -> Array:
-        """log E_q[ Σ_k π_k^s ∫ p(x | β_k)^s dx ], shape [1, M]; [n, M] for data of several draws."""
+        """log E_q[ Σ_k π_k^s ∫ p(x | β_k)^s dx ], [1, M]; [n, M] for data of several draws."""
         s = np.asarray(inverse_temperatures, float)
         posterior = expectations.posterior
         weights = self.weights.log_moment(posterior.weights, s)  # [M, K]

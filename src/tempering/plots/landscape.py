@@ -41,7 +41,9 @@ def draw_landscape(
         axis.plot(
             so_far[:, 2], so_far[:, 1], ".-", color="black", lw=0.8, ms=3, label="annealed run"
         )
-        axis.set_title(f"T = {temperature:g}  ({len(ranked)} optim{'um' if len(ranked) == 1 else 'a'})")
+        axis.set_title(
+            f"T = {temperature:g}  ({len(ranked)} optim{'um' if len(ranked) == 1 else 'a'})"
+        )
         axis.set_xlabel("$\\mu_1$")
     axes[0].set_ylabel("$\\mu_0$")
     axes[0].legend(loc="lower left", fontsize=8)

@@ -37,7 +37,9 @@ def draw_mixtures(
 ) -> None:
     """Several mixtures of the same data, side by side."""
     figure = new_figure(figsize=(4.2 * len(mixtures), 4.6))
-    for axis, (title, mixture) in zip(np.atleast_1d(figure.subplots(1, len(mixtures))), mixtures.items()):
+    for axis, (title, mixture) in zip(
+        np.atleast_1d(figure.subplots(1, len(mixtures))), mixtures.items()
+    ):
         draw_mixture(axis, X, mixture)
         axis.set_title(f"{title}\nELBO {mixture.elbo_:,.0f}", fontsize=11)
     figure.savefig(path, dpi=120)

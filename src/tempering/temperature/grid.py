@@ -59,7 +59,7 @@ def check_grid(inverse_temperatures: ArrayLike, prior: ArrayLike | None) -> tupl
 def weigh(
     energy: ArrayLike, log_normalizer: Array, grid: Array, prior: Array, power: ArrayLike = 1.0
 ) -> Weights:
-    """q(T = T_m) ∝ exp{ p_m ( s_m E − log c(s_m) + log π_m ) } with p = 1, or as the paper prints it.
+    """q(T = T_m) ∝ exp{ p_m ( s_m E − log c(s_m) + log π_m ) } with p = 1, or as in the paper.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def weigh(
         1 for the exact coordinate update.
     """
     scores = np.asarray(energy)[..., None] * grid - log_normalizer + np.log(prior)
-    exponents = power * scores
+    exponents = np.asarray(power) * scores
     exponents = exponents - exponents.max(axis=-1, keepdims=True)
     probabilities = np.exp(exponents)
     probabilities /= probabilities.sum(axis=-1, keepdims=True)

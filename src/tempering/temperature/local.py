@@ -1,6 +1,7 @@
 """Local variational tempering (LVT): each datum has a temperature of its own.
 
-    p(x_i, z_i | β, s) = p(x_i, z_i | β)^s / c_i(s),     q(T_i = T_m) ∝ π_m exp{ s_m ℓ_i − log c_i(s_m) },
+    p(x_i, z_i | β, s) = p(x_i, z_i | β)^s / c_i(s),
+    q(T_i = T_m) ∝ π_m exp{ s_m ℓ_i − log c_i(s_m) },
 
 with ℓ_i = E_q[log p(x_i, z_i | β)] and c_i(s) the normaliser under the current posterior. The
 global update weights each datum by E_q[1/T_i] (Section 3.4 of Mandt et al., 2016).
@@ -37,8 +38,9 @@ class LocalTempering(Untempered):
     prior : array [M], optional
         π, the prior over the grid; uniform by default.
     formula : {"calibrated", "words", "paper"}
-        "words" is for topic models: only their words have a temperature. "paper" is Eq. 11 as printed, with 1/T_m in front of the whole exponent. It drives every
-        temperature to its maximum, and is kept for the record.
+        "words" is for topic models: only their words have a temperature. "paper" is Eq. 11 as
+        printed, with 1/T_m in front of the whole exponent. It drives every temperature to its
+        maximum, and is kept for the record.
     max_alternations : int
         How often q(z_i) and q(T_i) are updated in turn.
     tolerance : float

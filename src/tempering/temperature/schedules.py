@@ -7,6 +7,7 @@ callable will do, an optax schedule among them (with ``transition_steps=1``).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -69,7 +70,7 @@ def join(schedules: Sequence[Schedule], boundaries: Sequence[float]) -> Schedule
     (8.0, 4.5)
     """
     edges = [0.0, *boundaries, 1.0]
-    if len(schedules) != len(edges) - 1 or any(a >= b for a, b in zip(edges, edges[1:])):
+    if len(schedules) != len(edges) - 1 or any(a >= b for a, b in pairwise(edges)):
         raise ValueError(
             f"{len(schedules)} schedules need {len(schedules) - 1} rising boundaries between 0 and "
             f"1; got {list(boundaries)}."

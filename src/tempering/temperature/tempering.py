@@ -76,7 +76,9 @@ class VariationalTempering(Untempered):
         object.__setattr__(self, "prior", prior)
         check_fraction(self.fraction)
         if not self.damping >= 0:
-            raise ValueError(f"damping must be 0 or a positive number of passes; got {self.damping}.")
+            raise ValueError(
+                f"damping must be 0 or a positive number of passes; got {self.damping}."
+            )
         if self.every < 1:
             raise ValueError(f"every must be at least 1 step; got {self.every}.")
         if self.formula not in get_args(Formula):
@@ -127,10 +129,10 @@ class VariationalTempering(Untempered):
         self, heat: Heat, local: LocalStep, surroundings: Surroundings
     ) -> tuple[float, Array, bool]:
         """L and log C(s) of the whole data, and whether they belong to the bound of the fit."""
-        scale = surroundings.scale
-        formula = "calibrated" if heat.log_partition is None else self.formula
-        if formula not in ("calibrated", "z-integrated"):
-            return scale * local.energy, heat.log_partition, True
+        scale, log_partition = surroundings.scale, heat.log_partition
+        formula = "calibrated" if log_partition is None else self.formula
+        if log_partition is not None and formula != "z-integrated":
+            return scale * local.energy, log_partition, True
         terms = surroundings.model.temperature_terms(
             local,
             surroundings.expectations,
@@ -141,17 +143,15 @@ class VariationalTempering(Untempered):
         )
         scale /= terms.share
         energy = scale * float(terms.energies.sum())
-        if heat.log_partition is not None:
-            return energy, heat.log_partition, terms.exact
+        if log_partition is not None:
+            return energy, log_partition, terms.exact
         penalty = scale * len(terms.energies) * terms.log_normalizers.mean(axis=0)
         return energy, penalty, terms.exact
 
     def _grid(self) -> tuple[Array, Array]:
         return np.asarray(self.inverse_temperatures), np.asarray(self.prior)
 
-    def _log_partition(
-        self, model: Model, n_data: int, rng: np.random.Generator
-    ) -> Array | None:
+    def _log_partition(self, model: Model, n_data: int, rng: np.random.Generator) -> Array | None:
         """log C on the grid, or None where each datum is normalised instead."""
         formula = self.formula
         grid, _ = self._grid()

@@ -129,8 +129,8 @@ class LatentDirichlet(Model):
     mean_length : float
         Words of a document on average, for the tempered partition function.
     learn_doc_topic_prior, learn_topic_word_prior : bool
-        Learn α (asymmetric) and η (symmetric) from the data. Only steps at T = 1 count: while topics
-        are alike, learning α flattens it and keeps them so.
+        Learn α (asymmetric) and η (symmetric) from the data. Only steps at T = 1 count: while
+        topics are alike, learning α flattens it and keeps them so.
     n_threads : int
         Threads of the kernels; never changes the result.
     """
@@ -221,9 +221,7 @@ class LatentDirichlet(Model):
             return LocalTerms(inner.energy, float(inner.entropy.sum() - divergence.sum()))
 
         statistics = WordStatistics(documents.words, solved.statistics)
-        return DocumentStep(
-            statistics, inverse_temperature, solved.gamma, documents, compute_terms
-        )
+        return DocumentStep(statistics, inverse_temperature, solved.gamma, documents, compute_terms)
 
     def continue_local_step(
         self,
@@ -233,6 +231,14 @@ class LatentDirichlet(Model):
         inverse_temperature: float | Array,
     ) -> DocumentStep:
         return self.local_step(data, expectations, inverse_temperature, gamma=local.gamma)
+
+    def solved_documents(
+        self, local: LocalStep, data: Any, expectations: TopicExpectations
+    ) -> DocumentStep:
+        """A step that still has its documents; a sum of steps is solved once more, in part."""
+        if isinstance(local, DocumentStep):
+            return local
+        return self.local_step(data[: self.shard_size], expectations, 1.0)
 
     def proportions_divergence(self, gamma: Float32) -> Array:
         """KL(q(θ_d) ‖ p(θ_d)) of each document."""
@@ -264,7 +270,9 @@ class LatentDirichlet(Model):
 
     def check(self, data: Any) -> None:
         if not sparse.issparse(data) or data.format != "csr":
-            raise ValueError(f"documents must be a CSR matrix of counts; got {type(data).__name__}.")
+            raise ValueError(
+                f"documents must be a CSR matrix of counts; got {type(data).__name__}."
+            )
         if data.shape[1] != self.n_words:
             raise ValueError(
                 f"the documents have {data.shape[1]} words, the model {self.n_words}: they must "

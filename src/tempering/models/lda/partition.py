@@ -95,8 +95,8 @@ class PartitionBounds:
     log_outside : array
         D N E[log Σ_v p_v^s], the supplement's lower bound (log is concave).
     log_inside : array
-        D N log E[Σ_v p_v^s], which the supplement calls an upper bound; it is a second, better lower
-        bound, since x^D and x^N are convex.
+        D N log E[Σ_v p_v^s], which the supplement calls an upper bound; it is a second, better
+        lower bound, since x^D and x^N are convex.
     upper : array
         D N (1 − s) log V: the sum is largest for a uniform distribution over words.
     upper_assignments : array

@@ -1,8 +1,8 @@
 """What the temperatures of a topic model are learned from.
 
-The energy E log p(w, z | θ, β) of the paper mixes badly with a normaliser in which z is summed out: it
-sends T to its maximum. The formulas here score a document by the probability p̄ of its words under
-posterior means, p̄_v = Σ_k θ̄_k β̄_kv, with the normaliser of that same distribution.
+The energy E log p(w, z | θ, β) of the paper mixes badly with a normaliser in which z is summed out:
+it sends T to its maximum. The formulas here score a document by the probability p̄ of its words
+under posterior means, p̄_v = Σ_k θ̄_k β̄_kv, with the normaliser of that same distribution.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def temperature_terms(
     LVT "paper"            E log p(w, z), and N_d log Σ_k E[θ_k^s] Z_k(s)
     =====================  ======================================================================
     """
-    solved = local if hasattr(local, "gamma") else model.local_step(data, expectations, 1.0)
+    solved = model.solved_documents(local, data, expectations)
     if formula == "z-integrated":
         energies = predictive_energies(model, solved, expectations)
         return TemperatureTerms(energies, np.zeros((1, grid.size)), exact=False)
@@ -99,7 +99,7 @@ def _sampled_documents(
     owner = np.repeat(np.arange(n), np.diff(documents.indptr[: n + 1]))
     counts = documents.counts[:end].astype(np.float64)
     used = log_probability[owner, documents.words[documents.columns[:end]]]
-    energies = np.bincount(owner, counts * used, minlength=n)
+    energies = np.bincount(owner, counts * used, minlength=n).astype(np.float64)
     to_grid = Interpolation(grid)
     normalizers = to_grid(log_power_sums(log_probability, to_grid.nodes))
     lengths = documents.lengths

@@ -2,9 +2,9 @@
 
     λ_vk = e + c M_vk,     word by word,
 
-with one number e (the prior's part) and one number c. A step λ ← (1 − ρ) λ + ρ (η + t) changes e and
-c, and the rows of M that belong to the batch's words: the rest of the vocabulary is not touched, and
-nothing is lost but rounding.
+with one number e (the prior's part) and one number c. A step λ ← (1 − ρ) λ + ρ (η + t) changes e
+and c, and the rows of M that belong to the batch's words: the rest of the vocabulary is not
+touched, and nothing is lost but rounding.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Float64 = NDArray[np.float64]
 #: Below this, c is multiplied into M again, so that M stays within the range of float32.
 SMALLEST_FACTOR = 1e-9
 
-#: The sums of :meth:`Topics.log_power_sums` are computed anew when this part of λ has been replaced.
+#: The sums of :meth:`Topics.log_power_sums` are computed anew when this part of λ was replaced.
 #: Much staler ones pretend that the topics fit better than they can, and end the tempering at once.
 STALE = 0.05
 

@@ -1,0 +1,110 @@
+"""The annealed start, and annealing again in a better metric."""
+
+import numpy as np
+import pytest
+
+from tempering import BayesianGaussianMixture
+from tempering.estimators.starts import (
+    SHARD_ROWS,
+    annealed_assignment,
+    random_assignment,
+    start_assignment,
+    sum_over_shards,
+)
+from tempering.inference.executors import Serial
+
+GRID = np.array([(i, j) for i in range(3) for j in range(3)], float)
+
+
+def grid(n=3000, std=0.12, seed=0):
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 9, size=n)
+    return GRID[labels] + std * rng.normal(size=(n, 2)), labels
+
+
+def centres(X, assignment):
+    return assignment.T @ X / assignment.sum(axis=0)[:, None]
+
+
+def assert_same_points(found, wanted, atol):
+    distances = np.linalg.norm(found[:, None] - wanted, axis=2)
+    assert sorted(distances.argmin(axis=0)) == list(range(len(wanted)))
+    np.testing.assert_array_less(distances.min(axis=0), atol)
+
+
+@pytest.mark.parametrize("units", [(1.0, 1.0), (1.0, 1000.0), (1e-6, 1e6)])
+def test_every_cluster_of_a_grid_is_found(units):
+    """Whatever the units of the columns."""
+    X, _ = grid()
+    assignment = annealed_assignment(X * units, 9)
+    np.testing.assert_allclose(assignment.sum(axis=1), 1.0)
+    assert_same_points(centres(X, assignment), GRID, atol=0.05)
+    counts = assignment.sum(axis=0)
+    assert np.all(np.diff(counts) <= 1.0), "the largest cluster comes first"
+
+
+def test_the_order_of_the_rows_does_not_matter():
+    X, _ = grid()
+    order = np.random.default_rng(1).permutation(len(X))
+    straight, shuffled = centres(X, annealed_assignment(X, 9)), annealed_assignment(X[order], 9)
+    assert_same_points(centres(X[order], shuffled), straight, atol=1e-9)
+
+
+def test_threads_do_not_change_a_bit():
+    X, _ = grid(3 * SHARD_ROWS)
+    np.testing.assert_array_equal(
+        annealed_assignment(X, 9, n_threads=1), annealed_assignment(X, 9, n_threads=2)
+    )
+
+
+RNG = np.random.default_rng(0)
+
+
+@pytest.mark.parametrize(
+    ("X", "n_components", "occupied"),
+    [
+        (np.array([[3.0, 4.0]]), 1, 1),
+        (np.ones((5, 2)), 3, 1),
+        (np.repeat(RNG.normal(size=(3, 2)), 10, axis=0), 5, 3),
+        (RNG.normal(size=(4, 3)), 4, 4),
+        (np.column_stack([RNG.normal(size=50), np.full(50, 1e8)]), 3, 3),
+        (RNG.normal(size=(300, 100)), 5, 5),
+        (RNG.normal(size=(50, 2)), 1, 1),
+    ],
+    ids=["one sample", "one point", "3 points", "N = K", "constant column", "D = 100", "K = 1"],
+)
+def test_odd_data_are_assigned(X, n_components, occupied):
+    assignment = annealed_assignment(X, n_components)
+    assert assignment.shape == (len(X), n_components)
+    np.testing.assert_allclose(assignment.sum(axis=1), 1.0)
+    assert np.count_nonzero(assignment.sum(axis=0) > 1e-6) == occupied
+
+
+def test_starts_by_name_come_in_shards():
+    X, _ = grid(SHARD_ROWS + 10)
+    for name in ("annealed", "kmeans", "random"):
+        rows, parts = zip(*start_assignment(name, X, 9, np.random.RandomState(0)))
+        assert [len(part) for part in parts] == [SHARD_ROWS, 10]
+        assert rows[1] == slice(SHARD_ROWS, 2 * SHARD_ROWS)
+        np.testing.assert_allclose(np.concatenate(parts).sum(axis=1), 1.0)
+        if name == "random":
+            whole = random_assignment(X, 9, np.random.RandomState(0))
+            np.testing.assert_array_equal(np.concatenate(parts), whole)
+    with pytest.raises(ValueError, match="the start must be one of annealed, kmeans, random"):
+        next(start_assignment("cold", X, 9, np.random.RandomState(0)))
+
+
+def test_sums_over_many_shards_are_whole():
+    n = 40 * SHARD_ROWS + 3
+    rows = sum_over_shards(lambda rows: [np.arange(n)[rows].sum()], n, Serial())
+    assert rows == [n * (n - 1) // 2]
+
+
+@pytest.mark.parametrize("noise", [0.12, 10.0])
+def test_columns_of_noise_do_not_mislead(noise):
+    """The first annealing splits along the noise; the metric of what it found sets it right."""
+    X, _ = grid(4000)
+    X = np.column_stack([X, noise * np.random.default_rng(1).normal(size=(len(X), 3))])
+    model = BayesianGaussianMixture(9, merge_split=False).fit(X)
+    assert_same_points(model.means_[:, :2], GRID, atol=0.05)
+    assert np.all(np.diff([r.step for r in model.history_]) == 1)
