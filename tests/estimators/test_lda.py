@@ -45,6 +45,7 @@ def make_corpus(n=400, k=5, v=60, length=50, seed=0, dtype=np.int64):
 
 
 POLICIES = {
+    "auto": "auto",
     "none": None,
     "annealing": "annealing",
     "paper's annealing": Annealing(schedules.linear(5.0), passes=4),
@@ -156,7 +157,12 @@ def test_a_corpus_on_disk_gives_what_one_in_memory_gives(tmp_path):
 def test_a_stream_is_tempered_against_its_announced_length():
     X, _ = make_corpus(400)
     model = LatentDirichletAllocation(
-        5, batch_size=20, total_samples=400, learning_offset=1.0, random_state=0
+        5,
+        tempering="annealing",
+        batch_size=20,
+        total_samples=400,
+        learning_offset=1.0,
+        random_state=0,
     )
     temperatures = []
     for start in range(0, 400, 40):
@@ -171,7 +177,12 @@ def test_a_stream_is_tempered_against_its_announced_length():
 def test_learned_priors_and_updates():
     X, _ = make_corpus(400)
     learned = LatentDirichletAllocation(
-        5, doc_topic_prior="auto", topic_word_prior="auto", max_iter=15, random_state=0
+        5,
+        doc_topic_prior="auto",
+        topic_word_prior="auto",
+        update="variational",
+        max_iter=15,
+        random_state=0,
     ).fit(X)
     assert learned.doc_topic_prior_.shape == (5,)
     assert learned.doc_topic_prior_.std() > 0
@@ -256,7 +267,9 @@ def test_troubles_are_named_and_counted():
 
 def test_the_best_of_several_starts():
     X, _ = make_corpus(200)
-    model = LatentDirichletAllocation(5, n_init=3, max_iter=3, random_state=0).fit(X)
+    model = LatentDirichletAllocation(
+        5, n_init=3, update="variational", max_iter=3, random_state=0
+    ).fit(X)
     assert model.n_iter_ == 3
 
 

@@ -300,6 +300,7 @@ default="dirichlet_process"
         central = likelihood.conjugate.point(posterior.components)
         self.means_ = central.mean + self._centre
         self.precisions_ = central.precision
+        assert isinstance(likelihood, FullGaussian | DiagonalGaussian)
         if isinstance(likelihood, FullGaussian):
             self.covariances_ = np.linalg.inv(central.precision)
             standard = likelihood.conjugate.standard(posterior.components)

@@ -28,12 +28,22 @@ from tempering.estimators.topic_health import (
     unused_topics,
 )
 from tempering.evaluation import completion_score, npmi, split_documents, top_words
-from tempering.inference import Algorithm, Batch, History, RobbinsMonro, State, fit
+from tempering.inference import (
+    Algorithm,
+    Batch,
+    Constant,
+    History,
+    RobbinsMonro,
+    State,
+    fit,
+)
 from tempering.inference.executors import Serial, available_cores
 from tempering.inference.streaming import MappedCSR
 from tempering.models.base import Array
 from tempering.models.lda.kernels import e_step
 from tempering.models.lda.model import LatentDirichlet, Update
+from tempering.models.lda.start import SAMPLE as START_SAMPLE
+from tempering.models.lda.start import document_contrast, starting_inverse_temperature
 from tempering.temperature import (
     Annealing,
     LocalTempering,
@@ -70,24 +80,27 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         learned; 1 / n_components by default.
     topic_word_prior : float, "auto" or None, default=None
         Prior of the words of a topic (η), or learned; 1 / n_components by default.
-    tempering : {"annealing", "variational", "local"}, policy or None, default="annealing"
-        Temperature policy: a name for its default setting, an object such as
-        ``tempering.Annealing(...)``, or None for T = 1 throughout (plain SVI).
-    update : {"variational", "mean", "collapsed"}, default="variational"
+    tempering : {"auto", "annealing", "variational", "local"}, policy or None, default="auto"
+        "auto" computes from the data the highest temperature from which topics can still part
+        within the run, and cools linearly in 1/T to T = 1 over 80% of it. Else a name for a
+        policy's default setting, an object such as ``tempering.Annealing(...)``, or None for T = 1
+        throughout (plain SVI).
+    update : {"auto", "variational", "mean", "collapsed"}, default="auto"
         How topics and proportions enter the inner update: as in the paper; posterior-mean topics;
-        posterior means of both. Only the first ascends an evidence lower bound.
+        posterior means of both. Only "variational" ascends an evidence lower bound. "auto" is
+        "mean" with ``tempering="auto"``, else "variational".
     learning_method : {"online", "batch"}, default="online"
         Minibatches (stochastic variational inference) or all documents at each step.
-    learning_decay, learning_offset : float, default=0.7, 1024.0
+    learning_decay, learning_offset : float, default=0.7, 16.0
         Minibatch step t has the size (learning_offset + t) ** −learning_decay.
     max_iter : int, default=10
         Passes over the documents.
-    batch_size : int, default=128
+    batch_size : int, default=100
         Documents of a minibatch.
     total_samples : float, default=1e6
         Documents that a stream of :meth:`partial_fit` calls will bring in all; the tempered part
         runs over its share of them.
-    doc_update_tol : float, default=1e-3
+    doc_update_tol : float, default=1e-2
         A document's inner iteration ends when a sweep moves less than this part of its words
         between topics. Unlike a mean over topics, the rule does not weaken as topics are added.
     max_doc_update_iter : int, default=100
@@ -136,7 +149,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         ],
         "topic_word_prior": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None],
         "tempering": [str, Untempered, None],
-        "update": [StrOptions({"variational", "mean", "collapsed"})],
+        "update": [StrOptions({"auto", "variational", "mean", "collapsed"})],
         "learning_method": [StrOptions({"online", "batch"})],
         "learning_decay": [Interval(Real, 0.5, 1, closed="right")],
         "learning_offset": [Interval(Real, 0, None, closed="left")],
@@ -158,15 +171,15 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         *,
         doc_topic_prior: ArrayLike | str | None = None,
         topic_word_prior: float | str | None = None,
-        tempering: Tempering = "annealing",
-        update: Update = "variational",
+        tempering: Tempering = "auto",
+        update: Update | Literal["auto"] = "auto",
         learning_method: Literal["online", "batch"] = "online",
         learning_decay: float = 0.7,
-        learning_offset: float = 1024.0,
+        learning_offset: float = 16.0,
         max_iter: int = 10,
-        batch_size: int = 128,
+        batch_size: int = 100,
         total_samples: float = 1e6,
-        doc_update_tol: float = 1e-3,
+        doc_update_tol: float = 1e-2,
         max_doc_update_iter: int = 100,
         n_init: int = 1,
         evaluate_every: int = 0,
@@ -178,7 +191,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         self.doc_topic_prior = doc_topic_prior
         self.topic_word_prior = topic_word_prior
         self.tempering = tempering
-        self.update: Update = update
+        self.update: Update | Literal["auto"] = update
         self.learning_method = learning_method
         self.learning_decay = learning_decay
         self.learning_offset = learning_offset
@@ -219,10 +232,11 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             batch_size = self.batch_size
         if not n_tokens > 0:
             raise ValueError("X must hold at least one word; every document is empty.")
-        policy = as_policy(self.tempering, POLICIES)
+        rng = check_random_state(self.random_state)
         model = self._new_model(n_tokens / n_documents)
         online = self.learning_method == "online"
         steps_a_pass = -(-n_documents // batch_size) if online else 1
+        policy = self._policy(source, model, steps_a_pass * self.max_iter, rng)
         result = fit(
             model,
             source,
@@ -231,7 +245,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             batch_size=self.batch_size if online else None,
             max_passes=self.max_iter,
             n_init=self.n_init,
-            seed=int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max)),
+            seed=int(rng.randint(np.iinfo(np.int32).max)),
             n_threads=1,
             elbo_every=self.evaluate_every or steps_a_pass,
             final_elbo=False,
@@ -246,6 +260,8 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             result.posterior, result.heat, len(result.history), result.history[-1].data_seen
         )
         self._model = model
+        # Documents that come later meet topics that are fitted already.
+        self._stream_policy = Untempered()
         self._report_troubles(n_tokens)
         return self
 
@@ -270,20 +286,23 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
         first = not hasattr(self, "_state")
         X = self._validated(X, reset=first)
         if first:
+            rng = check_random_state(self.random_state)
             self._model = self._new_model(max(X.sum(dtype=np.float64) / X.shape[0], 1.0))
+            n_steps = int(self.total_samples // self.batch_size)
+            self._stream_policy = self._policy(X, self._model, n_steps, rng)
+            self._stream_seed = int(rng.randint(np.iinfo(np.int32).max))
         algorithm = Algorithm(
             self._model,
-            as_policy(self.tempering, POLICIES),
+            self._stream_policy,
             self._learning_rate(),
             Serial(),
             n_data=int(self.total_samples),
             planned_passes=1.0,
         )
         if first:
-            seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-            rng = np.random.default_rng(seed)
-            topics = self._model.initialize(_Nothing(), rng)
-            self._state = algorithm.start(topics, rng)
+            generator = np.random.default_rng(self._stream_seed)
+            topics = self._model.initialize(_Nothing(), generator)
+            self._state = algorithm.start(topics, generator)
             self.history_ = History()
         for start in range(0, X.shape[0], self.batch_size):
             batch = Batch(X[start : start + self.batch_size])
@@ -463,7 +482,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             self.n_features_in_,
             alpha,
             eta,
-            update=self.update,
+            update=self._update(),
             tolerance=self.doc_update_tol,
             max_iterations=self.max_doc_update_iter,
             mean_length=mean_length,
@@ -471,6 +490,31 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
             learn_topic_word_prior=learn_eta,
             n_threads=self._n_threads(),
         )
+
+    def _update(self) -> Update:
+        if self.update != "auto":
+            return self.update
+        return "mean" if self.tempering == "auto" else "variational"
+
+    def _named_policy(self) -> Untempered:
+        """The policy, where it does not depend on the data."""
+        return Annealing() if self.tempering == "auto" else as_policy(self.tempering, POLICIES)
+
+    def _policy(
+        self, source: Any, model: LatentDirichlet, n_steps: int, rng: np.random.RandomState
+    ) -> Untempered:
+        """The policy, from the data where it is "auto"."""
+        if self.tempering != "auto":
+            return as_policy(self.tempering, POLICIES)
+        generator = np.random.default_rng(rng.randint(np.iinfo(np.int32).max))
+        is_stored = isinstance(source, MappedCSR)
+        sample = source.sample(START_SAMPLE, generator) if is_stored else source
+        contrast = document_contrast(sample, generator)
+        prior_share = float(model.doc_topic_prior.sum()) / model.mean_length
+        rates = self._learning_rate() if self.learning_method == "online" else Constant()
+        total_rate = sum(rates(t) for t in range(1, n_steps + 1))
+        start = starting_inverse_temperature(contrast, prior_share, total_rate)
+        return Annealing(schedules.linear_inverse(1.0 / start), fraction=0.8)
 
     def _n_threads(self) -> int:
         return available_cores() if self.n_jobs is None else self.n_jobs
@@ -498,7 +542,7 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
                 expected.log_rows(documents.words),
                 model.doc_topic_prior if alpha is None else alpha,
                 s[rows] if isinstance(s, np.ndarray) else s,
-                theta="collapsed" if self.update == "collapsed" else "variational",
+                theta="collapsed" if model.update == "collapsed" else "variational",
                 tolerance=min(self.doc_update_tol, 1e-3),
                 max_iterations=self.max_doc_update_iter,
                 n_threads=self._n_threads(),
@@ -509,12 +553,12 @@ class LatentDirichletAllocation(ClassNamePrefixFeaturesOutMixin, TransformerMixi
 
     def _temperatures_of(self, X: Any) -> float | Array:
         """The learned inverse temperature, or those of the documents under local tempering."""
-        if isinstance(as_policy(self.tempering, POLICIES), LocalTempering):
+        if isinstance(self._named_policy(), LocalTempering):
             return self._local_inverse_temperatures(sparse.csr_matrix(X))
         return float(np.mean(self._learned_inverse_temperature))
 
     def _local_inverse_temperatures(self, X: Any) -> Array:
-        policy = as_policy(self.tempering, POLICIES)
+        policy = self._named_policy()
         if not isinstance(policy, LocalTempering):
             policy = POLICIES["local"]()
         model = self._model

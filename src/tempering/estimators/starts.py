@@ -81,21 +81,17 @@ class Moments(NamedTuple):
     def centres(self) -> Array:
         return self.sums / self.counts[:, None]
 
-    def keep(self, which: Array) -> Moments:
+    def keep(self, which: np.ndarray) -> Moments:
         """Those of some centres."""
-        return Moments(*(None if part is None else part[which] for part in self))
+        squares = None if self.squares is None else self.squares[which]
+        return Moments(self.counts[which], self.sums[which], squares)
 
     def merge(self, first: int, second: int) -> Moments:
         """The second centre's data given to the first."""
-        kept = np.arange(len(self.counts)) != second
-        parts = []
         for part in self:
             if part is not None:
-                part = part.copy()
                 part[first] += part[second]
-                part = part[kept]
-            parts.append(part)
-        return Moments(*parts)
+        return self.keep(np.arange(len(self.counts)) != second)
 
 
 def annealed_assignment(X: Array, n_components: int, n_threads: int | None = 1) -> Array:
@@ -303,19 +299,18 @@ def start_assignment(
     n_threads: int | None = 1,
 ) -> Iterator[tuple[slice, Array]]:
     """The start of that name, shard by shard: rows, and their assignments [n, K]."""
+    pieces = shards(X.shape[0])
     if name == "annealed":
         with local_executor(n_threads) as executor:
             spheres = annealed_spheres(X, n_components, column_metric(X), executor)
-        assign: Callable[[slice], Array] = lambda rows: spheres.assign(X[rows], n_components)  # noqa: E731
+        yield from ((rows, spheres.assign(X[rows], n_components)) for rows in pieces)
     elif name == "kmeans":
         labels = kmeans_labels(X, n_components, rng)
-        assign = lambda rows: np.eye(n_components)[labels[rows]]  # noqa: E731
+        yield from ((rows, np.eye(n_components)[labels[rows]]) for rows in pieces)
     elif name == "random":
-        assign = lambda rows: random_assignment(X[rows], n_components, rng)  # noqa: E731
+        yield from ((rows, random_assignment(X[rows], n_components, rng)) for rows in pieces)
     else:
         raise ValueError(f"the start must be one of {', '.join(START_NAMES)}; got {name!r}.")
-    for rows in shards(X.shape[0]):
-        yield rows, assign(rows)
 
 
 def shards(n_rows: int) -> list[slice]:

@@ -1,0 +1,72 @@
+"""The temperature at which tempering a topic model should start, from the data alone.
+
+At a high temperature all topics equal the unigram model. A perturbation of them grows, per full
+update, by the factor  s + s² μ / (1 + a/s − s),  where μ is the squared second singular value of the
+document-word matrix, scaled by the roots of its margins (how much documents differ), and
+a = α K / N̄ with N̄ the mean document length. Hot, but able to split within the run, is the smallest
+s for which that factor exceeds 1 by enough.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator, svds
+
+#: Documents that the singular value is computed from.
+SAMPLE = 2000
+
+#: By how many e-foldings a perturbation must be able to grow within the run.
+FOLDINGS = 4.0
+
+
+def document_contrast(X: Any, rng: np.random.Generator) -> float:
+    """μ: squared largest singular value of D_d^{−1/2} X D_v^{−1/2} after its trivial one, 1.
+
+    0 if all documents are alike; 1 if some share no word with the rest.
+    """
+    rows = rng.permutation(X.shape[0])[:SAMPLE]
+    counts = sparse.csr_matrix(X[np.sort(rows)], dtype=np.float64)
+    lengths, totals = (np.asarray(counts.sum(axis=axis)).ravel() for axis in (1, 0))
+    counts = counts[lengths > 0][:, totals > 0]
+    lengths, totals = lengths[lengths > 0], totals[totals > 0]
+    if min(counts.shape) < 3:
+        return 0.0
+    scaled = sparse.diags(lengths**-0.5) @ counts @ sparse.diags(totals**-0.5)
+    # The trivial pair of singular vectors are the roots of the margins; it is taken out.
+    left, right = np.sqrt(lengths / lengths.sum()), np.sqrt(totals / totals.sum())
+    without = LinearOperator(
+        scaled.shape,
+        matvec=lambda x: scaled @ np.ravel(x) - left * (right @ np.ravel(x)),
+        rmatvec=lambda x: scaled.T @ np.ravel(x) - right * (left @ np.ravel(x)),
+        dtype=np.float64,
+    )
+    start = rng.standard_normal(min(scaled.shape))
+    (largest,) = svds(without, k=1, v0=start, return_singular_vectors=False)
+    return float(np.clip(largest, 0.0, 1.0) ** 2)
+
+
+def growth_factor(s: np.ndarray | float, contrast: float, prior_share: float) -> Any:
+    """By how much a perturbation of equal topics grows in one full update at inverse temperature s.
+
+    Parameters
+    ----------
+    s : float or array
+        Inverse temperature.
+    contrast : float
+        μ, see :func:`document_contrast`.
+    prior_share : float
+        a = α K / N̄: how much the prior of the proportions weighs against a document's words.
+    """
+    return s + s**2 * contrast / (1.0 + prior_share / s - s)
+
+
+def starting_inverse_temperature(
+    contrast: float, prior_share: float, total_rate: float
+) -> float:
+    """The smallest s at which topics can split within a run whose step sizes sum to ``total_rate``."""
+    grid = np.linspace(0.02, 1.0, 981)
+    grows = growth_factor(grid, contrast, prior_share) > 1.0 + FOLDINGS / total_rate
+    return float(grid[np.argmax(grows)]) if grows.any() else 1.0
