@@ -26,6 +26,7 @@ from scipy import sparse
 from sklearn.decomposition import LatentDirichletAllocation as SklearnLDA
 
 from tempering import LatentDirichletAllocation
+from tempering.models.lda import reference
 from tempering.models.lda.kernels import e_step
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.topics import Topics
@@ -68,6 +69,7 @@ def main() -> None:
         row for k in options.topics for row in compare_e_steps(corpus, k, options.repeats)
     ]
     print_table("E-step on batches of 256, documents per CPU second", result["e_step"])
+    print("error: of the statistics, relative, in L1; by stopping: from ending the iteration early")
     result["fit"] = [
         row for k in options.topics for row in compare_fits(corpus, k, options.repeats)
     ]
@@ -88,8 +90,9 @@ def main() -> None:
 def compare_e_steps(corpus: sparse.csr_matrix, k: int, repeats: int) -> list[dict[str, Any]]:
     """One batch at a time through the E-step of both programs, with the same topics."""
     scene = prepare_scene(corpus, k)
-    exact = reference_statistics(scene)
+    exact = exact_statistics(scene)
     peer_error = relative_error(peer_statistics(scene), exact)
+    stopping_error = relative_error(peer_statistics(scene), converged_peer_statistics(scene))
     matched, matched_error = matched_tolerance(scene, exact, peer_error)
     default_error = relative_error(own_statistics(scene, 1e-3), exact)
 
@@ -118,6 +121,7 @@ def compare_e_steps(corpus: sparse.csr_matrix, k: int, repeats: int) -> list[dic
     rows = []
     for key, own in seconds.items():
         program, tolerance, error = key
+        is_peer = program == "scikit-learn"
         ratio = float(np.median(baseline / own))
         rows.append(
             {
@@ -125,10 +129,11 @@ def compare_e_steps(corpus: sparse.csr_matrix, k: int, repeats: int) -> list[dic
                 "program": program,
                 "tolerance": tolerance,
                 "error": error,
+                "by stopping": stopping_error if is_peer else error,
                 "docs/s": round(n_documents / float(np.median(own))),
                 "x sklearn": ratio,
-                "target": E_STEP_TARGETS.get(k) if program == "local_step" else None,
-                "verdict": _verdict(ratio, E_STEP_TARGETS.get(k), program == "local_step"),
+                "target": None if is_peer else E_STEP_TARGETS.get(k),
+                "verdict": _verdict(ratio, E_STEP_TARGETS.get(k), not is_peer),
             }
         )
     return rows
@@ -167,19 +172,41 @@ def own_statistics(scene: Scene, tolerance: float) -> np.ndarray:
 
 
 def peer_statistics(scene: Scene) -> np.ndarray:
-    """The same from scikit-learn with its defaults; from equal proportions, as ours."""
+    """The same from scikit-learn; from equal proportions, as ours."""
     return scene.peer._e_step(scene.batches[0], cal_sstats=True, random_init=False)[1]
 
 
-def reference_statistics(scene: Scene) -> np.ndarray:
-    """Converged, in float64: scikit-learn's own iteration, which has the same fixed point."""
+def converged_peer_statistics(scene: Scene) -> np.ndarray:
+    """Where scikit-learn's iteration ends when nothing stops it.
+
+    Not the exact statistics: it adds 2e-16 to the normaliser of a word, which leaves out words that
+    are new to the topics.
+    """
     peer = scene.peer
     kept = peer.mean_change_tol, peer.max_doc_update_iter
-    peer.mean_change_tol, peer.max_doc_update_iter = 1e-10, 3000
+    peer.mean_change_tol, peer.max_doc_update_iter = 1e-9, 2000
     try:
         return peer_statistics(scene)
     finally:
         peer.mean_change_tol, peer.max_doc_update_iter = kept
+
+
+def exact_statistics(scene: Scene) -> np.ndarray:
+    """Converged, in float64 and in logs, with all words."""
+    documents = scene.model.documents(scene.batches[0])
+    topics = scene.peer.components_.T
+    solved = reference.e_step(
+        documents.indptr,
+        documents.columns,
+        documents.counts,
+        reference.log_word_rows(topics[documents.words], topics.sum(axis=0)),
+        scene.model.doc_topic_prior,
+        tolerance=1e-8,
+        max_iterations=2000,
+    )
+    table = np.zeros((scene.model.n_topics, scene.model.n_words))
+    table[:, documents.words] = solved.statistics.T
+    return table
 
 
 def relative_error(statistics: np.ndarray, exact: np.ndarray) -> float:

@@ -87,7 +87,7 @@ class Moments(NamedTuple):
         return Moments(self.counts[which], self.sums[which], squares)
 
     def merge(self, first: int, second: int) -> Moments:
-        """The second centre's data given to the first."""
+        """The second centre's data given to the first, in place."""
         for part in self:
             if part is not None:
                 part[first] += part[second]

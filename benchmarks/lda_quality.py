@@ -1,0 +1,236 @@
+"""Quality of topics at equal document visits: temperature policies and other programs.
+
+    python benchmarks/lda_quality.py --corpus arxiv.npz [--documents 20000] [--topics 50] [--peers]
+
+Every model is reduced to its topics, and these are scored by the same functions: held-out nats a
+word by document completion, with mean-field proportions at α = 1/K and with their exact posterior
+mean (Gibbs) at α = 0.1, and NPMI of the ten top words. CPU seconds, one thread.
+"""
+
+import single_thread  # noqa: F401, I001  before numpy
+
+import argparse
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from lda_common import gensim_documents, is_installed, load_corpus, print_table, timed, write_json
+from scipy import sparse
+from sklearn.decomposition import LatentDirichletAllocation as SklearnLDA
+
+from tempering import (
+    Annealing,
+    LatentDirichletAllocation,
+    LocalTempering,
+    VariationalTempering,
+    schedules,
+)
+from tempering.evaluation import Split, completion_score, npmi, split_documents
+
+BATCH_SIZE = 100
+OFFSET, DECAY = 1024.0, 0.7
+TEST_DOCUMENTS = 2000
+
+#: Mean of 100 temperatures from 1 to 10 on an exponential scale, where the paper's AVI starts.
+PAPER_START = float(np.geomspace(1.0, 10.0, 100).mean())
+
+#: What a fit returns: topics [K, V], not yet normalised.
+Fit = Callable[["Task", int], np.ndarray]
+
+
+class Task(NamedTuple):
+    """What all models are given."""
+
+    train: sparse.csr_matrix
+    test: Split
+    n_topics: int
+    passes: int
+
+
+def main() -> None:
+    """Fit each model with each seed; print the table after each model, as runs are long."""
+    options = _parse_options()
+    task = prepare_task(options)
+    print(
+        f"{options.corpus.name}: {task.train.shape[0]} documents to learn from, "
+        f"{task.test.observed.shape[0]} to test, {task.train.shape[1]} words, "
+        f"{task.n_topics} topics, {task.passes} passes, {options.seeds} seeds"
+    )
+    rows, runs = [], []
+    for name, fit in models(options.peers):
+        if options.only and not any(part in name for part in options.only):
+            continue
+        scores = [measure(task, fit, seed) for seed in range(options.seeds)]
+        runs += [{"model": name, "seed": seed, **own} for seed, own in enumerate(scores)]
+        rows.append({"model": name, **summary(scores)})
+        print_table("", rows[-1:])
+    print_table("Mean and standard deviation over seeds; higher is better", rows)
+    write_json(options.json, {"options": vars(options) | {"json": None}, "runs": runs})
+
+
+def prepare_task(options: argparse.Namespace) -> Task:
+    """The first documents to learn from, those that follow to test."""
+    corpus = load_corpus(options.corpus)
+    # 16-bit counts are what the files hold; all programs get the type that they would convert to.
+    corpus = corpus[: options.documents + TEST_DOCUMENTS].astype(np.float64)
+    train, test = corpus[: options.documents], corpus[options.documents :]
+    if test.shape[0] < 100:
+        raise SystemExit(f"only {test.shape[0]} documents are left to test: lower --documents.")
+    return Task(train, split_documents(test, seed=0), options.topics, options.passes)
+
+
+def measure(task: Task, fit: Fit, seed: int) -> dict[str, float]:
+    """Fit once and score the topics."""
+    weights, seconds = timed(lambda: fit(task, seed))
+    topics = np.asarray(weights, np.float64)
+    topics /= topics.sum(axis=1, keepdims=True)
+    observed, held_out = task.test
+    return {
+        "vi": completion_score(observed, held_out, topics, 1.0 / task.n_topics, "vi"),
+        "gibbs": completion_score(observed, held_out, topics, 0.1, "gibbs"),
+        "npmi": float(npmi(topics, task.train, 10).mean()),
+        "cpu s": seconds,
+    }
+
+
+def summary(scores: list[dict[str, float]]) -> dict[str, str | float]:
+    """Means, with the standard deviation where it tells something."""
+    row: dict[str, str | float] = {}
+    for name in ("vi", "gibbs", "npmi"):
+        values = [own[name] for own in scores]
+        spread = np.std(values, ddof=1) if len(values) > 1 else np.nan
+        row[name] = f"{np.mean(values):.3f} ± {spread:.3f}"
+    row["cpu s"] = float(np.mean([own["cpu s"] for own in scores]))
+    return row
+
+
+def models(with_peers: bool) -> Iterator[tuple[str, Fit]]:
+    """Names and fits, in the order of the table."""
+    for name, tempering, update in policies():
+        yield name, _own_fit(tempering, update)
+    if not with_peers:
+        return
+    yield "scikit-learn, online", fit_sklearn
+    if is_installed("gensim"):
+        yield "gensim", fit_gensim
+    if is_installed("tomotopy"):
+        yield "tomotopy, 200 sweeps", _tomotopy_fit(200)
+        yield "tomotopy, 500 sweeps", _tomotopy_fit(500)
+
+
+def policies() -> Iterator[tuple[str, Any, str]]:
+    """Temperature policies of this package, each with the form of its inner update."""
+    yield "SVI", None, "variational"
+    for passes in (0.01, 0.1, 1.0):
+        schedule = schedules.linear(PAPER_START)
+        yield (
+            f"AVI of the paper, tA = {passes:g}",
+            Annealing(schedule, passes=passes),
+            "variational",
+        )
+    yield "annealing, 1/T from 0.5", "annealing", "variational"
+    tempering = VariationalTempering(formula="calibrated", damping=1.0, every=4)
+    yield "VT, calibrated", tempering, "variational"
+    for formula in ("calibrated", "words"):
+        tempering = LocalTempering(formula=formula, max_alternations=5, tolerance=0.02)
+        yield f"LVT, {formula}", tempering, "variational"
+    yield "SVI, mean topics", None, "mean"
+    yield "annealing, mean topics", "annealing", "mean"
+
+
+def _own_fit(tempering: Any, update: str) -> Fit:
+    def fit(task: Task, seed: int) -> np.ndarray:
+        estimator = LatentDirichletAllocation(
+            task.n_topics,
+            tempering=tempering,
+            update=update,
+            learning_offset=OFFSET,
+            learning_decay=DECAY,
+            max_iter=task.passes,
+            batch_size=BATCH_SIZE,
+            n_jobs=1,
+            random_state=seed,
+        )
+        return estimator.fit(task.train).components_
+
+    return fit
+
+
+def fit_sklearn(task: Task, seed: int) -> np.ndarray:
+    """scikit-learn, with the same priors and learning rate."""
+    estimator = SklearnLDA(
+        task.n_topics,
+        learning_method="online",
+        learning_offset=OFFSET,
+        learning_decay=DECAY,
+        max_iter=task.passes,
+        batch_size=BATCH_SIZE,
+        random_state=seed,
+    )
+    return estimator.fit(task.train).components_
+
+
+def fit_gensim(task: Task, seed: int) -> np.ndarray:
+    """gensim, with the same priors and learning rate; its documents are made beforehand, once."""
+    from gensim.models import LdaModel
+    from gensim.utils import FakeDict
+
+    model = LdaModel(
+        gensim_documents(task.train),
+        id2word=FakeDict(task.train.shape[1]),
+        num_topics=task.n_topics,
+        alpha="symmetric",
+        eta="symmetric",
+        chunksize=BATCH_SIZE,
+        passes=task.passes,
+        iterations=100,
+        gamma_threshold=1e-3,
+        offset=OFFSET,
+        decay=DECAY,
+        eval_every=None,
+        random_state=seed,
+    )
+    return model.get_topics()
+
+
+def _tomotopy_fit(sweeps: int) -> Fit:
+    def fit(task: Task, seed: int) -> np.ndarray:
+        """Collapsed Gibbs sampling as people use it: learned α, η = 0.05."""
+        from tomotopy import LDAModel
+
+        model = LDAModel(k=task.n_topics, alpha=1.0 / task.n_topics, eta=0.05, seed=seed + 1)
+        for d in range(task.train.shape[0]):
+            row = task.train[d]
+            if row.nnz:
+                model.add_doc(np.repeat(row.indices, row.data.astype(int)).astype(str).tolist())
+        model.train(sweeps, workers=1)
+        topics = np.zeros((task.n_topics, task.train.shape[1]))
+        words = np.array(model.used_vocabs, dtype=int)
+        for k in range(task.n_topics):
+            topics[k, words] = model.get_topic_word_dist(k)
+        # Words that it has never seen get the weight that its prior gives them.
+        unseen = np.setdiff1d(np.arange(topics.shape[1]), words)
+        topics[:, unseen] = topics[:, words].min(axis=1, keepdims=True)
+        return topics
+
+    return fit
+
+
+def _parse_options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--corpus", type=Path, required=True, help="counts, by scipy's save_npz")
+    parser.add_argument("--documents", type=int, default=20_000, help="documents to learn from")
+    parser.add_argument("--topics", type=int, default=50)
+    parser.add_argument("--passes", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--peers", action="store_true", help="other programs too")
+    parser.add_argument("--only", nargs="+", help="only models whose name contains one of these")
+    parser.add_argument("--json", type=Path, help="write the results here too")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    main()

@@ -1,0 +1,264 @@
+"""What one can ask of fitted topics: proportions of documents, scores, words, temperatures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tempering.estimators.policies import PolicyNames, Tempering, as_policy
+from tempering.evaluation import completion_score, npmi, split_documents, top_words
+from tempering.inference import State
+from tempering.inference.executors import available_cores
+from tempering.models.base import Array
+from tempering.models.lda.kernels import e_step
+from tempering.models.lda.model import LatentDirichlet
+from tempering.temperature import (
+    Annealing,
+    LocalTempering,
+    Untempered,
+    VariationalTempering,
+    schedules,
+)
+
+#: The names that ``tempering`` takes, with settings that suit topic models.
+POLICIES: PolicyNames = {
+    # Linear in 1/T: most of a schedule linear in T is spent where all topics are alike.
+    "annealing": lambda: Annealing(schedules.linear_inverse(2.0)),
+    # Undamped, the temperature jumps to its optimum before the topics can follow.
+    "variational": lambda: VariationalTempering(formula="calibrated", damping=1.0, every=4),
+    "local": lambda: LocalTempering(max_alternations=5, tolerance=0.02),
+}
+
+#: Documents whose proportions are inferred at a time; bounds the memory, not the result.
+INFERENCE_ROWS = 16_384
+
+
+class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A fitted topic model, whatever fitted it."""
+
+    n_components: int
+    tempering: Tempering
+    doc_update_tol: float
+    max_doc_update_iter: int
+    n_jobs: int | None
+
+    _model: LatentDirichlet
+    _state: State
+    _learned_inverse_temperature: float | Array
+
+    def transform(self, X: Any, *, normalize: bool = True) -> Array:
+        """Topic proportions of documents, at T = 1.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Documents over the vocabulary of the fit.
+        normalize : bool
+            Rows that sum to 1; without it, Dirichlet parameters.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        gamma = self._infer(self._validated(X, reset=False), 1.0)
+        return gamma / gamma.sum(axis=1, keepdims=True) if normalize else gamma
+
+    def completion_score(
+        self,
+        X: Any,
+        random_state: int = 0,
+        *,
+        inference: Literal["vi", "gibbs"] = "vi",
+        tempered: bool = False,
+        alpha: ArrayLike | None = None,
+    ) -> float:
+        """Held-out log probability a word, in nats, by document completion.
+
+        Half of the word types of each document fit its topic proportions, the rest are predicted.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Documents that the topics were not fitted to.
+        random_state : int
+            Decides which words are held out.
+        inference : {"vi", "gibbs"}
+            Mean-field proportions as in :meth:`transform`, or their exact posterior mean by a Gibbs
+            chain, which does not favour blurred topics.
+        tempered : bool
+            Infer the proportions at the learned temperature (with local tempering, at that of each
+            document) instead of at T = 1.
+        alpha : float or array of shape (n_components,), optional
+            Prior of the proportions; that of the fit by default.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        if inference not in ("vi", "gibbs"):
+            raise ValueError(f"inference must be 'vi' or 'gibbs'; got {inference!r}.")
+        split = split_documents(self._validated(X, reset=False), random_state)
+        alpha = self._model.doc_topic_prior if alpha is None else alpha
+
+        def infer(observed: Any) -> Array:
+            s = self._temperatures_of(observed) if tempered else 1.0
+            gamma = self._infer(sparse.csr_matrix(observed), s, alpha)
+            return gamma / gamma.sum(axis=1, keepdims=True)
+
+        return completion_score(
+            split.observed,
+            split.held_out,
+            self._topics(),
+            alpha,
+            infer if inference == "vi" else "gibbs",
+            seed=random_state,
+            n_threads=self._n_threads(),
+        )
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """:meth:`completion_score`: log probability a held-out word. Higher is better."""
+        return self.completion_score(X)
+
+    def perplexity(self, X: Any) -> float:
+        """exp(−:meth:`completion_score`): of predicted words, not of a bound. Lower is better."""
+        return float(np.exp(-self.completion_score(X)))
+
+    def topics(self, n_words: int = 10, vocabulary: Sequence[str] | None = None) -> list[list[Any]]:
+        """The most probable words of each topic, most probable first.
+
+        Parameters
+        ----------
+        n_words : int
+            Words of a topic.
+        vocabulary : sequence of str, optional
+            The words; by default the feature names of the fit, or the numbers of the columns.
+        """
+        check_is_fitted(self)
+        if vocabulary is None:
+            vocabulary = getattr(self, "feature_names_in_", None)
+        if vocabulary is not None and len(vocabulary) != self.n_features_in_:
+            raise ValueError(
+                f"vocabulary has {len(vocabulary)} words, the topics {self.n_features_in_}."
+            )
+        rows = top_words(self._topics(), min(n_words, self.n_features_in_))
+        if vocabulary is None:
+            return [[int(v) for v in row] for row in rows]
+        return [[str(vocabulary[v]) for v in row] for row in rows]
+
+    def coherence(self, X: Any, n_words: int = 10) -> Array:
+        """NPMI of each topic's top words, with co-occurrence in the documents X."""
+        check_is_fitted(self)
+        return npmi(self._topics(), self._validated(X, reset=False), n_words)
+
+    def document_temperatures(self, X: Any) -> Array:
+        """The temperature that each document would have under local tempering with these topics.
+
+        A hot document is one that the topics explain badly: an outlier.
+        """
+        check_is_fitted(self)
+        return 1.0 / self._local_inverse_temperatures(self._validated(X, reset=False))
+
+    @property
+    def components_(self) -> np.ndarray:
+        """Dirichlet parameters of the topics, (n_components, n_features)."""
+        if not hasattr(self, "_state"):
+            raise AttributeError("components_ is there after fit or partial_fit.")
+        return self._state.posterior.parameters().T
+
+    @property
+    def doc_topic_prior_(self) -> Array:
+        """α, one for each topic."""
+        return np.array(self._model.doc_topic_prior)
+
+    @property
+    def topic_word_prior_(self) -> float:
+        """η."""
+        return self._model.topic_word_prior
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        tags.input_tags.sparse = True
+        return tags
+
+    def _validated(self, X: Any, *, reset: bool) -> sparse.csr_matrix:
+        """X as CSR of numbers, whatever their type; never a dense copy."""
+        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric")
+        if not sparse.issparse(X):
+            X = sparse.csr_matrix(X)
+        if X.data.size and X.data.min() < 0:
+            row = int(np.searchsorted(X.indptr, int(np.argmin(X.data)), side="right")) - 1
+            raise ValueError(
+                f"Negative values in data passed to {type(self).__name__}: X must hold counts; "
+                f"row {row} holds {X.data.min()}."
+            )
+        return X
+
+    def _named_policy(self) -> Untempered:
+        """The policy, where it does not depend on the data."""
+        return Annealing() if self.tempering == "auto" else as_policy(self.tempering, POLICIES)
+
+    def _n_threads(self) -> int:
+        return available_cores() if self.n_jobs is None else self.n_jobs
+
+    def _topics(self) -> np.ndarray:
+        """Posterior means of the topics, (n_components, n_features)."""
+        components = self.components_
+        return components / components.sum(axis=1, keepdims=True)
+
+    def _infer(self, X: Any, s: float | Array, alpha: ArrayLike | None = None) -> Array:
+        """Dirichlet parameters of the documents' proportions, with the topics fixed."""
+        model = self._model
+        expected = model.expectations(self._state.posterior)
+        gammas = []
+        for start in range(0, X.shape[0], INFERENCE_ROWS):
+            rows = slice(start, start + INFERENCE_ROWS)
+            documents = model.documents(X[rows])
+            solved = e_step(
+                documents.indptr,
+                documents.columns,
+                documents.counts,
+                expected.log_rows(documents.words),
+                model.doc_topic_prior if alpha is None else alpha,
+                s[rows] if isinstance(s, np.ndarray) else s,
+                theta="collapsed" if model.update == "collapsed" else "variational",
+                tolerance=min(self.doc_update_tol, 1e-3),
+                max_iterations=self.max_doc_update_iter,
+                n_threads=self._n_threads(),
+                return_statistics=False,
+            )
+            gammas.append(solved.gamma.astype(np.float64))
+        return np.concatenate(gammas)
+
+    def _temperatures_of(self, X: Any) -> float | Array:
+        """The learned inverse temperature, or those of the documents under local tempering."""
+        if isinstance(self._named_policy(), LocalTempering):
+            return self._local_inverse_temperatures(sparse.csr_matrix(X))
+        return float(np.mean(self._learned_inverse_temperature))
+
+    def _local_inverse_temperatures(self, X: Any) -> Array:
+        policy = self._named_policy()
+        if not isinstance(policy, LocalTempering):
+            policy = POLICIES["local"]()
+        model = self._model
+        heat = policy.start(model, X.shape[0], np.random.default_rng(0))
+        expected = model.expectations(self._state.posterior)
+        parts = []
+        for start in range(0, X.shape[0], INFERENCE_ROWS):
+            rows = slice(start, start + INFERENCE_ROWS)
+            solved = policy.solve(heat, model, X[rows], expected, rows)
+            parts.append(np.broadcast_to(solved.inverse_temperature, solved.n))
+        return np.concatenate(parts)
