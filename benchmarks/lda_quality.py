@@ -12,6 +12,7 @@ import single_thread  # noqa: F401, I001  before numpy
 import argparse
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,8 +37,11 @@ TEST_DOCUMENTS = 2000
 #: Mean of 100 temperatures from 1 to 10 on an exponential scale, where the paper's AVI starts.
 PAPER_START = float(np.geomspace(1.0, 10.0, 100).mean())
 
-#: What a fit returns: topics [K, V], not yet normalised.
-Fit = Callable[["Task", int], np.ndarray]
+#: A fit, ready to run: it returns topics [K, V], not yet normalised.
+Fit = Callable[[], np.ndarray]
+
+#: Builds the fit of a seed. Bringing the documents into a program's own form is not timed.
+Prepare = Callable[["Task", int], Fit]
 
 
 class Task(NamedTuple):
@@ -50,7 +54,7 @@ class Task(NamedTuple):
 
 
 def main() -> None:
-    """Fit each model with each seed; print the table after each model, as runs are long."""
+    """Fit each model with each seed; print each model's row at once, as runs are long."""
     options = _parse_options()
     task = prepare_task(options)
     print(
@@ -59,13 +63,14 @@ def main() -> None:
         f"{task.n_topics} topics, {task.passes} passes, {options.seeds} seeds"
     )
     rows, runs = [], []
-    for name, fit in models(options.peers):
+    warm_up()
+    for name, prepare in models(options.peers):
         if options.only and not any(part in name for part in options.only):
             continue
-        scores = [measure(task, fit, seed) for seed in range(options.seeds)]
+        scores = [measure(task, prepare, seed) for seed in range(options.seeds)]
         runs += [{"model": name, "seed": seed, **own} for seed, own in enumerate(scores)]
         rows.append({"model": name, **summary(scores)})
-        print_table("", rows[-1:])
+        print("  ".join(f"{value}" for value in rows[-1].values()), flush=True)
     print_table("Mean and standard deviation over seeds; higher is better", rows)
     write_json(options.json, {"options": vars(options) | {"json": None}, "runs": runs})
 
@@ -81,9 +86,16 @@ def prepare_task(options: argparse.Namespace) -> Task:
     return Task(train, split_documents(test, seed=0), options.topics, options.passes)
 
 
-def measure(task: Task, fit: Fit, seed: int) -> dict[str, float]:
+def warm_up() -> None:
+    """Have the kernels compiled, or loaded, before anything is timed."""
+    few = sparse.csr_matrix(np.eye(20))
+    for tempering in (None, "variational", "local"):
+        LatentDirichletAllocation(2, tempering=tempering, max_iter=2, n_jobs=1).fit(few)
+
+
+def measure(task: Task, prepare: Prepare, seed: int) -> dict[str, float]:
     """Fit once and score the topics."""
-    weights, seconds = timed(lambda: fit(task, seed))
+    weights, seconds = timed(prepare(task, seed))
     topics = np.asarray(weights, np.float64)
     topics /= topics.sum(axis=1, keepdims=True)
     observed, held_out = task.test
@@ -106,18 +118,18 @@ def summary(scores: list[dict[str, float]]) -> dict[str, str | float]:
     return row
 
 
-def models(with_peers: bool) -> Iterator[tuple[str, Fit]]:
+def models(with_peers: bool) -> Iterator[tuple[str, Prepare]]:
     """Names and fits, in the order of the table."""
     for name, tempering, update in policies():
-        yield name, _own_fit(tempering, update)
+        yield name, partial(prepare_own, tempering=tempering, update=update)
     if not with_peers:
         return
-    yield "scikit-learn, online", fit_sklearn
+    yield "scikit-learn, online", prepare_sklearn
     if is_installed("gensim"):
-        yield "gensim", fit_gensim
+        yield "gensim", prepare_gensim
     if is_installed("tomotopy"):
-        yield "tomotopy, 200 sweeps", _tomotopy_fit(200)
-        yield "tomotopy, 500 sweeps", _tomotopy_fit(500)
+        yield "tomotopy, 200 sweeps", partial(prepare_tomotopy, sweeps=200)
+        yield "tomotopy, 500 sweeps", partial(prepare_tomotopy, sweeps=500)
 
 
 def policies() -> Iterator[tuple[str, Any, str]]:
@@ -140,25 +152,23 @@ def policies() -> Iterator[tuple[str, Any, str]]:
     yield "annealing, mean topics", "annealing", "mean"
 
 
-def _own_fit(tempering: Any, update: str) -> Fit:
-    def fit(task: Task, seed: int) -> np.ndarray:
-        estimator = LatentDirichletAllocation(
-            task.n_topics,
-            tempering=tempering,
-            update=update,
-            learning_offset=OFFSET,
-            learning_decay=DECAY,
-            max_iter=task.passes,
-            batch_size=BATCH_SIZE,
-            n_jobs=1,
-            random_state=seed,
-        )
-        return estimator.fit(task.train).components_
-
-    return fit
+def prepare_own(task: Task, seed: int, tempering: Any, update: str) -> Fit:
+    """This package, with its defaults but for the learning rate and the batch size."""
+    estimator = LatentDirichletAllocation(
+        task.n_topics,
+        tempering=tempering,
+        update=update,
+        learning_offset=OFFSET,
+        learning_decay=DECAY,
+        max_iter=task.passes,
+        batch_size=BATCH_SIZE,
+        n_jobs=1,
+        random_state=seed,
+    )
+    return lambda: estimator.fit(task.train).components_
 
 
-def fit_sklearn(task: Task, seed: int) -> np.ndarray:
+def prepare_sklearn(task: Task, seed: int) -> Fit:
     """scikit-learn, with the same priors and learning rate."""
     estimator = SklearnLDA(
         task.n_topics,
@@ -169,50 +179,54 @@ def fit_sklearn(task: Task, seed: int) -> np.ndarray:
         batch_size=BATCH_SIZE,
         random_state=seed,
     )
-    return estimator.fit(task.train).components_
+    return lambda: estimator.fit(task.train).components_
 
 
-def fit_gensim(task: Task, seed: int) -> np.ndarray:
-    """gensim, with the same priors and learning rate; its documents are made beforehand, once."""
+def prepare_gensim(task: Task, seed: int) -> Fit:
+    """gensim, with the same priors and learning rate."""
     from gensim.models import LdaModel
     from gensim.utils import FakeDict
 
-    model = LdaModel(
-        gensim_documents(task.train),
-        id2word=FakeDict(task.train.shape[1]),
-        num_topics=task.n_topics,
-        alpha="symmetric",
-        eta="symmetric",
-        chunksize=BATCH_SIZE,
-        passes=task.passes,
-        iterations=100,
-        gamma_threshold=1e-3,
-        offset=OFFSET,
-        decay=DECAY,
-        eval_every=None,
-        random_state=seed,
-    )
-    return model.get_topics()
+    documents = gensim_documents(task.train)
+
+    def fit() -> np.ndarray:
+        model = LdaModel(
+            documents,
+            id2word=FakeDict(task.train.shape[1]),
+            num_topics=task.n_topics,
+            alpha="symmetric",
+            eta="symmetric",
+            chunksize=BATCH_SIZE,
+            passes=task.passes,
+            iterations=100,
+            gamma_threshold=1e-3,
+            offset=OFFSET,
+            decay=DECAY,
+            eval_every=None,
+            random_state=seed,
+        )
+        return model.get_topics()
+
+    return fit
 
 
-def _tomotopy_fit(sweeps: int) -> Fit:
-    def fit(task: Task, seed: int) -> np.ndarray:
-        """Collapsed Gibbs sampling as people use it: learned α, η = 0.05."""
-        from tomotopy import LDAModel
+def prepare_tomotopy(task: Task, seed: int, sweeps: int) -> Fit:
+    """Collapsed Gibbs sampling as people use it: learned α, η = 0.05."""
+    from tomotopy import LDAModel
 
-        model = LDAModel(k=task.n_topics, alpha=1.0 / task.n_topics, eta=0.05, seed=seed + 1)
-        for d in range(task.train.shape[0]):
-            row = task.train[d]
-            if row.nnz:
-                model.add_doc(np.repeat(row.indices, row.data.astype(int)).astype(str).tolist())
+    model = LDAModel(k=task.n_topics, alpha=1.0 / task.n_topics, eta=0.05, seed=seed + 1)
+    for d in range(task.train.shape[0]):
+        row = task.train[d]
+        if row.nnz:
+            model.add_doc(np.repeat(row.indices, row.data.astype(int)).astype(str).tolist())
+
+    def fit() -> np.ndarray:
         model.train(sweeps, workers=1)
-        topics = np.zeros((task.n_topics, task.train.shape[1]))
         words = np.array(model.used_vocabs, dtype=int)
-        for k in range(task.n_topics):
-            topics[k, words] = model.get_topic_word_dist(k)
-        # Words that it has never seen get the weight that its prior gives them.
-        unseen = np.setdiff1d(np.arange(topics.shape[1]), words)
-        topics[:, unseen] = topics[:, words].min(axis=1, keepdims=True)
+        seen = np.array([model.get_topic_word_dist(k) for k in range(task.n_topics)])
+        # Words that it has never seen get what its prior gives to a word without counts.
+        topics = np.repeat(seen.min(axis=1, keepdims=True), task.train.shape[1], axis=1)
+        topics[:, words] = seen
         return topics
 
     return fit

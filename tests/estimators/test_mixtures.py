@@ -22,6 +22,7 @@ from tempering import (
 @parametrize_with_checks(
     [
         BayesianGaussianMixture(),
+        BayesianGaussianMixture(n_components=3),
         BayesianGaussianMixture(n_components=2, tempering="annealing", covariance_type="diag"),
         BayesianGaussianMixture(n_components=2, tempering="local", init_params="kmeans"),
         BernoulliMixture(n_components=2),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,7 +28,7 @@ Callback = Callable[[Report], bool | None]
 
 @contextmanager
 def progress_bar(enabled: bool) -> Iterator[Callback | None]:
-    """A bar with passes, temperature and ELBO on a terminal; nothing where there is none."""
+    """A bar with passes, data a second, temperature and ELBO on a terminal; nothing elsewhere."""
     if not enabled or not sys.stderr.isatty():
         yield None
         return
@@ -42,17 +43,24 @@ def progress_bar(enabled: bool) -> Iterator[Callback | None]:
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("fit", total=None, where="")
+        elbo = ""
 
         def show(report: Report) -> None:
+            nonlocal elbo
             record = report.record
+            if math.isfinite(record.elbo):
+                elbo = f"  ELBO {record.elbo:,.1f}"
+            speed = record.data_seen / max(record.seconds, 1e-9)
+            where = f"pass {record.passes:.2f}/{report.planned_passes:g}  {speed:,.0f}/s"
+            where += f"  T {record.temperature:.3f}{elbo}"
+            if report.restart:
+                where += f"  restart {report.restart + 1}"
             bar.update(
                 task,
                 description="T = 1" if record.phase == "final" else "tempered",
                 completed=record.passes,
                 total=report.planned_passes,
-                where=f"pass {record.passes:.4g}/{report.planned_passes:g}  "
-                f"T {record.temperature:.3f}  ELBO {record.elbo:,.1f}"
-                + (f"  restart {report.restart + 1}" if report.restart else ""),
+                where=where,
             )
 
         yield show

@@ -311,7 +311,8 @@ class Model(ABC):
 
         By default those of p(x_i, z_i | β)^s / c_i(s). A model whose temperatures are better
         learned from another representation of its likelihood overrides this. ``formula`` is the
-        policy's; ``shared`` says that all data have one temperature, so that a sample of them will do.
+        policy's; ``shared`` says that all data have one temperature, so that a sample of them will
+        do.
         """
         if formula not in ("calibrated", "paper"):
             raise UnsupportedTemperature(

@@ -1,10 +1,10 @@
 """The temperature at which tempering a topic model should start, from the data alone.
 
 At a high temperature all topics equal the unigram model. A perturbation of them grows, per full
-update, by the factor  s + s² μ / (1 + a/s − s),  where μ is the squared second singular value of the
+update, by the factor  s + s² μ / (1 + a/s − s).  Here μ is the squared second singular value of the
 document-word matrix, scaled by the roots of its margins (how much documents differ), and
-a = α K / N̄ with N̄ the mean document length. Hot, but able to split within the run, is the smallest
-s for which that factor exceeds 1 by enough.
+a = α K / N̄ with N̄ the mean document length. Hot, but able to split within the run, is the
+smallest s for which that factor exceeds 1 by enough.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def growth_factor(s: np.ndarray | float, contrast: float, prior_share: float) ->
 def starting_inverse_temperature(
     contrast: float, prior_share: float, total_rate: float
 ) -> float:
-    """The smallest s at which topics can split within a run whose step sizes sum to ``total_rate``."""
+    """The smallest s at which topics can part within a run of step sizes that sum to this."""
     grid = np.linspace(0.02, 1.0, 981)
     grows = growth_factor(grid, contrast, prior_share) > 1.0 + FOLDINGS / total_rate
     return float(grid[np.argmax(grows)]) if grows.any() else 1.0
