@@ -77,4 +77,4 @@ def _as_text(value: Any) -> str:
 def write_json(path: Path | None, result: Any) -> None:
     """The results as JSON, where a file was asked for."""
     if path is not None:
-        path.write_text(json.dumps(result, indent=2, default=float) + "\n")
+        path.write_text(json.dumps(result, indent=2, default=str) + "\n")

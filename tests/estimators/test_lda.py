@@ -18,7 +18,7 @@ from tempering import (
     schedules,
 )
 from tempering.estimators.topic_health import TopicWarning, describe_troubles, unused_topics
-from tempering.inference.streaming import MappedCSR, write_csr
+from tempering.inference import ArraySource, MappedCSR, evaluate_elbo, write_csr
 from tempering.models.lda.topics import Topics
 
 
@@ -267,10 +267,13 @@ def test_troubles_are_named_and_counted():
 
 def test_the_best_of_several_starts():
     X, _ = make_corpus(200)
-    model = LatentDirichletAllocation(
-        5, n_init=3, update="variational", max_iter=3, random_state=0
-    ).fit(X)
-    assert model.n_iter_ == 3
+    best = LatentDirichletAllocation(5, n_init=4, max_iter=5, random_state=0).fit(X)
+    one = LatentDirichletAllocation(5, n_init=1, max_iter=5, random_state=0).fit(X)
+    elbos = [
+        evaluate_elbo(model._model, model._state.posterior, ArraySource(X)) for model in (best, one)
+    ]
+    assert np.isfinite(elbos).all()
+    assert elbos[0] > elbos[1]
 
 
 @pytest.mark.parametrize(

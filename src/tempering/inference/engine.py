@@ -253,7 +253,7 @@ def evaluate_elbo(
     model: Model, posterior: Any, source: Source, executor: Executor | None = None
 ) -> float:
     """The ELBO of the original model (T = 1) over all data, local variables solved anew."""
-    executor = executor or Serial()
+    executor, model = executor or Serial(), model.with_bound()
     expected = model.expectations(posterior)
     total = -model.divergence(posterior)
     for batch in source.sweep():

@@ -288,6 +288,10 @@ class Model(ABC):
         """log c_i(s) under the current posterior, shape [n, M], or [1, M] when alike for all."""
         raise self._lacks("local_log_normalizer")
 
+    def with_bound(self) -> Model:
+        """The model whose local step maximises the ELBO: itself, unless its updates ascend none."""
+        return self
+
     def continue_local_step(
         self,
         local: LocalStep,

@@ -9,6 +9,7 @@ tempered; the words are: p(w_dn, z_dn | θ_d, β)^{s_d}.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -222,6 +223,13 @@ class LatentDirichlet(Model):
 
         statistics = WordStatistics(documents.words, solved.statistics)
         return DocumentStep(statistics, inverse_temperature, solved.gamma, documents, compute_terms)
+
+    def with_bound(self) -> LatentDirichlet:
+        if self.update == "variational":
+            return self
+        variational = copy(self)
+        variational.update = "variational"
+        return variational
 
     def continue_local_step(
         self,
