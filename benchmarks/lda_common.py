@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 from scipy import sparse
 
 
@@ -24,6 +25,25 @@ def timed(work: Callable[[], Any]) -> Timed:
     start = time.process_time()
     value = work()
     return Timed(value, time.process_time() - start)
+
+
+def take_turns(
+    work: Mapping[Any, Callable[[], Any]], repeats: int, warm_up: bool = True
+) -> dict[Any, np.ndarray]:
+    """CPU seconds of each piece of work in each round; a round runs them one after the other."""
+    if warm_up:
+        for run in work.values():
+            run()
+    seconds: dict[Any, list[float]] = {name: [] for name in work}
+    for _ in range(repeats):
+        for name, run in work.items():
+            seconds[name].append(timed(run).seconds)
+    return {name: np.array(values) for name, values in seconds.items()}
+
+
+def reaches(ratio: float, target: float | None) -> bool | None:
+    """Whether a ratio is as large as wished for; None where there is no wish."""
+    return None if target is None else ratio >= target
 
 
 def load_corpus(path: Path) -> sparse.csr_matrix:

@@ -120,6 +120,7 @@ def summary(scores: list[dict[str, float]]) -> dict[str, str | float]:
 
 def models(with_peers: bool) -> Iterator[tuple[str, Prepare]]:
     """Names and fits, in the order of the table."""
+    yield "tempering, its defaults", prepare_defaults
     for name, tempering, update in policies():
         yield name, partial(prepare_own, tempering=tempering, update=update)
     if not with_peers:
@@ -152,8 +153,16 @@ def policies() -> Iterator[tuple[str, Any, str]]:
     yield "annealing, mean topics", "annealing", "mean"
 
 
+def prepare_defaults(task: Task, seed: int) -> Fit:
+    """This package as it is when nothing is chosen but the number of passes."""
+    estimator = LatentDirichletAllocation(
+        task.n_topics, max_iter=task.passes, n_jobs=1, random_state=seed
+    )
+    return lambda: estimator.fit(task.train).components_
+
+
 def prepare_own(task: Task, seed: int, tempering: Any, update: str) -> Fit:
-    """This package, with its defaults but for the learning rate and the batch size."""
+    """This package with a policy, at the learning rate and the batch size of all."""
     estimator = LatentDirichletAllocation(
         task.n_topics,
         tempering=tempering,
@@ -162,6 +171,7 @@ def prepare_own(task: Task, seed: int, tempering: Any, update: str) -> Fit:
         learning_decay=DECAY,
         max_iter=task.passes,
         batch_size=BATCH_SIZE,
+        doc_update_tol=1e-3,
         n_jobs=1,
         random_state=seed,
     )

@@ -27,6 +27,7 @@ _HOMES = {
     "fit": "tempering.inference",
     "BayesianGaussianMixture": "tempering.estimators",
     "BernoulliMixture": "tempering.estimators",
+    "FactorialMixture": "tempering.estimators",
     "LatentDirichletAllocation": "tempering.estimators",
     "PoissonMixture": "tempering.estimators",
 }
@@ -35,6 +36,7 @@ __all__ = [
     "Annealing",
     "BayesianGaussianMixture",
     "BernoulliMixture",
+    "FactorialMixture",
     "LatentDirichletAllocation",
     "LocalStep",
     "LocalTempering",
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from tempering.estimators import (
         BayesianGaussianMixture,
         BernoulliMixture,
+        FactorialMixture,
         LatentDirichletAllocation,
         PoissonMixture,
     )

@@ -278,6 +278,7 @@ def test_bad_data_are_named_before_any_work(data, message):
         (lambda: VariationalTempering(damping=-1), "damping must be"),
         (lambda: VariationalTempering(every=0), "every must be"),
         (lambda: LocalTempering(formula="guess"), "formula must be"),
+        (lambda: LocalTempering(damping=-1), "damping must be"),
         (lambda: LocalTempering(max_alternations=0), "max_alternations must be"),
         (lambda: RobbinsMonro(decay=0.4), "decay must be above 0.5"),
         (lambda: RobbinsMonro(delay=-1), "delay must be"),

@@ -1,12 +1,14 @@
 """scikit-learn estimators: validate, build model, policy and source, call the engine."""
 
 from tempering.estimators.discrete_mixtures import BernoulliMixture, PoissonMixture
+from tempering.estimators.factorial_mixture import FactorialMixture
 from tempering.estimators.gaussian_mixture import BayesianGaussianMixture
 from tempering.estimators.lda import LatentDirichletAllocation
 
 __all__ = [
     "BayesianGaussianMixture",
     "BernoulliMixture",
+    "FactorialMixture",
     "LatentDirichletAllocation",
     "PoissonMixture",
 ]

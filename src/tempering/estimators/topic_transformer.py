@@ -33,7 +33,7 @@ POLICIES: PolicyNames = {
     "annealing": lambda: Annealing(schedules.linear_inverse(2.0)),
     # Undamped, the temperature jumps to its optimum before the topics can follow.
     "variational": lambda: VariationalTempering(formula="calibrated", damping=1.0, every=4),
-    "local": lambda: LocalTempering(max_alternations=5, tolerance=0.02),
+    "local": lambda: LocalTempering(max_alternations=2, tolerance=0.02, damping=1.0),
 }
 
 #: Documents whose proportions are inferred at a time; bounds the memory, not the result.
@@ -254,7 +254,7 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         if not isinstance(policy, LocalTempering):
             policy = POLICIES["local"]()
         model = self._model
-        heat = policy.start(model, X.shape[0], np.random.default_rng(0))
+        heat = policy.begin(model, X.shape[0], np.random.default_rng(0))
         expected = model.expectations(self._state.posterior)
         parts = []
         for start in range(0, X.shape[0], INFERENCE_ROWS):

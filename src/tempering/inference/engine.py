@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,7 @@ from tempering.inference.learning_rate import Constant, LearningRate, RobbinsMon
 from tempering.inference.sources import ArraySource, Batch, Source
 from tempering.models.base import LocalStep, Model, add_up, blend
 from tempering.temperature import Heat, Progress, Surroundings, Untempered
+from tempering.temperature.policy import first_local_step
 
 UNTEMPERED = Untempered()
 
@@ -34,6 +36,7 @@ class State(NamedTuple):
     heat: Heat
     step: int = 0
     data_seen: int = 0
+    solved: tuple[LocalStep, ...] = ()  # of the shards, where the next step starts from them
 
 
 class Step(NamedTuple):
@@ -83,10 +86,12 @@ class Algorithm:
     executor: Executor
     n_data: int
     planned_passes: float
+    #: Whether a step starts from the q(z) of the one before: each batch must be the whole data.
+    continues: bool = False
 
     def start(self, posterior: Any, rng: np.random.Generator) -> State:
         """Line 1: λ and T at step 0."""
-        return State(posterior, self.temperature.start(self.model, self.n_data, rng))
+        return State(posterior, self.temperature.begin(self.model, self.n_data, rng))
 
     def advance(self, state: State, batch: Batch, evaluate: bool = True) -> Step:
         """One turn of the loop; with ``evaluate``, the bounds at its λ, q(z) and q(T) too."""
@@ -101,12 +106,14 @@ class Algorithm:
 
         # Line 4: local variational parameters φ = E_λ[η_l] / T.
         expected = model.expectations(posterior)
-        local = add_up(
-            self.executor.map(
-                lambda shard: temperature.solve(heat, model, shard[1], expected, shard[0]),
-                batch.shards(model.shard_size),
-            )
-        )
+
+        def solve(part: tuple[tuple[slice, Any], LocalStep | None]) -> LocalStep:
+            (rows, data), before = part
+            return temperature.solve(heat, model, data, expected, rows, before)
+
+        shards = batch.shards(model.shard_size)
+        solved = self.executor.map(solve, list(zip_longest(shards, state.solved)))
+        local = add_up(solved)
 
         # Line 8, variational tempering: update T.
         surroundings = Surroundings(model, batch.data, expected, scale, progress)
@@ -126,7 +133,8 @@ class Algorithm:
         if heat.finished:
             model.learn_hyperparameters(local, posterior, rate)
 
-        state = State(posterior, heat, state.step + 1, state.data_seen + batch.size)
+        kept = tuple(solved) if self.continues else ()
+        state = State(posterior, heat, state.step + 1, state.data_seen + batch.size, kept)
         return Step(state, local, *bounds)
 
     def progress(self, state: State, batch: Batch) -> Progress:
@@ -227,7 +235,15 @@ def fit(
         learning_rate = Constant() if source.whole else RobbinsMonro()
 
     with local_executor(n_threads) as executor, progress_bar(progress) as bar:
-        algorithm = Algorithm(model, temperature, learning_rate, executor, source.size, max_passes)
+        algorithm = Algorithm(
+            model,
+            temperature,
+            learning_rate,
+            executor,
+            source.size,
+            max_passes,
+            continues=source.whole and model.continues_steps,
+        )
         observers = [*callbacks, *([bar] if bar else [])]
         seeds = np.random.SeedSequence(seed).generate_state(n_init)
         runs = [
@@ -250,15 +266,25 @@ def fit(
 
 
 def evaluate_elbo(
-    model: Model, posterior: Any, source: Source, executor: Executor | None = None
+    model: Model,
+    posterior: Any,
+    source: Source,
+    executor: Executor | None = None,
+    solved: Sequence[LocalStep] = (),
 ) -> float:
-    """The ELBO of the original model (T = 1) over all data, local variables solved anew."""
+    """The ELBO of the original model (T = 1) over all data.
+
+    Local variables are solved anew, or from where they were ``solved`` in the last step, where that
+    was on the whole data.
+    """
     executor, model = executor or Serial(), model.with_bound()
     expected = model.expectations(posterior)
     total = -model.divergence(posterior)
     for batch in source.sweep():
+        shards = batch.shards(model.shard_size)
         for local in executor.map(
-            lambda shard: model.local_step(shard[1], expected, 1.0), batch.shards(model.shard_size)
+            lambda part: first_local_step(model, part[0][1], expected, 1.0, part[1]),
+            list(zip_longest(shards, solved)),
         ):
             total += local.energy + local.entropy
     return total
@@ -323,7 +349,7 @@ def _run(
 
     elbo = math.nan
     if final_elbo:
-        elbo = evaluate_elbo(model, state.posterior, source, algorithm.executor)
+        elbo = evaluate_elbo(model, state.posterior, source, algorithm.executor, state.solved)
     return Result(state.posterior, elbo, history, converged, tempered_heat, [elbo])
 
 

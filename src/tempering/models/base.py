@@ -236,6 +236,11 @@ class Model(ABC):
     #: Rows that one worker solves at a time. A constant, so that sums never depend on the workers.
     shard_size: int = 8192
 
+    #: Whether a step on the whole data starts from the local variables of the step before (by
+    #: ``continue_local_step``). A local step that ends in one of several optima needs it: only then
+    #: does the ELBO never fall.
+    continues_steps: bool = False
+
     @abstractmethod
     def prior(self) -> Any:
         """α, the natural parameters of p(β)."""
@@ -269,6 +274,10 @@ class Model(ABC):
     def log_partition(self, inverse_temperatures: Array, n_data: int) -> Array:
         """log C(s) [M] in closed form, where the model has one."""
         raise self._lacks("log_partition")
+
+    def printed_log_partition(self, inverse_temperatures: Array, n_data: int) -> Array:
+        """log C(s) [M] as the paper prints it for this model, where that is another one."""
+        raise self._lacks("printed_log_partition")
 
     def draw_prior(self, n: int, rng: np.random.Generator) -> Any:
         """n draws of β from the prior, for :meth:`log_local_integral`."""

@@ -6,14 +6,26 @@ s = 1/T(progress): Eq. 4 of Mandt et al. (2016).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 
-from tempering.models.base import Model
-from tempering.temperature.policy import Heat, Progress, Untempered, check_fraction
+from tempering.models.base import LocalStep, Model
+from tempering.temperature.grid import exponential_temperatures
+from tempering.temperature.policy import (
+    Heat,
+    Progress,
+    Surroundings,
+    Untempered,
+    check_fraction,
+)
 from tempering.temperature.schedules import Schedule, linear_inverse
+from tempering.temperature.tempering import VariationalTempering
+
+#: What finds the start, where the data are to find it: one update of variational tempering.
+FINDER = VariationalTempering(exponential_temperatures(1000.0, 400), fraction=None)
 
 
 @dataclass(frozen=True)
@@ -23,7 +35,9 @@ class Annealing(Untempered):
     Parameters
     ----------
     schedule : callable
-        Temperature as a function of progress 0 … 1 through the annealed part of the run.
+        Temperature as a function of progress 0 … 1 through the annealed part of the run; with
+        ``start="auto"``, the function that makes such a schedule from its first temperature. By
+        default ``linear_inverse``, from T = 5 where the start is not found automatically.
     passes : float, optional
         Length of the annealed part in passes over the data (iterations, in batch inference).
     fraction : float
@@ -31,12 +45,22 @@ class Annealing(Untempered):
     temper : {"likelihood", "joint"}
         Whether the likelihood alone is tempered, as in the paper, or the prior p(β) too, as in
         earlier work (Katahira et al., 2008).
+    start : {"auto"}, optional
+        Begin at the temperature that variational tempering would choose after the first local step,
+        which tells how badly the initial parameters fit. The model must have what that needs.
+
+    Examples
+    --------
+    >>> from tempering import schedules
+    >>> fixed = Annealing(schedules.linear(10.0), passes=50)
+    >>> found = Annealing(schedules.linear, passes=50, start="auto")
     """
 
-    schedule: Schedule = field(default_factory=lambda: linear_inverse(5.0))
+    schedule: Schedule | Callable[[float], Schedule] | None = None
     passes: float | None = None
     fraction: float = 2 / 3
     temper: Literal["likelihood", "joint"] = "likelihood"
+    start: Literal["auto"] | None = None
 
     def __post_init__(self) -> None:
         check_fraction(self.fraction)
@@ -44,25 +68,53 @@ class Annealing(Untempered):
             raise ValueError(f"passes must be positive; got {self.passes}.")
         if self.temper not in ("likelihood", "joint"):
             raise ValueError(f"temper must be 'likelihood' or 'joint'; got {self.temper!r}.")
-        self._inverse_temperature(0.0)
+        if self.start not in ("auto", None):
+            raise ValueError(f"start must be 'auto' or None; got {self.start!r}.")
+        if self.schedule is None:
+            shape = linear_inverse if self.start == "auto" else linear_inverse(5.0)
+            object.__setattr__(self, "schedule", shape)
+        self._inverse_temperature(0.0, first=2.0)
 
     def length(self, planned: float) -> float:
         return self.fraction * planned if self.passes is None else self.passes
 
-    def start(self, model: Model, n_data: int, rng: np.random.Generator) -> Heat:
+    def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> Heat:
+        if self.start == "auto":
+            return FINDER.begin(model, n_data, rng)
         return Heat(self._inverse_temperature(0.0))
 
     def cool(self, heat: Heat, progress: Progress) -> Heat:
         position = progress.passes / self.length(progress.planned)
         if position >= 1.0:
             return Heat(1.0, finished=True)
-        return Heat(self._inverse_temperature(position))
+        if self.start == "auto" and heat.first is None:
+            return heat
+        return Heat(self._inverse_temperature(position, heat.first), first=heat.first)
+
+    def update(
+        self, heat: Heat, local: LocalStep, surroundings: Surroundings
+    ) -> tuple[LocalStep, Heat]:
+        """Where the start is to be found, the first local step finds it."""
+        if heat.finished or self.start is None or heat.first is not None:
+            return local, heat
+        local, found = FINDER.update(heat, local, surroundings)
+        s = float(found.inverse_temperature)
+        return local, Heat(s, first=1.0 / s)
 
     def prior_weight(self, heat: Heat) -> float:
         return float(heat.inverse_temperature) if self.temper == "joint" else 1.0
 
-    def _inverse_temperature(self, position: float) -> float:
-        temperature = float(self.schedule(position))
+    def _inverse_temperature(self, position: float, first: float | None = None) -> float:
+        schedule: Any = self.schedule
+        if self.start == "auto":
+            schedule = schedule(first)
+        if not callable(schedule):
+            raise ValueError(
+                "with start='auto', schedule must make a schedule from its first temperature, as "
+                f"schedules.linear does; schedule({first}) gave {schedule!r}."
+            )
+        made: Schedule = schedule
+        temperature = float(made(position))
         if not 1.0 <= temperature < np.inf:
             raise ValueError(
                 f"schedule({position:g}) gave the temperature {temperature}; it must be >= 1."

@@ -24,6 +24,7 @@ from tempering.temperature.policy import (
     Surroundings,
     Untempered,
     check_fraction,
+    first_local_step,
 )
 
 
@@ -45,6 +46,11 @@ class LocalTempering(Untempered):
         How often q(z_i) and q(T_i) are updated in turn.
     tolerance : float
         Largest change of any E[1/T_i] that ends the alternation.
+    damping : float
+        Time constant, in passes over the data, with which a common factor of all E[1/T_i] rises to
+        1 from the prior's mean; 0 for no such factor, which makes each update exact coordinate
+        ascent. Undamped, data that are typical of a poor fit have T_i near 1 at once, and nothing
+        is tempered.
     fraction : float or None
         Part of the planned run after which T_i = 1; None leaves the temperatures alone.
     """
@@ -56,6 +62,7 @@ class LocalTempering(Untempered):
     formula: Literal["calibrated", "words", "paper"] = "calibrated"
     max_alternations: int = 10
     tolerance: float = 1e-3
+    damping: float = 0.0
     fraction: float | None = 2 / 3
 
     def __post_init__(self) -> None:
@@ -67,39 +74,55 @@ class LocalTempering(Untempered):
             raise ValueError(
                 f"formula must be 'calibrated', 'words' or 'paper'; got {self.formula!r}."
             )
+        if not self.damping >= 0:
+            raise ValueError(f"damping must be 0 or a number of passes; got {self.damping}.")
         if self.max_alternations < 1:
             raise ValueError(f"max_alternations must be at least 1; got {self.max_alternations}.")
 
     def length(self, planned: float) -> float:
         return math.inf if self.fraction is None else self.fraction * planned
 
-    def start(self, model: Model, n_data: int, rng: np.random.Generator) -> Heat:
+    def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> Heat:
         model.require_learned_temperatures()
         grid, prior = self._grid()
         return Heat(inverse_temperature=float(prior @ grid))
 
     def cool(self, heat: Heat, progress: Progress) -> Heat:
-        if progress.passes >= self.length(progress.planned):
+        length = self.length(progress.planned)
+        if progress.passes >= length:
             return Heat(finished=True)
-        return heat
+        if not self.damping:
+            return heat
+        grid, prior = self._grid()
+        risen = 1.0 - (1.0 - float(prior @ grid)) * math.exp(-progress.passes / self.damping)
+        # A line that reaches 1 with the end of the tempered part: no jump is left for it.
+        return heat._replace(level=max(risen, progress.passes / length))
 
     def solve(
-        self, heat: Heat, model: Model, data: Any, expectations: Any, rows: slice
+        self,
+        heat: Heat,
+        model: Model,
+        data: Any,
+        expectations: Any,
+        rows: slice,
+        before: LocalStep | None = None,
     ) -> LocalStep:
         """Alternate q(z_i) and q(T_i), ending with q(z_i)."""
         grid, prior = self._grid()
         power = grid if self.formula == "paper" else 1.0
         remembered = heat.inverse_temperature
         s = remembered[rows] if isinstance(remembered, np.ndarray) else float(remembered)
-        local = model.local_step(data, expectations, s)
+        local = first_local_step(model, data, expectations, s, before)
         for _ in range(self.max_alternations):
             terms = model.temperature_terms(
                 local, expectations, grid, data, self.formula, shared=False
             )
             learned = weigh(terms.energies, terms.log_normalizers, grid, prior, power)
-            change = np.max(np.abs(learned.inverse_temperature - s), initial=0.0)
-            s = learned.inverse_temperature
-            bound = float(np.sum(learned.bound)) if terms.exact else math.nan
+            damped = heat.level * learned.inverse_temperature
+            change = np.max(np.abs(damped - s), initial=0.0)
+            s = damped
+            exact = terms.exact and heat.level == 1.0
+            bound = float(np.sum(learned.bound)) if exact else math.nan
             local = model.continue_local_step(local, data, expectations, s).with_bound(bound)
             if change < self.tolerance:
                 break

@@ -30,6 +30,10 @@ class Heat(NamedTuple):
         Whether the policy has come to T = 1 by itself.
     log_partition : array [M] or None
         log C on the grid, where it is computed once.
+    level : float
+        Common factor of all local inverse temperatures, while they are damped.
+    first : float or None
+        The temperature that annealing with an automatic start began at.
     """
 
     inverse_temperature: float | Array = 1.0
@@ -37,6 +41,8 @@ class Heat(NamedTuple):
     bound: float = 0.0
     finished: bool = False
     log_partition: Array | None = None
+    level: float = 1.0
+    first: float | None = None
 
 
 class Progress(NamedTuple):
@@ -69,7 +75,7 @@ class Untempered:
         """Passes after which the temperature is surely 1, in a run of so many planned passes."""
         return 0.0
 
-    def start(self, model: Model, n_data: int, rng: np.random.Generator) -> Heat:
+    def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> Heat:
         """The state before the first step; an error here means before any work."""
         return Heat(finished=True)
 
@@ -78,10 +84,16 @@ class Untempered:
         return heat
 
     def solve(
-        self, heat: Heat, model: Model, data: Any, expectations: Any, rows: slice
+        self,
+        heat: Heat,
+        model: Model,
+        data: Any,
+        expectations: Any,
+        rows: slice,
+        before: LocalStep | None = None,
     ) -> LocalStep:
-        """Solve one shard; ``rows`` says where it stands in the batch."""
-        return model.local_step(data, expectations, heat.inverse_temperature)
+        """Solve one shard: ``rows`` is its place in the batch, ``before`` how a step left it."""
+        return first_local_step(model, data, expectations, heat.inverse_temperature, before)
 
     def update(
         self, heat: Heat, local: LocalStep, surroundings: Surroundings
@@ -92,6 +104,19 @@ class Untempered:
     def prior_weight(self, heat: Heat) -> float:
         """The power of the prior p(β): 1, unless the joint is annealed."""
         return 1.0
+
+
+def first_local_step(
+    model: Model,
+    data: Any,
+    expectations: Any,
+    inverse_temperature: float | Array,
+    before: LocalStep | None,
+) -> LocalStep:
+    """The local step anew, or from what it was for the same data in the step before."""
+    if before is None:
+        return model.local_step(data, expectations, inverse_temperature)
+    return model.continue_local_step(before, data, expectations, inverse_temperature)
 
 
 def check_fraction(fraction: float | None) -> None:

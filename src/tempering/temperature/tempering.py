@@ -47,7 +47,8 @@ class VariationalTempering(Untempered):
         precomputed and C ≡ 1; it is the one that stays finite when a scale is learned. "auto": the
         closed form where the model has one, else calibrated, else Monte Carlo. For topic models,
         "z-integrated" takes Monte Carlo C and an energy with z summed out, so that both belong to
-        one model; "paper" is the Monte Carlo formula as printed.
+        one model; "paper" is the Monte Carlo formula as printed. For the factorial mixture, "paper"
+        is the printed closed form, which lacks a term.
     damping : float
         Time constant, in passes over the data, with which s follows its optimum; 0 jumps there,
         which makes each update exact coordinate ascent.
@@ -89,7 +90,7 @@ class VariationalTempering(Untempered):
     def length(self, planned: float) -> float:
         return math.inf if self.fraction is None else self.fraction * planned
 
-    def start(self, model: Model, n_data: int, rng: np.random.Generator) -> Heat:
+    def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> Heat:
         """q(y) = π, as in the paper, and log C on the whole grid."""
         grid, prior = self._grid()
         return Heat(
@@ -155,6 +156,8 @@ class VariationalTempering(Untempered):
         """log C on the grid, or None where each datum is normalised instead."""
         formula = self.formula
         grid, _ = self._grid()
+        if formula == "paper" and model.provides("printed_log_partition"):
+            return model.printed_log_partition(grid, n_data)
         if formula in ("paper", "z-integrated"):
             formula = "monte-carlo"
         if formula == "auto":

@@ -25,7 +25,6 @@ from tempering.models.base import (
     LocalTerms,
     Model,
     TemperatureTerms,
-    join_temperatures,
 )
 from tempering.models.lda import tempering
 from tempering.models.lda.hyperparameters import (
@@ -100,15 +99,6 @@ class DocumentStep(LocalStep):
     @cached_property
     def terms(self) -> LocalTerms:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self._compute_terms()
-
-    def __add__(self, other: LocalStep) -> LocalStep:
-        return LocalStep(
-            self.statistics + other.statistics,
-            np.concatenate([self.energies, other.energies]),
-            self.entropy + other.entropy,
-            join_temperatures(self, other),
-            self.bound + other.bound,
-        )
 
 
 class LatentDirichlet(Model):

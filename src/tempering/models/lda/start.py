@@ -63,9 +63,7 @@ def growth_factor(s: np.ndarray | float, contrast: float, prior_share: float) ->
     return s + s**2 * contrast / (1.0 + prior_share / s - s)
 
 
-def starting_inverse_temperature(
-    contrast: float, prior_share: float, total_rate: float
-) -> float:
+def starting_inverse_temperature(contrast: float, prior_share: float, total_rate: float) -> float:
     """The smallest s at which topics can part within a run of step sizes that sum to this."""
     grid = np.linspace(0.02, 1.0, 981)
     grows = growth_factor(grid, contrast, prior_share) > 1.0 + FOLDINGS / total_rate

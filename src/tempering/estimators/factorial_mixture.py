@@ -1,0 +1,413 @@
+"""The factorial mixture with scikit-learn's interface: binary features that add up."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    _fit_context,
+)
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tempering.estimators.policies import DEFAULTS, PolicyNames, Tempering, as_policy
+from tempering.inference import Result, RobbinsMonro, fit
+from tempering.models.base import Array
+from tempering.models.factorial.enumeration import MAX_ENUMERATED
+from tempering.models.factorial_mixture import FactorialModel, FeatureExpectations
+from tempering.temperature import Annealing, Untempered, schedules
+
+#: Passes that the default spends on cooling, where the run is long enough.
+COOLING_PASSES = 50
+
+#: Hot starts of each datum in each step, by default: fewer miss explanations, more find few.
+RESTARTS = 2
+
+#: Rows that the default of ``noise_variance`` looks at.
+NOISE_SAMPLE = 2000
+
+
+class FactorialMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Factorial mixture model: each sample is a sum of some of K features, plus noise.
+
+    x_n = Σ_k z_nk μ_k + ε_n with z_nk ~ Bern(π), μ_k ~ N(0, σ_μ²·1) and ε_n ~ N(0, σ²·1). The data
+    are not centred: that features have mean zero is part of the model.
+
+    Parameters
+    ----------
+    n_components : int, default=8
+        Number of features K.
+    noise_variance : float, default=None
+        σ², a variance. By default what the best approximation of rank K leaves of the data, a
+        dimension.
+    feature_variance : float, default=None
+        σ_μ², a variance. By default what gives the data their size: (E x² − σ²) / Σ_k π_k.
+    activation_probability : float or array-like of shape (n_components,), default=0.3
+        π; one for all features or one for each.
+    learn : collection of str, default=()
+        Which of "noise_variance", "feature_variance" and "activation_probability" to learn, from
+        the values above, in the phase at T = 1.
+    tempering : {"auto", "annealing", "variational", "local"}, policy or None, default="auto"
+        Temperature policy. "auto" cools linearly from the temperature that fits the start, in 50
+        passes; None is T = 1 throughout.
+    local : {"auto", "exact", "mean-field"}, default="auto"
+        How the activations of a sample are inferred: by their exact joint posterior over 2^K
+        states, given the features (at most 12 features), or as if independent. "auto": exact where
+        it can be.
+    local_restarts : int, default=2
+        In mean-field inference, hot starts for the activations of each sample in each step; they
+        are kept only where they raise the ELBO.
+    init : {"small", "prior", "data"} or array-like of shape (n_components, n_features), \
+default="small"
+        Features at the start: nearly 0, drawn from the prior, parts of random samples, or given.
+    tol : float, default=1e-2
+        Rise of the ELBO, in nats, under which the fit has converged.
+    max_iter : int, default=300
+        Most passes over the data.
+    n_init : int, default=1
+        Restarts; the one with the best ELBO is kept.
+    batch_size : int, default=None
+        Minibatch of stochastic variational inference; None for coordinate ascent.
+    learning_offset, learning_decay : float, default=10.0, 0.7
+        Minibatch step t has the size (learning_offset + t) ** −learning_decay.
+    random_state : int, RandomState instance or None, default=None
+        The same seed gives the same result, on any number of threads.
+    n_jobs : int, default=None
+        Threads; None for one a core.
+    verbose : int, default=0
+        Show a progress bar.
+
+    Attributes
+    ----------
+    features_ : array of shape (n_components, n_features)
+        Posterior means of the features, the one that is active most often first.
+    feature_variances_ : array of shape (n_components,)
+        Posterior variance of each feature, the same for all its columns.
+    activation_rates_ : array of shape (n_components,)
+        Mean activation of each feature in the data.
+    noise_variance_, feature_variance_, activation_probability_
+        The hyperparameters, as given, found or learned.
+    elbo_ : float
+        Evidence lower bound of the model at T = 1.
+    history_ : History
+        Temperature, ELBO and more at each step.
+    restart_elbos_ : list of float
+        What each of the ``n_init`` runs reached.
+    temperature_, inverse_temperatures_
+        At the end of the tempered phase; with local tempering, 1/T of each sample.
+    converged_, n_iter_, n_features_in_
+        As in scikit-learn.
+
+    References
+    ----------
+    Ghahramani (1995), "Factorial learning and the EM algorithm", NIPS 7.
+
+    Mandt, McInerney, Abrol, Ranganath and Blei (2016), "Variational Tempering", AISTATS.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import FactorialMixture
+    >>> rng = np.random.default_rng(0)
+    >>> bars = np.array([[1, 1, 0, 0], [0, 1, 1, 1]])
+    >>> active = rng.random((500, 2)) < 0.3
+    >>> X = active @ bars + 0.1 * rng.standard_normal((500, 4))
+    >>> mixture = FactorialMixture(2, random_state=0).fit(X)
+    >>> sorted(mixture.features_.round().astype(int).tolist())
+    [[0, 1, 1, 1], [1, 1, 0, 0]]
+    >>> bool((mixture.transform(X).round() == active).all(axis=1).mean() > 0.99) or \
+bool((mixture.transform(X).round() == active[:, ::-1]).all(axis=1).mean() > 0.99)
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "noise_variance": [Interval(Real, 0, None, closed="neither"), None],
+        "feature_variance": [Interval(Real, 0, None, closed="neither"), None],
+        "activation_probability": [Interval(Real, 0, 1, closed="neither"), "array-like"],
+        "learn": [tuple, list, set, frozenset],
+        "tempering": [str, Untempered, None],
+        "local": [StrOptions({"auto", "exact", "mean-field"})],
+        "local_restarts": [Interval(Integral, 0, None, closed="left")],
+        "init": [StrOptions({"small", "prior", "data"}), "array-like"],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+        "learning_offset": [Interval(Real, 0, None, closed="left")],
+        "learning_decay": [Interval(Real, 0.5, 1, closed="right")],
+        "random_state": ["random_state"],
+        "n_jobs": [Interval(Integral, 1, None, closed="left"), None],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        n_components: int = 8,
+        *,
+        noise_variance: float | None = None,
+        feature_variance: float | None = None,
+        activation_probability: ArrayLike = 0.3,
+        learn: Collection[str] = (),
+        tempering: Tempering = "auto",
+        local: Literal["auto", "exact", "mean-field"] = "auto",
+        local_restarts: int = RESTARTS,
+        init: Literal["small", "prior", "data"] | ArrayLike = "small",
+        tol: float = 1e-2,
+        max_iter: int = 300,
+        n_init: int = 1,
+        batch_size: int | None = None,
+        learning_offset: float = 10.0,
+        learning_decay: float = 0.7,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.n_components = n_components
+        self.noise_variance = noise_variance
+        self.feature_variance = feature_variance
+        self.activation_probability = activation_probability
+        self.learn = learn
+        self.tempering = tempering
+        self.local = local
+        self.local_restarts = local_restarts
+        self.init = init
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.batch_size = batch_size
+        self.learning_offset = learning_offset
+        self.learning_decay = learning_decay
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit the features.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data.
+        y : Ignored
+            Not used, present for API consistency.
+
+        Returns
+        -------
+        self
+        """
+        X = self._validated(X, reset=True)
+        policy = self._policy()
+        rng = check_random_state(self.random_state)
+        best: tuple[Result, FactorialModel] | None = None
+        self.restart_elbos_ = []
+        for _ in range(self.n_init):
+            # Hyperparameters that one run has learned are not the start of the next.
+            model = self._new_model(X)
+            result = fit(
+                model,
+                X,
+                temperature=policy,
+                learning_rate=self._learning_rate(),
+                batch_size=self.batch_size,
+                max_passes=self.max_iter,
+                tolerance=self.tol,
+                initial=self._given_start(model, X),
+                seed=int(rng.randint(np.iinfo(np.int32).max)),
+                n_threads=self.n_jobs,
+                progress=bool(self.verbose),
+            )
+            self.restart_elbos_.append(result.elbo)
+            if best is None or result.elbo > best[0].elbo:
+                best = result, model
+        assert best is not None
+        self._expose(*best, X)
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Probability that each feature is active in each sample, at T = 1.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+        """
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        return self._model.local_step(X, self._expectations, 1.0).activations
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Sums of the active features, of shape (n_samples, n_features).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+            Activations.
+        """
+        check_is_fitted(self)
+        activations = np.asarray(X, float)
+        if activations.ndim != 2 or activations.shape[1] != self.n_components:
+            raise ValueError(
+                f"X must hold activations of {self.n_components} features; got shape "
+                f"{activations.shape}."
+            )
+        return activations @ self.features_
+
+    def score_samples(self, X: Any) -> Array:
+        """Log predictive density of each sample, with the untempered model.
+
+        With at most 12 features it is exact under the posterior of the features: the sum over all
+        activations. With more it is a lower bound, the ELBO of the sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples, seen or not.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        return self._model.log_predictive(self._validated(X, reset=False), self._expectations)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean of :meth:`score_samples`. Higher is better."""
+        return float(np.mean(self.score_samples(X)))
+
+    def masked_score(self, X: Any, hidden: ArrayLike) -> float:
+        """Mean log predictive density of a hidden value, given the columns that are not hidden.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples, preferably unseen.
+        hidden : boolean array-like of shape (n_features,)
+            Which columns to hide from the inference of the activations and to predict.
+
+        Returns
+        -------
+        float
+            In nats a value; a lower bound if there are more than 12 features.
+        """
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        hidden = np.asarray(hidden)
+        if hidden.shape != (self.n_features_in_,) or hidden.dtype != bool or hidden.all():
+            raise ValueError(
+                f"hidden must hold {self.n_features_in_} booleans, not all of them True; got an "
+                f"array of {hidden.dtype} of shape {hidden.shape}."
+            )
+        if not hidden.any():
+            raise ValueError("hidden must be True somewhere: nothing is left to predict.")
+        scores = self._model.log_hidden(X, self._expectations, hidden)
+        return float(np.mean(scores)) / int(hidden.sum())
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components
+
+    def _validated(self, X: Any, *, reset: bool) -> Array:
+        return validate_data(self, X, reset=reset, dtype=np.float64)
+
+    def _policy(self) -> Untempered:
+        passes = min(float(COOLING_PASSES), self.max_iter / 2)
+        found = {"auto": lambda: Annealing(schedules.linear, passes, start="auto")}
+        names: PolicyNames = {**found, **DEFAULTS}
+        return as_policy(self.tempering, names)
+
+    def _learning_rate(self) -> RobbinsMonro | None:
+        if self.batch_size is None:
+            return None
+        return RobbinsMonro(self.learning_offset, self.learning_decay)
+
+    def _new_model(self, X: Array) -> FactorialModel:
+        exact = self.local == "exact" or (
+            self.local == "auto" and self.n_components <= MAX_ENUMERATED
+        )
+        probability = np.asarray(self.activation_probability, float)
+        square = float(np.einsum("nd,nd->", X, X)) / X.size
+        noise = self.noise_variance
+        if noise is None:
+            noise = _leftover(X, self.n_components)
+            # Data that K features explain fully still need some noise.
+            noise = max(noise, 1e-3 * square, np.finfo(float).tiny ** 0.5)
+        features = self.feature_variance
+        if features is None:
+            active = float(np.broadcast_to(probability, self.n_components).sum())
+            features = max((square - noise) / active, noise / active)
+        return FactorialModel(
+            self.n_components,
+            X.shape[1],
+            noise,
+            features,
+            probability,
+            local="exact" if exact else "mean-field",
+            local_restarts=self.local_restarts,
+            start=self.init if isinstance(self.init, str) else "small",  # pyright: ignore
+            learn=self.learn,
+        )
+
+    def _given_start(self, model: FactorialModel, X: Array) -> Any:
+        """The posterior about features that were given; None for the model's own start."""
+        if isinstance(self.init, str):
+            return None
+        means = np.asarray(self.init, float)
+        if means.shape != (self.n_components, X.shape[1]) or not np.isfinite(means).all():
+            raise ValueError(
+                f"init must hold finite features of shape ({self.n_components}, {X.shape[1]}); got "
+                f"shape {means.shape}."
+            )
+        return model.features_at(means, len(X) * model.activation_probability)
+
+    def _expose(self, result: Result, model: FactorialModel, X: Array) -> None:
+        """Set the attributes that people read."""
+        self._model = model
+        expectations = model.expectations(result.posterior)
+        rates = model.local_step(X, expectations, 1.0).activations.mean(axis=0)
+        order = np.argsort(-rates, kind="stable")
+        self._expectations = FeatureExpectations(
+            expectations.means[order],
+            expectations.variances[order],
+            expectations.products[np.ix_(order, order)],
+        )
+        model.activation_probability = model.activation_probability[order]
+        self.features_ = self._expectations.means
+        self.feature_variances_ = self._expectations.variances
+        self.activation_rates_ = rates[order]
+        self.noise_variance_ = model.noise_variance
+        self.feature_variance_ = model.feature_variance
+        self.activation_probability_ = model.activation_probability
+        self.elbo_ = result.elbo
+        self.history_ = result.history
+        self.converged_ = result.converged
+        self.n_iter_ = int(np.ceil(result.history[-1].passes))
+        self.temperature_ = 1.0 / float(np.mean(result.heat.inverse_temperature))
+        self.inverse_temperatures_ = result.heat.inverse_temperature
+
+
+def _leftover(X: Array, rank: int) -> float:
+    """Variance a dimension that the best approximation of some rank leaves over.
+
+    A tenth of all, where such an approximation is always perfect.
+    """
+    rows = X[:: -(-len(X) // NOISE_SAMPLE)]
+    n, d = rows.shape
+    left = min(n, d) - rank
+    if left <= 0:
+        return 0.1 * float(np.mean(np.square(rows)))
+    gram = rows @ rows.T if n < d else rows.T @ rows
+    return max(float(np.linalg.eigvalsh(gram)[:left].sum()), 0.0) / n / max(d - rank, 1)

@@ -1,0 +1,1 @@
+"""What the factorial mixture computes: activations by mean field, and by enumeration."""

@@ -1,0 +1,337 @@
+"""The factorial mixture: each datum is a sum of the features that are active in it.
+
+    μ_k ~ N(0, σ_μ²·1),   z_nk ~ Bern(π_k),   x_n ~ N( Σ_k z_nk μ_k, σ²·1 ),
+
+with **variances** σ_μ² and σ². q(μ_k) = N(m_k, v_k·1). The complete conditional of all features is
+a Gaussian whose natural parameters add up over the data,
+
+    P = (σ²/σ_μ²)·1 + Σ_n s_n E[z_n z_n'],     H = Σ_n s_n E[z_n] x_n'     (in units of 1/σ²),
+
+and the factorised Gaussians nearest to it have m = P⁻¹H and v_k = σ²/P_kk. So one K × K system
+takes the place of K updates in turn, and ascends the ELBO as they do.
+
+Ghahramani (1995); Doshi-Velez et al. (2009); log C: Mandt et al. (2016), with the term it lacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import cho_factor, cho_solve
+
+from tempering.models.base import Array, DataSource, LocalStep, Model, Natural
+from tempering.models.factorial import prediction
+from tempering.models.factorial.enumeration import MAX_ENUMERATED, enumerate_activations
+from tempering.models.factorial.mean_field import Settled, settle_activations
+
+LocalMethod = Literal["mean-field", "exact"]
+Start = Literal["small", "prior", "data"]
+
+#: Hyperparameters with closed-form updates.
+LEARNABLE = ("noise_variance", "feature_variance", "activation_probability")
+
+
+class FeatureExpectations(NamedTuple):
+    """What the local step needs of q(μ)."""
+
+    means: Array  # m_k, [K, D]
+    variances: Array  # v_k, [K]
+    products: Array  # m_j · m_k, [K, K]
+
+
+class ActivationStep(LocalStep):
+    """A local step that still has its activations."""
+
+    def __init__(self, activations: Array, **terms: Any):
+        super().__init__(**terms)
+        self.activations = activations
+
+
+class FactorialModel(Model):
+    """The factorial mixture model.
+
+    Parameters
+    ----------
+    n_features, dimension : int
+        K and D.
+    noise_variance : float
+        σ².
+    feature_variance : float
+        σ_μ².
+    activation_probability : float or array [K]
+        π; one for all features, or one for each.
+    local : {"mean-field", "exact"}
+        q(z_n) factorised over features, or the joint one over all 2^K activations (K <= 12), which
+        has no local optima.
+    local_restarts : int
+        Hot starts of each q(z_n) in each mean-field step, kept where the ELBO rises.
+    start : {"small", "prior", "data"}
+        Features at step 0: nearly 0, a draw from the prior, or data.
+    learn : collection of str
+        Hyperparameters to learn in steps at T = 1: "noise_variance", "feature_variance",
+        "activation_probability".
+    tolerance, max_sweeps
+        Of a datum's coordinate ascent; see :func:`tempering.models.factorial.mean_field`.
+    """
+
+    # Small, since a row may be an image: also some hundred of them should occupy several threads.
+    shard_size = 1024
+    continues_steps = True
+
+    def __init__(
+        self,
+        n_features: int,
+        dimension: int,
+        noise_variance: float,
+        feature_variance: float,
+        activation_probability: ArrayLike,
+        *,
+        local: LocalMethod = "mean-field",
+        local_restarts: int = 0,
+        start: Start = "small",
+        learn: Collection[str] = (),
+        tolerance: float = 1e-3,
+        max_sweeps: int = 10,
+    ):
+        self.n_features = n_features
+        self.dimension = dimension
+        self.noise_variance = _positive(noise_variance, "noise_variance")
+        self.feature_variance = _positive(feature_variance, "feature_variance")
+        self.activation_probability = _probabilities(activation_probability, n_features)
+        self.local = local
+        self.local_restarts = local_restarts
+        self.start = start
+        self.learn = frozenset(learn)
+        self.tolerance = tolerance
+        self.max_sweeps = max_sweeps
+        self._shared_probability = np.ndim(activation_probability) == 0
+        if local not in ("mean-field", "exact"):
+            raise ValueError(f"local must be 'mean-field' or 'exact'; got {local!r}.")
+        if local == "exact" and n_features > MAX_ENUMERATED:
+            raise ValueError(
+                f"local='exact' enumerates 2^K activations and is for K <= {MAX_ENUMERATED} "
+                f"features; got {n_features}. Use local='mean-field', with local_restarts."
+            )
+        if start not in ("small", "prior", "data"):
+            raise ValueError(f"start must be 'small', 'prior' or 'data'; got {start!r}.")
+        if not self.learn <= set(LEARNABLE):
+            raise ValueError(
+                f"learn may hold {', '.join(map(repr, LEARNABLE))}; got {sorted(self.learn)}."
+            )
+
+    def check(self, data: Any) -> None:
+        if getattr(data, "ndim", 0) != 2 or data.shape[1] != self.dimension:
+            raise ValueError(
+                f"data must be a table with {self.dimension} columns; got shape "
+                f"{getattr(data, 'shape', None)}."
+            )
+        if not np.isfinite(data).all():
+            raise ValueError("data must be finite; some entries are NaN or infinite.")
+
+    def prior(self) -> Natural:
+        """Precision and precision times mean, in units of 1/σ², and Σ_n s_n |x_n|²."""
+        ratio = self.noise_variance / self.feature_variance
+        return Natural(
+            precision=ratio * np.eye(self.n_features),
+            precision_mean=np.zeros((self.n_features, self.dimension)),
+            squares=0.0,
+        )
+
+    def initialize(self, source: DataSource, rng: np.random.Generator) -> Natural:
+        """Features as ``start`` says, as sure of themselves as if each had its share of the data.
+
+        With the prior's variance instead, the term D v_k would switch all of them off for ever.
+        """
+        shape = (self.n_features, self.dimension)
+        if self.start == "data":
+            data = np.asarray(source.sample(self.n_features, rng), float)
+            # A datum is the sum of several features, so a part of it is nearer to one of them.
+            active = max(1.0, float(self.activation_probability.sum()))
+            means = data[np.arange(self.n_features) % len(data)] / active
+            means = means + 0.01 * np.sqrt(self.feature_variance) * rng.standard_normal(shape)
+        else:
+            scale = 0.1 if self.start == "small" else 1.0
+            means = scale * np.sqrt(self.feature_variance) * rng.standard_normal(shape)
+        counts = source.size * self.activation_probability
+        return self.features_at(means, counts)
+
+    def features_at(self, means: Array, counts: ArrayLike) -> Natural:
+        """The posterior with these means, as if feature k had been seen ``counts[k]`` times."""
+        precision = self.prior().precision + np.diag(np.broadcast_to(counts, self.n_features))
+        return Natural(precision=precision, precision_mean=precision @ means, squares=0.0)
+
+    def expectations(self, posterior: Natural) -> FeatureExpectations:
+        means = cho_solve(cho_factor(posterior.precision), posterior.precision_mean)
+        variances = self.noise_variance / np.diag(posterior.precision)
+        return FeatureExpectations(means, variances, means @ means.T)
+
+    def local_step(
+        self,
+        data: Any,
+        expectations: FeatureExpectations,
+        inverse_temperature: float | Array,
+        start: Array | None = None,
+    ) -> ActivationStep:
+        data = np.asarray(data, float)
+        squares = np.einsum("nd,nd->n", data, data)
+        means, variances, products = expectations
+        fields, couplings = self.interactions(data @ means.T, products, variances, self.dimension)
+        s = np.broadcast_to(np.asarray(inverse_temperature, float), len(data))
+        if self.local == "exact":
+            solved = enumerate_activations(fields, couplings, s)
+            precision = solved.second_moments
+            weighted = s[:, None] * solved.activations
+        else:
+            solved = self.settle(fields, couplings, s, start)
+            weighted = s[:, None] * solved.activations
+            precision = weighted.T @ solved.activations
+            np.fill_diagonal(precision, weighted.sum(axis=0))
+        return ActivationStep(
+            solved.activations,
+            statistics=Natural(
+                precision=precision, precision_mean=weighted.T @ data, squares=s @ squares
+            ),
+            energies=solved.energies + self._base_energies(squares),
+            entropy=float(solved.entropies.sum()),
+            inverse_temperature=inverse_temperature,
+        )
+
+    def continue_local_step(
+        self,
+        local: LocalStep,
+        data: Any,
+        expectations: FeatureExpectations,
+        inverse_temperature: float | Array,
+    ) -> ActivationStep:
+        start = local.activations if isinstance(local, ActivationStep) else None
+        return self.local_step(data, expectations, inverse_temperature, start)
+
+    def interactions(
+        self, projections: Array, products: Array, variances: Array, dimension: int
+    ) -> tuple[Array, Array]:
+        """b [n, K] and J [K, K]: the log joint of z given E_q of the features, at s = 1."""
+        lengths = np.diag(products) + dimension * variances
+        fields = (projections - 0.5 * lengths) / self.noise_variance + self.log_odds
+        couplings = products / self.noise_variance
+        np.fill_diagonal(couplings, 0.0)
+        return fields, couplings
+
+    def settle(
+        self,
+        fields: Array,
+        couplings: Array,
+        inverse_temperature: float | Array = 1.0,
+        start: Array | None = None,
+    ) -> Settled:
+        """The factorised q(z_n); without a start, from the prior's probabilities."""
+        return settle_activations(
+            fields,
+            couplings,
+            inverse_temperature,
+            self.activation_probability if start is None else start,
+            n_restarts=self.local_restarts,
+            tolerance=self.tolerance,
+            max_sweeps=self.max_sweeps,
+        )
+
+    @property
+    def log_odds(self) -> Array:
+        """logit π_k."""
+        return np.log(self.activation_probability) - np.log1p(-self.activation_probability)
+
+    def _base_energies(self, squares: Array) -> Array:
+        """log p(x_n, z_n = 0), which is no matter of the features."""
+        peak = -self.dimension / 2 * np.log(2 * np.pi * self.noise_variance)
+        inactive = np.log1p(-self.activation_probability).sum()
+        return peak + inactive - squares / (2 * self.noise_variance)
+
+    def divergence(self, posterior: Natural, prior_weight: float = 1.0) -> float:
+        """E_q[log q(μ) − w log p(μ)] of the factorised q."""
+        _, variances, products = self.expectations(posterior)
+        d, prior = self.dimension, self.feature_variance
+        lengths = np.trace(products) + d * variances.sum()
+        entropy = d / 2 * np.sum(np.log(2 * np.pi * np.e * variances))
+        log_prior = -d * self.n_features / 2 * np.log(2 * np.pi * prior) - lengths / (2 * prior)
+        return float(-entropy - prior_weight * log_prior)
+
+    def learn_hyperparameters(self, local: LocalStep, posterior: Natural, rate: float) -> None:
+        """Each hyperparameter where it maximises the ELBO at this q(z) and this q(μ)."""
+        if not self.learn:
+            return
+        means, variances, products = self.expectations(posterior)
+        moments, d, n = local.statistics, self.dimension, local.n
+        counts = np.diag(moments.precision)
+        learned = dict[str, Any]()
+        if "noise_variance" in self.learn:
+            error = moments.squares - 2 * np.sum(moments.precision_mean * means)
+            error += np.sum(moments.precision * products) + d * counts @ variances
+            # Of data without noise there would be nothing left to divide by.
+            learned["noise_variance"] = max(error, 1e-12 * moments.squares, 1e-300) / (n * d)
+        if "feature_variance" in self.learn:
+            lengths = np.trace(products) + d * variances.sum()
+            learned["feature_variance"] = lengths / (d * self.n_features)
+        if "activation_probability" in self.learn:
+            share = np.full_like(counts, counts.mean()) if self._shared_probability else counts
+            # Strictly between 0 and 1, so that no feature is lost for ever.
+            learned["activation_probability"] = np.clip(share / n, 1e-6, 1 - 1e-6)
+        for name, value in learned.items():
+            setattr(self, name, (1 - rate) * getattr(self, name) + rate * value)
+
+    def log_predictive(self, data: Array, expectations: FeatureExpectations) -> Array:
+        """log E_q[p(x_n | μ)] [n] at T = 1; its mean-field bound if K > 12."""
+        return prediction.log_predictive(self, data, expectations)
+
+    def log_hidden(
+        self, data: Array, expectations: FeatureExpectations, hidden: NDArray[np.bool_]
+    ) -> Array:
+        """log E_q[p(hidden columns of x_n | the others, μ)] [n], likewise."""
+        return prediction.log_hidden(self, data, expectations, hidden)
+
+    # What learned temperatures need: c(s) does not depend on the features.
+
+    def log_local_constant(self, inverse_temperatures: ArrayLike) -> Array:
+        """log c(s) = log ∫ Σ_z p(x, z | μ)^s dx, the same for any μ: [M].
+
+        −(D/2) log s + (D/2)(1 − s) log 2πσ² + Σ_k log( π_k^s + (1 − π_k)^s ).
+        """
+        s = np.asarray(inverse_temperatures, float)
+        constant = self.dimension / 2 * np.log(2 * np.pi * self.noise_variance)
+        return self._printed_constant(s) + (1 - s) * constant
+
+    def log_partition(self, inverse_temperatures: Array, n_data: int) -> Array:
+        return n_data * self.log_local_constant(inverse_temperatures)
+
+    def printed_log_partition(self, inverse_temperatures: Array, n_data: int) -> Array:
+        """The paper's log C, without (D/2)(1 − s) log 2πσ²: its temperature never comes to 1."""
+        return n_data * self._printed_constant(np.asarray(inverse_temperatures, float))
+
+    def local_log_normalizer(
+        self, expectations: Any, inverse_temperatures: Array, data: Any
+    ) -> Array:
+        return self.log_local_constant(inverse_temperatures)[None]
+
+    def _printed_constant(self, s: Array) -> Array:
+        active = s[:, None] * np.log(self.activation_probability)
+        inactive = s[:, None] * np.log1p(-self.activation_probability)
+        return -self.dimension / 2 * np.log(s) + np.logaddexp(active, inactive).sum(axis=1)
+
+
+def _positive(value: float, name: str) -> float:
+    if not (np.isfinite(value) and value > 0):
+        raise ValueError(f"{name} must be a positive number (a variance); got {value}.")
+    return float(value)
+
+
+def _probabilities(value: ArrayLike, n_features: int) -> Array:
+    probabilities = np.asarray(value, float)
+    if probabilities.shape not in ((), (n_features,)) or not np.all(
+        (probabilities > 0) & (probabilities < 1)
+    ):
+        raise ValueError(
+            f"activation_probability must be one number or {n_features}, strictly between 0 and "
+            f"1; got {value!r}."
+        )
+    return np.broadcast_to(probabilities, n_features).copy()
