@@ -26,7 +26,7 @@ from tempering import (
         BayesianGaussianMixture(n_components=2, tempering="annealing", covariance_type="diag"),
         BayesianGaussianMixture(n_components=2, tempering="local", init_params="kmeans"),
         BernoulliMixture(n_components=2),
-        PoissonMixture(n_components=2, tempering="variational"),
+        PoissonMixture(n_components=2),
     ]
 )
 def test_scikit_learn_checks(estimator, check):
