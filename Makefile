@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+CODE := src tests benchmarks
 
 .PHONY: demo test test-all lint format clean help
 
@@ -21,21 +22,21 @@ demo: $(READY)  ## Set up, then draw Figure 1 and fit a tempered mixture beside 
 	$(BIN)/tempering demo --out demo
 
 test: $(READY)  ## Set up, then run the tests (about two minutes on 2 cores)
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/pytest -n auto -m "not slow"
 
 test-all: $(READY)  ## All tests, the slow ones too
 	$(BIN)/pytest -n auto
 
 lint: $(READY)  ## Style and types
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/pyright
 
 format: $(READY)  ## Rewrite the code in the project's style
-	$(BIN)/ruff check --fix .
-	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix $(CODE)
+	$(BIN)/ruff format $(CODE)
 
 clean:  ## Remove what the other commands made
 	rm -rf $(VENV) demo dist .pytest_cache .ruff_cache
