@@ -26,10 +26,10 @@ def grid_of_clusters(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def clusters_found(mixture: BayesianGaussianMixture, centres: np.ndarray) -> int:
-    """Centres that have exactly one component within half the distance to the next centre."""
+    """Centres that have exactly one component within a quarter of the distance to the next."""
     used = mixture.means_[mixture.weights_ > 0.5 / len(centres)]
     distances = np.linalg.norm(used[:, None] - centres, axis=2)
-    return int(np.sum((distances < 0.5).sum(axis=0) == 1))
+    return int(np.sum((distances < 0.25).sum(axis=0) == 1))
 
 
 def run_demo(out: Path, seed: int) -> None:

@@ -31,7 +31,7 @@ from tempering.models.lda.hyperparameters import (
     fit_concentration,
     fit_symmetric_concentration,
 )
-from tempering.models.lda.kernels import document_energy, e_step, log_word_rows
+from tempering.models.lda.kernels import document_energy, e_step
 from tempering.models.lda.partition import TopicDraws, log_document_integral
 from tempering.models.lda.topics import (
     Float32,
@@ -40,6 +40,7 @@ from tempering.models.lda.topics import (
     WordStatistics,
     compact_words,
 )
+from tempering.models.lda.word_rows import TopicForm
 
 #: η takes a pass over all topics to learn, so that is done once in so many steps.
 TOPIC_PRIOR_STEPS = 100
@@ -52,11 +53,11 @@ class TopicExpectations(NamedTuple):
 
     posterior: Topics
     totals: Array  # Σ_v λ_vk, [K]
-    form: Literal["variational", "mean"]
+    form: TopicForm
 
     def log_rows(self, words: NDArray[np.int64]) -> Float32:
         """E log β_kv, or the log of the posterior mean, for some words: [U, K]."""
-        return log_word_rows(self.posterior.rows(words), self.totals, self.form)
+        return self.posterior.log_rows(words, self.totals, self.form)
 
 
 class Documents(NamedTuple):

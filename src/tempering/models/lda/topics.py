@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from tempering.models.lda.fastmath import ENTRY, exp_or_zero, f32, larger, log
+from tempering.models.lda.word_rows import TopicForm, gather_log_rows
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
@@ -124,6 +125,10 @@ class Topics:
         rows = self._values[words] * np.float32(self.factor)
         rows += np.float32(self.offset)
         return rows
+
+    def log_rows(self, words: NDArray[np.int64], totals: Float64, form: TopicForm) -> Float32:
+        """E log β, or the log of its mean, for some words, [U, K]."""
+        return gather_log_rows(self._values, words, self.factor, self.offset, totals, form)
 
     def parameters(self) -> Float32:
         """λ, [V, K]."""

@@ -43,25 +43,48 @@ def log_word_rows(
             "posterior_rows must have a column for each of the "
             f"{np.size(topic_totals)} topic_totals, got shape {posterior_rows.shape}."
         )
+    every_row = np.arange(posterior_rows.shape[0])
+    return gather_log_rows(posterior_rows, every_row, 1.0, 0.0, topic_totals, form)
+
+
+def gather_log_rows(
+    values: Float32,
+    words: NDArray[np.int64],
+    factor: float,
+    offset: float,
+    topic_totals: NDArray[np.float64],
+    form: TopicForm,
+) -> Float32:
+    """The same for parameters offset + factor * values[words], in one pass over them."""
     totals = np.asarray(topic_totals, dtype=np.float64)
     log_totals = special.digamma(totals) if form == "variational" else np.log(totals)
-    log_rows = np.empty_like(posterior_rows)
-    fill_log_rows(posterior_rows, log_totals.astype(np.float32), form == "mean", log_rows)
+    log_rows = np.empty((words.size, values.shape[1]), np.float32)
+    fill_log_rows(
+        values,
+        words,
+        np.float32(factor),
+        np.float32(offset),
+        log_totals.astype(np.float32),
+        form == "mean",
+        log_rows,
+    )
     return log_rows
 
 
 @njit(**ENTRY)
-def fill_log_rows(posterior_rows, log_totals, mean, log_rows):
+def fill_log_rows(values, words, factor, offset, log_totals, mean, log_rows):
     """Set the log rows: log or digamma of each parameter, less that of its topic's total."""
-    for v in range(posterior_rows.shape[0]):
-        row = posterior_rows[v]
-        out = log_rows[v]
+    for u in range(words.size):
+        row = values[words[u]]
+        out = log_rows[u]
         if mean:
             for k in range(row.size):
-                out[k] = log(larger(row[k], SMALLEST_PARAMETER)) - log_totals[k]
+                parameter = larger(offset + factor * row[k], SMALLEST_PARAMETER)
+                out[k] = log(parameter) - log_totals[k]
         else:
             for k in range(row.size):
-                out[k] = digamma(larger(row[k], SMALLEST_PARAMETER)) - log_totals[k]
+                parameter = larger(offset + factor * row[k], SMALLEST_PARAMETER)
+                out[k] = digamma(parameter) - log_totals[k]
 
 
 @njit(**KERNEL)
