@@ -112,9 +112,9 @@ def summary(scores: list[dict[str, float]]) -> dict[str, str | float]:
     row: dict[str, str | float] = {}
     for name in ("vi", "gibbs", "npmi"):
         values = [own[name] for own in scores]
-        spread = np.std(values, ddof=1) if len(values) > 1 else np.nan
-        row[name] = f"{np.mean(values):.3f} ± {spread:.3f}"
-    row["cpu s"] = float(np.mean([own["cpu s"] for own in scores]))
+        spread = f" ± {np.std(values, ddof=1):.3f}" if len(values) > 1 else ""
+        row[name] = f"{np.mean(values):.3f}{spread}"
+    row["cpu s"] = round(float(np.mean([own["cpu s"] for own in scores])), 1)
     return row
 
 

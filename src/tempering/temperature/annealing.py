@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -113,8 +113,7 @@ class Annealing(Untempered):
                 "with start='auto', schedule must make a schedule from its first temperature, as "
                 f"schedules.linear does; schedule({first}) gave {schedule!r}."
             )
-        made: Schedule = schedule
-        temperature = float(made(position))
+        temperature = float(cast(Schedule, schedule)(position))
         if not 1.0 <= temperature < np.inf:
             raise ValueError(
                 f"schedule({position:g}) gave the temperature {temperature}; it must be >= 1."

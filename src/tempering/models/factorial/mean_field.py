@@ -200,7 +200,9 @@ def _energy(b, z, pull, lane):
 def _entropy(z, lane):
     total = 0.0
     for k in range(len(z)):
-        p = z[k, lane]
-        if 0.0 < p < 1.0:
-            total -= p * math.log(p) + (1.0 - p) * math.log1p(-p)
+        p = min(z[k, lane], 1.0 - z[k, lane])
+        if p > 1e-5:
+            total -= p * math.log(p) + (1.0 - p) * math.log(1.0 - p)
+        elif p > 0.0:  # most activations are nearly certain: one logarithm less for them
+            total += p * (1.0 - 0.5 * p - math.log(p))
     return total

@@ -1,0 +1,124 @@
+"""Features of images as a grid, and how a fit went: temperature and ELBO."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import linear_sum_assignment
+
+from tempering.inference import History
+from tempering.plots.canvas import new_figure
+
+
+def match_features(features: ArrayLike, reference: ArrayLike) -> NDArray[np.intp]:
+    """For each feature of the reference the one nearest to it, one to one (Hungarian method).
+
+    Parameters
+    ----------
+    features : array [K, D]
+        At least as many as in the reference.
+    reference : array [K', D]
+        What they are compared with.
+
+    Returns
+    -------
+    array [K']
+        ``features[indices]`` stands in the order of the reference, with the least sum of squared
+        distances.
+
+    Examples
+    --------
+    >>> match_features([[0.0, 2.0], [3.0, 0.0]], [[3.1, 0.0], [0.0, 2.1]])
+    array([1, 0])
+    """
+    features, reference = np.asarray(features, float), np.asarray(reference, float)
+    if features.ndim != 2 or reference.ndim != 2 or features.shape[1] != reference.shape[1]:
+        raise ValueError(
+            "features and reference must be tables with the same columns; got shapes "
+            f"{features.shape} and {reference.shape}."
+        )
+    if len(features) < len(reference):
+        raise ValueError(
+            f"{len(features)} features are too few for the {len(reference)} of the reference."
+        )
+    lengths = np.square(features).sum(axis=1)
+    # |r − f|² without |r|², which all partners of r share.
+    _, partners = linear_sum_assignment(lengths - 2 * reference @ features.T)
+    return partners
+
+
+def draw_features(
+    path: Path,
+    features: ArrayLike | Mapping[str, ArrayLike],
+    shape: tuple[int, int],
+    reference: ArrayLike | None = None,
+    columns: int = 10,
+) -> None:
+    """Features as images.
+
+    Parameters
+    ----------
+    path : Path
+        The picture; its ending decides the format.
+    features : array [K, D], or several of them by name
+        One fit, or several below each other.
+    shape : (int, int)
+        Height and width of an image; their product is D.
+    reference : array [K', D], optional
+        Drawn first; the features of each fit stand in its order, those without a partner last.
+    columns : int
+        Images in a row.
+    """
+    fits = dict(features) if isinstance(features, Mapping) else {"features": features}
+    groups = {name: np.asarray(each, float) for name, each in fits.items()}
+    for name, each in groups.items():
+        if each.ndim != 2 or each.shape[1] != shape[0] * shape[1]:
+            raise ValueError(
+                f"{name}: features of {each.shape} are no images of shape={tuple(shape)}."
+            )
+    if reference is not None:
+        truth = np.asarray(reference, float)
+        groups = {name: _in_order(each, truth) for name, each in groups.items()}
+        groups = {"reference": truth, **groups}
+    rows = [-(-len(each) // columns) for each in groups.values()]
+    width, height = 0.9 * columns, 0.9 * shape[0] / shape[1]
+    figure = new_figure(figsize=(width, height * sum(rows) + 0.4 * len(rows)))
+    parts = np.atleast_1d(figure.subfigures(len(rows), 1, height_ratios=rows))
+    for part, count, (name, each) in zip(parts, rows, groups.items()):
+        part.suptitle(name, fontsize=9)
+        # One scale for all images of a fit, with 0 in its middle: their sizes can be compared.
+        largest = float(np.max(np.abs(each), initial=1e-12))
+        axes = np.ravel(part.subplots(count, columns, squeeze=False))
+        for axis in axes:
+            axis.set_axis_off()
+        for axis, image in zip(axes, each):
+            axis.imshow(image.reshape(shape), cmap="RdBu_r", vmin=-largest, vmax=largest)
+    figure.savefig(path, dpi=120)
+
+
+def draw_traces(path: Path, histories: Mapping[str, History]) -> None:
+    """Temperature, and ELBO at T = 1, of several fits by iteration."""
+    if not histories:
+        raise ValueError("histories must hold at least one fit.")
+    figure = new_figure(figsize=(9.0, 3.4))
+    left, right = figure.subplots(1, 2)
+    for name, history in histories.items():
+        (line,) = left.plot(history["passes"], history["elbo"], label=name, lw=1.2)
+        right.plot(history["passes"], history["temperature"], color=line.get_color(), lw=1.2)
+    left.set_ylabel("ELBO at T = 1")
+    right.set_ylabel("temperature")
+    right.set_yscale("log")
+    for axis in (left, right):
+        axis.set_xlabel("passes over the data")
+    left.legend(fontsize=8)
+    figure.savefig(path, dpi=120)
+
+
+def _in_order(features: np.ndarray, reference: np.ndarray) -> np.ndarray:
+    """Partners of the reference first, in its order, then the others."""
+    partners = match_features(features, reference)
+    others = np.setdiff1d(np.arange(len(features)), partners)
+    return features[np.concatenate([partners, others])]
