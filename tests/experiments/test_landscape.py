@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from tempering.cli.app import app
+from tempering.cli.app import app, main
 from tempering.experiments import landscape
 
 
@@ -62,3 +62,15 @@ def test_the_whole_table():
 def test_the_version():
     result = CliRunner().invoke(app, ["--version"])
     assert result.output.startswith("tempering 0.")
+
+
+def test_without_matplotlib_the_command_says_so_before_any_work(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("tempering.plots.canvas.find_spec", lambda name: None)
+    monkeypatch.setattr(
+        "sys.argv", ["tempering", "reproduce", "landscape", "--out", str(tmp_path / "out")]
+    )
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 1
+    assert "pip install 'tempering[plot]'" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -65,4 +65,10 @@ def landscape(
 
 def main() -> None:
     """Entry point."""
-    app()
+    from tempering.plots.canvas import DrawingUnavailable
+
+    try:
+        app()
+    except DrawingUnavailable as error:
+        typer.echo(f"tempering: {error}", err=True)
+        raise SystemExit(1) from None

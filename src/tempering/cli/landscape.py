@@ -8,10 +8,12 @@ from rich.console import Console
 from rich.table import Table
 
 from tempering.experiments.landscape import run
+from tempering.plots.canvas import require_drawing
 
 
 def run_landscape(out: Path, seed: int, starts: int) -> None:
     """Figure 1 to ``out``, and the success table to the terminal."""
+    require_drawing()
     console = Console()
     with console.status("Figure 1") as status:
         numbers = run(

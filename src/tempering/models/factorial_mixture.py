@@ -305,7 +305,7 @@ class FactorialModel(Model):
         return n_data * self.log_local_constant(inverse_temperatures)
 
     def printed_log_partition(self, inverse_temperatures: Array, n_data: int) -> Array:
-        """The paper's log C, without (D/2)(1 − s) log 2πσ²: its temperature never comes to 1."""
+        """The paper's log C, without (D/2)(1 − s) log 2πσ²: that moves the temperature found."""
         return n_data * self._printed_constant(np.asarray(inverse_temperatures, float))
 
     def local_log_normalizer(

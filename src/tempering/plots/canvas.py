@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
+
+
+class DrawingUnavailable(ImportError):
+    """matplotlib is not installed."""
+
+
+def require_drawing() -> None:
+    """Raise, before any work, if nothing can be drawn here."""
+    if find_spec("matplotlib") is None:
+        raise DrawingUnavailable(
+            "Drawing needs matplotlib. Install it with: pip install 'tempering[plot]'"
+        )
 
 
 def new_figure(**options: Any) -> Any:
     """An empty matplotlib figure that belongs to no window, so that it works anywhere."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise ImportError(
-            "Drawing needs matplotlib. Install it with: pip install 'tempering[plot]'"
-        ) from error
+    require_drawing()
+    from matplotlib.figure import Figure
+
     return Figure(layout="constrained", **options)
