@@ -20,6 +20,14 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tempering.models.lda.checks import (
+    check_batch,
+    check_finite,
+    check_gamma,
+    check_inverse_temperature,
+    check_settings,
+    is_collapsed,
+)
 from tempering.models.lda.documents import fit_documents
 from tempering.models.lda.layout import (
     Batch,
@@ -32,7 +40,6 @@ from tempering.models.lda.layout import (
     new_fit,
     new_room,
     new_topics,
-    padded_to,
 )
 from tempering.models.lda.scores import fill_energies, fill_log_predictive
 from tempering.models.lda.statistics import fill_statistics, find_occurrences
@@ -142,10 +149,10 @@ def e_step(
     -------
     LocalResult
     """
-    batch, log_rows = _check_batch(indptr, columns, counts, log_rows, "log_rows")
+    batch, log_rows = check_batch(indptr, columns, counts, log_rows, "log_rows")
     n_documents = batch.indptr.size - 1
     n_topics = log_rows.shape[1]
-    settings, shared = _check_settings(
+    settings, shared = check_settings(
         n_documents,
         n_topics,
         alpha,
@@ -158,7 +165,7 @@ def e_step(
     word_rows = _temper_rows(log_rows, settings, shared, n_threads)
     fit = new_fit(n_documents, n_topics, batch.columns.size)
     if gamma is not None:
-        fit.gamma[:] = _check_gamma(gamma, fit.gamma.shape)
+        fit.gamma[:] = check_gamma(gamma, fit.gamma.shape)
         settings = settings._replace(equal_start=False)
     elif not settings.equal_start:
         running = np.append(0.0, np.cumsum(batch.counts, dtype=np.float64))
@@ -192,11 +199,11 @@ def document_energy(
 
     Parameters are those of `e_step`; `gamma` is usually its result.
     """
-    batch, log_rows = _check_batch(indptr, columns, counts, log_rows, "log_rows")
+    batch, log_rows = check_batch(indptr, columns, counts, log_rows, "log_rows")
     n_documents = batch.indptr.size - 1
-    inverse_temperatures, _ = _check_inverse_temperature(inverse_temperature, n_documents)
-    collapsed = _is_collapsed(theta)
-    gamma = _check_gamma(gamma, (n_documents, log_rows.shape[1]))
+    inverse_temperatures, _ = check_inverse_temperature(inverse_temperature, n_documents)
+    collapsed = is_collapsed(theta)
+    gamma = check_gamma(gamma, (n_documents, log_rows.shape[1]))
     maxima = _row_maxima(log_rows, n_threads)
     energy = np.zeros(n_documents)
     entropy = np.zeros(n_documents)
@@ -248,7 +255,7 @@ def log_predictive(
     -------
     float64 array of shape (n_documents,)
     """
-    batch, topic_rows = _check_batch(indptr, columns, counts, topic_rows, "topic_rows")
+    batch, topic_rows = check_batch(indptr, columns, counts, topic_rows, "topic_rows")
     n_documents = batch.indptr.size - 1
     proportions = np.ascontiguousarray(proportions, dtype=np.float32)
     if proportions.shape != (n_documents, topic_rows.shape[1]):
@@ -265,92 +272,6 @@ def log_predictive(
     return scores
 
 
-def _check_batch(
-    indptr: ArrayLike, columns: ArrayLike, counts: ArrayLike, rows: ArrayLike, name: str
-) -> tuple[Batch, Float32]:
-    """The batch and its rows in the kernels' types; kernels do not check their indices."""
-    batch = Batch(
-        np.ascontiguousarray(indptr, dtype=np.int64),
-        np.ascontiguousarray(columns, dtype=np.int32),
-        np.ascontiguousarray(counts, dtype=np.float32),
-    )
-    rows = np.ascontiguousarray(rows, dtype=np.float32)
-    if rows.ndim != 2 or rows.shape[1] == 0:
-        raise ValueError(f"{name} must have shape (n_words, n_topics), got {rows.shape}.")
-    n_entries = batch.columns.size
-    ends_fit = batch.indptr.size > 0 and batch.indptr[0] == 0 and batch.indptr[-1] == n_entries
-    if not ends_fit or np.any(np.diff(batch.indptr) < 0) or batch.counts.size != n_entries:
-        raise ValueError(
-            "indptr must rise from 0 to the number of columns, and counts must match columns."
-        )
-    if n_entries and (batch.columns.min() < 0 or batch.columns.max() >= rows.shape[0]):
-        raise ValueError(f"columns must lie from 0 to {rows.shape[0] - 1}, the rows of {name}.")
-    if not np.all(np.isfinite(batch.counts)) or np.any(batch.counts < 0):
-        raise ValueError("counts must be finite and not negative.")
-    return batch, rows
-
-
-def _check_settings(
-    n_documents: int,
-    n_topics: int,
-    alpha: ArrayLike,
-    inverse_temperature: float | ArrayLike,
-    theta: str,
-    tolerance: float,
-    min_iterations: int,
-    max_iterations: int,
-) -> tuple[Settings, bool]:
-    """The settings, and whether all documents share one inverse temperature."""
-    alpha = np.asarray(alpha, dtype=np.float32)
-    if alpha.shape not in ((), (n_topics,)) or not np.all(np.isfinite(alpha) & (alpha > 0)):
-        raise ValueError(f"alpha must be positive and finite: one number or {n_topics}.")
-    if not 0 <= tolerance < 1:
-        raise ValueError(f"tolerance must lie in [0, 1), got {tolerance}.")
-    if max_iterations < 1:
-        raise ValueError(f"max_iterations must be at least 1, got {max_iterations}.")
-    padded_alpha = np.empty(padded_to(16, n_topics), np.float32)
-    padded_alpha[:n_topics] = alpha
-    padded_alpha[n_topics:] = padded_alpha[0]
-    inverse_temperatures, shared = _check_inverse_temperature(inverse_temperature, n_documents)
-    settings = Settings(
-        padded_alpha,
-        inverse_temperatures,
-        _is_collapsed(theta),
-        bool(np.all(padded_alpha == padded_alpha[0])),
-        np.float32(tolerance),
-        int(min_iterations),
-        int(max_iterations),
-    )
-    return settings, shared
-
-
-def _check_inverse_temperature(
-    inverse_temperature: float | ArrayLike, n_documents: int
-) -> tuple[Float32, bool]:
-    """One inverse temperature for each document, and whether they were given as one number."""
-    given = np.asarray(inverse_temperature, dtype=np.float32)
-    if given.shape not in ((), (n_documents,)) or not np.all((given > 0) & (given <= 1)):
-        raise ValueError(
-            f"inverse_temperature must lie in (0, 1]: one number or one for each of the "
-            f"{n_documents} documents."
-        )
-    return np.broadcast_to(given, n_documents).copy(), given.ndim == 0
-
-
-def _check_gamma(gamma: ArrayLike, shape: tuple[int, int]) -> Float32:
-    """A gamma given by the caller."""
-    gamma = np.ascontiguousarray(gamma, dtype=np.float32)
-    if gamma.shape != shape or not np.all(np.isfinite(gamma) & (gamma > 0)):
-        raise ValueError(f"gamma must be positive and finite and have shape {shape}.")
-    return gamma
-
-
-def _is_collapsed(theta: str) -> bool:
-    if theta not in ("variational", "collapsed"):
-        raise ValueError(f"theta must be 'variational' or 'collapsed', got {theta!r}.")
-    return theta == "collapsed"
-
-
 def _temper_rows(log_rows: Float32, settings: Settings, shared: bool, n_threads: int) -> WordRows:
     """The rows with their maxima and, where all documents share a temperature, exponentiated."""
     if not shared or settings.inverse_temperatures.size == 0:
@@ -365,7 +286,7 @@ def _temper_rows(log_rows: Float32, settings: Settings, shared: bool, n_threads:
         fill_rows(start, stop, log_rows, s, maxima, tempered, sums)
 
     _in_blocks(fill_block, n_words, n_threads)
-    _check_finite(maxima)
+    check_finite(maxima)
     return WordRows(log_rows, maxima, tempered, sums, shared)
 
 
@@ -377,18 +298,8 @@ def _row_maxima(log_rows: Float32, n_threads: int) -> Float32:
         fill_maxima(start, stop, log_rows, maxima)
 
     _in_blocks(fill_block, maxima.size, n_threads)
-    _check_finite(maxima)
+    check_finite(maxima)
     return maxima
-
-
-def _check_finite(maxima: Float32) -> None:
-    """Refuse rows with a NaN, which is then their maximum, or with an infinite maximum."""
-    wrong = np.flatnonzero(~np.isfinite(maxima))
-    if wrong.size:
-        raise ValueError(
-            f"log_rows must hold numbers, with a finite one in each row, but row {wrong[0]} of "
-            f"{maxima.size} does not: check the topics."
-        )
 
 
 def _sum_statistics(
