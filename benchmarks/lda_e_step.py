@@ -14,7 +14,8 @@ from sklearn.decomposition._lda import _dirichlet_expectation_2d
 from lda_common import reaches, take_turns
 from lda_programs import BATCH_SIZE, Batches, as_batches, new_own, new_sklearn
 from tempering.models.lda import reference
-from tempering.models.lda.kernels import e_step
+from tempering.models.lda.checks import check_batch, check_settings
+from tempering.models.lda.kernels import e_step, solve, temper_rows
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.topics import Topics
 
@@ -39,8 +40,10 @@ def compare_e_steps(
 ) -> list[dict[str, Any]]:
     """One batch at a time through the E-step of both programs, with the same topics.
 
-    Our local step prepares E log β for the words of its batch, which scikit-learn does outside of
-    its E-step, so it is compared with scikit-learn's E-step and with both of its parts.
+    scikit-learn's E-step is given exp E log β, and computes it elsewhere; our local step prepares
+    it for the words of its batch. So there are three parts of ours: `sweeps` is given its rows as
+    scikit-learn is, `kernel` makes their exponentials, `local_step` their logarithms too; each is
+    compared with scikit-learn's E-step alone, and with that and its rows.
     """
     scene = prepare_scene(corpus, k, steps)
     errors = statistics_errors(scene)
@@ -72,6 +75,7 @@ def e_step_work(scene: Scene, tolerances: list[float]) -> dict[tuple, Callable[[
     """The E-step on all batches, by program and tolerance."""
     prepared = [own_rows(scene, batch) for batch in scene.batches]
     alpha, peer = scene.model.doc_topic_prior, scene.peer
+    tempered = [tempered_rows(scene, rows) for rows in prepared]
 
     def run_peer() -> None:
         for batch in scene.batches:
@@ -90,13 +94,22 @@ def e_step_work(scene: Scene, tolerances: list[float]) -> dict[tuple, Callable[[
         for rows in prepared:
             e_step(*rows, alpha, 1.0, tolerance=tolerance)
 
+    def run_sweeps(tolerance: float) -> None:
+        for batch, rows in tempered:
+            settings, _ = check_settings(
+                batch.indptr.size - 1, scene.model.n_topics, alpha, 1.0, "variational",
+                tolerance, 5, 100,
+            )  # fmt: skip
+            solve(batch, rows, settings)
+
     work: dict[tuple, Callable[[], Any]] = {
         ("scikit-learn", None): run_peer,
         ("scikit-learn, rows too", None): run_peer_with_rows,
     }
     for tolerance in tolerances:
         work["local_step", tolerance] = partial(run_local_step, tolerance)
-        work["kernel alone", tolerance] = partial(run_kernel, tolerance)
+        work["kernel", tolerance] = partial(run_kernel, tolerance)
+        work["sweeps", tolerance] = partial(run_sweeps, tolerance)
     return work
 
 
@@ -137,6 +150,16 @@ def own_rows(scene: Scene, batch: sparse.csr_matrix) -> tuple[Any, ...]:
     documents = scene.model.documents(batch)
     rows = scene.model.expectations(scene.topics).log_rows(documents.words)
     return documents.indptr, documents.columns, documents.counts, rows
+
+
+def tempered_rows(scene: Scene, prepared: tuple[Any, ...]) -> tuple[Any, Any]:
+    """The same with exponentials of the rows, which is what scikit-learn's E-step is given."""
+    batch, log_rows = check_batch(*prepared, "log_rows")
+    settings, shared = check_settings(
+        batch.indptr.size - 1, scene.model.n_topics, scene.model.doc_topic_prior, 1.0,
+        "variational", 1e-3, 5, 100,
+    )  # fmt: skip
+    return batch, temper_rows(log_rows, settings, shared, 1)
 
 
 def own_local_step(scene: Scene, batch: sparse.csr_matrix, tolerance: float) -> Any:

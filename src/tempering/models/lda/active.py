@@ -5,6 +5,7 @@ from numba import njit
 
 from tempering.models.lda.fastmath import KERNEL, larger
 from tempering.models.lda.sweeps import (
+    ONE,
     SMALLEST_NORMALIZER,
     ZERO,
     add_word_in_logs,
@@ -19,6 +20,8 @@ from tempering.models.lda.sweeps import (
 WORTH_GATHERING = np.float32(0.5)
 # Moving topics inside the block is cheap: it is done for a quarter of them.
 WORTH_SHRINKING = np.float32(0.75)
+# A topic with less than this part of the largest weight gets next to nothing of any word.
+WEIGHTLESS = np.float32(1e-7)
 
 
 @njit(**KERNEL)
@@ -49,6 +52,22 @@ def pad_block(document, active, n_active):
         active.mass[j] = ZERO
         for u in range(document.n_words):
             document.block[j, u] = ZERO
+
+
+@njit(**KERNEL)
+def empty_weightless(topics, n_topics):
+    """Take their mass from the topics of next to no weight; return how many others there are.
+
+    They keep their log theta: should a word turn out to have no other topic, a full sweep finds
+    them there.
+    """
+    mass, weights = topics.mass, topics.weights
+    n_left = ZERO  # in float32, as in `replace_mass`
+    for k in range(n_topics):
+        weighty = weights[k] > WEIGHTLESS
+        mass[k] = mass[k] if weighty else ZERO
+        n_left += ONE if weighty else ZERO
+    return int(n_left)
 
 
 @njit(**KERNEL)
@@ -126,11 +145,12 @@ def iterate_active(
         smallest = compact_sweep(document, active, padded)
         if not smallest > SMALLEST_NORMALIZER:
             add_words_in_logs(document, active, n_active, log_rows)
-        change, n_above, _ = replace_mass(active, n_active, threshold)
+        change, _, _ = replace_mass(active, n_active, threshold)
         largest = fill_log_theta(active, padded, s, collapsed)
         fill_weights(active, padded, largest, s)
         sweeps += 1
         at_rest = sweeps >= at_least and change <= limit
+        n_above = empty_weightless(active, n_active)
         if not at_rest and n_above <= WORTH_SHRINKING * n_active and n_active > 8:
             n_active = shrink(document, every, active, n_active, threshold)
     for j in range(n_active):

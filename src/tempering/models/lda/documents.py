@@ -13,6 +13,7 @@ from numba import njit
 from tempering.models.lda.active import (
     WORTH_GATHERING,
     add_words_in_logs,
+    empty_weightless,
     gather_active,
     iterate_active,
     none_can_return,
@@ -129,9 +130,11 @@ def settle(document, log_rows, settings, room):
         n_block = 0
         # One sweep of the allowance is kept for the full sweep that follows.
         left = settings.max_sweeps - sweeps - 1
-        # From an equal start the first sweep leaves many topics that the second one empties.
-        early = sweeps == 1 and settings.equal_start
-        if n_active <= WORTH_GATHERING * n_topics and left > 0 and not early:
+        if sweeps == 1 and settings.equal_start:
+            # Most topics hold a little of the words after the first sweep, and nothing after the
+            # next one: their weight already tells.
+            n_active = empty_weightless(every, n_topics)
+        if n_active <= WORTH_GATHERING * n_topics and left > 0:
             n_block = gather_active(document, every, n_topics, threshold, active)
             taken, n_block, at_rest = iterate_active(
                 document,

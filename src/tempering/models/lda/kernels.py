@@ -11,15 +11,12 @@ phi factorises over words and topics and is never stored. `e_step` is the entry;
 float32, on as many threads as asked for. No result depends on the number of threads.
 """
 
-import os
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tempering.models.lda.blocks import in_blocks
 from tempering.models.lda.checks import (
     check_batch,
     check_finite,
@@ -56,9 +53,6 @@ __all__ = [
 ]
 
 ThetaForm = Literal["variational", "collapsed"]
-
-# More blocks than threads share the work out evenly, few keep calls into the kernels cheap.
-BLOCKS_PER_THREAD = 4
 
 
 class LocalResult(NamedTuple):
@@ -162,7 +156,20 @@ def e_step(
         min_iterations,
         max_iterations,
     )
-    word_rows = _temper_rows(log_rows, settings, shared, n_threads)
+    word_rows = temper_rows(log_rows, settings, shared, n_threads)
+    return solve(batch, word_rows, settings, n_threads, gamma, return_statistics)
+
+
+def solve(
+    batch: Batch,
+    word_rows: WordRows,
+    settings: Settings,
+    n_threads: int = 1,
+    gamma: ArrayLike | None = None,
+    return_statistics: bool = True,
+) -> LocalResult:
+    """The E-step with everything checked and prepared."""
+    n_documents, n_topics = batch.indptr.size - 1, word_rows.logs.shape[1]
     fit = new_fit(n_documents, n_topics, batch.columns.size)
     if gamma is not None:
         fit.gamma[:] = check_gamma(gamma, fit.gamma.shape)
@@ -174,10 +181,10 @@ def e_step(
 
     def fit_block(start: int, stop: int) -> None:
         longest = int(np.diff(batch.indptr[start : stop + 1]).max())
-        room = new_room(longest, settings.alpha, shared)
+        room = new_room(longest, settings.alpha, word_rows.shared)
         fit_documents(start, stop, batch, word_rows, settings, room, fit)
 
-    _in_blocks(fit_block, n_documents, n_threads)
+    in_blocks(fit_block, n_documents, n_threads)
     statistics = None
     if return_statistics:
         statistics = _sum_statistics(batch, word_rows, settings, fit, n_threads)
@@ -225,7 +232,7 @@ def document_energy(
             entropy,
         )
 
-    _in_blocks(fill_block, n_documents, n_threads)
+    in_blocks(fill_block, n_documents, n_threads)
     return DocumentEnergy(energy, entropy)
 
 
@@ -268,11 +275,11 @@ def log_predictive(
     def fill_block(start: int, stop: int) -> None:
         fill_log_predictive(start, stop, batch, topic_rows, proportions, scores)
 
-    _in_blocks(fill_block, n_documents, n_threads)
+    in_blocks(fill_block, n_documents, n_threads)
     return scores
 
 
-def _temper_rows(log_rows: Float32, settings: Settings, shared: bool, n_threads: int) -> WordRows:
+def temper_rows(log_rows: Float32, settings: Settings, shared: bool, n_threads: int) -> WordRows:
     """The rows with their maxima and, where all documents share a temperature, exponentiated."""
     if not shared or settings.inverse_temperatures.size == 0:
         none = np.empty((0, settings.alpha.size), np.float32)
@@ -285,7 +292,7 @@ def _temper_rows(log_rows: Float32, settings: Settings, shared: bool, n_threads:
         s = settings.inverse_temperatures[0]
         fill_rows(start, stop, log_rows, s, maxima, tempered, sums)
 
-    _in_blocks(fill_block, n_words, n_threads)
+    in_blocks(fill_block, n_words, n_threads)
     check_finite(maxima)
     return WordRows(log_rows, maxima, tempered, sums, shared)
 
@@ -297,7 +304,7 @@ def _row_maxima(log_rows: Float32, n_threads: int) -> Float32:
     def fill_block(start: int, stop: int) -> None:
         fill_maxima(start, stop, log_rows, maxima)
 
-    _in_blocks(fill_block, maxima.size, n_threads)
+    in_blocks(fill_block, maxima.size, n_threads)
     check_finite(maxima)
     return maxima
 
@@ -307,7 +314,7 @@ def _sum_statistics(
 ) -> Float32:
     """The statistics, word by word."""
     n_words, n_topics = word_rows.logs.shape
-    statistics = np.zeros((n_words, n_topics), np.float32)
+    statistics = np.empty((n_words, n_topics), np.float32)
     occurrences = find_occurrences(batch, n_words)
 
     def fill_block(start: int, stop: int) -> None:
@@ -315,37 +322,5 @@ def _sum_statistics(
         room.alpha[:] = settings.alpha
         fill_statistics(start, stop, occurrences, batch, word_rows, settings, room, fit, statistics)
 
-    _in_blocks(fill_block, n_words, n_threads)
+    in_blocks(fill_block, n_words, n_threads)
     return statistics
-
-
-def _in_blocks(work: Callable[[int, int], None], n_items: int, n_threads: int) -> None:
-    """Call work(start, stop) on all items, in blocks spread over threads.
-
-    Kernels release the interpreter's lock and treat each item by itself: neither the blocks nor
-    the threads change a bit of a result.
-    """
-    if n_threads < 1:
-        raise ValueError(f"n_threads must be at least 1, got {n_threads}.")
-    if n_items == 0:
-        return
-    if n_threads == 1:
-        work(0, n_items)
-        return
-    block_size = -(-n_items // (BLOCKS_PER_THREAD * n_threads))
-    pool = _thread_pool(n_threads, os.getpid())
-    tasks = [
-        pool.submit(work, start, min(start + block_size, n_items))
-        for start in range(0, n_items, block_size)
-    ]
-    for task in tasks:
-        task.result()
-
-
-@lru_cache(maxsize=4)
-def _thread_pool(n_threads: int, process: int) -> ThreadPoolExecutor:
-    """A pool that stays, as starting threads takes as long as a small batch.
-
-    Keyed by the process: a pool does not survive a fork.
-    """
-    return ThreadPoolExecutor(n_threads, thread_name_prefix="tempering-lda")

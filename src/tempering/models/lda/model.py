@@ -54,10 +54,11 @@ class TopicExpectations(NamedTuple):
     posterior: Topics
     totals: Array  # Σ_v λ_vk, [K]
     form: TopicForm
+    n_threads: int = 1
 
     def log_rows(self, words: NDArray[np.int64]) -> Float32:
         """E log β_kv, or the log of the posterior mean, for some words: [U, K]."""
-        return self.posterior.log_rows(words, self.totals, self.form)
+        return self.posterior.log_rows(words, self.totals, self.form, self.n_threads)
 
 
 class Documents(NamedTuple):
@@ -170,7 +171,7 @@ class LatentDirichlet(Model):
 
     def expectations(self, posterior: Topics) -> TopicExpectations:
         form = "variational" if self.update == "variational" else "mean"
-        return TopicExpectations(posterior, posterior.totals(), form)
+        return TopicExpectations(posterior, posterior.totals(), form, self.n_threads)
 
     def documents(self, data: Any) -> Documents:
         """A CSR matrix over the distinct words in it."""

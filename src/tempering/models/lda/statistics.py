@@ -12,7 +12,7 @@ from numba import njit
 from tempering.models.lda.documents import IN_LOGS
 from tempering.models.lda.fastmath import ENTRY, KERNEL, exp_or_zero
 from tempering.models.lda.layout import Batch, Int32, Int64
-from tempering.models.lda.sweeps import add_word_in_logs, fill_log_theta
+from tempering.models.lda.sweeps import ZERO, add_word_in_logs, fill_log_theta
 
 
 class Occurrences(NamedTuple):
@@ -53,10 +53,12 @@ def sort_by_word(batch, occurrences, place):
 
 @njit(**ENTRY)
 def fill_statistics(start, stop, occurrences, batch, word_rows, settings, room, fit, statistics):
-    """Add sum_d s_d n_dv phi_dvk to the rows, zero so far, of the words from `start` to `stop`."""
+    """Set sum_d s_d n_dv phi_dvk in the rows of the words from `start` to `stop`."""
     n_topics = word_rows.logs.shape[1]
     for v in range(start, stop):
         row = statistics[v]
+        for k in range(n_topics):
+            row[k] = ZERO
         for i in range(occurrences.indptr[v], occurrences.indptr[v + 1]):
             d = occurrences.documents[i]
             weight = fit.word_weights[occurrences.positions[i]]

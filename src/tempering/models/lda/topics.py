@@ -126,9 +126,12 @@ class Topics:
         rows += np.float32(self.offset)
         return rows
 
-    def log_rows(self, words: NDArray[np.int64], totals: Float64, form: TopicForm) -> Float32:
+    def log_rows(
+        self, words: NDArray[np.int64], totals: Float64, form: TopicForm, n_threads: int = 1
+    ) -> Float32:
         """E log β, or the log of its mean, for some words, [U, K]."""
-        return gather_log_rows(self._values, words, self.factor, self.offset, totals, form)
+        lazy = (self.factor, self.offset)
+        return gather_log_rows(self._values, words, *lazy, totals, form, n_threads)
 
     def parameters(self) -> Float32:
         """λ, [V, K]."""

@@ -7,6 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy import special
 
+from tempering.models.lda.blocks import in_blocks
 from tempering.models.lda.fastmath import ENTRY, KERNEL, digamma, exp_or_zero, f32, larger, log
 
 Float32 = NDArray[np.float32]
@@ -54,20 +55,26 @@ def gather_log_rows(
     offset: float,
     topic_totals: NDArray[np.float64],
     form: TopicForm,
+    n_threads: int = 1,
 ) -> Float32:
     """The same for parameters offset + factor * values[words], in one pass over them."""
     totals = np.asarray(topic_totals, dtype=np.float64)
     log_totals = special.digamma(totals) if form == "variational" else np.log(totals)
+    log_totals = log_totals.astype(np.float32)
     log_rows = np.empty((words.size, values.shape[1]), np.float32)
-    fill_log_rows(
-        values,
-        words,
-        np.float32(factor),
-        np.float32(offset),
-        log_totals.astype(np.float32),
-        form == "mean",
-        log_rows,
-    )
+
+    def fill_block(start: int, stop: int) -> None:
+        fill_log_rows(
+            values,
+            words[start:stop],
+            np.float32(factor),
+            np.float32(offset),
+            log_totals,
+            form == "mean",
+            log_rows[start:stop],
+        )
+
+    in_blocks(fill_block, words.size, n_threads)
     return log_rows
 
 
