@@ -13,19 +13,33 @@ SOURCE = Path(tempering.__file__).parent
 
 #: Each room with the rooms it may import from, in the order of the architecture.
 ALLOWED = {
+    "storage": set(),
     "families": set(),
     "models": {"families"},
     "temperature": {"models"},
-    "inference": {"families", "models", "temperature"},
+    "inference": {"storage", "families", "models", "temperature"},
+    "corpus": {"storage", "inference"},
+    "datasets": {"storage", "corpus"},
     "evaluation": {"families", "models"},
-    "estimators": {"families", "models", "temperature", "inference", "evaluation"},
+    "estimators": {"storage", "families", "models", "temperature", "inference", "evaluation"},
     "plots": {"inference", "evaluation", "estimators"},
+    "report": {"storage", "inference", "evaluation", "estimators"},
     "experiments": {"families", "models", "temperature", "inference", "estimators", "plots"},
-    "cli": {"estimators", "plots", "experiments"},
+    "cli": {
+        "storage",
+        "inference",
+        "corpus",
+        "datasets",
+        "evaluation",
+        "estimators",
+        "plots",
+        "report",
+        "experiments",
+    },
 }
 
 #: Heavy or optional packages that must load only when they are used.
-LAZY = {"matplotlib", "jax", "dask", "distributed", "pyarrow", "pooch"}
+LAZY = {"matplotlib", "jax", "dask", "distributed", "pyarrow", "pooch", "arviz", "pyLDAvis"}
 
 
 def imported_modules(path):

@@ -23,6 +23,7 @@ _HOMES = {
     "Mixture": "tempering.models",
     "Model": "tempering.models",
     "Natural": "tempering.models",
+    "Checkpoint": "tempering.inference",
     "RobbinsMonro": "tempering.inference",
     "fit": "tempering.inference",
     "BayesianGaussianMixture": "tempering.estimators",
@@ -30,12 +31,15 @@ _HOMES = {
     "FactorialMixture": "tempering.estimators",
     "LatentDirichletAllocation": "tempering.estimators",
     "PoissonMixture": "tempering.estimators",
+    "load": "tempering.estimators.saving",
+    "StorageError": "tempering.storage.tensors",
 }
 
 __all__ = [
     "Annealing",
     "BayesianGaussianMixture",
     "BernoulliMixture",
+    "Checkpoint",
     "FactorialMixture",
     "LatentDirichletAllocation",
     "LocalStep",
@@ -45,10 +49,12 @@ __all__ = [
     "Natural",
     "PoissonMixture",
     "RobbinsMonro",
+    "StorageError",
     "Untempered",
     "VariationalTempering",
     "__version__",
     "fit",
+    "load",
     "log_partition",
     "schedules",
 ]
@@ -61,8 +67,10 @@ if TYPE_CHECKING:
         LatentDirichletAllocation,
         PoissonMixture,
     )
-    from tempering.inference import RobbinsMonro, fit
+    from tempering.estimators.saving import load
+    from tempering.inference import Checkpoint, RobbinsMonro, fit
     from tempering.models import LocalStep, Mixture, Model, Natural
+    from tempering.storage.tensors import StorageError
     from tempering.temperature import (
         Annealing,
         LocalTempering,

@@ -1,16 +1,22 @@
 """The engine: Algorithm 1, its sources of data, step sizes, history and callbacks."""
 
 from tempering.inference.callbacks import Report
-from tempering.inference.engine import Algorithm, Result, State, Step, evaluate_elbo, fit
+from tempering.inference.checkpoint import Checkpoint, CheckpointWarning
+from tempering.inference.engine import Algorithm, Step, evaluate_elbo, fit
 from tempering.inference.history import History, Record
 from tempering.inference.learning_rate import Constant, RobbinsMonro
+from tempering.inference.portable import make_portable
+from tempering.inference.run import Result, State
 from tempering.inference.sources import ArraySource, Batch, Source
-from tempering.inference.streaming import MappedCSR, write_csr
+from tempering.inference.streaming import BlockSource, MappedCSR, write_csr
 
 __all__ = [
     "Algorithm",
     "ArraySource",
     "Batch",
+    "BlockSource",
+    "Checkpoint",
+    "CheckpointWarning",
     "Constant",
     "History",
     "MappedCSR",
@@ -23,5 +29,6 @@ __all__ = [
     "Step",
     "evaluate_elbo",
     "fit",
+    "make_portable",
     "write_csr",
 ]

@@ -14,17 +14,17 @@ import io
 import json
 import math
 import os
-import secrets
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 from scipy import sparse
+
+from tempering.storage.atomic import atomic_directory
 
 FORMAT = 1
 ARRAYS = ("indptr", "indices", "data")
@@ -37,7 +37,7 @@ def write_csr(path: str | os.PathLike[str], blocks: Any) -> None:
     """Write a corpus for ``MappedCSR``.
 
     It is written aside and renamed at the end: the directory appears whole, or not at all. (A
-    process that is killed may leave one named ``.NAME.partial-…`` beside it, safe to delete.)
+    process that is killed may leave one named ``.partial-…`` beside it, safe to delete.)
 
     Parameters
     ----------
@@ -47,22 +47,10 @@ def write_csr(path: str | os.PathLike[str], blocks: Any) -> None:
         Counts, one document a row: all at once, or some documents at a time, of which only one
         block is held in memory. The first block decides the type of the counts.
     """
-    path = Path(path).absolute()
-    if path.exists():
-        raise FileExistsError(f"{path} exists already: remove it, or choose another path.")
     if sparse.issparse(blocks):
         blocks = _row_blocks(blocks)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.parent / f".{path.name}.partial-{secrets.token_hex(4)}"
-    aside.mkdir()
-    try:
+    with atomic_directory(path) as aside:
         _write_files(aside, blocks)
-        _flush_directory(aside)
-        os.rename(aside, path)
-    except BaseException:
-        shutil.rmtree(aside, ignore_errors=True)
-        raise
-    _flush_directory(path.parent)
 
 
 def _row_blocks(matrix: Any) -> Iterator[sparse.csr_array]:
@@ -103,16 +91,13 @@ def _write_files(directory: Path, blocks: Iterable[Any]) -> None:
         for name, length in zip(ARRAYS, (n_documents + 1, n_entries, n_entries)):
             files[name].seek(0)
             files[name].write(_header(types[name], length))
-            _flush(files[name])
     meta = {
         "format": FORMAT,
         "n_documents": n_documents,
         "n_words": n_words,
         "n_tokens": int(n_tokens) if n_tokens == int(n_tokens) else n_tokens,
     }
-    with open(directory / "meta.json", "wb") as file:
-        file.write(json.dumps(meta, indent=2).encode())
-        _flush(file)
+    (directory / "meta.json").write_bytes(json.dumps(meta, indent=2).encode())
 
 
 def _as_block(given: Any, number: int, first_row: int) -> sparse.csr_array:
@@ -156,21 +141,6 @@ def _header(dtype: np.dtype, length: int) -> bytes:
     if header.tell() != HEADER_BYTES:
         raise RuntimeError(f"a .npy header has {header.tell()} bytes, not {HEADER_BYTES}.")
     return header.getvalue()
-
-
-def _flush(file: BinaryIO) -> None:
-    file.flush()
-    os.fsync(file.fileno())
-
-
-def _flush_directory(path: Path) -> None:
-    """Make a rename last; Windows neither can nor needs to."""
-    if os.name == "posix":
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 class StoredArray(NamedTuple):

@@ -18,25 +18,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tempering.inference.callbacks import Callback, Report, progress_bar
+from tempering.inference.checkpoint import CheckpointLike, Keeper, open_keeper
 from tempering.inference.executors import Executor, Serial, local_executor
 from tempering.inference.history import History, Record
 from tempering.inference.learning_rate import Constant, LearningRate, RobbinsMonro
+from tempering.inference.run import Result, Run, State
 from tempering.inference.sources import ArraySource, Batch, Source
 from tempering.models.base import LocalStep, Model, add_up, blend
 from tempering.temperature import Heat, Progress, Surroundings, Untempered
 from tempering.temperature.policy import first_local_step
 
 UNTEMPERED = Untempered()
-
-
-class State(NamedTuple):
-    """All that changes from one step to the next."""
-
-    posterior: Any
-    heat: Heat
-    step: int = 0
-    data_seen: int = 0
-    solved: tuple[LocalStep, ...] = ()  # of the shards, where the next step starts from them
 
 
 class Step(NamedTuple):
@@ -46,34 +38,6 @@ class Step(NamedTuple):
     local: LocalStep
     tempered_elbo: float
     elbo: float
-
-
-@dataclass(frozen=True)
-class Result:
-    """A fitted posterior.
-
-    Attributes
-    ----------
-    posterior : Natural
-        λ, the natural parameters of q(β).
-    elbo : float
-        ELBO of the original model (T = 1) at the posterior, over all data.
-    history : History
-        Step by step.
-    converged : bool
-        Whether the ELBO rose by less than the tolerance at the end (batch inference only).
-    heat : Heat
-        The temperatures at the end of the tempered phase.
-    restart_elbos : list of float
-        The ELBO that each restart reached; the posterior is that of the best.
-    """
-
-    posterior: Any
-    elbo: float
-    history: History
-    converged: bool
-    heat: Heat
-    restart_elbos: list[float]
 
 
 @dataclass(frozen=True)
@@ -176,13 +140,15 @@ def fit(
     final_elbo: bool = True,
     callbacks: Sequence[Callback] = (),
     progress: bool = True,
+    checkpoint: CheckpointLike = None,
+    resume: bool = True,
 ) -> Result:
     """Fit a conditionally conjugate model by (annealed, tempered) variational inference.
 
     Parameters
     ----------
     model : Model
-        What to fit.
+        What to fit. It stays as it is; hyperparameters that are learned are in ``Result.model``.
     data : array, CSR matrix or Source
         One datum a row, or a source of batches.
     temperature : policy, optional
@@ -216,6 +182,13 @@ def fit(
         Each is called with a ``Report`` after each step; a true return value ends the run.
     progress : bool
         Show a progress bar when standard error is a terminal.
+    checkpoint : path or Checkpoint, optional
+        A directory in which the run is kept, every ten minutes or as often as ``Checkpoint`` says,
+        and at Ctrl-C.
+    resume : bool
+        Go on from the checkpoint, if there is one; the result has the same bits as if the run had
+        never ended. A checkpoint of other data or of other parameters is refused. False starts
+        anew, and replaces it.
 
     Returns
     -------
@@ -234,7 +207,23 @@ def fit(
     if learning_rate is None:
         learning_rate = Constant() if source.whole else RobbinsMonro()
 
-    with local_executor(n_threads) as executor, progress_bar(progress) as bar:
+    keeper = open_keeper(
+        checkpoint,
+        resume,
+        source,
+        model,
+        temperature=temperature,
+        learning_rate=learning_rate,
+        max_passes=max_passes,
+        tolerance=tolerance,
+        finish=finish,
+        initial=initial,
+        n_init=n_init,
+        seed=seed,
+        elbo_every=elbo_every,
+        final_elbo=final_elbo,
+    )
+    with local_executor(n_threads) as executor, progress_bar(progress) as bar, keeper:
         algorithm = Algorithm(
             model,
             temperature,
@@ -246,23 +235,24 @@ def fit(
         )
         observers = [*callbacks, *([bar] if bar else [])]
         seeds = np.random.SeedSequence(seed).generate_state(n_init)
-        runs = [
-            _run(
-                algorithm,
+        for restart in range(len(keeper.elbos), n_init):
+            result = _run(
+                # What one restart learns is not the start of the next.
+                replace(algorithm, model=deepcopy(model)),
                 source,
                 initial=initial,
-                seed=int(run_seed),
+                seed=int(seeds[restart]),
                 restart=restart,
                 tolerance=tolerance,
                 finish=finish,
                 elbo_every=elbo_every,
                 final_elbo=final_elbo or n_init > 1,
                 callbacks=observers,
+                keeper=keeper,
             )
-            for restart, run_seed in enumerate(seeds)
-        ]
-    best = max(runs, key=lambda run: run.elbo)
-    return replace(best, restart_elbos=[run.elbo for run in runs])
+            keeper.add(result)
+    assert keeper.best is not None
+    return replace(keeper.best, restart_elbos=keeper.elbos)
 
 
 def evaluate_elbo(
@@ -302,55 +292,85 @@ def _run(
     elbo_every: int,
     final_elbo: bool,
     callbacks: Sequence[Callback],
+    keeper: Keeper,
 ) -> Result:
-    """One run from start to end; the phases and the test of convergence stand here."""
-    started = time.perf_counter()
-    rng = np.random.default_rng(seed)
-    model, planned = algorithm.model, algorithm.planned_passes
-    posterior = model.initialize(source, rng) if initial is None else deepcopy(initial)
-    state = algorithm.start(posterior, rng)
-    tempered_heat, history, previous, converged = state.heat, History(), -math.inf, False
+    """One restart from start to end, or from where a checkpoint left it."""
+    model = algorithm.model
+    run = keeper.unfinished(model)
+    if run is None:
+        rng = np.random.default_rng(seed)
+        posterior = model.initialize(source, rng) if initial is None else deepcopy(initial)
+        state = algorithm.start(posterior, rng)
+        run = Run(state, state.heat, History())
+    started = time.perf_counter() - run.seconds
+    step = run.state.step
+    batches = source.batches(seed, step) if step else source.batches(seed)
 
-    for batch in source.batches(seed):
-        asked = state.step % elbo_every == 0
-        state, local, bound, elbo = algorithm.advance(state, batch, evaluate=asked)
-        heat = state.heat
-        if not heat.finished:
-            tempered_heat = heat
-        history.append(
-            Record(
-                step=state.step - 1,
-                passes=state.data_seen / source.size,
-                data_seen=state.data_seen,
-                temperature=1.0 / local.mean_inverse_temperature,
-                inverse_temperature=local.mean_inverse_temperature,
-                learning_rate=algorithm.learning_rate(state.step),
-                tempered_elbo=bound,
-                elbo=elbo,
-                seconds=time.perf_counter() - started,
-                phase="final" if heat.finished else "tempered",
-                weights=heat.weights,
-            )
+    while not run.over:
+        batch = next(batches)
+        with keeper.whole_step(model):
+            run = _turn(algorithm, run, batch, source.whole, tolerance, finish, elbo_every, started)
+            keeper.latest = run
+        report = Report(
+            run.history[-1], run.state.posterior, run.state.heat, algorithm.planned_passes, restart
         )
-        report = Report(history[-1], state.posterior, heat, planned, restart)
         asked_to_stop = [callback(report) for callback in callbacks]
         if any(asked_to_stop):
             break
-        settled = source.whole and asked and abs(bound - previous) < tolerance
-        previous = bound if asked else previous
-        if settled and (heat.finished or (algorithm.temperature.settles and not finish)):
-            converged = True
-            break
-        if settled and algorithm.temperature.settles:
-            algorithm = replace(algorithm, temperature=UNTEMPERED)
-            state = state._replace(heat=Heat(finished=True))
-        if state.data_seen >= planned * source.size:
-            break
 
-    elbo = math.nan
+    elbo, state = math.nan, run.state
     if final_elbo:
         elbo = evaluate_elbo(model, state.posterior, source, algorithm.executor, state.solved)
-    return Result(state.posterior, elbo, history, converged, tempered_heat, [elbo])
+    return Result(state.posterior, elbo, run.history, run.converged, run.tempered_heat, model)
+
+
+def _turn(
+    algorithm: Algorithm,
+    run: Run,
+    batch: Batch,
+    whole: bool,
+    tolerance: float,
+    finish: bool,
+    elbo_every: int,
+    started: float,
+) -> Run:
+    """One step of a run; the phases and the test of convergence stand here."""
+    policy = algorithm.temperature
+    if run.cooled:
+        algorithm = replace(algorithm, temperature=UNTEMPERED)
+    asked = run.state.step % elbo_every == 0
+    state, local, bound, elbo = algorithm.advance(run.state, batch, evaluate=asked)
+    heat, seconds = state.heat, time.perf_counter() - started
+    run.history.append(
+        Record(
+            step=state.step - 1,
+            passes=state.data_seen / algorithm.n_data,
+            data_seen=state.data_seen,
+            temperature=1.0 / local.mean_inverse_temperature,
+            inverse_temperature=local.mean_inverse_temperature,
+            learning_rate=algorithm.learning_rate(state.step),
+            tempered_elbo=bound,
+            elbo=elbo,
+            seconds=seconds,
+            phase="final" if heat.finished else "tempered",
+            weights=heat.weights,
+        )
+    )
+    settled = whole and asked and abs(bound - run.previous) < tolerance
+    converged = settled and (heat.finished or (policy.settles and not finish))
+    cooled = run.cooled or (settled and not converged and policy.settles)
+    if cooled:
+        state = state._replace(heat=Heat(finished=True))
+    return Run(
+        state,
+        tempered_heat=run.tempered_heat if heat.finished else heat,
+        history=run.history,
+        previous=bound if asked else run.previous,
+        cooled=cooled,
+        converged=converged,
+        over=converged or state.data_seen >= algorithm.planned_passes * algorithm.n_data,
+        seconds=seconds,
+    )
 
 
 def _check_arguments(

@@ -47,8 +47,8 @@ class Source(Protocol):
         """At most n data, drawn without replacement."""
         ...
 
-    def batches(self, seed: int) -> Iterator[Batch]:
-        """Batches for ever, pass after pass."""
+    def batches(self, seed: int, first_step: int = 0) -> Iterator[Batch]:
+        """Batches for ever, pass after pass; but for the first ones, to take a run up again."""
         ...
 
     def sweep(self) -> Iterator[Batch]:
@@ -91,15 +91,17 @@ class ArraySource:
             return self.data
         return self.data[np.sort(rng.choice(self.size, size=n, replace=False))]
 
-    def batches(self, seed: int) -> Iterator[Batch]:
+    def batches(self, seed: int, first_step: int = 0) -> Iterator[Batch]:
         if self.whole:
             while True:
                 yield Batch(self.data)
         n_batches = -(-self.size // self.batch_size)
-        for epoch in count():
+        first_pass, skipped = divmod(first_step, n_batches)
+        for epoch in count(first_pass):
             order = np.random.default_rng([seed, epoch]).permutation(self.size)
-            for rows in np.array_split(order, n_batches):
+            for rows in np.array_split(order, n_batches)[skipped:]:
                 yield Batch(self.data[np.sort(rows)])
+            skipped = 0
 
     def sweep(self) -> Iterator[Batch]:
         for start in range(0, self.size, self.batch_size):

@@ -5,23 +5,35 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from itertools import count
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from tempering.inference.csr_files import CSRFiles, write_csr
 from tempering.inference.sources import Batch
 
-__all__ = ["MappedCSR", "write_csr"]
+__all__ = ["BlockSource", "MappedCSR", "StoredRows", "write_csr"]
 
 # Documents nearer than this are read in one go by `sample`: a read costs more than a few rows.
 WORTH_A_SEEK = 16
 
 
-class MappedCSR:
-    """A source of batches of a CSR matrix on disk, which :func:`write_csr` makes.
+class StoredRows(Protocol):
+    """A matrix on disk, of which some rows can be read."""
+
+    path: Any
+    shape: tuple[int, int]
+    n_tokens: int | float
+
+    def rows(self, start: int, stop: int) -> sparse.csr_array:
+        """The documents from ``start`` to ``stop``."""
+        ...
+
+
+class BlockSource:
+    """A source of batches of a matrix on disk, whatever its format.
 
     Each pass visits every document once. The matrix is cut into blocks of consecutive documents.
     A pass takes the blocks in random order and shuffles the documents of several blocks, a window,
@@ -37,13 +49,13 @@ class MappedCSR:
 
     Parameters
     ----------
-    path : path
-        A directory made by :func:`write_csr`.
+    files : StoredRows
+        The matrix.
     batch_size : int
         Documents in a minibatch, at most; with as many as there are, each batch is the whole data,
         read once and kept.
-    block_size : int
-        Consecutive documents that are read together.
+    edges : array of int
+        The ends of the blocks: 0, where the second block begins, …, the number of documents.
     window_blocks : int
         Blocks that are shuffled together.
 
@@ -55,25 +67,13 @@ class MappedCSR:
         Sum of the counts, as it was when the corpus was written.
     """
 
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        batch_size: int = 1024,
-        block_size: int = 8192,
-        window_blocks: int = 4,
-    ):
-        for name, value in (
-            ("batch_size", batch_size),
-            ("block_size", block_size),
-            ("window_blocks", window_blocks),
-        ):
-            if value < 1:
-                raise ValueError(f"{name} must be at least 1; got {value}.")
-        self.files = CSRFiles(path)
-        self.shape = self.files.shape
-        self.n_tokens = self.files.n_tokens
+    def __init__(self, files: StoredRows, batch_size: int, edges: ArrayLike, window_blocks: int):
+        check_positive(batch_size=batch_size, window_blocks=window_blocks)
+        self.files = files
+        self.shape = files.shape
+        self.n_tokens = files.n_tokens
         self.batch_size = min(batch_size, self.size)
-        self.block_size = block_size
+        self.edges = np.asarray(edges, np.int64)
         self.window_blocks = window_blocks
 
     @property
@@ -100,7 +100,7 @@ class MappedCSR:
         # memory is in proportion to n, not to the corpus.
         chosen = np.sort(rng.choice(self.size, size=n, replace=False))
         apart = np.diff(chosen) > WORTH_A_SEEK
-        apart |= np.diff(chosen // self.block_size) > 0
+        apart |= np.diff(np.searchsorted(self.edges, chosen, side="right")) > 0
         runs = np.split(chosen, np.flatnonzero(apart) + 1)
         return _stack([self._take(run) for run in runs])
 
@@ -163,12 +163,11 @@ class MappedCSR:
         self, seed: int, epoch: int
     ) -> Iterator[tuple[list[tuple[int, int]], NDArray[np.int64]]]:
         """The windows of one pass: the ends of their blocks, and an order of their documents."""
-        starts = np.arange(0, self.size, self.block_size)
-        starts = np.random.default_rng([seed, epoch]).permutation(starts)
-        for number, first in enumerate(range(0, starts.size, self.window_blocks)):
+        numbers = np.random.default_rng([seed, epoch]).permutation(self.edges.size - 1)
+        for number, first in enumerate(range(0, numbers.size, self.window_blocks)):
             blocks = [
-                (int(start), min(int(start) + self.block_size, self.size))
-                for start in starts[first : first + self.window_blocks]
+                (int(self.edges[block]), int(self.edges[block + 1]))
+                for block in numbers[first : first + self.window_blocks]
             ]
             n_documents = sum(stop - start for start, stop in blocks)
             # A stream for each window, so that one can be skipped. The last entry is never 0:
@@ -177,8 +176,48 @@ class MappedCSR:
             yield blocks, rng.permutation(n_documents)
 
     def __repr__(self) -> str:
-        path = str(self.files.path)
-        return f"MappedCSR({path!r}, shape={self.shape}, batch_size={self.batch_size})"
+        name, path = type(self).__name__, str(self.files.path)
+        return f"{name}({path!r}, shape={self.shape}, batch_size={self.batch_size})"
+
+
+class MappedCSR(BlockSource):
+    """A source of batches of a CSR matrix on disk, which :func:`write_csr` makes.
+
+    How batches are drawn is told at :class:`BlockSource`.
+
+    Parameters
+    ----------
+    path : path
+        A directory made by :func:`write_csr`.
+    batch_size : int
+        Documents in a minibatch, at most.
+    block_size : int
+        Consecutive documents that are read together.
+    window_blocks : int
+        Blocks that are shuffled together.
+    """
+
+    files: CSRFiles
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        batch_size: int = 1024,
+        block_size: int = 8192,
+        window_blocks: int = 4,
+    ):
+        check_positive(block_size=block_size)
+        files = CSRFiles(path)
+        edges = np.append(np.arange(0, files.shape[0], block_size), files.shape[0])
+        super().__init__(files, batch_size, edges, window_blocks)
+        self.block_size = block_size
+
+
+def check_positive(**sizes: int) -> None:
+    """Refuse sizes below one, by name."""
+    for name, value in sizes.items():
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1; got {value}.")
 
 
 def _stack(parts: list[Any]) -> Any:

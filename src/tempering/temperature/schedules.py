@@ -7,10 +7,13 @@ callable will do, an optax schedule among them (with ``transition_steps=1``).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
 
+# Each schedule is its formula with the settings filled in, by keyword: so it can be pickled, and
+# stored in a model by the name of the function that made it.
 Schedule = Callable[[float], float]
 
 
@@ -20,7 +23,11 @@ def constant(temperature: float) -> Schedule:
     >>> constant(5.0)(0.3)
     5.0
     """
-    return lambda progress: temperature
+    return partial(_constant, temperature=temperature)
+
+
+def _constant(progress: float, *, temperature: float) -> float:
+    return temperature
 
 
 def linear(start: float, end: float = 1.0) -> Schedule:
@@ -29,7 +36,11 @@ def linear(start: float, end: float = 1.0) -> Schedule:
     >>> linear(20.0)(0.5)
     10.5
     """
-    return lambda progress: start + (end - start) * progress
+    return partial(_linear, start=start, end=end)
+
+
+def _linear(progress: float, *, start: float, end: float) -> float:
+    return start + (end - start) * progress
 
 
 def linear_inverse(start: float, end: float = 1.0) -> Schedule:
@@ -38,7 +49,11 @@ def linear_inverse(start: float, end: float = 1.0) -> Schedule:
     >>> linear_inverse(2.0)(0.5)
     1.3333333333333333
     """
-    return lambda progress: 1.0 / (1.0 / start + (1.0 / end - 1.0 / start) * progress)
+    return partial(_linear_inverse, start=start, end=end)
+
+
+def _linear_inverse(progress: float, *, start: float, end: float) -> float:
+    return 1.0 / (1.0 / start + (1.0 / end - 1.0 / start) * progress)
 
 
 def geometric(start: float, end: float = 1.0) -> Schedule:
@@ -47,7 +62,11 @@ def geometric(start: float, end: float = 1.0) -> Schedule:
     >>> geometric(100.0)(0.5)
     10.0
     """
-    return lambda progress: start * (end / start) ** progress
+    return partial(_geometric, start=start, end=end)
+
+
+def _geometric(progress: float, *, start: float, end: float) -> float:
+    return start * (end / start) ** progress
 
 
 def piecewise(points: Sequence[tuple[float, float]]) -> Schedule:
@@ -56,10 +75,15 @@ def piecewise(points: Sequence[tuple[float, float]]) -> Schedule:
     >>> piecewise([(0.0, 10.0), (0.5, 4.0), (1.0, 1.0)])(0.75)
     2.5
     """
-    positions, temperatures = np.asarray(points, float).T
+    table = np.asarray(points, float)
+    positions, _ = table.T
     if positions.size > 1 and np.any(np.diff(positions) <= 0):
         raise ValueError(f"points must have rising progress; got {positions.tolist()}.")
-    return lambda progress: float(np.interp(progress, positions, temperatures))
+    return partial(_piecewise, points=table)
+
+
+def _piecewise(progress: float, *, points: np.ndarray) -> float:
+    return float(np.interp(progress, points[:, 0], points[:, 1]))
 
 
 def join(schedules: Sequence[Schedule], boundaries: Sequence[float]) -> Schedule:
@@ -75,10 +99,11 @@ def join(schedules: Sequence[Schedule], boundaries: Sequence[float]) -> Schedule
             f"{len(schedules)} schedules need {len(schedules) - 1} rising boundaries between 0 and "
             f"1; got {list(boundaries)}."
         )
+    return partial(_join, schedules=tuple(schedules), boundaries=tuple(boundaries))
 
-    def schedule(progress: float) -> float:
-        part = min(int(np.searchsorted(edges, progress, side="right")), len(schedules)) - 1
-        start, end = edges[part], edges[part + 1]
-        return schedules[part]((progress - start) / (end - start))
 
-    return schedule
+def _join(progress: float, *, schedules: Sequence[Schedule], boundaries: Sequence[float]) -> float:
+    edges = [0.0, *boundaries, 1.0]
+    part = min(int(np.searchsorted(edges, progress, side="right")), len(schedules)) - 1
+    start, end = edges[part], edges[part + 1]
+    return schedules[part]((progress - start) / (end - start))

@@ -1,0 +1,113 @@
+"""Whether the parts of an estimator that was loaded fit together.
+
+Kernels trust the shapes that they are given, so nothing of a file may reach them unchecked.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tempering.inference import State
+from tempering.inference.portable import expect, expect_count, expect_numbers
+from tempering.models import Natural
+from tempering.models.factorial_mixture import FactorialModel, FeatureExpectations
+from tempering.models.lda.model import LatentDirichlet
+from tempering.models.lda.topics import Topics
+from tempering.temperature import Untempered
+
+
+def check_topics(estimator: Any) -> None:
+    """A topic model."""
+    k, v = estimator.n_components, estimator.n_features_in_
+    state, model = _state(estimator), estimator._model
+    expect(isinstance(model, LatentDirichlet), "the model of topics is missing.")
+    expect(isinstance(state.posterior, Topics), "the topics are missing.")
+    expect(
+        state.posterior.shape == (v, k),
+        f"the topics have the shape {state.posterior.shape}; the parameters ask for {(v, k)}.",
+    )
+    parameters = state.posterior.parameters()
+    proper = np.isfinite(parameters).all() and (parameters >= 0).all() and parameters.any(axis=0)
+    expect(np.all(proper), "the topics are not proper distributions.")
+    expect((model.n_topics, model.n_words) == (k, v), "the model has another number of topics.")
+    # The kernels hold it as float32.
+    expect_positive("doc_topic_prior", model.doc_topic_prior.astype(np.float32), (k,), "float32")
+    expect_positive("doc_topic_prior", model.doc_topic_prior, (k,))
+    for name in ("topic_word_prior", "mean_length"):
+        expect_positive(name, np.asarray(getattr(model, name), float), ())
+    expect(0 <= model.tolerance < 1, f"bad tolerance {model.tolerance!r:.40}.")
+    expect(model.update in ("variational", "mean", "collapsed"), f"bad update {model.update!r}.")
+    for name, least in (
+        ("min_iterations", 0),
+        ("max_iterations", 1),
+        ("_steps_at_temperature_one", 0),
+    ):
+        expect_count(name, getattr(model, name), least)
+    for name in ("learn_doc_topic_prior", "learn_topic_word_prior"):
+        expect(isinstance(getattr(model, name), bool), f"{name} must be true or false.")
+    if model._mean_log_proportions is not None:
+        expect_numbers("mean_log_proportions", model._mean_log_proportions, (k,))
+    s = np.asarray(estimator._learned_inverse_temperature, float)
+    expect(np.all((s > 0) & (s <= 1)), "the learned inverse temperature is out of range.")
+    expect(isinstance(estimator._stream_policy, Untempered), "the temperature policy is missing.")
+    model.n_threads = estimator._n_threads()
+
+
+def check_mixture(estimator: Any) -> None:
+    """A mixture: the posterior against the model that the parameters make."""
+    state, d = _state(estimator), estimator.n_features_in_
+    if hasattr(estimator, "_centre"):
+        expect_numbers("centre", estimator._centre, (d,))
+    expect(estimator._transformed(np.zeros((1, d))).shape == (1, d), "data would change shape.")
+    size = estimator._likelihood().conjugate.size
+    expect_numbers("component_prior", estimator._component_prior, (size,))
+    model = estimator._model()
+    _expect_like(state.posterior, model.prior())
+    valid = model.weights.is_valid(state.posterior.weights)
+    valid = np.all(valid) and np.all(
+        model.likelihood.conjugate.is_valid(state.posterior.components)
+    )
+    expect(valid, "the posterior is not a proper one.")
+
+
+def check_features(estimator: Any) -> None:
+    """A factorial mixture."""
+    k, d = estimator.n_components, estimator.n_features_in_
+    model, expectations = estimator._model, estimator._expectations
+    expect(isinstance(model, FactorialModel), "the model of features is missing.")
+    expect((model.n_features, model.dimension) == (k, d), "the model has another shape.")
+    expect(isinstance(expectations, FeatureExpectations), "the features are missing.")
+    expect_numbers("features", expectations.means, (k, d))
+    expect_numbers("features_", estimator.features_, (k, d))
+    expect_positive("feature variances", expectations.variances, (k,))
+    expect_numbers("products of features", expectations.products, (k, k))
+    expect_numbers("activation_probability", model.activation_probability, (k,))
+    for name in ("local_restarts", "max_sweeps"):
+        expect_count(name, getattr(model, name))
+    expect_numbers("tolerance", np.asarray(model.tolerance, float), ())
+    expect(isinstance(model._shared_probability, bool), "shared_probability must be a boolean.")
+    if hasattr(estimator, "_state"):
+        _expect_like(_state(estimator).posterior, model.prior())
+
+
+def expect_positive(name: str, array: Any, shape: tuple[int, ...], dtype: str = "float64") -> None:
+    """Raise unless it is an array of positive numbers of this shape and type."""
+    expect_numbers(name, array, shape, dtype)
+    expect(np.all(array > 0), f"{name} must be positive.")
+
+
+def _expect_like(posterior: Any, prior: Natural) -> None:
+    """Raise unless a posterior has the parts of the prior, in their shapes."""
+    expect(isinstance(posterior, Natural), "the posterior is missing.")
+    expect(posterior.keys() == prior.keys(), "the posterior has other parts.")
+    for name, part in prior.items():
+        expect_numbers(name, posterior[name], part.shape)
+
+
+def _state(estimator: Any) -> State:
+    state = getattr(estimator, "_state", None)
+    expect(isinstance(state, State), "the state of the fit is missing.")
+    assert isinstance(state, State)
+    return state

@@ -1,0 +1,130 @@
+"""Files and directories that appear whole, or not at all.
+
+They are written aside, in the directory where they will stand, forced to the disk, and renamed. A
+process that is killed in between may leave something named ``.partial-…`` there, safe to delete.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+#: What the system answers when there is no more room.
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+@contextmanager
+def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A path to write a file to, which takes the place of ``path`` when the block ends well.
+
+    An error inside the block leaves ``path`` as it was and removes what was written.
+
+    Parameters
+    ----------
+    path : path
+        The file to make or to replace; the directory it stands in is made if it is missing.
+
+    Yields
+    ------
+    Path
+        Where to write: an unused name in the same directory, with the same suffixes.
+    """
+    path = Path(path).absolute()
+    with _aside(path) as aside:
+        yield aside
+        if not aside.is_file():
+            raise FileNotFoundError(f"nothing was written to {aside}, which was to become {path}.")
+        flush_file(aside)
+        os.replace(aside, path)
+
+
+@contextmanager
+def atomic_directory(path: str | os.PathLike[str], overwrite: bool = False) -> Iterator[Path]:
+    """A directory to fill, which appears as ``path`` when the block ends well.
+
+    An error inside the block leaves ``path`` as it was and removes what was written.
+
+    Parameters
+    ----------
+    path : path
+        The directory to make; its parents are made if they are missing.
+    overwrite : bool
+        Whether it may take the place of what is there. Two renames do that: a process that is
+        killed between them leaves the old one beside the new one's place, as ``.replaced-…``.
+
+    Yields
+    ------
+    Path
+        An empty directory beside ``path``.
+    """
+    path = Path(path).absolute()
+    if path.exists() and not overwrite:
+        raise FileExistsError(f"{path} exists already: remove it, or choose another path.")
+    with _aside(path) as aside:
+        aside.mkdir()
+        yield aside
+        for folder, _, files in os.walk(aside):
+            for name in files:
+                flush_file(Path(folder, name))
+            flush_directory(Path(folder))
+        replaced = _hidden_name(path, "replaced")
+        if path.exists():
+            os.rename(path, replaced)
+        os.rename(aside, path)
+        _remove(replaced)
+
+
+@contextmanager
+def _aside(path: Path) -> Iterator[Path]:
+    """An unused name beside ``path``: removed if the block fails, made to last if it does not."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = _hidden_name(path, "partial")
+    try:
+        yield aside
+    except OSError as error:
+        _remove(aside)
+        if error.errno not in FULL:
+            raise
+        raise OSError(
+            error.errno,
+            f"no room to write {path} ({os.strerror(error.errno)}); it is as it was before. "
+            "Make room on the disk, or choose a path on another one.",
+        ) from error
+    except BaseException:
+        _remove(aside)
+        raise
+    flush_directory(path.parent)
+
+
+def _hidden_name(path: Path, purpose: str) -> Path:
+    """A name beside ``path`` that ends as it does, for writers that look at suffixes."""
+    return path.parent / f".{purpose}-{secrets.token_hex(4)}-{path.name}"
+
+
+def _remove(path: Path) -> None:
+    """Remove a file or a directory, if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def flush_file(path: Path) -> None:
+    """Force a file to the disk. (Windows flushes only what is open for writing.)"""
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
+
+
+def flush_directory(path: Path) -> None:
+    """Make a rename last; Windows neither can nor needs to."""
+    if os.name == "posix":
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

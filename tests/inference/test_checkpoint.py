@@ -1,0 +1,538 @@
+"""A run that was interrupted ends in the bits of one that was not."""
+
+import contextlib
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from mutations import mutate
+from problems import tiny_mixture
+from tempering.families import Dirichlet, IsotropicGaussian
+from tempering.inference import (
+    ArraySource,
+    Checkpoint,
+    CheckpointWarning,
+    MappedCSR,
+    RobbinsMonro,
+    fit,
+    make_portable,
+    write_csr,
+)
+from tempering.inference.checkpoint import postponed_interrupt, read_checkpoint
+from tempering.models import Mixture
+from tempering.models.factorial_mixture import FactorialModel
+from tempering.models.lda.model import LatentDirichlet
+from tempering.storage.tensors import StorageError
+from tempering.temperature import (
+    Annealing,
+    LocalTempering,
+    Untempered,
+    VariationalTempering,
+    schedules,
+)
+
+POLICIES = {
+    "VI": Untempered(),
+    "AVI": Annealing(schedules.linear(5.0), passes=8),
+    "found": Annealing(passes=6, start="auto"),
+    "VT": VariationalTempering(),
+    "LVT": LocalTempering(),
+}
+
+
+class Killed(Exception):
+    """What ends a run in these tests."""
+
+
+def blobs(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    centres = np.array([[-4.0, 0.0], [4.0, 0.0], [0.0, 5.0]])
+    return centres[rng.integers(0, 3, size=n)] + rng.normal(size=(n, 2))
+
+
+def gaussian_mixture(k=3):
+    likelihood = IsotropicGaussian(2, 1.0)
+    prior = likelihood.conjugate.natural(np.zeros(2), 20.0)
+    return Mixture(likelihood, Dirichlet(k), np.full(k, 1.0), prior)
+
+
+def kill_after(n_steps):
+    """A callback that kills the run after so many steps of this process."""
+    seen = []
+
+    def callback(report):
+        seen.append(report)
+        if len(seen) == n_steps:
+            raise Killed
+
+    return callback
+
+
+def fit_in_pieces(make_model, data, path, lengths, every_steps=2, **options):
+    """A run that is killed after each of some numbers of steps, then left alone."""
+    checkpoint = Checkpoint(path, every_minutes=None, every_steps=every_steps)
+    options = {"progress": False, "checkpoint": checkpoint, **options}
+    for length in lengths:
+        with pytest.raises(Killed):
+            fit(make_model(), data, callbacks=[kill_after(length)], **options)
+    return fit(make_model(), data, **options)
+
+
+def parts_of(posterior):
+    """The arrays of a posterior, of any kind."""
+    if hasattr(posterior, "keys"):
+        return list(posterior.values())
+    return [posterior.parameters(), posterior.totals(), posterior.offset, posterior.factor]
+
+
+def assert_same_bits(one, other):
+    for a, b in zip(parts_of(one.posterior), parts_of(other.posterior), strict=True):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(one.elbo, other.elbo)
+    np.testing.assert_array_equal(one.restart_elbos, other.restart_elbos)
+    assert one.converged == other.converged
+    np.testing.assert_array_equal(one.heat.inverse_temperature, other.heat.inverse_temperature)
+    for column in set(one.history[0]._fields) - {"seconds", "weights"}:
+        np.testing.assert_array_equal(one.history[column], other.history[column])
+    for a, b in zip(one.history, other.history, strict=True):
+        np.testing.assert_array_equal(a.weights, b.weights)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("batch_size", [None, 60])
+def test_a_resumed_run_has_the_same_bits(tmp_path, policy, batch_size):
+    options = {
+        "temperature": POLICIES[policy],
+        "batch_size": batch_size,
+        "max_passes": 12,
+        "n_init": 2,
+        "seed": 3,
+        "elbo_every": 2,
+        "tolerance": 1e-2,
+    }
+    whole = fit(gaussian_mixture(), blobs(), progress=False, **options)
+    resumed = fit_in_pieces(gaussian_mixture, blobs(), tmp_path, (3, 4, 2, 5), **options)
+    assert_same_bits(whole, resumed)
+
+
+def test_a_finished_run_is_not_made_again(tmp_path):
+    options = {"progress": False, "checkpoint": tmp_path, "n_init": 2, "max_passes": 5}
+    first = fit(gaussian_mixture(), blobs(), **options)
+    again = fit(gaussian_mixture(), blobs(), callbacks=[kill_after(1)], **options)
+    assert_same_bits(first, again)
+
+
+def learning_lda():
+    return LatentDirichlet(
+        4, 30, 0.25, 0.1, learn_doc_topic_prior=True, learn_topic_word_prior=True, n_threads=1
+    )
+
+
+def documents(n=120):
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(30, 0.1), size=4)
+    theta = rng.dirichlet([1.0, 0.5, 0.2, 0.1], size=n)
+    return sparse.csr_matrix([rng.multinomial(50, row @ topics) for row in theta])
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_learned_priors_and_lazy_topics_survive(tmp_path, stored):
+    data = documents()
+    if stored:
+        write_csr(tmp_path / "corpus", data)
+        data = MappedCSR(tmp_path / "corpus", batch_size=16, block_size=20, window_blocks=2)
+    options = {
+        "temperature": LocalTempering(max_alternations=2, damping=1.0, fraction=0.5),
+        "learning_rate": RobbinsMonro(4.0, 0.7),
+        "batch_size": 16,
+        "max_passes": 4,
+        "n_init": 2,
+    }
+    whole = fit(learning_lda(), data, progress=False, **options)
+    resumed = fit_in_pieces(learning_lda, data, tmp_path / "kept", (9, 14, 10), **options)
+    assert_same_bits(whole, resumed)
+    for name in ("doc_topic_prior", "topic_word_prior", "_mean_log_proportions"):
+        np.testing.assert_array_equal(getattr(whole.model, name), getattr(resumed.model, name))
+    assert whole.model.topic_word_prior != 0.1
+
+
+def test_steps_that_continue_local_variables_survive(tmp_path):
+    rng = np.random.default_rng(0)
+    data = (rng.random((150, 4)) < 0.4) @ rng.normal(size=(4, 6)) + 0.3 * rng.normal(size=(150, 6))
+
+    def make_model():
+        learn = ("noise_variance", "activation_probability")
+        model = FactorialModel(4, 6, 0.2, 1.0, 0.4, local_restarts=1, learn=learn)
+        model.shard_size = 64
+        return model
+
+    options = {"temperature": LocalTempering(), "max_passes": 20, "tolerance": 0.0}
+    whole = fit(make_model(), data, progress=False, **options)
+    resumed = fit_in_pieces(make_model, data, tmp_path, (4, 11), **options)
+    assert_same_bits(whole, resumed)
+    assert whole.model.noise_variance == resumed.model.noise_variance != 0.2
+
+
+def test_restarts_do_not_share_what_they_learn():
+    """With the best of several restarts comes the model that it learned, and no other's."""
+    data = documents()
+    given = learning_lda()
+    options = {"max_passes": 6, "tolerance": 0.0, "progress": False}
+    both = fit(given, data, n_init=2, **options)
+    assert given.topic_word_prior == 0.1
+    np.testing.assert_array_equal(given.doc_topic_prior, 0.25)
+    alone = [fit_one_restart(data, number, options) for number in range(2)]
+    assert both.restart_elbos == [result.elbo for result in alone]
+    best = alone[int(np.argmax(both.restart_elbos))]
+    np.testing.assert_array_equal(both.posterior.parameters(), best.posterior.parameters())
+    np.testing.assert_array_equal(both.model.doc_topic_prior, best.model.doc_topic_prior)
+
+
+def fit_one_restart(data, number, options):
+    """What restart ``number`` of two does, with its seed and its start but without the other."""
+    seed = int(np.random.SeedSequence(0).generate_state(2)[number])
+    model = learning_lda()
+    start = model.initialize(ArraySource(data), np.random.default_rng(seed))
+    return fit(model, data, initial=start, **options)
+
+
+def test_batches_can_begin_at_any_step():
+    data = np.arange(10)[:, None]
+    for batch_size in (3, 10):
+        source = ArraySource(data, batch_size)
+        stream = source.batches(5)
+        expected = [next(stream).data for _ in range(12)]
+        for first in range(12):
+            np.testing.assert_array_equal(next(source.batches(5, first)).data, expected[first])
+
+
+def checkpoints(path):
+    return sorted(name for name in os.listdir(path) if name.startswith("checkpoint-"))
+
+
+def test_the_last_two_are_kept(tmp_path):
+    fit_in_pieces(gaussian_mixture, blobs(), tmp_path, (5,), every_steps=1, max_passes=9)
+    names = checkpoints(tmp_path)
+    assert len(names) == 2
+    assert sorted(os.listdir(tmp_path)) == names
+    contents = [read_checkpoint(tmp_path / name) for name in names]
+    assert [content["run"] is None for content in contents] == [False, True]
+    assert contents[0]["run"]["state"].step == len(contents[1]["best"]["history"])
+
+
+def test_leftovers_of_killed_processes_are_removed(tmp_path):
+    leftover = tmp_path / ".partial-0123abcd-checkpoint-00000001.safetensors"
+    leftover.write_text("half")
+    mine = tmp_path / "notes.txt"
+    mine.write_text("mine")
+    fit(gaussian_mixture(), blobs(), progress=False, checkpoint=tmp_path, max_passes=3)
+    assert not leftover.exists()
+    assert mine.exists()
+
+
+def test_a_damaged_newest_falls_back_and_says_so(tmp_path):
+    options = {"max_passes": 12, "tolerance": 0.0, "progress": False}
+    whole = fit(gaussian_mixture(), blobs(), **options)
+    checkpoint = Checkpoint(tmp_path, every_steps=2)
+    with pytest.raises(Killed):
+        fit(
+            gaussian_mixture(),
+            blobs(),
+            checkpoint=checkpoint,
+            callbacks=[kill_after(7)],
+            **options,
+        )
+    older, newest = checkpoints(tmp_path)
+    content = (tmp_path / newest).read_bytes()
+    (tmp_path / newest).write_bytes(content[:-20])
+    with pytest.warns(CheckpointWarning, match=rf"{newest}.* goes on from the one before.*{older}"):
+        resumed = fit(gaussian_mixture(), blobs(), checkpoint=checkpoint, **options)
+    assert_same_bits(whole, resumed)
+    for name in checkpoints(tmp_path):
+        (tmp_path / name).write_bytes(b"nothing")
+    with pytest.raises(StorageError, match=r"no checkpoint in .* can be read.*resume=False"):
+        fit(gaussian_mixture(), blobs(), checkpoint=checkpoint, **options)
+    assert_same_bits(
+        whole, fit(gaussian_mixture(), blobs(), checkpoint=checkpoint, resume=False, **options)
+    )
+
+
+def test_a_checkpoint_of_a_later_format_is_told(tmp_path):
+    from tempering.storage.tensors import read_tree, write_tree
+
+    options = {"checkpoint": tmp_path, "progress": False, "max_passes": 3}
+    fit(gaussian_mixture(), blobs(), **options)
+    for name in checkpoints(tmp_path):
+        content = read_tree(tmp_path / name)
+        write_tree(tmp_path / name, {**content, "format": 2, "package": "9.0"})
+    with pytest.raises(StorageError, match=r"format 2, .* reads format 1.*wrote it, 9\.0"):
+        fit(gaussian_mixture(), blobs(), **options)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"data": blobs(199)}, "other data: rows"),
+        ({"data": blobs() + 1e-9}, "other data: rows"),
+        ({"batch_size": 100}, "other data: batch_size .it was 60, and is 100"),
+        ({"max_passes": 13}, "other parameters: max_passes .it was 12, and is 13"),
+        ({"seed": 1}, "other parameters: seed"),
+        ({"model": gaussian_mixture(4)}, "other parameters: model"),
+        ({"temperature": Annealing(schedules.linear(6.0))}, "other parameters: temperature"),
+        ({"learning_rate": RobbinsMonro(5.0)}, "other parameters: learning_rate"),
+        ({"n_init": 2}, "other parameters: n_init"),
+    ],
+)
+def test_a_checkpoint_of_another_fit_is_refused(tmp_path, change, message):
+    options = {
+        "model": gaussian_mixture(),
+        "data": blobs(),
+        "batch_size": 60,
+        "max_passes": 12,
+        "temperature": Annealing(schedules.linear(5.0)),
+        "progress": False,
+    }
+    checkpoint = Checkpoint(tmp_path, every_steps=3)
+    with pytest.raises(Killed):
+        fit(**options, checkpoint=checkpoint, callbacks=[kill_after(10)])
+    before = checkpoints(tmp_path)
+    with pytest.raises(StorageError, match=message):
+        fit(**{**options, **change}, checkpoint=checkpoint)
+    assert checkpoints(tmp_path) == before
+    fit(**{**options, **change}, checkpoint=checkpoint, resume=False)
+
+
+def test_threads_are_no_parameter_of_the_result(tmp_path):
+    options = {"progress": False, "max_passes": 4}
+    whole = fit(learning_lda(), documents(), **options)
+
+    def two_threads():
+        model = learning_lda()
+        model.n_threads = 2
+        return model
+
+    with pytest.raises(Killed):
+        fit(
+            two_threads(),
+            documents(),
+            checkpoint=Checkpoint(tmp_path, every_steps=1),
+            callbacks=[kill_after(2)],
+            n_threads=2,
+            **options,
+        )
+    resumed = fit(learning_lda(), documents(), checkpoint=tmp_path, n_threads=1, **options)
+    assert_same_bits(whole, resumed)
+
+
+INTERRUPTED = """
+import os, signal, sys
+import numpy as np
+sys.path.insert(0, {folder!r})
+from test_checkpoint import blobs, gaussian_mixture
+from tempering.inference import fit
+
+class Slow(type(gaussian_mixture())):
+    def local_step(self, *arguments):
+        if self.countdown == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+        self.countdown -= 1
+        return super().local_step(*arguments)
+
+model = gaussian_mixture()
+model.__class__ = Slow
+model.countdown = 5
+try:
+    fit(model, blobs(), max_passes=12, tolerance=0.0, progress=False, checkpoint={path!r})
+except KeyboardInterrupt as interrupt:
+    print(interrupt)
+"""
+
+
+def test_ctrl_c_waits_for_the_step_and_keeps_it(tmp_path):
+    """A signal that comes in the middle of a step."""
+    code = INTERRUPTED.format(folder=os.path.dirname(__file__), path=str(tmp_path))
+    paths = [os.path.dirname(os.path.dirname(__file__))]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    assert f"call fit again with checkpoint={str(tmp_path)!r}" in done.stdout
+    (name,) = checkpoints(tmp_path)
+    assert name in done.stdout
+    assert read_checkpoint(tmp_path / name)["run"]["state"].step == 6
+
+
+def test_an_interrupt_between_steps_keeps_the_run(tmp_path):
+    def interrupt(report):
+        if report.record.step == 4:
+            raise KeyboardInterrupt
+
+    options = {"max_passes": 12, "tolerance": 0.0, "progress": False}
+    with pytest.raises(KeyboardInterrupt, match="To go on from there"):
+        fit(gaussian_mixture(), blobs(), checkpoint=tmp_path, callbacks=[interrupt], **options)
+    assert len(checkpoints(tmp_path)) == 1
+    resumed = fit(gaussian_mixture(), blobs(), checkpoint=tmp_path, **options)
+    assert_same_bits(fit(gaussian_mixture(), blobs(), **options), resumed)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are for POSIX")
+def test_the_second_interrupt_acts_at_once():
+    reached = []
+
+    def impatient():
+        with postponed_interrupt():
+            os.kill(os.getpid(), signal.SIGINT)
+            reached.append("after the first")
+            os.kill(os.getpid(), signal.SIGINT)
+            reached.append("after the second")
+
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        impatient()
+    assert reached == ["after the first"]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_fits_on_other_threads_can_be_kept_too(tmp_path):
+    results = []
+
+    def work():
+        options = {"max_passes": 4, "progress": False}
+        results.append(fit(gaussian_mixture(), blobs(), checkpoint=tmp_path, **options))
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert_same_bits(results[0], fit(gaussian_mixture(), blobs(), max_passes=4, progress=False))
+
+
+class Corner:
+    """A posterior of one's own."""
+
+    def __init__(self, natural):
+        self.natural = natural
+
+    def blend(self, target, rate):
+        return Corner((1 - rate) * self.natural + rate * target)
+
+
+class CornerMixture(Mixture):
+    """A mixture with such a posterior."""
+
+    def initialize(self, source, rng):
+        return Corner(super().initialize(source, rng))
+
+    def expectations(self, posterior):
+        return super().expectations(posterior.natural)
+
+    def divergence(self, posterior, prior_weight=1.0):
+        return super().divergence(posterior.natural, prior_weight)
+
+
+def test_a_posterior_of_one_s_own_must_be_made_portable(tmp_path):
+    mixture, data, _ = tiny_mixture("bernoulli", n=20)
+
+    def make_model():
+        prior = mixture.prior()
+        return CornerMixture(mixture.likelihood, mixture.weights, prior.weights, prior.components)
+
+    options = {"max_passes": 6, "tolerance": 0.0}
+    with pytest.raises(StorageError, match=r"posterior cannot be stored: Corner"):
+        fit(make_model(), data, checkpoint=tmp_path, progress=False, **options)
+    make_portable(Corner, "corner")
+    resumed = fit_in_pieces(make_model, data, tmp_path, (4,), **options)
+    whole = fit(make_model(), data, progress=False, **options)
+    for name, part in whole.posterior.natural.items():
+        np.testing.assert_array_equal(part, resumed.posterior.natural[name])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda path: Checkpoint(path, every_minutes=-1), "every_minutes must be 0 or more"),
+        (lambda path: Checkpoint(path, every_steps=0), "every_steps must be at least 1"),
+        (lambda path: Checkpoint(path / "file"), "must be a directory"),
+    ],
+)
+def test_bad_checkpoints_are_refused_when_made(tmp_path, make, message):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ValueError, match=message):
+        make(tmp_path)
+
+
+def test_seeds_are_remembered(tmp_path):
+    checkpoint = Checkpoint(tmp_path)
+    seed = checkpoint.seed(resume=True)
+    assert checkpoint.seed(resume=True) == seed
+    assert checkpoint.seed(resume=False) != seed
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of its own, where the system lets one be made."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=100k", "tmpfs", str(place)]
+    if shutil.which("mount") is None or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("only root can mount a small disk")
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+def test_a_full_disk_ends_the_run_and_the_last_checkpoint_is_good(small_disk):
+    filler = small_disk / "filler"
+
+    def fill_the_disk(report):
+        if report.record.step == 5:
+            with contextlib.suppress(OSError), open(filler, "wb", buffering=0) as file:
+                while True:
+                    file.write(bytes(1000))
+
+    options = {"max_passes": 12, "tolerance": 0.0, "progress": False}
+    checkpoint = Checkpoint(small_disk / "kept", every_steps=1)
+    with pytest.raises(
+        OSError, match=r"no room to write .*00007\.safetensors .*Make room"
+    ) as caught:
+        fit(
+            gaussian_mixture(), blobs(), checkpoint=checkpoint, callbacks=[fill_the_disk], **options
+        )
+    assert caught.value.errno == errno.ENOSPC
+    assert sorted(os.listdir(small_disk / "kept")) == checkpoints(small_disk / "kept")
+    filler.unlink()
+    resumed = fit(gaussian_mixture(), blobs(), checkpoint=checkpoint, **options)
+    assert_same_bits(fit(gaussian_mixture(), blobs(), **options), resumed)
+
+
+def fuzz(tmp_path, n):
+    fit(learning_lda(), documents(40), max_passes=2, checkpoint=tmp_path, progress=False)
+    path = tmp_path / checkpoints(tmp_path)[-1]
+    content = path.read_bytes()
+    rng = np.random.default_rng(1)
+    refused = 0
+    for _ in range(n):
+        path.write_bytes(mutate(content, rng))
+        try:
+            read_checkpoint(path)
+        except StorageError:
+            refused += 1
+    assert refused > 0.9 * n
+
+
+def test_damaged_checkpoints_are_told(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fuzz(tmp_path, 100)
+
+
+@pytest.mark.slow
+def test_many_damaged_checkpoints_are_told(tmp_path):
+    fuzz(tmp_path, 3000)

@@ -1,0 +1,97 @@
+"""Files and directories appear whole, or not at all."""
+
+import errno
+import os
+import subprocess
+import sys
+
+import pytest
+
+from tempering.storage.atomic import atomic_directory, atomic_file
+
+
+def test_a_file_appears_when_the_block_ends(tmp_path):
+    path = tmp_path / "deep" / "counts.npz"
+    with atomic_file(path) as aside:
+        assert aside.parent == path.parent
+        assert aside.name.endswith("counts.npz")
+        aside.write_text("new")
+        assert not path.exists()
+    assert path.read_text() == "new"
+    assert os.listdir(path.parent) == ["counts.npz"]
+
+
+def test_an_error_leaves_the_old_file_and_nothing_else(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def fail(error):
+        with atomic_file(path) as aside:
+            aside.write_text("half of the n")
+            raise error
+
+    for error in (RuntimeError, KeyboardInterrupt):
+        with pytest.raises(error):
+            fail(error)
+    with pytest.raises(FileNotFoundError, match="nothing was written"), atomic_file(path):
+        pass
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_directory_appears_when_the_block_ends(tmp_path):
+    path = tmp_path / "model"
+    with atomic_directory(path) as aside:
+        (aside / "inner").mkdir()
+        (aside / "inner" / "a").write_text("a")
+        assert not path.exists()
+    assert (path / "inner" / "a").read_text() == "a"
+    with pytest.raises(FileExistsError, match="exists already"), atomic_directory(path):
+        pass
+    with atomic_directory(path, overwrite=True) as aside:
+        (aside / "b").write_text("b")
+    assert os.listdir(path) == ["b"]
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_an_error_leaves_the_old_directory_and_nothing_else(tmp_path):
+    path = tmp_path / "model"
+    with atomic_directory(path) as aside:
+        (aside / "a").write_text("a")
+
+    def fail():
+        with atomic_directory(path, overwrite=True) as aside:
+            (aside / "b").write_text("b")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert os.listdir(path) == ["a"]
+    assert os.listdir(tmp_path) == ["model"]
+
+
+def test_other_errors_of_the_system_stay_as_they_are(tmp_path):
+    with pytest.raises(PermissionError, match="not mine"), atomic_file(tmp_path / "file"):
+        raise PermissionError(errno.EACCES, "not mine")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="limits of processes are for POSIX")
+@pytest.mark.parametrize("kind", ["file", "directory"])
+def test_a_full_disk_is_told_and_nothing_is_left(tmp_path, kind):
+    """The limit of a process on the size of its files stands for the disk's end."""
+    code = f"""
+import resource
+from pathlib import Path
+from tempering.storage.atomic import atomic_{kind}
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+try:
+    with atomic_{kind}({str(tmp_path / "thing")!r}) as aside:
+        (aside if {kind == "file"} else aside / "inner").write_bytes(bytes(20_000))
+except OSError as error:
+    print(error.errno, error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(str(errno.EFBIG))
+    assert f"no room to write {tmp_path / 'thing'}" in done.stdout
+    assert "Make room" in done.stdout
+    assert os.listdir(tmp_path) == []
