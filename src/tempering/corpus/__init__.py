@@ -1,0 +1,24 @@
+"""Corpora: counts of words in documents, read and written in many formats, or built from text."""
+
+from tempering.corpus.corpus import Corpus, CorpusError, Stored, gather
+from tempering.corpus.formats import FORMATS, convert, open_corpus, open_source, read, write
+from tempering.corpus.parquet_source import ParquetSource
+from tempering.corpus.text import from_texts
+from tempering.corpus.text_files import Document, read_texts
+
+__all__ = [
+    "FORMATS",
+    "Corpus",
+    "CorpusError",
+    "Document",
+    "ParquetSource",
+    "Stored",
+    "convert",
+    "from_texts",
+    "gather",
+    "open_corpus",
+    "open_source",
+    "read",
+    "read_texts",
+    "write",
+]

@@ -1,0 +1,181 @@
+"""What a corpus is: counts of words in documents, and what goes wrong with one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+#: Documents that are read, and written, at a time.
+BLOCK_SIZE = 8192
+LARGEST_COUNT = np.iinfo(np.int32).max
+MOST_WORDS = np.iinfo(np.int32).max
+# Documents that a header may claim beyond one for each byte of the file. Empty documents take room
+# in memory but none in some formats, so that a claim alone could fill the memory.
+SPARE_DOCUMENTS = 65536
+
+
+class CorpusError(ValueError):
+    """A corpus that cannot be read or written. The message names the file and the place in it."""
+
+
+def fail(path: Any, place: str, problem: str) -> NoReturn:
+    """Raise a :class:`CorpusError` for a place in a file, such as "line 3"; "" for the whole."""
+    raise CorpusError(f"{path}, {place}: {problem}" if place else f"{path}: {problem}")
+
+
+@runtime_checkable
+class Stored(Protocol):
+    """A corpus that can be read in blocks, from the start, as often as wanted."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Documents and words."""
+        ...
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the counts."""
+        ...
+
+    @property
+    def vocabulary(self) -> list[str] | None:
+        """The words, one a column."""
+        ...
+
+    @property
+    def names(self) -> Iterable[str] | None:
+        """Names of the documents, which can be gone through again and again."""
+        ...
+
+    def blocks(self) -> Iterator[sparse.csr_array]:
+        """Some documents at a time, in order: sorted words, none twice, no zeros."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Corpus:
+    """Counts of words in documents, in memory.
+
+    Parameters
+    ----------
+    counts : sparse matrix of shape (n_documents, n_words)
+        Finite and not negative. Held as a CSR array with sorted words, none twice, no zeros.
+    vocabulary : list of str, optional
+        The words, one a column.
+    names : list of str, optional
+        Names of the documents, one a row.
+    texts : list of str, optional
+        The documents themselves, where they are at hand. No file format keeps them.
+    """
+
+    counts: sparse.csr_array
+    vocabulary: list[str] | None = None
+    names: list[str] | None = None
+    texts: list[str] | None = None
+
+    def __post_init__(self) -> None:
+        if not sparse.issparse(self.counts) or self.counts.dtype.kind not in "biuf":
+            kind = f"{type(self.counts).__name__} of {getattr(self.counts, 'dtype', None)}"
+            raise CorpusError(f"counts must be a sparse matrix of real numbers; got {kind}.")
+        counts: Any = sparse.csr_array(self.counts)
+        if counts.dtype.kind == "b":
+            counts = counts.astype(np.uint8)
+        check_counts("counts", counts.data, counts.indptr, 0)
+        object.__setattr__(self, "counts", canonical(counts))
+        rows, columns = self.shape
+        for name, expected in (("vocabulary", columns), ("names", rows), ("texts", rows)):
+            value = getattr(self, name)
+            if value is not None and len(value) != expected:
+                raise CorpusError(
+                    f"{name} has {len(value)} entries, but counts has shape {self.shape}, which "
+                    f"takes {expected}."
+                )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Documents and words."""
+        return self.counts.shape
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the counts."""
+        return self.counts.dtype
+
+    @property
+    def n_tokens(self) -> int | float:
+        """Sum of the counts."""
+        return self.counts.sum(dtype=np.float64 if self.dtype.kind == "f" else np.int64).item()
+
+    def blocks(self) -> Iterator[sparse.csr_array]:
+        """Some documents at a time, in order."""
+        counts: Any = self.counts
+        for start in range(0, self.shape[0], BLOCK_SIZE):
+            yield counts[start : start + BLOCK_SIZE]
+
+
+def gather(stored: Stored) -> Corpus:
+    """A stored corpus as a whole in memory."""
+    if isinstance(stored, Corpus):
+        return stored
+    blocks = list(stored.blocks())
+    empty = sparse.csr_array((0, stored.shape[1]), dtype=stored.dtype)
+    counts = sparse.vstack(blocks, format="csr") if blocks else empty
+    names = None if stored.names is None else list(stored.names)
+    return Corpus(sparse.csr_array(counts), stored.vocabulary, names)
+
+
+def canonical(counts: Any, path: Any = "counts") -> Any:
+    """Counts with sorted words, none twice, no zeros; the same object where it is so already."""
+    if counts.has_canonical_format and np.all(counts.data):
+        return counts
+    counts = counts.copy()
+    counts.sort_indices()
+    if not counts.has_canonical_format:
+        counts = _without_duplicates(counts, path)
+    counts.eliminate_zeros()
+    return counts
+
+
+def _without_duplicates(counts: Any, path: Any) -> Any:
+    """Add up the counts of a word that stands in a document twice."""
+    if counts.dtype.kind == "f":
+        counts.sum_duplicates()
+        return counts
+    # In 64 bits: sums of small types could overflow.
+    counts = counts.astype(np.int64)
+    counts.sum_duplicates()
+    check_counts(path, counts.data, counts.indptr, 0)
+    return counts.astype(np.int32)
+
+
+def check_shape(path: Any, place: str, n_documents: int, n_words: int, n_bytes: int) -> None:
+    """Refuse a size that a file of ``n_bytes`` cannot have, before memory is taken for it."""
+    if not 0 <= n_words <= MOST_WORDS:
+        fail(path, place, f"a corpus has 0 to {MOST_WORDS} words; got {n_words}.")
+    if not 0 <= n_documents <= n_bytes + SPARE_DOCUMENTS:
+        fail(
+            path,
+            place,
+            f"{n_documents} documents are claimed, too many for a file of {n_bytes} bytes.",
+        )
+
+
+def check_counts(path: Any, data: NDArray[Any], indptr: NDArray[Any], first_row: int) -> None:
+    """Refuse counts that are negative, not finite, or too large, by document."""
+    wrong = ~((data >= 0) & np.isfinite(data))
+    if data.dtype.kind in "iu":
+        wrong |= data > LARGEST_COUNT
+    if wrong.any():
+        entry = int(np.argmax(wrong))
+        row = first_row + int(np.searchsorted(indptr, entry, side="right")) - 1
+        fail(
+            path,
+            f"document {row} (from 0)",
+            f"a count must be finite, not negative, and whole ones at most {LARGEST_COUNT}; "
+            f"got {data[entry]}.",
+        )

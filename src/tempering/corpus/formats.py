@@ -1,0 +1,295 @@
+"""Corpora of every format: read, written, and turned into one another."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from sklearn.feature_extraction.text import CountVectorizer
+
+from tempering.corpus.arrow import column_names
+from tempering.corpus.beside import UCI_NAME, names_path, vocabulary_path
+from tempering.corpus.corpus import Corpus, CorpusError, Stored, fail, gather
+from tempering.corpus.directory import DESCRIPTION, CSRDirectory, write_directory
+from tempering.corpus.lda_c import open_lda_c, write_lda_c
+from tempering.corpus.lines import Bytes, Lines, write_lines
+from tempering.corpus.matrix_market import open_matrix_market, write_matrix_market
+from tempering.corpus.npz import open_npz, write_npz
+from tempering.corpus.parquet import COUNTS, IDS, ParquetRows, write_parquet
+from tempering.corpus.parquet_source import ParquetSource
+from tempering.corpus.svmlight import open_svmlight, write_svmlight
+from tempering.corpus.text_counts import TextCounts
+from tempering.corpus.text_files import read_texts, text_kind
+from tempering.corpus.uci import UCIFile, write_uci
+from tempering.corpus.whole import WholeCounts
+from tempering.inference.streaming import BlockSource, MappedCSR
+from tempering.storage.atomic import atomic_file
+
+
+class Format(NamedTuple):
+    """How a kind of file is told, opened and written."""
+
+    suffixes: tuple[str, ...]
+    open: Callable[[Path], Stored]
+    write: Callable[[Any, Stored], None] | None
+    #: Whether counts must be whole; the file may be gzipped; names stand in the file itself.
+    whole: bool = False
+    may_be_packed: bool = True
+    holds_names: bool = False
+
+
+FORMATS = {
+    "npz": Format((".npz",), open_npz, write_npz, may_be_packed=False),
+    "parquet": Format(
+        (".parquet",), ParquetRows, write_parquet, may_be_packed=False, holds_names=True
+    ),
+    "csr": Format((".csr",), CSRDirectory, None, may_be_packed=False),
+    "mtx": Format((".mtx", ".mm"), open_matrix_market, write_matrix_market),
+    "uci": Format((".docword",), UCIFile, write_uci, whole=True),
+    "lda-c": Format((".ldac", ".lda-c", ".dat"), open_lda_c, write_lda_c, whole=True),
+    "svmlight": Format((".svmlight", ".libsvm", ".svm"), open_svmlight, write_svmlight),
+}
+#: What batches can be drawn from without reading all of it.
+STREAMING = ("parquet", "csr")
+#: What is not counted yet.
+TEXT = "text"
+
+
+def open_corpus(
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    column: str | None = None,
+    name_column: str | None = None,
+    vectorizer: CountVectorizer | None = None,
+) -> Stored:
+    """A corpus on disk, to be read in blocks.
+
+    Parameters
+    ----------
+    path : path
+        A corpus, or text: a folder of ``.txt`` files, ``.csv``, ``.tsv``, ``.jsonl``, ``.parquet``.
+    format : str, optional
+        One of ``FORMATS``, or "text"; None to tell it from the name, or else the content.
+    column, name_column : str, optional
+        For text in a table: the columns of the text ("text" unless told otherwise) and of the name.
+    vectorizer : CountVectorizer, optional
+        For text: how it is counted.
+
+    Returns
+    -------
+    Stored
+        With ``shape``, ``dtype``, ``vocabulary``, ``names`` and ``blocks()``.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"{path} does not exist.")
+    name = detect(path) if format is None else _known(format, extra=(TEXT,))
+    if column is not None and format is None and text_kind(path) is not None:
+        name = TEXT
+    if name == TEXT:
+        return TextCounts(read_texts(path, column, name_column), vectorizer)
+    if path.is_dir() and name != "csr":
+        fail(path, "", f"it is a directory, not a file of format {name}.")
+    return FORMATS[name].open(path)
+
+
+def read(
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    *,
+    column: str | None = None,
+    name_column: str | None = None,
+    vectorizer: CountVectorizer | None = None,
+) -> Corpus:
+    """Read a corpus into memory.
+
+    Parameters
+    ----------
+    path, format, column, name_column, vectorizer
+        As in :func:`open_corpus`.
+    """
+    stored = open_corpus(
+        path, format, column=column, name_column=name_column, vectorizer=vectorizer
+    )
+    return gather(stored)
+
+
+def open_source(path: str | os.PathLike[str], batch_size: int = 1024) -> BlockSource:
+    """A corpus that streams: batches of a ``.parquet`` file or of a ``.csr`` directory."""
+    path = Path(path)
+    name = detect(path) if path.exists() else detect_by_name(path)
+    if name == "parquet":
+        return ParquetSource(path, batch_size)
+    if name == "csr":
+        return MappedCSR(path, batch_size)
+    fail(path, "", f"format {name} does not stream; convert it to .parquet or .csr first.")
+
+
+def write(
+    path: str | os.PathLike[str],
+    corpus: Stored,
+    format: str | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write a corpus, with its words and the names of its documents beside it.
+
+    All of it appears when it is complete, and nothing if something goes wrong.
+
+    Parameters
+    ----------
+    path : path
+        Where to; the directory it stands in is made if it is missing.
+    corpus : Corpus, or what ``open_corpus`` returns
+        What to write; some documents are in memory at a time, where the format allows it.
+    format : str, optional
+        One of ``FORMATS``; None to tell it from the name.
+    overwrite : bool
+        Whether files may be replaced. (A ``.csr`` directory is never.)
+    """
+    path = Path(path)
+    form = FORMATS[check_target(path, format, overwrite)]
+    stored = WholeCounts(path, corpus) if form.whole and corpus.dtype.kind == "f" else corpus
+    with ExitStack() as stack:
+        # What was opened first is put in place last: where the corpus is, its words are.
+        aside = None if form.write is None else stack.enter_context(atomic_file(path))
+        _write_beside(stack, vocabulary_path(path), stored.vocabulary, "word", overwrite)
+        if not form.holds_names:
+            _write_beside(stack, names_path(path), stored.names, "name", overwrite)
+        if form.write is None or aside is None:
+            write_directory(path, stored)
+            return
+        with open(aside, "wb") as file:
+            if path.suffix == ".gz" and form.may_be_packed:
+                # Without a time, so that the same corpus gives the same bytes.
+                with gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
+                    form.write(packed, stored)
+            else:
+                form.write(file, stored)
+
+
+def check_target(path: Path, format: str | None, overwrite: bool) -> str:
+    """The format to write, if it is known and nothing is in the way."""
+    name = detect_by_name(path) if format is None else _known(format)
+    if name is None or name == TEXT:
+        raise CorpusError(
+            f"{path}: the name tells no format to write; end it in "
+            f"{', '.join(form.suffixes[0] for form in FORMATS.values())}, or name the format."
+        )
+    if path.exists() and not (overwrite and path.is_file()):
+        raise FileExistsError(f"{path} exists already: remove it, or choose another path.")
+    return name
+
+
+def _write_beside(
+    stack: ExitStack, path: Path, lines: Iterable[str] | None, what: str, overwrite: bool
+) -> None:
+    """Write the words, or the names; or see that no others are taken for them."""
+    if path.exists() and not overwrite:
+        if lines is not None and _holds(path, lines):
+            return
+        raise FileExistsError(
+            f"{path} exists already, and would be taken for the {what}s of this corpus: remove it, "
+            "or choose another path."
+        )
+    if lines is not None:
+        write_lines(stack.enter_context(atomic_file(path)), lines, what)
+    elif path.exists():
+        stack.callback(path.unlink)
+
+
+def _holds(path: Path, lines: Iterable[str]) -> bool:
+    """Whether a file holds just these lines."""
+    nothing = object()
+    return all(a == b for a, b in zip_longest(Lines(path), lines, fillvalue=nothing))
+
+
+def convert(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    source_format: str | None = None,
+    target_format: str | None = None,
+    column: str | None = None,
+    name_column: str | None = None,
+    vectorizer: CountVectorizer | None = None,
+    overwrite: bool = False,
+) -> tuple[int, int]:
+    """Turn a corpus, or text, into another format.
+
+    Parameters
+    ----------
+    source, target : path
+        From where, and where to.
+    source_format, target_format : str, optional
+        None to tell them from the names, or the source's content.
+    column, name_column, vectorizer
+        For text, as in :func:`open_corpus`.
+    overwrite : bool
+        Whether files may be replaced.
+
+    Returns
+    -------
+    tuple of int
+        Documents and words.
+    """
+    # Before the work of counting.
+    check_target(Path(target), target_format, overwrite)
+    stored = open_corpus(
+        source, source_format, column=column, name_column=name_column, vectorizer=vectorizer
+    )
+    write(target, stored, target_format, overwrite)
+    return stored.shape
+
+
+def detect(path: Path) -> str:
+    """The format of a file or directory, by its name, or else its content."""
+    if path.is_dir():
+        return "csr" if (path / DESCRIPTION).exists() else TEXT
+    name = detect_by_name(path)
+    if name == "parquet":
+        names = column_names(path)
+        return "parquet" if IDS in names and COUNTS in names else TEXT
+    return name or _detect_by_content(path)
+
+
+def detect_by_name(path: Path) -> str | None:
+    """The format that a name tells; None if it tells none."""
+    if UCI_NAME.fullmatch(path.name):
+        return "uci"
+    bare = path.with_suffix("") if path.suffix == ".gz" else path
+    for name, form in FORMATS.items():
+        if bare.suffix in form.suffixes and (bare == path or form.may_be_packed):
+            return name
+    return TEXT if text_kind(path) else None
+
+
+def _detect_by_content(path: Path) -> str:
+    """The format that the first bytes tell."""
+    with Bytes(path) as file:
+        start = file.read(4096)
+    for magic, name in ((b"PK", "npz"), (b"PAR1", "parquet"), (b"%%MatrixMarket", "mtx")):
+        if start.startswith(magic):
+            return name
+    lines = [line.split() for line in start.splitlines()[:3]]
+    if len(lines) == 3 and all(len(line) == 1 and line[0].isdigit() for line in lines):
+        return "uci"
+    if lines and lines[0] and all(b":" in pair for pair in lines[0][1:]):
+        return "lda-c" if lines[0][0] == b"%d" % (len(lines[0]) - 1) else "svmlight"
+    fail(
+        path,
+        "line 1",
+        f"neither name nor content tell its format; name it: {', '.join(FORMATS)}, or {TEXT}.",
+    )
+
+
+def _known(format: str, extra: tuple[str, ...] = ()) -> str:
+    if format not in FORMATS and format not in extra:
+        known = ", ".join([*FORMATS, *extra])
+        raise CorpusError(f"format must be one of {known}; got {format!r}.")
+    return format

@@ -1,0 +1,289 @@
+"""Parquet files with columns ``doc_id``, ``ids`` and ``counts``: a row a document.
+
+``ids`` and ``counts`` are lists of the same length, the numbers of the words (from 0) and their
+counts; ``doc_id`` may be missing. Rows are read a row group at a time, so that the memory needed is
+that of a row group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from tempering.corpus.arrow import column_values, load_pyarrow, open_file, reading
+from tempering.corpus.beside import read_vocabulary
+from tempering.corpus.corpus import (
+    BLOCK_SIZE,
+    Stored,
+    canonical,
+    check_counts,
+    check_shape,
+    fail,
+)
+from tempering.corpus.lines import LARGEST_EXPANSION, one_line
+
+IDS, COUNTS, NAME = "ids", "counts", "doc_id"
+#: What our files tell beyond what Parquet itself does.
+N_WORDS, N_TOKENS, NAMED = b"tempering.n_words", b"tempering.n_tokens", b"tempering.named"
+
+
+class ParquetRows:
+    """A corpus in a Parquet file, read a row group at a time.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Documents and words.
+    n_tokens : int or float
+        Sum of the counts.
+    edges : array of int
+        Where the row groups begin, and the number of documents.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        self._open = open_file(path)
+        self._last: tuple[int, Any] = (-1, None)
+        metadata = self._open.metadata
+        sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
+        self.edges = np.append(0, np.cumsum(sizes, dtype=np.int64))
+        n_documents = int(self.edges[-1])
+        check_shape(path, "", n_documents, 0, path.stat().st_size * LARGEST_EXPANSION)
+        with reading(path):
+            schema = self._open.schema_arrow
+            self.dtype = _check_columns(path, schema)
+            has_names = NAME in schema.names
+        told = metadata.metadata or {}
+        n_words, n_tokens = _number(told.get(N_WORDS)), _number(told.get(N_TOKENS))
+        self.has_names = has_names and told.get(NAMED) != b"no"
+        self.vocabulary = read_vocabulary(path, None if n_words is None else int(n_words))
+        if n_words is None and self.vocabulary is not None:
+            n_words = len(self.vocabulary)
+        if n_words is None or n_tokens is None:
+            largest, n_tokens = self._survey()
+            n_words = largest + 1 if n_words is None else n_words
+        check_shape(path, "", 0, int(n_words), 0)
+        self.shape = (n_documents, int(n_words))
+        self.n_tokens: int | float = n_tokens
+
+    @property
+    def names(self) -> Iterable[str] | None:
+        """Names of the documents."""
+        return NamesColumn(self.path) if self.has_names else None
+
+    def rows(self, start: int, stop: int) -> Any:
+        """The documents from ``start`` to ``stop``."""
+        first = int(np.searchsorted(self.edges, start, side="right")) - 1
+        parts = []
+        for group in range(first, self.edges.size - 1):
+            begin, end = int(self.edges[group]), int(self.edges[group + 1])
+            if begin >= stop:
+                break
+            block = self._group(group)
+            if start > begin or stop < end:
+                block = block[max(start - begin, 0) : stop - begin]
+            parts.append(block)
+        if not parts:
+            return sparse.csr_array((0, self.shape[1]), dtype=self.dtype)
+        return parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csr")
+
+    def blocks(self) -> Iterator[sparse.csr_array]:
+        """Some documents at a time, in order."""
+        for group, first, batch in self._batches():
+            yield self._counts(batch, group, first)
+
+    def _group(self, group: int) -> Any:
+        """A row group; the last one is kept, since batches may end within it."""
+        if self._last[0] != group:
+            self._last = (-1, None)
+            place = f"row group {group}"
+            with reading(self.path, place):
+                table = self._file().read_row_group(group, [IDS, COUNTS], use_threads=False)
+                (batch,) = table.combine_chunks().to_batches() or [None]
+            if batch is None:
+                block = sparse.csr_array((0, self.shape[1]), dtype=self.dtype)
+            else:
+                block = self._counts(batch, group, 0)
+            expected = int(self.edges[group + 1] - self.edges[group])
+            if block.shape[0] != expected:
+                problem = f"it has {block.shape[0]} rows instead of {expected}."
+                fail(self.path, place, problem)
+            self._last = (group, block)
+        return self._last[1]
+
+    def _batches(self) -> Iterator[tuple[int, int, Any]]:
+        """Row group, number of the first row in it, and some rows, from start to end."""
+        file = self._file()
+        for group in range(self.edges.size - 1):
+            first = 0
+            with reading(self.path, f"row group {group}"):
+                for batch in file.iter_batches(
+                    BLOCK_SIZE, [group], [IDS, COUNTS], use_threads=False
+                ):
+                    yield group, first, batch
+                    first += batch.num_rows
+
+    def _survey(self) -> tuple[int, int | float]:
+        """The largest word, and the sum of the counts."""
+        largest, n_tokens = -1, 0
+        for group, first, batch in self._batches():
+            _, words, counts = self._arrays(batch, group, first)
+            largest = int(words.max(initial=largest))
+            n_tokens += counts.sum(dtype="f8" if counts.dtype.kind == "f" else "i8").item()
+        return largest, n_tokens
+
+    def _arrays(self, batch: Any, group: int, first: int) -> tuple[Any, Any, Any]:
+        """Ends of rows, words and counts of some rows, as they are in the file."""
+        place = f"row group {group}"
+        ends, words = _list_column(self.path, place, batch, IDS)
+        count_ends, counts = _list_column(self.path, place, batch, COUNTS)
+        if not np.array_equal(ends, count_ends):
+            row = int(np.argmax(ends != count_ends)) - 1
+            problem = "it has lists of different lengths in ids and counts."
+            fail(self.path, f"{place}, row {first + row} (from 0)", problem)
+        if words.size and words.min() < 0:
+            self._refuse_word(words, words < 0, ends, group, first)
+        return ends, words, counts
+
+    def _counts(self, batch: Any, group: int, first: int) -> Any:
+        """Some rows as a matrix, in memory of its own, which may be written to."""
+        ends, words, counts = self._arrays(batch, group, first)
+        if words.size and words.max() >= self.shape[1]:
+            self._refuse_word(words, words >= self.shape[1], ends, group, first)
+        first_document = int(self.edges[group]) + first
+        check_counts(f"{self.path}, row group {group}", counts, ends, first_document)
+        arrays = counts.astype(self.dtype), words.astype(np.int32), ends
+        matrix = sparse.csr_array(arrays, (batch.num_rows, self.shape[1]))
+        return canonical(matrix, self.path)
+
+    def _refuse_word(
+        self, words: NDArray[Any], wrong: NDArray[np.bool_], ends: Any, group: int, first: int
+    ) -> None:
+        entry = int(np.argmax(wrong))
+        row = first + int(np.searchsorted(ends, entry, side="right")) - 1
+        problem = f"word {words[entry]} is out of range."
+        if words[entry] >= 0:
+            problem += f" There are {self.shape[1]}, numbered from 0."
+        fail(self.path, f"row group {group}, row {row} (from 0)", problem)
+
+    def _file(self) -> Any:
+        if self._open is None:
+            self._open = open_file(self.path)
+        return self._open
+
+    def __getstate__(self) -> dict[str, Any]:
+        # An open file does not go to another process.
+        return {**self.__dict__, "_open": None, "_last": (-1, None)}
+
+
+class NamesColumn:
+    """The names of the documents, gone through again and again without keeping them."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def __iter__(self) -> Iterator[str]:
+        for _, (name,) in column_values(self.path, [NAME]):
+            yield one_line(str(name))
+
+
+def _check_columns(path: Path, schema: Any) -> np.dtype:
+    """The columns are lists of numbers; the type that counts are read as."""
+    pyarrow, _ = load_pyarrow()
+    for name in (IDS, COUNTS):
+        if name not in schema.names:
+            problem = f"there is no column {name!r} among {', '.join(schema.names)}."
+            fail(path, "", f"{problem} (For text, name the column that holds it.)")
+    value_types = []
+    for name in (IDS, COUNTS):
+        kind = schema.field(name).type
+        if not (pyarrow.types.is_list(kind) or pyarrow.types.is_large_list(kind)):
+            fail(path, f"column {name!r}", f"it should be a list of numbers; it is {kind}.")
+        value_types.append(kind.value_type)
+    words, counts = value_types
+    if not pyarrow.types.is_integer(words):
+        fail(path, f"column {IDS!r}", f"words should be whole numbers; they are {words}.")
+    if pyarrow.types.is_integer(counts):
+        return np.dtype(np.int32)
+    if not pyarrow.types.is_floating(counts):
+        fail(path, f"column {COUNTS!r}", f"counts should be numbers; they are {counts}.")
+    return np.dtype(np.float64 if counts == pyarrow.float64() else np.float32)
+
+
+def _list_column(path: Path, place: str, batch: Any, name: str) -> tuple[Any, Any]:
+    """Ends of the lists of a column, and their values one after another."""
+    column = batch.column(name)
+    values = column.flatten()
+    if column.null_count or values.null_count:
+        fail(path, f"{place}, column {name!r}", "a value is missing.")
+    ends = column.offsets.to_numpy(zero_copy_only=False)[: len(column) + 1].astype(np.int64)
+    return ends - ends[0], values.to_numpy(zero_copy_only=False)
+
+
+def _number(text: bytes | None) -> int | float | None:
+    """A number that the file tells, if it is one that can be."""
+    try:
+        value = float(text or b"")
+    except ValueError:
+        return None
+    if not 0 <= value < 2.0**63:
+        return None
+    return int(value) if value == int(value) else value
+
+
+def write_parquet(file: IO[bytes], stored: Stored) -> None:
+    """Write a corpus in row groups of ``BLOCK_SIZE`` documents."""
+    pyarrow, parquet = load_pyarrow()
+    whole = stored.dtype.kind != "f"
+    name_type = pyarrow.int64() if stored.names is None else pyarrow.string()
+    count_type = pyarrow.int32() if whole else pyarrow.from_numpy_dtype(stored.dtype)
+    schema = pyarrow.schema(
+        [
+            (NAME, name_type),
+            (IDS, pyarrow.list_(pyarrow.int32())),
+            (COUNTS, pyarrow.list_(count_type)),
+        ]
+    )
+    names = iter(stored.names) if stored.names is not None else None
+    n_documents, n_tokens = 0, 0
+    options: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
+    with parquet.ParquetWriter(file, schema, **options) as writer:
+        for block in _regroup(stored.blocks(), BLOCK_SIZE):
+            rows = range(n_documents, n_documents + block.shape[0])
+            ends = pyarrow.array(block.indptr.astype(np.int32))
+            lists = [
+                pyarrow.ListArray.from_arrays(ends, pyarrow.array(values, kind))
+                for values, kind in ((block.indices, pyarrow.int32()), (block.data, count_type))
+            ]
+            labels = list(rows) if names is None else list(islice(names, len(rows)))
+            columns = [pyarrow.array(labels, name_type), *lists]
+            table = pyarrow.Table.from_arrays(columns, schema=schema)
+            writer.write_table(table, row_group_size=BLOCK_SIZE)
+            n_documents += block.shape[0]
+            n_tokens += block.data.sum(dtype="i8" if whole else "f8").item()
+        named = b"no" if names is None else b"yes"
+        told = {N_WORDS: str(stored.shape[1]), N_TOKENS: repr(n_tokens), NAMED: named}
+        writer.add_key_value_metadata(told)
+
+
+def _regroup(blocks: Iterable[Any], size: int) -> Iterator[Any]:
+    """The same rows in blocks of ``size``, but for the last."""
+    waiting: list[Any] = []
+    n_waiting = 0
+    for block in blocks:
+        waiting.append(block)
+        n_waiting += block.shape[0]
+        if n_waiting >= size:
+            rows: Any = sparse.vstack(waiting, format="csr") if len(waiting) > 1 else block
+            whole = n_waiting - n_waiting % size
+            for start in range(0, whole, size):
+                yield rows[start : start + size]
+            waiting, n_waiting = [rows[whole:]], n_waiting - whole
+    if n_waiting:
+        yield sparse.vstack(waiting, format="csr")

@@ -1,0 +1,140 @@
+"""A corpus out of any iterable of documents."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, overload
+
+from sklearn.feature_extraction.text import CountVectorizer
+
+from tempering.corpus.bags import BagCounts
+from tempering.corpus.corpus import Corpus, CorpusError, gather
+from tempering.corpus.formats import STREAMING, check_target, open_source, write
+from tempering.corpus.text_counts import TextCounts
+from tempering.corpus.text_files import Document
+from tempering.inference.streaming import BlockSource
+
+
+@overload
+def from_texts(
+    texts: Any,
+    *,
+    vectorizer: CountVectorizer | None = None,
+    column: str | None = None,
+    name_column: str | None = None,
+    dictionary: Mapping[int, str] | None = None,
+    out: None = None,
+) -> Corpus: ...
+
+
+@overload
+def from_texts(
+    texts: Any,
+    *,
+    vectorizer: CountVectorizer | None = None,
+    column: str | None = None,
+    name_column: str | None = None,
+    dictionary: Mapping[int, str] | None = None,
+    out: str | os.PathLike[str],
+) -> BlockSource: ...
+
+
+def from_texts(
+    texts: Any,
+    *,
+    vectorizer: CountVectorizer | None = None,
+    column: str | None = None,
+    name_column: str | None = None,
+    dictionary: Mapping[int, str] | None = None,
+    out: str | os.PathLike[str] | None = None,
+) -> Corpus | BlockSource:
+    """Count the words of documents, one of which is in memory at a time.
+
+    Parameters
+    ----------
+    texts : iterable, or function without arguments that makes one
+        Strings; lists of words; mappings with a column of text, such as a Hugging Face data set; or
+        lists of (word number, count), such as a gensim corpus. It is gone through once.
+    vectorizer : CountVectorizer, optional
+        scikit-learn's, for its tokeniser, ``stop_words``, ``min_df``, ``max_df``, ``max_features``
+        and the rest. The counts are those of its ``fit_transform``; the object is not fitted.
+    column : str, optional
+        The column that holds the text of a mapping; "text" unless told otherwise.
+    name_column : str, optional
+        The column that holds its name.
+    dictionary : mapping from number to word, optional
+        The words of a gensim corpus.
+    out : path, optional
+        A file that ends in ``.parquet``, or a directory that ends in ``.csr``, to write the counts
+        to. Memory then does not grow with the number of documents.
+
+    Returns
+    -------
+    Corpus or BlockSource
+        The corpus in memory; with ``out``, a source of batches that streams from there.
+
+    Examples
+    --------
+    >>> from tempering.corpus import from_texts
+    >>> corpus = from_texts(["the cat sat", "the dog sat down", "the cat"])
+    >>> corpus.vocabulary
+    ['cat', 'dog', 'down', 'sat', 'the']
+    >>> corpus.counts.toarray()[0]
+    array([1, 0, 0, 1, 1], dtype=int32)
+    """
+    if out is not None and check_target(Path(out), None, overwrite=False) not in STREAMING:
+        raise CorpusError(f"out must end in .parquet or .csr, which stream; got {out}.")
+    stored = _counts_of(texts, vectorizer, column, name_column, dictionary)
+    if out is None:
+        return gather(stored)
+    write(out, stored)
+    return open_source(out)
+
+
+def _counts_of(
+    texts: Any,
+    vectorizer: CountVectorizer | None,
+    column: str | None,
+    name_column: str | None,
+    dictionary: Mapping[int, str] | None,
+) -> TextCounts | BagCounts:
+    """Texts, or bags of words, as counts that are read in blocks."""
+    if isinstance(texts, (str, bytes)):
+        raise CorpusError(
+            "texts must be an iterable of documents, not one string; read a file or a folder with "
+            "tempering.corpus.read."
+        )
+    made: Any = texts() if callable(texts) else texts
+    items = iter(made)
+    first, peeked = _peek(items)
+    if _is_bag(first):
+        return BagCounts(peeked, dictionary)
+    return TextCounts(peeked, vectorizer, column, name_column)
+
+
+def _peek(items: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
+    """The first document that is not empty, and all of them."""
+    seen = []
+    first = None
+    for first in items:
+        seen.append(first)
+        if not (isinstance(first, (list, tuple)) and len(first) == 0):
+            break
+
+    def all_of_them() -> Iterator[Any]:
+        yield from seen
+        yield from items
+
+    return first, all_of_them()
+
+
+def _is_bag(item: Any) -> bool:
+    """Whether a document is a list of pairs."""
+    if isinstance(item, (str, bytes, Mapping, Document)) or not isinstance(item, Iterable):
+        return False
+    pairs = list(item)
+    return bool(pairs) and all(
+        not isinstance(pair, (str, bytes)) and isinstance(pair, Iterable) for pair in pairs
+    )

@@ -1,0 +1,33 @@
+"""Data sets: real text that is on every machine, known corpora, and data with a known answer."""
+
+from tempering.datasets.arxiv import read_arxiv
+from tempering.datasets.cache import cache_directory
+from tempering.datasets.docstrings import load_docstrings
+from tempering.datasets.download import fetch
+from tempering.datasets.faces import YaleFaces, load_yale_faces
+from tempering.datasets.synthetic import (
+    LDAStream,
+    SyntheticLDA,
+    ToyImages,
+    make_lda,
+    make_toy_images,
+)
+from tempering.datasets.uci import fetch_uci, load_uci
+from tempering.datasets.wikipedia import read_wikipedia
+
+__all__ = [
+    "LDAStream",
+    "SyntheticLDA",
+    "ToyImages",
+    "YaleFaces",
+    "cache_directory",
+    "fetch",
+    "fetch_uci",
+    "load_docstrings",
+    "load_uci",
+    "load_yale_faces",
+    "make_lda",
+    "make_toy_images",
+    "read_arxiv",
+    "read_wikipedia",
+]

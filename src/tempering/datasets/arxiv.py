@@ -1,0 +1,43 @@
+"""Titles and abstracts of arXiv, out of its dump of metadata."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from tempering.corpus import Document
+from tempering.corpus.text_files import json_rows, text_field
+
+
+def read_arxiv(
+    path: str | os.PathLike[str], categories: Collection[str] | None = None
+) -> Iterator[Document]:
+    """The papers of a dump of arXiv's metadata, one after another.
+
+    Count their words with ``corpus.from_texts(read_arxiv(path), out="arxiv.parquet")``.
+
+    Parameters
+    ----------
+    path : path
+        The file of JSON lines that Kaggle has as "arXiv Dataset", plain or gzipped.
+    categories : collection of str, optional
+        Keep papers in one of these, such as "stat.ML"; or in an archive, such as "stat".
+
+    Yields
+    ------
+    Document
+        Named by the identifier; title and abstract.
+    """
+    path = Path(path)
+    for number, row in json_rows(path):
+        place = f"line {number}"
+        title, abstract, name = (
+            text_field(row, column, path, place) for column in ("title", "abstract", "id")
+        )
+        if categories is not None:
+            given = text_field(row, "categories", path, place).split()
+            archives = [category.split(".")[0] for category in given]
+            if not set(categories).intersection([*given, *archives]):
+                continue
+        yield Document(name, f"{' '.join(title.split())}\n{abstract.strip()}")

@@ -1,0 +1,143 @@
+"""A real corpus that is on every machine: the docstrings of the installed scientific packages."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import warnings
+from collections.abc import Iterable, Iterator
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
+
+from tempering.corpus import Corpus, CorpusError, Document, from_texts, read, read_texts, write
+from tempering.datasets.cache import cache_directory
+from tempering.datasets.source_docstrings import docstrings, package_directory
+from tempering.storage.atomic import atomic_directory
+
+#: Packages, and the projects that bring them. The first four come with this package.
+PACKAGES = {
+    "numpy": "numpy",
+    "scipy": "scipy",
+    "sklearn": "scikit-learn",
+    "numba": "numba",
+    "pandas": "pandas",
+    "matplotlib": "matplotlib",
+}
+LEAST_WORDS = 20
+#: Words of the vocabulary that a document has at least.
+LEAST_TOKENS = 10
+#: Words that tell of the form of docstrings, not of what they are about.
+BOILERPLATE = """
+    arg args argument arguments attribute attributes autosummary bool callable class default
+    defaults deprecated dict dictionary doi example examples false float following function
+    generated given http https iff ignored instance int integer kwargs like list method methods
+    note notes object objects optional options org param parameter parameters raise raises ref
+    reference references return returned returns see self shape specified str string toctree
+    true tuple type types use used uses using value values version versionadded versionchanged
+    warning www
+"""
+EXAMPLE = re.compile(r"^\s*(>>>|\.\.\.).*$", re.MULTILINE)
+# To be raised when the corpus changes for the same packages.
+EDITION = 1
+
+
+def load_docstrings(
+    packages: Iterable[str] | None = None, cache: bool = True, folder: Path | None = None
+) -> Corpus:
+    """The docstrings of installed packages as a corpus: real text, without a network.
+
+    One document for each module, class or function whose docstring has 20 words at least; about
+    7,000 documents and a million words with numpy, scipy and scikit-learn alone. Source files are
+    parsed, never run. Left out are stop words, words of the form ("parameters", "returns"), words
+    in fewer than 5 or more than a quarter of the documents, and the code of examples.
+
+    Parameters
+    ----------
+    packages : iterable of str, optional
+        Names to import; by default numpy, scipy, sklearn, numba, and pandas and matplotlib where
+        they are installed.
+    cache : bool
+        Whether to keep the corpus on disk, and take it from there: it is made anew only when a
+        package changes its version.
+    folder : path, optional
+        Where it is kept; by default :func:`cache_directory`.
+
+    Returns
+    -------
+    Corpus
+        With ``names`` such as "scipy.linalg.solve", and the docstrings in ``texts``.
+    """
+    chosen = tuple(PACKAGES if packages is None else packages)
+    places = {package: place for package in chosen if (place := package_directory(package))}
+    if not places:
+        raise CorpusError(f"none of these packages is installed: {', '.join(chosen)}.")
+    if not cache:
+        return _build(places)
+    kept = (folder or cache_directory()) / f"docstrings-{_key(places)}"
+    if kept.exists():
+        try:
+            corpus = read(kept / "corpus.npz")
+            texts = [document.text for document in read_texts(kept / "texts.jsonl")]
+            return Corpus(corpus.counts, corpus.vocabulary, corpus.names, texts)
+        except (CorpusError, OSError):
+            # Damaged: it is made anew.
+            pass
+    corpus = _build(places)
+    try:
+        _keep(kept, corpus)
+    except OSError as error:
+        warnings.warn(f"the docstrings could not be kept in {kept}: {error}", stacklevel=2)
+    return corpus
+
+
+def _key(places: dict[str, Path]) -> str:
+    """A name for the corpus of these packages in these versions."""
+    parts = [f"edition {EDITION}"]
+    for package, place in places.items():
+        try:
+            version = metadata.version(PACKAGES.get(package, package))
+        except metadata.PackageNotFoundError:
+            version = str(place)
+        parts.append(f"{package} {version}")
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()[:16]
+
+
+def _build(places: dict[str, Path]) -> Corpus:
+    documents = list(_without_copies(places))
+    vectorizer = CountVectorizer(
+        stop_words=[*ENGLISH_STOP_WORDS, *BOILERPLATE.split()],
+        token_pattern=r"(?u)\b[a-zA-Z]{3,}\b",
+        min_df=5,
+        max_df=0.25,
+    )
+    prose = (Document(name, EXAMPLE.sub("", text)) for name, text in documents)
+    corpus = from_texts(prose, vectorizer=vectorizer)
+    kept = np.flatnonzero(corpus.counts.sum(axis=1) >= LEAST_TOKENS)
+    return Corpus(
+        corpus.counts[kept],
+        corpus.vocabulary,
+        [documents[i].name for i in kept],
+        [documents[i].text for i in kept],
+    )
+
+
+def _without_copies(places: dict[str, Path]) -> Iterator[Document]:
+    """The documents of all packages, each text once: methods often repeat one another's."""
+    seen = set()
+    for package, place in places.items():
+        for document in docstrings(package, place, LEAST_WORDS):
+            if document.text not in seen:
+                seen.add(document.text)
+                yield document
+
+
+def _keep(kept: Path, corpus: Corpus) -> None:
+    assert corpus.texts is not None
+    with atomic_directory(kept, overwrite=True) as aside:
+        write(aside / "corpus.npz", corpus)
+        with open(aside / "texts.jsonl", "w", encoding="utf-8") as file:
+            file.writelines(json.dumps({"text": text}) + "\n" for text in corpus.texts)

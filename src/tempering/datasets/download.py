@@ -1,0 +1,127 @@
+"""Files from the network: fetched once, checked, and taken up where a download broke off."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import urllib.error
+import urllib.request
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from tempering.datasets.cache import cache_directory
+
+CHUNK_BYTES = 1 << 18
+TIMEOUT = 60.0
+ATTEMPTS = 3
+RANGE_NOT_SATISFIABLE = 416
+
+
+def load_pooch() -> ModuleType:
+    """pooch, which keeps and checks what is fetched."""
+    try:
+        import pooch
+    except ImportError:
+        raise ImportError("Fetching data needs pooch: pip install 'tempering[data]'.") from None
+    return pooch
+
+
+def fetch(url: str, folder: Path | None = None, known_hash: str | None = None) -> Path:
+    """A file from the network, or from where it was kept.
+
+    Parameters
+    ----------
+    url : str
+        Where it is.
+    folder : Path, optional
+        Where it is kept; by default :func:`cache_directory`.
+    known_hash : str, optional
+        "sha256:…", to check it against. Without one, the hash of the first download is kept beside
+        the file, and later ones must agree.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    pooch = load_pooch()
+    folder = cache_directory() if folder is None else Path(folder)
+    name = url.rsplit("/", 1)[-1]
+    remembered = folder / f"{name}.sha256"
+    if known_hash is None and remembered.is_file():
+        known_hash = f"sha256:{remembered.read_text().strip()}"
+    path = Path(
+        pooch.retrieve(
+            url, known_hash, fname=name, path=folder, downloader=Continued(folder / name)
+        )
+    )
+    if known_hash is None:
+        remembered.write_text(f"{pooch.file_hash(str(path))}\n")
+    return path
+
+
+class Continued:
+    """A downloader for pooch that takes a download up where it broke off.
+
+    Parameters
+    ----------
+    path : Path
+        The file that is fetched. What has come of it so far is kept beside it, as
+        ``.NAME.partial``, with the server's mark of its version in ``.NAME.partial.tag``.
+    """
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.partial = path.with_name(f".{path.name}.partial")
+        self.tag = path.with_name(f".{path.name}.partial.tag")
+
+    def __call__(self, url: str, output_file: Any, pooch: Any = None) -> None:
+        for attempt in range(ATTEMPTS):
+            try:
+                self._continue(url)
+                break
+            except (OSError, http.client.HTTPException) as error:
+                refused = isinstance(error, urllib.error.HTTPError) and error.code < 500
+                if refused or attempt == ATTEMPTS - 1:
+                    self._give_up(url, error)
+        os.replace(self.partial, output_file)
+        self.tag.unlink(missing_ok=True)
+
+    def _give_up(self, url: str, error: Exception) -> None:
+        there = self.partial.stat().st_size if self.partial.exists() else 0
+        kept = f" The {there} bytes that came are kept; call again to go on." if there else ""
+        raise OSError(f"{url} could not be fetched: {error}.{kept}") from error
+
+    def _continue(self, url: str) -> None:
+        """Fetch what is missing."""
+        there = self.partial.stat().st_size if self.partial.exists() else 0
+        headers = {"User-Agent": "tempering"}
+        if there and self.tag.is_file():
+            # Should the file have changed since, all of it comes again.
+            headers |= {"Range": f"bytes={there}-", "If-Range": self.tag.read_text()}
+        try:
+            answer = urllib.request.urlopen(
+                urllib.request.Request(url, headers=headers), timeout=TIMEOUT
+            )
+        except urllib.error.HTTPError as error:
+            if error.code == RANGE_NOT_SATISFIABLE:
+                # Longer than the file is: not part of it.
+                self.partial.unlink()
+                self.tag.unlink()
+            raise
+        with answer:
+            goes_on = answer.status == http.HTTPStatus.PARTIAL_CONTENT
+            if not goes_on:
+                mark = answer.headers.get("ETag") or answer.headers.get("Last-Modified")
+                self.tag.unlink(missing_ok=True)
+                if mark and not mark.startswith("W/"):
+                    self.tag.write_text(mark)
+            expected = answer.headers.get("Content-Length")
+            came = 0
+            with open(self.partial, "ab" if goes_on else "wb") as file:
+                while chunk := answer.read(CHUNK_BYTES):
+                    file.write(chunk)
+                    came += len(chunk)
+            if expected is not None and came != int(expected):
+                raise OSError(f"it broke off after {came} of {expected} bytes")

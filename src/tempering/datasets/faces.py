@@ -1,0 +1,122 @@
+"""The Extended Yale Face Database B, out of its PGM images."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tempering.corpus.corpus import fail
+from tempering.corpus.lines import expansion_limit
+from tempering.corpus.zipped import open_zip
+
+NAME = re.compile(r"yaleB(\d\d)_P\d\dA([+-]\d+)E([+-]\d+)\.pgm(\.bad)?")
+
+
+class YaleFaces(NamedTuple):
+    """Faces under many lights.
+
+    ``images`` uint8 [n, height, width]; for each, the ``subject`` (from 1), the ``azimuth`` and
+    ``elevation`` of the light in degrees, and whether the image is marked as ``bad``.
+    """
+
+    images: NDArray[np.uint8]
+    subject: NDArray[np.int64]
+    azimuth: NDArray[np.int64]
+    elevation: NDArray[np.int64]
+    bad: NDArray[np.bool_]
+
+
+def load_yale_faces(path: str | os.PathLike[str], reduce: int = 1) -> YaleFaces:
+    """Read the cropped images of the Extended Yale Face Database B.
+
+    Parameters
+    ----------
+    path : path
+        The folder of ``CroppedYale``, or a zip file of it.
+    reduce : int
+        Replace squares of so many pixels by their mean: 2 makes 96 × 84 of 192 × 168.
+
+    Returns
+    -------
+    YaleFaces
+        In the order of subject, azimuth and elevation. Images of ambient light are left out.
+    """
+    if reduce < 1:
+        raise ValueError(f"reduce must be at least 1; got {reduce}.")
+    path = Path(path)
+    images, labels = [], []
+    for name, content in _files(path):
+        match = NAME.fullmatch(name.rsplit("/", 1)[-1])
+        if match is None:
+            continue
+        image = _reduced(read_pgm(f"{path}, {name}", content), reduce)
+        if images and image.shape != images[0].shape:
+            problem = f"it is {image.shape}, but the first image is {images[0].shape}."
+            fail(path, name, problem)
+        images.append(image)
+        labels.append([int(match[1]), int(match[2]), int(match[3]), match[4] is not None])
+    if not images:
+        fail(path, "", "there is no image named like yaleB01_P00A+000E+00.pgm.")
+    table = np.array(labels, np.int64)
+    order = np.lexsort((table[:, 2], table[:, 1], table[:, 0]))
+    subject, azimuth, elevation, bad = table[order].T
+    return YaleFaces(np.stack(images)[order], subject, azimuth, elevation, bad.astype(bool))
+
+
+def _files(path: Path) -> Iterator[tuple[str, bytes]]:
+    """Names and contents of the files of a folder or a zip file, in order of the names."""
+    if path.is_dir():
+        for file in sorted(path.rglob("*.pgm*")):
+            yield file.relative_to(path).as_posix(), file.read_bytes()
+        return
+    with open_zip(path, expansion_limit(path)) as archive:
+        for info in sorted(archive.infolist(), key=lambda info: info.filename):
+            if NAME.fullmatch(info.filename.rsplit("/", 1)[-1]):
+                yield info.filename, archive.read(info)
+
+
+def read_pgm(where: str, content: bytes) -> NDArray[np.uint8]:
+    """A binary PGM image of 8 bits.
+
+    Parameters
+    ----------
+    where : str
+        Its name, for messages.
+    content : bytes
+        The file.
+    """
+    place, fields = 0, []
+    while len(fields) < 4:
+        line_end = content.find(b"\n", place)
+        if line_end < 0:
+            fail(where, "line 1", "the header of a PGM image (P5, width, height, 255) is missing.")
+        line = content[place:line_end].split(b"#", 1)[0]
+        fields += line.split()
+        place = line_end + 1
+    magic, *sizes = fields
+    if magic != b"P5" or len(sizes) != 3 or not all(s.isdigit() and len(s) < 7 for s in sizes):
+        problem = f"the header should be P5, width, height and 255; got {content[:30]!r}."
+        fail(where, "line 1", problem)
+    width, height, largest = (int(size) for size in sizes)
+    if not 0 < largest < 256 or width * height == 0:
+        problem = f"it should have pixels, of 8 bits; got {width} x {height} up to {largest}."
+        fail(where, "line 1", problem)
+    if len(content) - place != width * height:
+        problem = f"{width} x {height} pixels are promised, {len(content) - place} bytes are there."
+        fail(where, "", problem)
+    return np.frombuffer(content, np.uint8, offset=place).reshape(height, width)
+
+
+def _reduced(image: NDArray[np.uint8], by: int) -> NDArray[np.uint8]:
+    """An image with squares of pixels replaced by their mean; odd edges are cut off."""
+    height, width = (size // by for size in image.shape)
+    if by == 1 or height * width == 0:
+        return image
+    squares = image[: height * by, : width * by].reshape(height, by, width, by)
+    return np.rint(squares.mean(axis=(1, 3))).astype(np.uint8)

@@ -1,0 +1,197 @@
+"""Data with a known answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+#: Documents that are drawn together, from a stream of random numbers of their own.
+BLOCK_SIZE = 8192
+
+
+class SyntheticLDA(NamedTuple):
+    """A corpus drawn from latent Dirichlet allocation, and what it was drawn from."""
+
+    counts: sparse.csr_array
+    topics: NDArray[np.float64]
+    proportions: NDArray[np.float64]
+
+
+class LDAStream:
+    """Documents drawn from latent Dirichlet allocation, some at a time, of any number.
+
+    It can be written to disk without ever being in memory:
+    ``corpus.write("big.parquet", LDAStream(1_000_000))``. Same seed, same documents.
+
+    Parameters
+    ----------
+    n_documents, n_topics, n_words : int
+        Sizes.
+    document_length : float
+        Mean length of the documents, in words; lengths are Poisson, and 1 at least.
+    alpha : float
+        Dirichlet parameter of the proportions of topics in a document.
+    eta : float
+        Dirichlet parameter of the topics.
+    seed : int
+        Of all draws.
+
+    Attributes
+    ----------
+    topics : array of shape (n_topics, n_words)
+        The topics, drawn at once.
+    """
+
+    dtype = np.dtype(np.int32)
+    vocabulary = None
+    names = None
+
+    def __init__(
+        self,
+        n_documents: int = 1000,
+        n_topics: int = 10,
+        n_words: int = 1000,
+        document_length: float = 100.0,
+        alpha: float = 0.1,
+        eta: float = 0.05,
+        seed: int = 0,
+    ):
+        for name, value in (
+            ("n_documents", n_documents),
+            ("n_topics", n_topics),
+            ("n_words", n_words),
+        ):
+            if value < 1:
+                raise ValueError(f"{name} must be at least 1; got {value}.")
+        for name, value in (("document_length", document_length), ("alpha", alpha), ("eta", eta)):
+            if not (value > 0 and np.isfinite(value)):
+                raise ValueError(f"{name} must be positive; got {value}.")
+        self.shape = (n_documents, n_words)
+        self.document_length = document_length
+        self.alpha = alpha
+        self.seed = seed
+        self.topics = np.random.default_rng([seed, 0]).dirichlet(np.full(n_words, eta), n_topics)
+
+    def blocks(self) -> Iterator[sparse.csr_array]:
+        """Some documents at a time, in order."""
+        return (counts for counts, _ in self.blocks_with_proportions())
+
+    def blocks_with_proportions(self) -> Iterator[tuple[sparse.csr_array, NDArray[np.float64]]]:
+        """Some documents at a time, and the proportions of topics they were drawn from."""
+        ends = np.cumsum(self.topics, axis=1)
+        ends /= ends[:, -1:]
+        for number, start in enumerate(range(0, self.shape[0], BLOCK_SIZE)):
+            rng = np.random.default_rng([self.seed, number + 1])
+            n = min(BLOCK_SIZE, self.shape[0] - start)
+            proportions = rng.dirichlet(np.full(len(self.topics), self.alpha), n)
+            lengths = np.maximum(rng.poisson(self.document_length, n), 1)
+            of_topics = rng.multinomial(lengths, proportions)
+            documents = [np.repeat(np.arange(n), of_topic) for of_topic in of_topics.T]
+            words = [
+                np.searchsorted(topic_ends, rng.random(rows.size), side="right")
+                for topic_ends, rows in zip(ends, documents)
+            ]
+            places = np.concatenate(documents), np.concatenate(words)
+            ones = np.ones(places[0].size, self.dtype)
+            counts = sparse.coo_array((ones, places), (n, self.shape[1])).tocsr()
+            yield counts, proportions
+
+
+def make_lda(
+    n_documents: int = 1000,
+    n_topics: int = 10,
+    n_words: int = 1000,
+    document_length: float = 100.0,
+    alpha: float = 0.1,
+    eta: float = 0.05,
+    seed: int = 0,
+) -> SyntheticLDA:
+    """Draw a corpus from latent Dirichlet allocation.
+
+    Parameters
+    ----------
+    n_documents, n_topics, n_words : int
+        Sizes.
+    document_length : float
+        Mean length of the documents, in words; lengths are Poisson, and 1 at least.
+    alpha, eta : float
+        Dirichlet parameters of the proportions of topics in a document, and of the topics.
+    seed : int
+        Same seed, same corpus.
+
+    Returns
+    -------
+    SyntheticLDA
+        ``counts`` [n_documents, n_words], ``topics`` [n_topics, n_words], ``proportions``
+        [n_documents, n_topics].
+
+    Examples
+    --------
+    >>> from tempering.datasets import make_lda
+    >>> corpus = make_lda(n_documents=50, n_topics=3, n_words=20, seed=1)
+    >>> corpus.counts.shape, corpus.topics.shape, corpus.proportions.shape
+    ((50, 20), (3, 20), (50, 3))
+    """
+    stream = LDAStream(n_documents, n_topics, n_words, document_length, alpha, eta, seed)
+    blocks, proportions = zip(*stream.blocks_with_proportions())
+    counts = sparse.csr_array(sparse.vstack(blocks, format="csr"))
+    return SyntheticLDA(counts, stream.topics, np.concatenate(proportions))
+
+
+SHAPES = """
+1111 1000 1000 0000 0001 0000 0010 0000
+0000 1000 0100 0110 0010 0000 0111 1000
+0000 1000 0010 0110 0100 0011 0010 1100
+0000 1000 0001 0000 1000 0011 0000 1110
+"""
+
+
+class ToyImages(NamedTuple):
+    """Images with known features."""
+
+    X: NDArray[np.float64]
+    features: NDArray[np.float64]
+    active: NDArray[np.bool_]
+
+
+def make_toy_images(
+    n_images: int = 10_000,
+    noise_variance: float = 0.1,
+    activation_probability: float = 0.3,
+    seed: int = 0,
+) -> ToyImages:
+    """The toy data of the paper: noisy sums of 8 binary images of 4 × 4.
+
+    Each feature has a weight from U[0.5, 1], and is in an image with the same probability.
+
+    Parameters
+    ----------
+    n_images : int
+        How many (N).
+    noise_variance : float
+        Of the Gaussian noise on each pixel (σ²).
+    activation_probability : float
+        That a feature is in an image (π).
+    seed : int
+        Same seed, same images.
+
+    Returns
+    -------
+    ToyImages
+        ``X`` [n_images, 16], ``features`` [8, 16], ``active`` [n_images, 8].
+
+    References
+    ----------
+    Mandt, McInerney, Abrol, Ranganath and Blei, "Variational Tempering", AISTATS 2016.
+    """
+    rng = np.random.default_rng(seed)
+    rows = [line.split() for line in SHAPES.split("\n") if line]
+    shapes = np.array([[int(bit) for part in image for bit in part] for image in zip(*rows)])
+    features = shapes * rng.uniform(0.5, 1.0, size=(8, 1))
+    active = rng.random((n_images, 8)) < activation_probability
+    noise = np.sqrt(noise_variance) * rng.standard_normal((n_images, 16))
+    return ToyImages(active @ features + noise, features, active)

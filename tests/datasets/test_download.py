@@ -1,0 +1,169 @@
+"""Downloads: kept, checked, and taken up where they broke off; from a server on this machine."""
+
+import gzip
+import hashlib
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+
+from tempering.corpus import CorpusError
+from tempering.datasets import fetch, fetch_uci, load_uci
+from tempering.datasets import uci as uci_module
+
+
+class Server(ThreadingHTTPServer):
+    """Files in memory, with ranges; a download may be made to break off."""
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.files = {}
+        self.tags = {}
+        self.break_after = []
+        self.requests = []
+        self.ranges = True
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        server = self.server
+        asked = self.headers.get("Range")
+        server.requests.append((self.path, asked))
+        name = self.path.lstrip("/")
+        if name not in server.files:
+            self.send_error(404)
+            return
+        content, tag = server.files[name], server.tags.get(name, '"1"')
+        start = 0
+        if asked and server.ranges and self.headers.get("If-Range") == tag:
+            start = int(asked.removeprefix("bytes=").removesuffix("-"))
+            if start >= len(content):
+                self.send_error(416)
+                return
+        self.send_response(206 if start else 200)
+        self.send_header("Content-Length", str(len(content) - start))
+        self.send_header("ETag", tag)
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
+        self.end_headers()
+        part = content[start:]
+        if server.break_after:
+            part = part[: server.break_after.pop(0)]
+            self.close_connection = True
+        self.wfile.write(part)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server():
+    server = Server()
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+CONTENT = np.random.default_rng(0).bytes(1_000_000)
+HASH = f"sha256:{hashlib.sha256(CONTENT).hexdigest()}"
+
+
+def test_a_file_is_fetched_once(server, tmp_path):
+    server.files["a.bin"] = CONTENT
+    for _ in range(3):
+        path = fetch(f"{server.url}/a.bin", tmp_path, HASH)
+        assert path.read_bytes() == CONTENT
+    assert len(server.requests) == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["a.bin"]
+
+
+def test_a_download_is_taken_up_where_it_broke_off(server, tmp_path):
+    server.files["a.bin"] = CONTENT
+    server.break_after = [300_000, 400_000]
+    assert fetch(f"{server.url}/a.bin", tmp_path, HASH).read_bytes() == CONTENT
+    ranges = [asked for _, asked in server.requests]
+    assert ranges == [None, "bytes=300000-", "bytes=700000-"]
+
+
+def test_a_download_goes_on_in_another_call(server, tmp_path):
+    server.files["a.bin"] = CONTENT
+    server.break_after = [100_000, 100_000, 100_000]
+    with pytest.raises(OSError, match="The 300000 bytes that came are kept; call again to go on"):
+        fetch(f"{server.url}/a.bin", tmp_path, HASH)
+    assert not (tmp_path / "a.bin").exists()
+    assert fetch(f"{server.url}/a.bin", tmp_path, HASH).read_bytes() == CONTENT
+    assert server.requests[-1][1] == "bytes=300000-"
+    assert [p.name for p in tmp_path.iterdir()] == ["a.bin"]
+
+
+def test_a_file_that_changed_meanwhile_comes_anew(server, tmp_path):
+    server.files["a.bin"] = CONTENT[::-1]
+    server.break_after = [100_000] * 3
+    with pytest.raises(OSError, match="could not be fetched"):
+        fetch(f"{server.url}/a.bin", tmp_path)
+    server.files["a.bin"], server.tags["a.bin"] = CONTENT, '"2"'
+    assert fetch(f"{server.url}/a.bin", tmp_path, HASH).read_bytes() == CONTENT
+
+
+def test_a_server_without_ranges(server, tmp_path):
+    server.files["a.bin"] = CONTENT
+    server.ranges = False
+    server.break_after = [100_000]
+    assert fetch(f"{server.url}/a.bin", tmp_path, HASH).read_bytes() == CONTENT
+
+
+def test_what_came_may_be_longer_than_the_file(server, tmp_path):
+    server.files["a.bin"] = CONTENT
+    (tmp_path / ".a.bin.partial").write_bytes(CONTENT + b"more")
+    (tmp_path / ".a.bin.partial.tag").write_text('"1"')
+    with pytest.raises(OSError, match="416"):
+        fetch(f"{server.url}/a.bin", tmp_path, HASH)
+    assert fetch(f"{server.url}/a.bin", tmp_path, HASH).read_bytes() == CONTENT
+
+
+def test_a_wrong_hash_is_refused(server, tmp_path):
+    server.files["a.bin"] = CONTENT
+    with pytest.raises(ValueError, match="hash"):
+        fetch(f"{server.url}/a.bin", tmp_path, "sha256:" + "0" * 64)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_hash_of_the_first_download_is_kept(server, tmp_path):
+    server.files["a.bin"] = CONTENT
+    path = fetch(f"{server.url}/a.bin", tmp_path)
+    path.write_bytes(b"damaged")
+    assert fetch(f"{server.url}/a.bin", tmp_path).read_bytes() == CONTENT
+    path.unlink()
+    server.files["a.bin"] = CONTENT[::-1]
+    with pytest.raises(ValueError, match="hash"):
+        fetch(f"{server.url}/a.bin", tmp_path)
+
+
+def test_a_file_that_is_not_there(server, tmp_path):
+    with pytest.raises(OSError, match=r"nothing\.bin could not be fetched: .*404"):
+        fetch(f"{server.url}/nothing.bin", tmp_path)
+    assert len(server.requests) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_uci(server, tmp_path, monkeypatch):
+    server.files["docword.kos.txt.gz"] = gzip.compress(b"2\n3\n2\n1 1 4\n2 3 5\n")
+    server.files["vocab.kos.txt"] = b"one\ntwo\nthree\n"
+    with pytest.raises(CorpusError, match="has 2 documents and 3 words instead of 3430 and 6906"):
+        fetch_uci("kos", tmp_path, server.url)
+    monkeypatch.setitem(uci_module.SHAPES, "kos", (2, 3))
+    corpus = load_uci("kos", tmp_path, server.url)
+    assert corpus.counts.toarray().tolist() == [[4, 0, 0], [0, 0, 5]]
+    assert corpus.vocabulary == ["one", "two", "three"]
+    assert len(server.requests) == 2
+    with pytest.raises(ValueError, match="name must be one of kos, nips, enron, nytimes, pubmed"):
+        fetch_uci("kitten", tmp_path, server.url)
