@@ -1,1 +1,23 @@
-"""Pictures with matplotlib, which the extra ``tempering[plot]`` installs."""
+"""Pictures with matplotlib, which the extra ``tempering[plot]`` installs.
+
+Public names load on first use: whoever only asks whether drawing is possible loads no estimator.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["plot_document_temperatures", "plot_elbo", "plot_temperature", "plot_topics"]
+
+if TYPE_CHECKING:
+    from tempering.plots.topics import (
+        plot_document_temperatures,
+        plot_elbo,
+        plot_temperature,
+        plot_topics,
+    )
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return getattr(import_module("tempering.plots.topics"), name)
+    raise AttributeError(f"module 'tempering.plots' has no attribute {name!r}")

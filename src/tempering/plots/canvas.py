@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from io import BytesIO
 from typing import Any
 
 
@@ -23,4 +24,12 @@ def new_figure(**options: Any) -> Any:
     require_drawing()
     from matplotlib.figure import Figure
 
-    return Figure(layout="constrained", **options)
+    class Picture(Figure):
+        """A figure that a notebook shows, though no window manager knows of it."""
+
+        def _repr_png_(self) -> bytes:
+            buffer = BytesIO()
+            self.savefig(buffer, format="png")
+            return buffer.getvalue()
+
+    return Picture(layout="constrained", **options)

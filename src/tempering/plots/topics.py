@@ -1,0 +1,156 @@
+"""Topic models in a notebook: how the fit went, the topics' words, the documents' temperatures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from tempering.estimators import LatentDirichletAllocation
+from tempering.evaluation import top_words
+from tempering.inference import History
+from tempering.plots.canvas import new_figure
+
+
+def plot_temperature(history: History, axis: Any = None) -> Any:
+    """The temperature by passes over the data; the final phase at T = 1 is shaded.
+
+    Parameters
+    ----------
+    history : History
+        ``history_`` of an estimator, or ``history`` of a fit.
+    axis : matplotlib axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib figure
+    """
+    return _plot_column(history, "temperature", "temperature", axis)
+
+
+def plot_elbo(history: History, axis: Any = None) -> Any:
+    """The ELBO of the model at T = 1, at the steps that computed it, by passes over the data.
+
+    Parameters
+    ----------
+    history : History
+        ``history_`` of an estimator, or ``history`` of a fit.
+    axis : matplotlib axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib figure
+    """
+    if len(history) and not np.isfinite(history["elbo"]).any():
+        raise ValueError(
+            "history holds no ELBO: this fit computed none. Topic models have one only with "
+            "update='variational'."
+        )
+    return _plot_column(history, "elbo", "ELBO at T = 1", axis)
+
+
+def plot_topics(
+    model: LatentDirichletAllocation,
+    vocabulary: Sequence[str] | None = None,
+    *,
+    n_words: int = 8,
+    topics: Sequence[int] | None = None,
+    columns: int = 5,
+) -> Any:
+    """Topics as a grid of bars, with the probabilities of their most probable words.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation
+        Fitted.
+    vocabulary : sequence of str, optional
+        The words; by default the feature names of the fit, or the numbers of the columns.
+    n_words : int
+        Words of a topic.
+    topics : sequence of int, optional
+        Which, by their numbers in the model; all by default.
+    columns : int
+        Topics in a row.
+
+    Returns
+    -------
+    matplotlib figure
+    """
+    check_is_fitted(model)
+    n_words = min(n_words, model.n_features_in_)
+    names = model.topics(n_words, vocabulary)
+    chosen = list(range(len(names)) if topics is None else topics)
+    if not chosen or not all(0 <= k < len(names) for k in chosen):
+        raise ValueError(f"topics must be numbers from 0 to {len(names) - 1}; got {topics!r}.")
+    components = model.components_
+    probabilities = components / components.sum(axis=1, keepdims=True)
+    places = top_words(probabilities, n_words)
+    columns = min(columns, len(chosen))
+    rows = -(-len(chosen) // columns)
+    figure = new_figure(figsize=(2.3 * columns, 0.5 + rows * (0.5 + 0.19 * n_words)))
+    # One scale for all: a topic with a few strong words looks like one.
+    axes = np.ravel(figure.subplots(rows, columns, squeeze=False, sharex=True))
+    for axis, k in zip(axes, chosen):
+        axis.barh(np.arange(n_words), probabilities[k, places[k]], color="#2e63c9", height=0.75)
+        axis.set_yticks(np.arange(n_words), [str(name) for name in names[k]], fontsize=8)
+        axis.invert_yaxis()
+        axis.set_title(f"topic {k}", fontsize=9, loc="left")
+        axis.tick_params(axis="x", labelsize=7)
+        axis.tick_params(axis="y", length=0)
+        axis.spines[["top", "right"]].set_visible(False)
+    for axis in axes[len(chosen) :]:
+        axis.set_axis_off()
+    return figure
+
+
+def plot_document_temperatures(
+    model: LatentDirichletAllocation, X: Any, axis: Any = None, bins: int = 40
+) -> Any:
+    """How many documents have which temperature: the hot ones are the outliers.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation
+        Fitted.
+    X : array-like or sparse matrix of shape (n_samples, n_features)
+        Documents.
+    axis : matplotlib axes, optional
+        Where to draw; a new figure by default.
+    bins : int
+        Bars.
+
+    Returns
+    -------
+    matplotlib figure
+    """
+    axis = _axis_or_new(axis)
+    axis.hist(model.document_temperatures(X), bins=bins, color="#c0561f")
+    axis.set_xlabel("temperature of the document")
+    axis.set_ylabel("documents")
+    axis.spines[["top", "right"]].set_visible(False)
+    return axis.figure
+
+
+def _plot_column(history: History, column: str, label: str, axis: Any) -> Any:
+    """A column of the history at the steps that have it."""
+    if not len(history):
+        raise ValueError("history is empty: fit records one, partial_fit does not.")
+    axis = _axis_or_new(axis)
+    passes, values = history["passes"], history[column]
+    known = np.isfinite(values)
+    axis.plot(passes[known], values[known], lw=1.5, marker="o" if known.sum() < 30 else None, ms=3)
+    final = np.flatnonzero(history["phase"] == "final")
+    if final.size:
+        axis.axvspan(passes[final[0]], passes[-1], color="0.93", zorder=0, label="T = 1")
+    axis.set_xlabel("passes over the data")
+    axis.set_ylabel(label)
+    axis.spines[["top", "right"]].set_visible(False)
+    return axis.figure
+
+
+def _axis_or_new(axis: Any) -> Any:
+    return new_figure(figsize=(5.0, 3.2)).subplots() if axis is None else axis

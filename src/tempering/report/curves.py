@@ -1,0 +1,54 @@
+"""How the fit went, as curves of a bounded number of points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tempering.inference import History
+from tempering.report.rounding import short
+
+#: Points of a curve; a screen shows no more.
+POINTS = 400
+
+Curve = list[tuple[float, float]]
+
+
+def fit_curves(
+    history: History | None, validation: Sequence[tuple[float, float]] | None = None
+) -> dict[str, Any]:
+    """Curves of (documents seen, value).
+
+    Parameters
+    ----------
+    history : History or None
+        The records of the fit. A value that was not computed at a step (NaN) is no point.
+    validation : sequence of (documents seen, score), optional
+        Held-out scores that were taken during the fit.
+
+    Returns
+    -------
+    dict
+        ``temperature``, ``elbo`` and ``validation``, each of at most :data:`POINTS` points;
+        ``final_start``, the documents seen when the final phase at T = 1 began, or None.
+    """
+    records = history or History()
+    seen = records["data_seen"].astype(float)
+    final = next((each.data_seen for each in records if each.phase == "final"), None)
+    scores = np.asarray([] if validation is None else validation, float).reshape(-1, 2)
+    return {
+        "temperature": _thin(seen, records["temperature"]),
+        "elbo": _thin(seen, records["elbo"]),
+        "validation": _thin(scores[:, 0], scores[:, 1]),
+        "final_start": final,
+    }
+
+
+def _thin(places: np.ndarray, values: np.ndarray) -> Curve:
+    """Finite points, evenly chosen, with the first and the last."""
+    finite = np.flatnonzero(np.isfinite(values))
+    chosen = np.linspace(0, finite.size - 1, min(POINTS, finite.size)).round().astype(int)
+    # An ELBO of millions differs from step to step in its last digits.
+    return [(short(places[i], 9), short(values[i], 9)) for i in finite[chosen]]

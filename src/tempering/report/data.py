@@ -1,0 +1,236 @@
+"""Everything that the report shows, computed from a fitted model and the documents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+import tempering
+from tempering.estimators import LatentDirichletAllocation
+from tempering.inference import History
+from tempering.report.curves import fit_curves
+from tempering.report.documents import Documents, Shown
+from tempering.report.rounding import short
+from tempering.report.topics import (
+    RELEVANCE_STEPS,
+    TOP_WORDS,
+    TopicWords,
+    topic_table,
+    word_table,
+)
+
+#: Characters of a parameter's value.
+VALUE_WIDTH = 120
+#: Top words by which coherence is measured.
+COHERENCE_WORDS = 10
+
+
+@dataclass(frozen=True)
+class ReportData:
+    """What the page shows: numbers, words and lists, ready for JSON.
+
+    Attributes
+    ----------
+    title : str
+        The page's heading.
+    facts : dict
+        What was fitted: numbers of topics, words, documents, steps; seconds; the settings of the
+        page.
+    parameters : list of (name, value)
+        Of the estimator.
+    curves : dict
+        Of :func:`tempering.report.curves.fit_curves`.
+    words : dict
+        Of :func:`tempering.report.topics.word_table`.
+    topics : list of dict
+        Largest first.
+    documents : list of dict
+        Those that a topic or the list of the hottest refers to, by place.
+    temperatures : dict or None
+        The histogram of the documents' temperatures and the places of the hottest ones.
+    """
+
+    title: str
+    facts: dict[str, Any]
+    parameters: list[tuple[str, str]]
+    curves: dict[str, Any]
+    words: dict[str, Any]
+    topics: list[dict[str, Any]]
+    documents: list[dict[str, Any]]
+    temperatures: dict[str, Any] | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """The attributes by name."""
+        return dict(vars(self))
+
+
+def collect(
+    model: LatentDirichletAllocation,
+    X: Any = None,
+    *,
+    vocabulary: Sequence[str] | None = None,
+    names: Sequence[str] | None = None,
+    texts: Sequence[str] | None = None,
+    validation: Sequence[tuple[float, float]] | None = None,
+    title: str = "Topic model",
+    max_documents: int = 20_000,
+) -> ReportData:
+    """Compute a report.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation
+        Fitted.
+    X : array, sparse matrix or MappedCSR of shape (n_documents, n_words), optional
+        Documents. Without them the report has no examples, temperatures and coherence.
+    vocabulary : sequence of str, optional
+        The words; by default those the model was saved with, or the feature names of the fit, or
+        the numbers of the columns.
+    names, texts : sequence of str, optional
+        What the documents of X are called, and say. Without texts, a document is shown by its most
+        telling words.
+    validation : sequence of (documents seen, score), optional
+        Held-out scores taken during the fit.
+    title : str
+        The page's heading.
+    max_documents : int
+        Of more documents than this, so many are drawn, always the same ones.
+
+    Returns
+    -------
+    ReportData
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import LatentDirichletAllocation
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
+    >>> report = collect(lda, X, vocabulary=["sun", "sea", "snow", "ice"])
+    >>> sorted(topic["prevalence"] > 0.4 for topic in report.topics)
+    [True, True]
+    """
+    check_is_fitted(model)
+    if max_documents < 1:
+        raise ValueError(f"max_documents must be at least 1; got {max_documents}.")
+    all_words = vocabulary_of(model, vocabulary)
+    if X is not None and not hasattr(X, "shape"):
+        X = np.asarray(X)
+    if X is None and (names is not None or texts is not None):
+        raise ValueError("names and texts say what the documents X are; X is missing.")
+    names, texts = (_checked(X, "names", names), _checked(X, "texts", texts))
+
+    words = TopicWords.from_parameters(model.components_, model.topic_word_prior_)
+    relevant = [words.relevant(k) for k in range(len(words.topics))]
+    topics = topic_table(words, relevant)
+    described: list[dict[str, Any]] = []
+    temperatures = documents = None
+    if X is not None:
+        documents = Documents.read(model, X, max_documents)
+        shown = Shown(all_words, words.marginal, names, texts)
+        coherence, spread = _coherence(model, documents), documents.spread()
+        examples = {topic["id"]: documents.examples(topic["id"]) for topic in topics}
+        hottest = documents.hottest()
+        chosen = np.unique(np.concatenate([*examples.values(), hottest]))
+        described = [shown.describe(documents, row) for row in chosen]
+        for topic in topics:
+            k = topic["id"]
+            topic["coherence"] = None if coherence is None else short(coherence[k], 3)
+            topic["spread"] = short(spread[k], 3)
+            topic["documents"] = np.searchsorted(chosen, examples[k]).tolist()
+        temperatures = documents.histogram()
+        temperatures["hottest"] = np.searchsorted(chosen, hottest).tolist()
+    return ReportData(
+        title=title,
+        facts=_facts(model, words, documents),
+        parameters=_parameters(model),
+        curves=fit_curves(getattr(model, "history_", None), validation),
+        words=word_table(words, relevant, all_words),
+        topics=topics,
+        documents=described,
+        temperatures=temperatures,
+    )
+
+
+def vocabulary_of(model: LatentDirichletAllocation, vocabulary: Sequence[str] | None) -> Any:
+    """The words, or numbers where they are not known."""
+    n_words = model.n_features_in_
+    # A model that was saved with its words has them.
+    for known in ("vocabulary_", "feature_names_in_"):
+        if vocabulary is None:
+            vocabulary = getattr(model, known, None)
+    if vocabulary is None:
+        return [f"word {v}" for v in range(n_words)]
+    if len(vocabulary) != n_words:
+        raise ValueError(f"vocabulary has {len(vocabulary)} words, the topics {n_words}.")
+    return vocabulary
+
+
+def _checked(X: Any, argument: str, values: Any) -> Any:
+    """One value for each document, by place."""
+    if values is None:
+        return None
+    if not hasattr(values, "__len__"):
+        raise ValueError(f"{argument} must be a list, one entry for each document of X.")
+    if len(values) != X.shape[0]:
+        raise ValueError(f"{argument} has {len(values)} entries, X has {X.shape[0]} documents.")
+    # The index of a pandas column need not be the place.
+    return values.to_numpy() if hasattr(values, "to_numpy") else values
+
+
+def _coherence(model: LatentDirichletAllocation, documents: Documents) -> np.ndarray | None:
+    """NPMI of each topic; None where the vocabulary has no two words."""
+    n_words = min(COHERENCE_WORDS, model.n_features_in_)
+    return model.coherence(documents.counts, n_words) if n_words > 1 else None
+
+
+def _facts(
+    model: LatentDirichletAllocation, words: TopicWords, documents: Documents | None
+) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "version": tempering.__version__,
+        "topics": len(words.topics),
+        "vocabulary": words.marginal.size,
+        "documents": None,
+        "tokens": words.n_tokens,
+        "relevance_steps": len(RELEVANCE_STEPS) - 1,
+        "top_words": TOP_WORDS,
+    }
+    history: History | None = getattr(model, "history_", None)
+    if history:
+        last = history[-1]
+        facts["documents"] = round(last.data_seen / last.passes)
+        facts["passes"] = short(last.passes, 4)
+        facts["steps"] = len(history)
+        facts["seconds"] = short(last.seconds, 3)
+    if documents is not None:
+        facts["given"], facts["read"] = documents.corpus_size, len(documents.numbers)
+        if facts["documents"] in (None, documents.corpus_size):
+            # These are the documents of the fit, whose words the topics count only nearly.
+            facts["documents"], facts["tokens"] = documents.corpus_size, documents.corpus_tokens
+    facts["tokens"] = short(facts["tokens"], 7)
+    return facts
+
+
+def _parameters(model: LatentDirichletAllocation) -> list[tuple[str, str]]:
+    """Names and values, those of the learned priors too."""
+    values = dict(model.get_params(deep=False))
+    learned = {name: values[name] for name in ("doc_topic_prior", "topic_word_prior")}
+    rows = [(name, _as_text(value)) for name, value in values.items()]
+    for name, value in learned.items():
+        if value is None or isinstance(value, str):
+            fitted = np.unique(getattr(model, f"{name}_"))
+            low, high = (f"{each:.4g}" for each in (fitted.min(), fitted.max()))
+            rows.append((f"{name}_", low if low == high else f"{low} … {high}"))
+    return rows
+
+
+def _as_text(value: Any) -> str:
+    # Where a function lies in memory tells nothing.
+    text = re.sub(r" at 0x[0-9a-f]+", "", " ".join(repr(value).split()))
+    return text if len(text) <= VALUE_WIDTH else text[: VALUE_WIDTH - 1] + "…"

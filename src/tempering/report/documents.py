@@ -1,0 +1,153 @@
+"""Documents as the page shows them: examples of a topic, temperatures, the hottest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from tempering.estimators import LatentDirichletAllocation
+from tempering.inference import ArraySource, BlockSource
+from tempering.report.rounding import short, shorts
+
+#: Example documents of a topic, and how much of a document must be about a topic to count as such.
+EXAMPLES, ABOUT = 5, 0.1
+#: The hottest documents that are listed.
+HOTTEST = 50
+#: Characters of a document's beginning; its words where there is no text; its topics.
+SNIPPET, WORDS, TOPICS = 280, 18, 4
+#: Bars of the histogram of temperatures.
+BINS = 40
+
+
+@dataclass(frozen=True)
+class Documents:
+    """Documents with words, and what the model says of them.
+
+    Attributes
+    ----------
+    counts : CSR matrix [D, V]
+        Their words.
+    numbers : array [D]
+        Their places in the corpus.
+    proportions : array [D, K]
+        Their topics.
+    temperatures : array [D]
+        Their temperatures: a hot one is badly explained by the topics.
+    corpus_size : int
+        Documents of the corpus that they were drawn from.
+    corpus_tokens : float
+        Words of that corpus.
+    """
+
+    counts: Any
+    numbers: NDArray[np.intp]
+    proportions: NDArray[np.float64]
+    temperatures: NDArray[np.float64]
+    corpus_size: int
+    corpus_tokens: float
+
+    @property
+    def lengths(self) -> NDArray[np.float64]:
+        """Words of each document, [D]."""
+        return self.counts.sum(axis=1).astype(float)
+
+    @classmethod
+    def read(cls, model: LatentDirichletAllocation, X: Any, limit: int) -> Documents:
+        """At most ``limit`` documents of X, drawn evenly; those without a word are left out."""
+        counts, numbers = _draw(X, limit)
+        filled = np.flatnonzero(counts.sum(axis=1) > 0)
+        if filled.size == 0:
+            raise ValueError("X must hold at least one word; every document is empty.")
+        counts = counts[filled]
+        return cls(
+            counts,
+            numbers[filled],
+            model.transform(counts),
+            model.document_temperatures(counts),
+            X.shape[0],
+            float(X.n_tokens if isinstance(X, BlockSource) else X.sum()),
+        )
+
+    def examples(self, topic: int) -> NDArray[np.intp]:
+        """The documents that are most about a topic, if any is about it at all."""
+        share = self.proportions[:, topic]
+        # A few words are soon all of one topic, and show little of it.
+        telling = share * self.lengths / (self.lengths + np.median(self.lengths))
+        best = np.argsort(-telling, kind="stable")[:EXAMPLES]
+        return best[share[best] >= ABOUT]
+
+    def hottest(self) -> NDArray[np.intp]:
+        """The documents that the topics explain worst, worst first."""
+        return np.argsort(-self.temperatures, kind="stable")[:HOTTEST]
+
+    def spread(self) -> NDArray[np.float64]:
+        """The part of the documents that are about each topic, [K]."""
+        return (self.proportions >= ABOUT).mean(axis=0)
+
+    def histogram(self) -> dict[str, list[float]]:
+        """Numbers of documents by temperature."""
+        counts, edges = np.histogram(self.temperatures, bins=BINS)
+        return {"edges": shorts(edges), "counts": counts.tolist()}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """How a document is called and quoted.
+
+    Attributes
+    ----------
+    vocabulary : sequence of str
+        The words.
+    marginal : array [V]
+        p(w), by which rare words stand out among those of a document.
+    names, texts : sequence of str or None
+        Of all documents of the corpus.
+    """
+
+    vocabulary: Sequence[str]
+    marginal: NDArray[np.float64]
+    names: Sequence[str] | None
+    texts: Sequence[str] | None
+
+    def describe(self, documents: Documents, row: int) -> dict[str, Any]:
+        """One document: name, beginning of its text (or its words), length, topics."""
+        number = documents.numbers[row]
+        proportions = documents.proportions[row]
+        topics = np.argsort(-proportions, kind="stable")[:TOPICS]
+        return {
+            "name": f"Document {number}" if self.names is None else str(self.names[number]),
+            "text": self._snippet(documents, row),
+            "length": short(documents.counts[[row]].sum()),
+            "temperature": short(documents.temperatures[row], 4),
+            "topics": [(int(k), short(proportions[k], 3)) for k in topics],
+        }
+
+    def _snippet(self, documents: Documents, row: int) -> str:
+        if self.texts is None:
+            return self._words_of(documents.counts[[row]])
+        # Only so much is looked at: a document may be a book.
+        start = str(self.texts[documents.numbers[row]])[: 20 * SNIPPET]
+        text = " ".join(start.split())
+        return text if len(text) <= SNIPPET else text[:SNIPPET].rsplit(" ", 1)[0] + " …"
+
+    def _words_of(self, counts: Any) -> str:
+        weights = counts.data * -np.log(self.marginal[counts.indices])
+        best = np.argsort(-weights, kind="stable")[:WORDS]
+        return " · ".join(str(self.vocabulary[v]) for v in counts.indices[best])
+
+
+def _draw(X: Any, limit: int) -> tuple[Any, NDArray[np.intp]]:
+    """Documents as CSR, and their places in the corpus; always the same ones."""
+    if isinstance(X, BlockSource):
+        source = X
+    else:
+        source = ArraySource(sparse.csr_array(X if sparse.issparse(X) else np.asarray(X)))
+    # Every source draws the same places.
+    places = ArraySource(np.arange(source.size))
+    counts, numbers = (each.sample(limit, np.random.default_rng(0)) for each in (source, places))
+    return sparse.csr_array(counts), numbers

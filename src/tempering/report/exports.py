@@ -1,0 +1,153 @@
+"""Fitted topics for other tools: pyLDAvis and ArviZ."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from tempering.estimators import LatentDirichletAllocation
+from tempering.evaluation import top_words
+from tempering.report.data import vocabulary_of
+
+
+def pyldavis_arguments(
+    model: LatentDirichletAllocation, X: Any, vocabulary: Sequence[str] | None = None
+) -> dict[str, Any]:
+    """What ``pyLDAvis.prepare`` wants to know, without pyLDAvis.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation
+        Fitted.
+    X : array or sparse matrix of shape (n_documents, n_words)
+        The documents; those without a word are left out.
+    vocabulary : sequence of str, optional
+        The words; by default the feature names of the fit, or the numbers of the columns.
+
+    Returns
+    -------
+    dict
+        ``topic_term_dists``, ``doc_topic_dists``, ``doc_lengths``, ``vocab``, ``term_frequency``,
+        and the settings by which topics keep the model's numbers.
+    """
+    check_is_fitted(model)
+    counts = sparse.csr_array(X, dtype=np.float64)
+    counts = counts[np.flatnonzero(counts.sum(axis=1) > 0)]
+    if counts.shape[0] == 0:
+        raise ValueError("X must hold at least one word; every document is empty.")
+    components = model.components_.astype(np.float64)
+    return {
+        "topic_term_dists": components / components.sum(axis=1, keepdims=True),
+        "doc_topic_dists": model.transform(counts),
+        "doc_lengths": counts.sum(axis=1),
+        "vocab": [str(word) for word in vocabulary_of(model, vocabulary)],
+        "term_frequency": counts.sum(axis=0),
+        "sort_topics": False,
+        "start_index": 0,
+    }
+
+
+def to_pyldavis(
+    model: LatentDirichletAllocation, X: Any, vocabulary: Sequence[str] | None = None
+) -> Any:
+    """The topics for pyLDAvis' page: show it with ``pyLDAvis.display``.
+
+    Parameters
+    ----------
+    model, X, vocabulary
+        As in :func:`pyldavis_arguments`.
+
+    Returns
+    -------
+    pyLDAvis.PreparedData
+        Topics have the numbers that they have in the model, from 0.
+    """
+    library = _required("pyLDAvis", "to_pyldavis")
+    return library.prepare(**pyldavis_arguments(model, X, vocabulary))
+
+
+def to_arviz(
+    model: LatentDirichletAllocation,
+    draws: int = 500,
+    *,
+    X: Any = None,
+    vocabulary: Sequence[str] | None = None,
+    n_words: int | None = 20,
+    random_state: int = 0,
+) -> Any:
+    """Independent draws from the variational posterior q, for ArviZ.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation
+        Fitted.
+    draws : int
+        How many.
+    X : array or sparse matrix of shape (n_documents, n_words), optional
+        Documents whose topic proportions are drawn too.
+    vocabulary : sequence of str, optional
+        The words; by default the feature names of the fit, or the numbers of the columns.
+    n_words : int or None
+        Only words among so many most probable ones of a topic are kept, which does not change
+        their distribution; None keeps all, draws × topics × words numbers.
+    random_state : int
+        The same seed gives the same draws.
+
+    Returns
+    -------
+    arviz.InferenceData, or xarray.DataTree from ArviZ 1.0 on
+        The posterior holds ``topics`` (chain, draw, topic, word) and, with X, ``proportions``
+        (chain, draw, document, topic).
+    """
+    library = _required("arviz", "to_arviz")
+    check_is_fitted(model)
+    if draws < 1:
+        raise ValueError(f"draws must be at least 1; got {draws}.")
+    words = vocabulary_of(model, vocabulary)
+    rng = np.random.default_rng(random_state)
+    parameters = model.components_.astype(np.float64)
+    n_all = parameters.shape[1]
+    kept = np.unique(top_words(parameters, n_all if n_words is None else min(n_words, n_all)))
+    posterior = {"topics": _dirichlet_draws(parameters, kept, draws, rng)}
+    coords = {"topic": np.arange(len(parameters)), "word": [str(words[v]) for v in kept]}
+    dims = {"topics": ["topic", "word"]}
+    if X is not None:
+        proportions = model.transform(X, normalize=False)
+        every = np.arange(len(parameters))
+        posterior["proportions"] = _dirichlet_draws(proportions, every, draws, rng)
+        coords["document"] = np.arange(len(proportions))
+        dims["proportions"] = ["document", "topic"]
+    # ArviZ 1.0 made the groups a level of the first argument.
+    if int(version("arviz").split(".")[0]) >= 1:
+        return library.from_dict({"posterior": posterior}, coords=coords, dims=dims)
+    return library.from_dict(posterior=posterior, coords=coords, dims=dims)
+
+
+def _dirichlet_draws(
+    parameters: np.ndarray, kept: np.ndarray, draws: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Draws of some columns of Dirichlet rows, [1, draws, rows, kept]: the one chain is first.
+
+    A Dirichlet vector is made of independent gamma variables divided by their sum, and those that
+    are not kept enter only by their own sum, which is a gamma variable too.
+    """
+    rest = parameters.sum(axis=1) - parameters[:, kept].sum(axis=1)
+    gammas = rng.gamma(parameters[:, kept], size=(draws, len(parameters), kept.size))
+    others = rng.gamma(np.maximum(rest, 0.0), size=(draws, len(parameters)))
+    return (gammas / (gammas.sum(axis=2) + others)[..., None])[None]
+
+
+def _required(package: str, caller: str) -> Any:
+    try:
+        return import_module(package)
+    except ImportError as error:
+        raise ImportError(
+            f"{caller} needs {package}, which cannot be imported ({error}). "
+            f"Install it with: pip install {package}"
+        ) from error

@@ -1,0 +1,87 @@
+"""The report as one HTML file that needs nothing else: no library, no network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import os
+import re
+from importlib.resources import files
+from typing import Any
+
+from tempering.report.data import ReportData
+from tempering.storage.atomic import atomic_file
+
+#: Put together in this order; each may use what stands before it.
+SCRIPTS = ("elements.js", "charts.js", "fit.js", "map.js", "topics.js", "documents.js", "page.js")
+
+
+def write_report(data: ReportData, path: str | os.PathLike[str]) -> None:
+    """Write the page; a file of that name is replaced, and only when the new one is whole.
+
+    Parameters
+    ----------
+    data : ReportData
+        What :func:`tempering.report.collect` computed.
+    path : path
+        The HTML file.
+    """
+    page = render(data)
+    with atomic_file(path) as aside:
+        # A file name that is not UTF-8 holds half characters, which no page can.
+        aside.write_bytes(page.encode("utf-8", errors="replace"))
+
+
+def render(data: ReportData) -> str:
+    """The page as text.
+
+    Parameters
+    ----------
+    data : ReportData
+        What :func:`tempering.report.collect` computed.
+
+    Returns
+    -------
+    str
+        HTML. Its security policy allows its own script and style and nothing else, so that the
+        page can fetch nothing, and that no text in the data could ever run.
+    """
+    style = _asset("style.css")
+    script = "(() => {\n'use strict';\n" + "\n".join(map(_asset, SCRIPTS)) + "})();\n"
+    parts = {
+        "title": html.escape(data.title),
+        "policy": (
+            f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+            "base-uri 'none'; form-action 'none'"
+        ),
+        "style": style,
+        "script": script,
+        "data": embedded_json(data.as_dict()),
+    }
+    # All at once: a part may hold what looks like the place of another.
+    return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _asset("template.html"))
+
+
+def embedded_json(value: Any) -> str:
+    """JSON that may stand inside a ``<script>`` element: nothing in it can end the element.
+
+    >>> embedded_json("</script>")
+    '"\\\\u003c/script\\\\u003e"'
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+def _asset(name: str) -> str:
+    return files("tempering.report").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    """What a security policy calls this very text."""
+    # Browsers hash the element's text after they have made all line ends "\n".
+    code = hashlib.sha256(text.replace("\r\n", "\n").encode()).digest()
+    return "sha256-" + base64.b64encode(code).decode()

@@ -1,0 +1,161 @@
+"""Topics as the page shows them: how much of the corpus, which words, how near to each other.
+
+The relevance of a word for a topic (Sievert and Shirley, 2014) is
+
+    λ log p(w | k) + (1 − λ) log p(w | k) / p(w),
+
+from the most probable words at λ = 1 to those that are most the topic's own at λ = 0. The page
+computes it; what is stored of a topic is every word that comes to its top for some λ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import pdist, squareform
+
+from tempering.report.rounding import short, shorts
+
+Floats = NDArray[np.float64]
+Places = NDArray[np.intp]
+
+#: Words that a topic shows.
+TOP_WORDS = 30
+#: The values of λ that the page's slider can take.
+RELEVANCE_STEPS = np.linspace(0.0, 1.0, 21)
+#: The frequent words that can be searched, beside those that a topic shows.
+SEARCHED_WORDS = 5_000
+#: Topics that are stored of a word, and the least part of the word's uses that counts.
+TOPICS_OF_A_WORD, LEAST_SHARE = 8, 0.01
+
+
+@dataclass(frozen=True)
+class TopicWords:
+    """Topics, and what follows from them and their sizes.
+
+    Attributes
+    ----------
+    topics : array [K, V]
+        p(w | k), each row a topic.
+    prevalence : array [K]
+        p(k): the part of the corpus' words that belong to each topic.
+    marginal : array [V]
+        p(w) = Σ_k p(k) p(w | k).
+    n_tokens : float
+        Words of the corpus, as the topics count them.
+    """
+
+    topics: Floats
+    prevalence: Floats
+    marginal: Floats
+    n_tokens: float
+
+    @classmethod
+    def from_parameters(cls, parameters: Any, prior: float) -> TopicWords:
+        """From the Dirichlet parameters of the topics, (K, V), and η, which is in each of them."""
+        parameters = np.asarray(parameters, float)
+        totals = parameters.sum(axis=1)
+        counts = np.maximum(totals - prior * parameters.shape[1], 0.0)
+        # Topics that nothing was assigned to share alike, as their prior says.
+        weights = counts if counts.sum() > 0 else np.ones_like(counts)
+        topics = parameters / totals[:, None]
+        prevalence = weights / weights.sum()
+        return cls(topics, prevalence, prevalence @ topics, float(counts.sum()))
+
+    def relevant(self, topic: int, n_words: int = TOP_WORDS) -> Places:
+        """Words among the topic's ``n_words`` most relevant for one of the slider's λ at least."""
+        n_words = min(n_words, self.marginal.size)
+        log_topic, log_marginal = np.log(self.topics[topic]), np.log(self.marginal)
+        tops = [
+            np.argpartition((1.0 - weight) * log_marginal - log_topic, n_words - 1)[:n_words]
+            for weight in RELEVANCE_STEPS
+        ]
+        return np.unique(tops)
+
+    def shares(self, words: Places) -> Floats:
+        """p(k | w): how the uses of each word are divided among the topics, [K, len(words)]."""
+        return self.prevalence[:, None] * self.topics[:, words] / self.marginal[words]
+
+    def frequent(self, n_words: int) -> Places:
+        """The most frequent words, most frequent first."""
+        return np.argsort(-self.marginal, kind="stable")[:n_words]
+
+    def positions(self) -> Floats:
+        """The topics as points of a plane, near where they are alike, [K, 2].
+
+        Classical multidimensional scaling of their Jensen-Shannon distances. Words that are not
+        among the frequent ones count as one word.
+        """
+        kept = self.topics[:, self.frequent(SEARCHED_WORDS)]
+        rest = np.maximum(1.0 - kept.sum(axis=1, keepdims=True), 0.0)
+        return classical_scaling(squareform(pdist(np.hstack([kept, rest]), "jensenshannon")))
+
+
+def classical_scaling(distances: Floats) -> Floats:
+    """Points of a plane whose distances are as near to these as a projection can make them.
+
+    Parameters
+    ----------
+    distances : array [K, K]
+        Symmetric.
+
+    Returns
+    -------
+    array [K, 2]
+        Centred; the coordinate of largest size on each axis is positive, so that the same distances
+        always give the same picture.
+    """
+    squares = np.square(distances)
+    centred = squares - squares.mean(axis=0) - squares.mean(axis=1)[:, None] + squares.mean()
+    values, vectors = np.linalg.eigh(-0.5 * centred)
+    points = np.zeros((len(distances), 2))
+    largest = slice(None, -3, -1)
+    found = vectors[:, largest] * np.sqrt(np.maximum(values[largest], 0.0))
+    points[:, : found.shape[1]] = found
+    extremes = points[np.abs(points).argmax(axis=0), [0, 1]]
+    return points * np.where(extremes < 0, -1.0, 1.0)
+
+
+def word_table(words: TopicWords, relevant: list[Places], vocabulary: Any) -> dict[str, Any]:
+    """The words that the page knows: text, probability, and the topics that use it most.
+
+    ``topics`` holds, for each word, a flat list of topic and per mille of the word's uses.
+    """
+    known = known_words(words, relevant)
+    shares = words.shares(known)
+    return {
+        "text": [str(vocabulary[v]) for v in known],
+        "probability": shorts(words.marginal[known]),
+        "topics": [_main_topics(column) for column in shares.T],
+    }
+
+
+def known_words(words: TopicWords, relevant: list[Places]) -> Places:
+    """The words of the table: what topics show, and the frequent ones; in the table's order."""
+    return np.unique(np.concatenate([*relevant, words.frequent(SEARCHED_WORDS)]))
+
+
+def _main_topics(shares: Floats) -> list[int]:
+    largest = np.argsort(-shares, kind="stable")[:TOPICS_OF_A_WORD]
+    kept = [k for k in largest if shares[k] >= LEAST_SHARE] or [largest[0]]
+    return [number for k in kept for number in (int(k), round(1000 * float(shares[k])))]
+
+
+def topic_table(words: TopicWords, relevant: list[Places]) -> list[dict[str, Any]]:
+    """The topics, largest first, each with its number in the model."""
+    known = known_words(words, relevant)
+    positions = words.positions()
+    return [
+        {
+            "id": int(k),
+            "prevalence": short(words.prevalence[k]),
+            "x": short(positions[k, 0], 4),
+            "y": short(positions[k, 1], 4),
+            "words": np.searchsorted(known, relevant[k]).tolist(),
+            "probabilities": shorts(words.topics[k, relevant[k]]),
+        }
+        for k in np.argsort(-words.prevalence, kind="stable")
+    ]

@@ -1,0 +1,88 @@
+"""Pictures of topic models, by what they draw."""
+
+import numpy as np
+import pytest
+
+from tempering import LatentDirichletAllocation
+from tempering.inference import History
+
+pytest.importorskip("matplotlib")
+
+from tempering.plots import (
+    plot_document_temperatures,
+    plot_elbo,
+    plot_temperature,
+    plot_topics,
+)
+from tempering.plots.canvas import new_figure
+
+
+@pytest.fixture(scope="module")
+def X():
+    rng = np.random.default_rng(0)
+    return np.repeat(np.kron(np.eye(3, dtype=int), np.arange(1, 5)), 20, axis=0) + rng.poisson(
+        0.1, size=(60, 12)
+    )
+
+
+@pytest.fixture(scope="module")
+def model(X):
+    return LatentDirichletAllocation(
+        n_components=3, tempering="annealing", max_iter=20, batch_size=20, random_state=0
+    ).fit(X)
+
+
+def test_the_temperature_is_drawn_step_by_step(model):
+    (axis,) = plot_temperature(model.history_).axes
+    np.testing.assert_array_equal(axis.lines[0].get_xdata(), model.history_["passes"])
+    np.testing.assert_array_equal(axis.lines[0].get_ydata(), model.history_["temperature"])
+    (final,) = axis.patches
+    began = model.history_[model.history_.final_phase_start].passes
+    assert final.get_x() == pytest.approx(began)
+
+
+def test_the_elbo_is_drawn_where_it_is_known_and_on_the_given_axis(model):
+    figure = new_figure()
+    axis = figure.subplots()
+    assert plot_elbo(model.history_, axis) is figure
+    elbo = model.history_["elbo"]
+    drawn = axis.lines[0].get_ydata()
+    assert len(drawn) == 20 < len(elbo)
+    np.testing.assert_array_equal(drawn, elbo[np.isfinite(elbo)])
+
+
+def test_a_grid_of_topics_shows_their_words(model):
+    vocabulary = [f"w{v}" for v in range(12)]
+    figure = plot_topics(model, vocabulary, n_words=4, columns=2)
+    assert len(figure.axes) == 4
+    assert not figure.axes[3].axison
+    names = model.topics(4, vocabulary)
+    topics = model.components_ / model.components_.sum(axis=1, keepdims=True)
+    for k, axis in enumerate(figure.axes[:3]):
+        assert axis.get_title(loc="left") == f"topic {k}"
+        assert [label.get_text() for label in axis.get_yticklabels()] == names[k]
+        widths = [bar.get_width() for bar in axis.patches]
+        np.testing.assert_allclose(widths, np.sort(topics[k])[::-1][:4])
+
+
+def test_some_topics(model):
+    figure = plot_topics(model, topics=[2], n_words=100)
+    (axis,) = figure.axes
+    assert axis.get_title(loc="left") == "topic 2"
+    assert len(axis.patches) == 12
+
+
+def test_document_temperatures(model, X):
+    (axis,) = plot_document_temperatures(model, X, bins=7).axes
+    counts, _ = np.histogram(model.document_temperatures(X), bins=7)
+    assert [bar.get_height() for bar in axis.patches] == counts.tolist()
+
+
+def test_bad_arguments_are_named(model, X):
+    with pytest.raises(ValueError, match="history is empty"):
+        plot_temperature(History())
+    with pytest.raises(ValueError, match="numbers from 0 to 2"):
+        plot_topics(model, topics=[3])
+    plain = LatentDirichletAllocation(n_components=3, max_iter=1, random_state=0).fit(X)
+    with pytest.raises(ValueError, match="update='variational'"):
+        plot_elbo(plain.history_)

@@ -1,0 +1,60 @@
+"""A small corpus with known topics, a model of it, and its report."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tempering import LatentDirichletAllocation
+from tempering.report import collect
+
+N_TOPICS, N_WORDS, N_DOCUMENTS = 5, 120, 300
+
+#: What a text could hold to break out of a page, or to run there.
+HOSTILE = '</script><script>window.broken = 1</script><img src=x onerror="window.broken = 1">&amp;'
+
+
+def make_corpus(seed=0):
+    """Documents of mostly one topic each; each topic has words of its own beside common ones."""
+    rng = np.random.default_rng(seed)
+    own = np.kron(np.eye(N_TOPICS), np.ones(N_WORDS // N_TOPICS)) + 0.02
+    topics = own * rng.gamma(1.0, size=own.shape)
+    topics /= topics.sum(axis=1, keepdims=True)
+    mixed = rng.dirichlet(np.full(N_TOPICS, 0.15), size=N_DOCUMENTS)
+    lengths = rng.integers(20, 80, size=N_DOCUMENTS)
+    counts = [rng.multinomial(n, p) for n, p in zip(lengths, mixed @ topics)]
+    return sparse.csr_array(np.array(counts))
+
+
+@pytest.fixture(scope="session")
+def fitted():
+    """The corpus with names and texts, a model with an ELBO at each pass, and held-out scores."""
+    X = make_corpus()
+    vocabulary = [f"w{v:03d}" for v in range(N_WORDS)]
+    vocabulary[3] = "<b>&bold"
+    texts = [" ".join(vocabulary[v] for v in X[[d]].indices) for d in range(N_DOCUMENTS)]
+    model = LatentDirichletAllocation(
+        n_components=N_TOPICS, tempering="annealing", max_iter=8, batch_size=50, random_state=0
+    ).fit(X)
+    return SimpleNamespace(
+        X=X,
+        model=model,
+        vocabulary=vocabulary,
+        names=[f"paper-{d}.txt" for d in range(N_DOCUMENTS)],
+        texts=[f"{HOSTILE} {text}" for text in texts],
+        validation=[(300 * (i + 1), -4.5 + 0.1 * i) for i in range(8)],
+    )
+
+
+@pytest.fixture(scope="session")
+def report(fitted):
+    return collect(
+        fitted.model,
+        fitted.X,
+        vocabulary=fitted.vocabulary,
+        names=fitted.names,
+        texts=fitted.texts,
+        validation=fitted.validation,
+        title=f"Papers {HOSTILE}",
+    )

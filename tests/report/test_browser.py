@@ -1,0 +1,227 @@
+"""A headless Chromium opens the report and uses it: no error, and nothing is fetched."""
+
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from tempering.report import collect, write_report
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))),
+    None,
+)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed: apt-get install chromium")
+    reason = "playwright is not installed: pip install playwright"
+    playwright = pytest.importorskip("playwright.sync_api", reason=reason)
+    with playwright.sync_playwright() as driver:
+        # A container often runs as root, where Chromium's sandbox does not start.
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def address(report, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    write_report(report, path)
+    return path.as_uri()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens an address; after the test, the page must have been silent and alone."""
+    pages = []
+
+    def open_page(address, **options):
+        page = browser.new_context(reduced_motion="reduce", **options).new_page()
+        messages, requests = [], []
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        pages.append((page, address, messages, requests))
+        page.goto(address)
+        page.wait_for_selector("html[data-ready]", state="attached")
+        page.wait_for_selector("#topic-words .word")
+        return page
+
+    yield open_page
+    for page, address, messages, requests in pages:
+        assert page.evaluate("window.broken") is None
+        page.context.close()
+        assert messages == []
+        assert set(requests) == {address}
+
+
+def shown_words(page):
+    return page.locator("#topic-words .word").evaluate_all("all => all.map(w => w.dataset.word)")
+
+
+def open_topic(page):
+    return int(re.match(r"Topic (\d+):", page.inner_text("#detail-title"))[1])
+
+
+def test_charts_are_drawn(open_page, address, fitted, report):
+    page = open_page(address)
+    for name in ("temperature", "validation", "elbo"):
+        points = page.get_attribute(f"polyline.{name}", "points").split()
+        assert len(points) == len(report.curves[name])
+        heights = np.array([float(point.split(",")[1]) for point in points])
+        values = [value for _, value in report.curves[name]]
+        # Up on the page is down in its coordinates.
+        assert np.corrcoef(heights, values)[0, 1] < -0.999
+    assert page.locator("#map .bubble").count() == len(report.topics)
+    assert page.locator(".column").count() == len(report.temperatures["counts"])
+    tallest = page.locator(".column").evaluate_all("all => all.map(c => +c.getAttribute('height'))")
+    assert np.argmax(tallest) == np.argmax(report.temperatures["counts"])
+    assert page.locator("#topic-words .word").count() == report.facts["top_words"]
+    assert "300" in page.inner_text("#facts")
+    assert "'annealing'" in page.text_content("#parameters")
+
+
+def test_topics_are_listed_by_prevalence(open_page, address, report):
+    page = open_page(address)
+    numbers = page.locator(".topic-row .number").all_inner_texts()
+    assert [int(number) for number in numbers] == [topic["id"] for topic in report.topics]
+    page.select_option("#topic-order", "id")
+    numbers = page.locator(".topic-row .number").all_inner_texts()
+    assert [int(number) for number in numbers] == sorted(topic["id"] for topic in report.topics)
+
+
+def test_pointing_shows_values(open_page, address, report):
+    page = open_page(address)
+    chart = page.locator(".figure-temperature svg")
+    chart.hover(position={"x": 56, "y": 80})
+    seen, temperature = report.curves["temperature"][0]
+    readout = page.inner_text(".figure-temperature .readout")
+    assert f"T = {temperature:.3f}" in readout
+    assert f"{seen:,.0f} documents" in readout
+    page.locator("#map .bubble").first.hover()
+    assert f"Topic {report.topics[0]['id']}" in page.inner_text("#tooltip")
+    page.locator("#topic-words .word").first.hover()
+    assert "uses are in this topic" in page.inner_text("#tooltip")
+    count = report.temperatures["counts"][0]
+    page.locator(".column-hit").first.hover()
+    assert page.inner_text("#document-parts .readout").startswith(f"{count:,} document")
+
+
+def test_the_slider_reorders_the_words(open_page, address, fitted):
+    page = open_page(address)
+    k = open_topic(page)
+    components = fitted.model.components_
+    topics = components / components.sum(axis=1, keepdims=True)
+    sizes = components.sum(axis=1) - components.shape[1] * fitted.model.topic_word_prior_
+    marginal = sizes / sizes.sum() @ topics
+    slider = page.locator("#relevance")
+    orders = []
+    # Home and End are λ = 0 and 1; three steps to the right of 0 are λ = 0.15.
+    for keys, weight in [(["End"], 1.0), (["Home"], 0.0), (["ArrowRight"] * 3, 0.15)]:
+        for key in keys:
+            slider.press(key)
+        assert page.inner_text("#relevance-value") == f"{weight:.2f}"
+        order = [fitted.vocabulary.index(word) for word in shown_words(page)]
+        score = np.log(topics[k]) - (1 - weight) * np.log(marginal)
+        np.testing.assert_allclose(score[order], np.sort(score)[::-1][: len(order)], atol=1e-3)
+        orders.append(order)
+    assert orders[0] != orders[1] != orders[2]
+
+
+def test_search_finds_a_word_and_its_topics(open_page, address, fitted, report):
+    page = open_page(address)
+    word = report.topics[-1]["words"][0]
+    text = report.words["text"][word]
+    page.fill("#search", text.upper())
+    assert page.locator("#search-results .found").all_inner_texts()[0] == text
+    chips = page.locator("#search-results li").first.locator(".chip")
+    assert chips.count() == len(report.words["topics"][word]) / 2
+    chips.first.click()
+    assert open_topic(page) == report.words["topics"][word][0]
+    page.fill("#search", "no such word")
+    assert "No word here holds" in page.inner_text("#search-count")
+    assert page.locator("#search-results li").count() == 0
+
+
+def test_a_topic_opens_its_documents(open_page, address, report):
+    page = open_page(address)
+    for topic in report.topics:
+        page.click(f".topic-row[data-topic='{topic['id']}']")
+        assert open_topic(page) == topic["id"]
+        names = page.locator("#topic-documents .name").all_inner_texts()
+        assert names == [report.documents[i]["name"] for i in topic["documents"]]
+        bubble = page.locator("#map .bubble[aria-pressed=true]")
+        assert bubble.get_attribute("data-topic") == str(topic["id"])
+    page.locator("#map .bubble").nth(1).click()
+    assert open_topic(page) == report.topics[1]["id"]
+
+
+def test_text_is_shown_as_it_is(open_page, address, report):
+    page = open_page(address)
+    first = page.locator("#topic-documents .text").first.inner_text()
+    assert first == report.documents[report.topics[0]["documents"][0]]["text"]
+    assert first.startswith("</script><script>")
+    assert page.inner_text("h1") == report.title == page.title()
+    page.fill("#search", "<b>")
+    assert page.inner_text("#search-results .found") == "<b>&bold"
+
+
+def test_the_hottest_documents_come_first(open_page, address, report):
+    page = open_page(address)
+    hottest = [report.documents[i]["name"] for i in report.temperatures["hottest"]]
+    assert page.locator(".hottest .name").all_inner_texts() == hottest[:10]
+    page.get_by_role("button", name="Show 10 more").click()
+    assert page.locator(".hottest .name").all_inner_texts() == hottest[:20]
+
+
+def test_the_keyboard_is_enough(open_page, address, report):
+    page = open_page(address)
+    ids = [topic["id"] for topic in report.topics]
+    page.locator("#map .bubble[tabindex='0']").press("ArrowRight")
+    assert open_topic(page) == ids[1]
+    page.locator(".topic-row").nth(1).press("ArrowDown")
+    page.keyboard.press("Enter")
+    assert open_topic(page) == ids[2]
+    page.locator(".figure-validation svg").press("ArrowLeft")
+    seen, score = report.curves["validation"][-2]
+    assert f"{abs(score):.4f} nats a word · {seen:,.0f}" in page.inner_text(
+        ".figure-validation .readout"
+    )
+    page.locator("#topic-words .word").first.press("Enter")
+    assert page.input_value("#search") == shown_words(page)[0]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark(open_page, address, scheme):
+    page = open_page(address, color_scheme=scheme)
+
+    def is_dark():
+        style = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        return max(map(int, re.findall(r"\d+", style)[:3])) < 128
+
+    assert is_dark() == (scheme == "dark")
+    page.click("#theme")
+    assert is_dark() != (scheme == "dark")
+    page.reload()
+    assert is_dark() != (scheme == "dark")
+    page.click("#theme")
+    assert is_dark() == (scheme == "dark")
+
+
+def test_it_fits_on_a_phone(open_page, address):
+    page = open_page(address, viewport={"width": 360, "height": 740}, has_touch=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.locator(".topic-row").nth(2).tap()
+    top = page.locator("#detail").bounding_box()["y"]
+    assert 0 <= top < 200
+
+
+def test_a_model_alone_is_shown(open_page, fitted, tmp_path):
+    write_report(collect(fitted.model), tmp_path / "report.html")
+    page = open_page((tmp_path / "report.html").as_uri())
+    assert "without the documents" in page.inner_text("#documents")
+    assert page.locator("#topic-order option").count() == 2
