@@ -316,3 +316,15 @@ def test_another_vocabulary_is_refused():
     model = LatentDirichletAllocation(2, max_iter=2).fit(X)
     with pytest.raises(ValueError, match="X has 61 features, but LatentDirichletAllocation"):
         model.transform(sparse.csr_matrix(np.ones((2, 61))))
+
+
+@pytest.mark.parametrize("tempering", ["variational", "local"])
+@pytest.mark.parametrize("learning_method", ["online", "batch"])
+def test_a_stream_after_a_tempered_fit_is_at_temperature_one(tempering, learning_method):
+    X = np.random.default_rng(0).poisson(0.5, size=(60, 30))
+    model = LatentDirichletAllocation(
+        3, tempering=tempering, learning_method=learning_method, max_iter=3, random_state=0
+    )
+    model.fit(X).partial_fit(X[:25])
+    assert model._state.heat.finished
+    assert np.all(model._state.heat.inverse_temperature == 1.0)

@@ -4,14 +4,19 @@ from itertools import product
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.integrate import quad
-from scipy.special import logsumexp, xlogy
+from scipy.special import expit, logsumexp, xlogy
 from scipy.stats import norm
 
 import factorial_oracle as oracle
 from tempering.inference import Algorithm, ArraySource, Constant, evaluate_elbo, fit
 from tempering.inference.executors import Serial
 from tempering.models import Natural
+from tempering.models.factorial.enumeration import enumerate_activations
+from tempering.models.factorial.mean_field import settle_activations
+from tempering.models.factorial.sigmoid import sigmoid
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.temperature import (
     Annealing,
@@ -73,6 +78,67 @@ def test_the_exact_local_step_is_that_of_enumeration(s):
     np.testing.assert_allclose(step.statistics.precision, pairs, rtol=1e-10)
     sums = np.einsum("n,nk,nd->kd", weights, q @ states, X)
     np.testing.assert_allclose(step.statistics.precision_mean, sums, rtol=1e-10)
+
+
+@given(
+    k=st.integers(1, 7),
+    s=st.floats(0.05, 1.0),
+    scale=st.sampled_from([0.1, 3.0, 100.0, 2000.0]),
+    seed=st.integers(0, 1000),
+)
+@settings(deadline=None, max_examples=60)
+def test_tables_of_halves_are_the_table_of_all_states(k, s, scale, seed):
+    """Also where exponents are so large that the halves underflow, and the whole table is made."""
+    rng = np.random.default_rng(seed)
+    fields, means = scale * rng.normal(size=(9, k)), rng.normal(size=(k, 3))
+    couplings = scale * means @ means.T
+    np.fill_diagonal(couplings, 0.0)
+    halves = enumerate_activations(fields, couplings, s)
+    whole = enumerate_activations(fields, couplings, np.full(9, s))
+    for name in ("activations", "second_moments"):
+        np.testing.assert_allclose(getattr(halves, name), getattr(whole, name), atol=1e-10)
+    np.testing.assert_allclose(halves.energies, whole.energies, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(halves.entropies, whole.entropies, atol=1e-12 * scale + 1e-10)
+
+
+def test_two_features_alike_in_both_halves_underflow_and_are_solved_all_the_same():
+    fields, couplings = np.full((3, 2), 2000.0), np.array([[0.0, 3990.0], [3990.0, 0.0]])
+    solved = enumerate_activations(fields, couplings, 1.0)
+    np.testing.assert_allclose(solved.activations, 0.5, atol=1e-4)
+    np.testing.assert_allclose(solved.energies, 2000.0, atol=1e-2)
+    np.testing.assert_allclose(solved.second_moments.trace(), 3.0, rtol=1e-3)
+
+
+def test_the_sigmoid_that_vectorises():
+    u = np.concatenate([np.linspace(-50, 50, 4001), [-1e4, -800.0, 0.0, 800.0, 1e4]])
+    values = np.array([sigmoid(v) for v in u])
+    np.testing.assert_allclose(values, expit(np.maximum(u, -700.0)), rtol=1e-12)
+
+
+def test_the_entropy_of_very_many_features():
+    """Products of their probabilities would underflow."""
+    rng = np.random.default_rng(0)
+    fields = rng.normal(scale=0.1, size=(3, 2500))
+    settled = settle_activations(fields, np.zeros((2500, 2500)), 1.0, np.full(2500, 0.5))
+    z = expit(fields)
+    np.testing.assert_allclose(settled.activations, z, atol=1e-6)
+    z = settled.activations
+    entropies = -np.sum(xlogy(z, z) + xlogy(1 - z, 1 - z), axis=1)
+    np.testing.assert_allclose(settled.entropies, entropies, rtol=1e-12)
+
+
+def test_a_point_does_not_depend_on_its_neighbours():
+    rng = np.random.default_rng(0)
+    fields, means = 3 * rng.normal(size=(200, 5)), rng.normal(size=(5, 3))
+    couplings = 4 * means @ means.T
+    np.fill_diagonal(couplings, 0.0)
+    start = rng.random((200, 5))
+    options = {"n_restarts": 2, "max_sweeps": 30}
+    all_of_them = settle_activations(fields, couplings, 1.0, start, **options)
+    for rows in (slice(0, 1), slice(63, 66), slice(150, 200)):
+        some = settle_activations(fields[rows], couplings, 1.0, start[rows], **options)
+        np.testing.assert_array_equal(some.activations, all_of_them.activations[rows])
+        np.testing.assert_array_equal(some.energies, all_of_them.energies[rows])
 
 
 @pytest.mark.parametrize("s", [1.0, 0.35, "per datum"])
@@ -267,6 +333,7 @@ def test_learned_hyperparameters_raise_the_elbo_and_come_near_the_truth():
         start = model.features_at(true + 0.3 * rng.normal(size=true.shape), 150.0)
         result = fit(model, X, initial=start, tolerance=1e-6, max_passes=200)
         assert never_falls(result.history["elbo"])
+        model = result.model
         assert model.noise_variance == pytest.approx(0.25, rel=0.05)
         assert model.feature_variance == pytest.approx(np.square(true).mean(), rel=0.05)
         np.testing.assert_allclose(model.activation_probability, 0.25, atol=0.05)

@@ -409,7 +409,8 @@ def test_the_document_prior_is_learned_at_temperature_one():
     model = LatentDirichlet(
         3, 12, 1 / 3, 0.1, learn_doc_topic_prior=True, learn_topic_word_prior=True
     )
-    fit(model, data, initial=Topics(800.0 * topics.T + 0.1, 0.1), max_passes=40, progress=False)
+    initial = Topics(800.0 * topics.T + 0.1, 0.1)
+    model = fit(model, data, initial=initial, max_passes=40, progress=False).model
     np.testing.assert_allclose(model.doc_topic_prior, [1.0, 0.3, 0.05], rtol=0.35)
     assert model.topic_word_prior != 0.1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -23,18 +24,27 @@ from tempering.estimators.topic_transformer import POLICIES, TopicTransformer
 from tempering.inference import (
     Algorithm,
     Batch,
+    BlockSource,
     Constant,
     History,
-    MappedCSR,
     RobbinsMonro,
     State,
     fit,
 )
+from tempering.inference.callbacks import Callback
+from tempering.inference.checkpoint import CheckpointLike, remembered_seed
 from tempering.inference.executors import Serial
 from tempering.models.lda.model import LatentDirichlet, Update
 from tempering.models.lda.start import SAMPLE as START_SAMPLE
 from tempering.models.lda.start import document_contrast, starting_inverse_temperature
-from tempering.temperature import Annealing, Untempered, schedules
+from tempering.temperature import Annealing, Heat, Untempered, schedules
+
+#: Steps of a run whose minibatches are as large as it likes: fewer leave topics no time to follow
+#: the temperature, more cost time and find nothing better.
+STEPS = 2000
+
+#: Smaller batches are mostly noise and overhead; larger ones are no faster.
+SMALLEST_BATCH, LARGEST_BATCH = 16, 1024
 
 
 class LatentDirichletAllocation(TopicTransformer):
@@ -67,8 +77,9 @@ class LatentDirichletAllocation(TopicTransformer):
         Minibatch step t has the size (learning_offset + t) ** −learning_decay.
     max_iter : int, default=10
         Passes over the documents.
-    batch_size : int, default=100
-        Documents of a minibatch.
+    batch_size : int or "auto", default="auto"
+        Documents of a minibatch. "auto" cuts the run into about 2,000 steps, enough for the
+        temperature to be felt, with 16 documents at least and 1,024 at most.
     total_samples : float, default=1e6
         Documents that a stream of :meth:`partial_fit` calls will bring in all; the tempered part
         runs over its share of them.
@@ -126,7 +137,7 @@ class LatentDirichletAllocation(TopicTransformer):
         "learning_decay": [Interval(Real, 0.5, 1, closed="right")],
         "learning_offset": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "batch_size": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "total_samples": [Interval(Real, 1, None, closed="left")],
         "doc_update_tol": [Interval(Real, 0, 1, closed="left")],
         "max_doc_update_iter": [Interval(Integral, 1, None, closed="left")],
@@ -149,7 +160,7 @@ class LatentDirichletAllocation(TopicTransformer):
         learning_decay: float = 0.7,
         learning_offset: float = 16.0,
         max_iter: int = 10,
-        batch_size: int = 100,
+        batch_size: int | Literal["auto"] = "auto",
         total_samples: float = 1e6,
         doc_update_tol: float = 1e-2,
         max_doc_update_iter: int = 100,
@@ -168,7 +179,7 @@ class LatentDirichletAllocation(TopicTransformer):
         self.learning_decay = learning_decay
         self.learning_offset = learning_offset
         self.max_iter = max_iter
-        self.batch_size = batch_size
+        self.batch_size: int | Literal["auto"] = batch_size
         self.total_samples = total_samples
         self.doc_update_tol = doc_update_tol
         self.max_doc_update_iter = max_doc_update_iter
@@ -179,32 +190,50 @@ class LatentDirichletAllocation(TopicTransformer):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        checkpoint: CheckpointLike = None,
+        resume: bool = True,
+        callbacks: Sequence[Callback] = (),
+    ) -> Self:
         """Learn the topics of a corpus.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or MappedCSR
+        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockSource
             Counts (or weights) of words in documents; or a corpus that streams from disk, in
             minibatches of its own ``batch_size``.
         y : Ignored
             Not used, present for API consistency.
+        checkpoint : path or Checkpoint, optional
+            A directory in which the fit is kept, every ten minutes or as often as
+            :class:`tempering.Checkpoint` says, and at Ctrl-C.
+        resume : bool
+            Go on from the checkpoint, if there is one, and end in the same bits as if the fit had
+            never been interrupted. One of other data or of other parameters is refused. False
+            starts anew, and replaces it.
+        callbacks : sequence of callables
+            Each is called with a :class:`tempering.inference.Report` after each step; a true return
+            value ends the fit.
 
         Returns
         -------
         self
         """
-        source = X if isinstance(X, MappedCSR) else self._validated(X, reset=True)
-        if isinstance(source, MappedCSR):
+        source = X if isinstance(X, BlockSource) else self._validated(X, reset=True)
+        if isinstance(source, BlockSource):
             self.n_features_in_ = source.shape[1]
             n_documents, n_tokens = source.size, float(source.n_tokens)
             batch_size = source.batch_size
         else:
             n_documents, n_tokens = source.shape[0], float(source.sum(dtype=np.float64))
-            batch_size = self.batch_size
+            batch_size = self._batch_size(n_documents * self.max_iter)
         if not n_tokens > 0:
             raise ValueError("X must hold at least one word; every document is empty.")
-        rng = check_random_state(self.random_state)
+        rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
         model = self._new_model(n_tokens / n_documents)
         online = self.learning_method == "online"
         steps_a_pass = -(-n_documents // batch_size) if online else 1
@@ -214,14 +243,17 @@ class LatentDirichletAllocation(TopicTransformer):
             source,
             temperature=policy,
             learning_rate=self._learning_rate() if online else None,
-            batch_size=self.batch_size if online else None,
+            batch_size=batch_size if online else None,
             max_passes=self.max_iter,
             n_init=self.n_init,
             seed=int(rng.randint(np.iinfo(np.int32).max)),
             n_threads=1,
             elbo_every=self.evaluate_every or steps_a_pass,
             final_elbo=False,
+            callbacks=callbacks,
             progress=bool(self.verbose),
+            checkpoint=checkpoint,
+            resume=resume,
         )
         self.history_ = result.history
         self.n_iter_ = int(np.ceil(result.history[-1].passes))
@@ -229,10 +261,13 @@ class LatentDirichletAllocation(TopicTransformer):
         self.temperature_ = 1.0 / np.mean(result.heat.inverse_temperature)
         self._learned_inverse_temperature = result.heat.inverse_temperature
         self._state = State(
-            result.posterior, result.heat, len(result.history), result.history[-1].data_seen
+            result.posterior,
+            Heat(finished=True),  # documents that come later meet topics that are fitted already
+            len(result.history),
+            result.history[-1].data_seen,
         )
-        self._model = model
-        # Documents that come later meet topics that are fitted already.
+        assert isinstance(result.model, LatentDirichlet)
+        self._model = result.model
         self._stream_policy = Untempered()
         self._report_troubles(n_tokens)
         return self
@@ -257,10 +292,11 @@ class LatentDirichletAllocation(TopicTransformer):
         """
         first = not hasattr(self, "_state")
         X = self._validated(X, reset=first)
+        batch_size = self._batch_size(self.total_samples)
         if first:
             rng = check_random_state(self.random_state)
             self._model = self._new_model(max(X.sum(dtype=np.float64) / X.shape[0], 1.0))
-            n_steps = int(self.total_samples // self.batch_size)
+            n_steps = max(1, int(self.total_samples // batch_size))
             self._stream_policy = self._policy(X, self._model, n_steps, rng)
             self._stream_seed = int(rng.randint(np.iinfo(np.int32).max))
         algorithm = Algorithm(
@@ -276,8 +312,8 @@ class LatentDirichletAllocation(TopicTransformer):
             topics = self._model.initialize(_Nothing(), generator)
             self._state = algorithm.start(topics, generator)
             self.history_ = History()
-        for start in range(0, X.shape[0], self.batch_size):
-            batch = Batch(X[start : start + self.batch_size])
+        for start in range(0, X.shape[0], batch_size):
+            batch = Batch(X[start : start + batch_size])
             self._state = algorithm.advance(self._state, batch, evaluate=False).state
         self.n_batch_iter_ = self._state.step
         self.n_iter_ = max(1, int(self._state.data_seen // self.total_samples))
@@ -321,14 +357,26 @@ class LatentDirichletAllocation(TopicTransformer):
         if self.tempering != "auto":
             return as_policy(self.tempering, POLICIES)
         generator = np.random.default_rng(rng.randint(np.iinfo(np.int32).max))
-        is_stored = isinstance(source, MappedCSR)
+        is_stored = isinstance(source, BlockSource)
         sample = source.sample(START_SAMPLE, generator) if is_stored else source
         contrast = document_contrast(sample, generator)
-        prior_share = float(model.doc_topic_prior.sum()) / model.mean_length
         rates = self._learning_rate() if self.learning_method == "online" else Constant()
         total_rate = sum(rates(t) for t in range(1, n_steps + 1))
-        start = starting_inverse_temperature(contrast, prior_share, total_rate)
+        start = starting_inverse_temperature(
+            contrast,
+            float(model.doc_topic_prior.mean()),
+            model.mean_length / model.n_topics,
+            total_rate,
+            sweeps=model.min_iterations,
+            collapsed=model.update == "collapsed",
+        )
         return Annealing(schedules.linear_inverse(1.0 / start), fraction=0.8)
+
+    def _batch_size(self, n_visits: float) -> int:
+        """Documents of a minibatch, in a run of so many visits to documents."""
+        if self.batch_size != "auto":
+            return self.batch_size
+        return int(np.clip(n_visits / STEPS, SMALLEST_BATCH, LARGEST_BATCH))
 
     def _learning_rate(self) -> RobbinsMonro:
         return RobbinsMonro(self.learning_offset, self.learning_decay)

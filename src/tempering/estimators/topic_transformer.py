@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tempering.estimators.policies import PolicyNames, Tempering, as_policy
+from tempering.estimators.saving import SaveMixin
 from tempering.evaluation import completion_score, npmi, split_documents, top_words
 from tempering.inference import State
 from tempering.inference.executors import available_cores
@@ -40,7 +41,7 @@ POLICIES: PolicyNames = {
 INFERENCE_ROWS = 16_384
 
 
-class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """A fitted topic model, whatever fitted it."""
 
     n_components: int
@@ -140,11 +141,12 @@ class TopicTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         n_words : int
             Words of a topic.
         vocabulary : sequence of str, optional
-            The words; by default the feature names of the fit, or the numbers of the columns.
+            The words; by default those that the model was saved with, the feature names of the
+            fit, or the numbers of the columns.
         """
         check_is_fitted(self)
         if vocabulary is None:
-            vocabulary = getattr(self, "feature_names_in_", None)
+            vocabulary = getattr(self, "vocabulary_", getattr(self, "feature_names_in_", None))
         if vocabulary is not None and len(vocabulary) != self.n_features_in_:
             raise ValueError(
                 f"vocabulary has {len(vocabulary)} words, the topics {self.n_features_in_}."

@@ -1,10 +1,17 @@
 """The temperature at which tempering a topic model should start, from the data alone.
 
-At a high temperature all topics equal the unigram model. A perturbation of them grows, per full
-update, by the factor  s + s² μ / (1 + a/s − s).  Here μ is the squared second singular value of the
-document-word matrix, scaled by the roots of its margins (how much documents differ), and
-a = α K / N̄ with N̄ the mean document length. Hot, but able to split within the run, is the
-smallest s for which that factor exceeds 1 by enough.
+At a high temperature all topics equal the unigram model. Let them differ a little. A document's
+proportions follow, more with each of its sweeps: a difference of γ comes back from a sweep times
+
+    a = s² n ψ'(α + s n),     n = N̄ / K  words a topic in a document of mean length,
+
+on top of what the topics themselves give. After m sweeps, and a full update of the topics by what
+they gave, the difference has grown by the factor  s (1 + μ (a + a² + … + a^m)).  Here μ is the
+squared second singular value of the document-word matrix, scaled by the roots of its margins: how
+much documents differ. Hot, but able to split within the run, is the smallest s for which that
+factor exceeds 1 by enough. It is far lower for short documents than for long ones: at few words a
+topic ψ' is large, and at a low temperature each document would fall at once for some topic or
+other, whatever its words.
 """
 
 from __future__ import annotations
@@ -14,12 +21,13 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, svds
+from scipy.special import polygamma
 
 #: Documents that the singular value is computed from.
 SAMPLE = 2000
 
 #: By how many e-foldings a perturbation must be able to grow within the run.
-FOLDINGS = 4.0
+FOLDINGS = 8.0
 
 
 def document_contrast(X: Any, rng: np.random.Generator) -> float:
@@ -48,7 +56,15 @@ def document_contrast(X: Any, rng: np.random.Generator) -> float:
     return float(np.clip(largest, 0.0, 1.0) ** 2)
 
 
-def growth_factor(s: np.ndarray | float, contrast: float, prior_share: float) -> Any:
+def growth_factor(
+    s: np.ndarray | float,
+    contrast: float,
+    prior: float,
+    words: float,
+    *,
+    sweeps: int,
+    collapsed: bool = False,
+) -> Any:
     """By how much a perturbation of equal topics grows in one full update at inverse temperature s.
 
     Parameters
@@ -57,14 +73,32 @@ def growth_factor(s: np.ndarray | float, contrast: float, prior_share: float) ->
         Inverse temperature.
     contrast : float
         μ, see :func:`document_contrast`.
-    prior_share : float
-        a = α K / N̄: how much the prior of the proportions weighs against a document's words.
+    prior : float
+        α, of one topic.
+    words : float
+        n, words a topic in a document.
+    sweeps : int
+        m, that a document takes at least.
+    collapsed : bool
+        Proportions enter φ as γ itself, not as exp ψ(γ): its logarithm has the slope 1/γ.
     """
-    return s + s**2 * contrast / (1.0 + prior_share / s - s)
+    gamma = prior + np.asarray(s) * words
+    slope = 1.0 / gamma if collapsed else polygamma(1, gamma)
+    feedback = np.asarray(s) ** 2 * words * slope
+    return s * (1.0 + contrast * sum(feedback**j for j in range(1, sweeps + 1)))
 
 
-def starting_inverse_temperature(contrast: float, prior_share: float, total_rate: float) -> float:
+def starting_inverse_temperature(
+    contrast: float,
+    prior: float,
+    words: float,
+    total_rate: float,
+    *,
+    sweeps: int,
+    collapsed: bool = False,
+) -> float:
     """The smallest s at which topics can part within a run of step sizes that sum to this."""
     grid = np.linspace(0.02, 1.0, 981)
-    grows = growth_factor(grid, contrast, prior_share) > 1.0 + FOLDINGS / total_rate
+    growth = growth_factor(grid, contrast, prior, words, sweeps=sweeps, collapsed=collapsed)
+    grows = growth > 1.0 + FOLDINGS / total_rate
     return float(grid[np.argmax(grows)]) if grows.any() else 1.0
