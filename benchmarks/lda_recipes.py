@@ -139,13 +139,19 @@ def scored_part(rest: Any, part: str) -> Split:
 
 
 def recipes(options: argparse.Namespace, corpus: Corpus) -> Iterator[tuple[str, Prepare]]:
-    """Names and fits, in the order of the table."""
-    for name, settings in RECIPES.items():
+    """Those that were asked for, in the order of the table."""
+    for name, prepare in all_recipes(options.peers, corpus):
         if not options.only or name in options.only:
-            yield name, partial(prepare_own, settings=settings)
+            yield name, prepare
+
+
+def all_recipes(with_peers: bool, corpus: Corpus) -> Iterator[tuple[str, Prepare]]:
+    """Names and fits."""
+    for name, settings in RECIPES.items():
+        yield name, partial(prepare_own, settings=settings)
     if corpus.truth is not None:
         yield "true topics", lambda task, seed: lambda: corpus.truth
-    if options.peers:
+    if with_peers:
         yield "scikit-learn", prepare_sklearn
         if is_installed("tomotopy"):
             yield "tomotopy, 500 sweeps", partial(prepare_tomotopy, sweeps=500)
@@ -253,7 +259,7 @@ def _parse_options() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--part", choices=("validation", "test"), default="validation")
-    parser.add_argument("--only", nargs="+", help="only these recipes of this package")
+    parser.add_argument("--only", nargs="+", help="only these recipes, by name")
     parser.add_argument("--peers", action="store_true", help="scikit-learn and tomotopy too")
     parser.add_argument("--output", type=Path, default=Path("lda_recipes.jsonl"))
     parser.add_argument("--plot", type=Path, help="draw the table too")
