@@ -28,6 +28,7 @@ _HOMES = {
     "fit": "tempering.inference",
     "BayesianGaussianMixture": "tempering.estimators",
     "BernoulliMixture": "tempering.estimators",
+    "EarlyStopping": "tempering.estimators",
     "FactorialMixture": "tempering.estimators",
     "LatentDirichletAllocation": "tempering.estimators",
     "PoissonMixture": "tempering.estimators",
@@ -40,6 +41,7 @@ __all__ = [
     "BayesianGaussianMixture",
     "BernoulliMixture",
     "Checkpoint",
+    "EarlyStopping",
     "FactorialMixture",
     "LatentDirichletAllocation",
     "LocalStep",
@@ -63,6 +65,7 @@ if TYPE_CHECKING:
     from tempering.estimators import (
         BayesianGaussianMixture,
         BernoulliMixture,
+        EarlyStopping,
         FactorialMixture,
         LatentDirichletAllocation,
         PoissonMixture,

@@ -1,6 +1,7 @@
 """scikit-learn estimators: validate, build model, policy and source, call the engine."""
 
 from tempering.estimators.discrete_mixtures import BernoulliMixture, PoissonMixture
+from tempering.estimators.early_stopping import EarlyStopping
 from tempering.estimators.factorial_mixture import FactorialMixture
 from tempering.estimators.gaussian_mixture import BayesianGaussianMixture
 from tempering.estimators.lda import LatentDirichletAllocation
@@ -8,6 +9,7 @@ from tempering.estimators.lda import LatentDirichletAllocation
 __all__ = [
     "BayesianGaussianMixture",
     "BernoulliMixture",
+    "EarlyStopping",
     "FactorialMixture",
     "LatentDirichletAllocation",
     "PoissonMixture",
