@@ -109,6 +109,29 @@ def test_minibatches():
     np.testing.assert_allclose(model.features_[order], FEATURES, atol=0.15)
 
 
+def test_a_stream():
+    """Minibatches by hand, tempered over the stream; and a fitted model goes on."""
+    X, _ = images(6000)
+    options = {"noise_variance": 0.04, "random_state": 0}
+    start = FEATURES + 0.3 * np.random.default_rng(0).standard_normal(FEATURES.shape)
+    stream = FactorialMixture(4, init=start, total_samples=6000, **options)
+    scores = [stream.partial_fit(rows).score(X) for rows in np.split(X, 60)]
+    assert scores[-1] > scores[0] + 0.5
+    assert stream.n_iter_ == 60
+    order = match_features(stream.features_, FEATURES)
+    np.testing.assert_allclose(stream.features_[order], FEATURES, atol=0.1)
+    alone = FactorialMixture(4, **options)
+    scores = [alone.partial_fit(rows).score(X) for rows in np.split(X, 60)]
+    assert scores[-1] > scores[0] + 1
+    fitted = FactorialMixture(4, **options).fit(X[:3000])
+    before = fitted.score(X[3000:])
+    for rows in np.split(X[3000:], 10):
+        fitted.partial_fit(rows)
+    assert fitted.score(X[3000:]) > before - 0.01
+    assert fitted.n_features_in_ == 9
+    assert np.all(np.diff(fitted.activation_rates_) <= 0)
+
+
 def test_the_same_seed_the_same_bits():
     X, _ = images(2500)
     options = {"tempering": LocalTempering(), "max_iter": 15, "random_state": 3}

@@ -9,12 +9,12 @@ from tempering.estimators.merge_split import (
     _moved_counts,
     _weights_evidence,
     choose_moves,
-    fit_with_moves,
     look_over,
     merge_and_split,
     merge_candidates,
     split_candidates,
 )
+from tempering.estimators.moves import fit_with_moves
 from tempering.estimators.starts import column_metric
 from tempering.families import Bernoulli, Dirichlet, FullGaussian, Poisson, StickBreaking
 from tempering.inference import ArraySource, evaluate_elbo

@@ -9,21 +9,25 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import (
-    BaseEstimator,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     _fit_context,
 )
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
+from tempering.estimators.engine_estimator import EngineEstimator
+from tempering.estimators.feature_moves import move_features
+from tempering.estimators.moves import MovedResult, fit_with_moves
 from tempering.estimators.policies import DEFAULTS, PolicyNames, Tempering, as_policy
-from tempering.inference import Result, RobbinsMonro, fit
-from tempering.models.base import Array
+from tempering.estimators.saving import SaveMixin
+from tempering.inference import ArraySource, Result, State, fit
+from tempering.inference.checkpoint import CheckpointLike, keeping, remembered_seed
+from tempering.models.base import Array, Natural
 from tempering.models.factorial.enumeration import MAX_ENUMERATED
 from tempering.models.factorial.moments import guess_variances
-from tempering.models.factorial_mixture import FactorialModel, FeatureExpectations
+from tempering.models.factorial_mixture import FactorialModel
 from tempering.temperature import Annealing, Untempered
 
 #: Passes that the default spends on cooling, where the run is long enough.
@@ -33,7 +37,9 @@ COOLING_PASSES = 50
 RESTARTS = 2
 
 
-class FactorialMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class FactorialMixture(
+    SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator
+):
     """Factorial mixture model: each sample is a sum of some of K features, plus noise.
 
     x_n = Σ_k z_nk μ_k + ε_n with z_nk ~ Bern(π), μ_k ~ N(0, σ_μ²·1) and ε_n ~ N(0, σ²·1). The data
@@ -66,6 +72,10 @@ class FactorialMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     init : {"small", "prior", "data"} or array-like of shape (n_components, n_features), \
 default="small"
         Features at the start: nearly 0, drawn from the prior, parts of random samples, or given.
+    moves : bool, default=True
+        Whether to try other features once T = 1, where their activations depend on each other or
+        one of them explains nothing. They are kept only if the ELBO has risen after some
+        iterations, so moves never lower it. Batch fits only (``batch_size=None``).
     tol : float, default=1e-2
         Rise of the ELBO, in nats, under which the fit has converged.
     max_iter : int, default=300
@@ -76,6 +86,8 @@ default="small"
         Minibatch of stochastic variational inference; None for coordinate ascent.
     learning_offset, learning_decay : float, default=10.0, 0.7
         Minibatch step t has the size (learning_offset + t) ** −learning_decay.
+    total_samples : float, default=None
+        Length of the stream that :meth:`partial_fit` will see.
     random_state : int, RandomState instance or None, default=None
         The same seed gives the same result, on any number of threads.
     n_jobs : int, default=None
@@ -97,6 +109,8 @@ default="small"
         Evidence lower bound of the model at T = 1.
     history_ : History
         Temperature, ELBO and more at each step.
+    n_moves_ : int
+        Moves that were kept.
     restart_elbos_ : list of float
         What each of the ``n_init`` runs reached.
     temperature_, inverse_temperatures_
@@ -126,24 +140,15 @@ default="small"
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        **EngineEstimator._parameter_constraints,
         "noise_variance": [Interval(Real, 0, None, closed="neither"), None],
         "feature_variance": [Interval(Real, 0, None, closed="neither"), None],
         "activation_probability": [Interval(Real, 0, 1, closed="neither"), "array-like"],
         "learn": [tuple, list, set, frozenset],
-        "tempering": [str, Untempered, None],
         "local": [StrOptions({"auto", "exact", "mean-field"})],
         "local_restarts": [Interval(Integral, 0, None, closed="left")],
         "init": [StrOptions({"small", "prior", "data"}), "array-like"],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
-        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
-        "learning_offset": [Interval(Real, 0, None, closed="left")],
-        "learning_decay": [Interval(Real, 0.5, 1, closed="right")],
-        "random_state": ["random_state"],
-        "n_jobs": [Interval(Integral, 1, None, closed="left"), None],
-        "verbose": ["verbose"],
+        "moves": ["boolean"],
     }
 
     def __init__(
@@ -158,12 +163,14 @@ default="small"
         local: Literal["auto", "exact", "mean-field"] = "auto",
         local_restarts: int = RESTARTS,
         init: Literal["small", "prior", "data"] | ArrayLike = "small",
+        moves: bool = True,
         tol: float = 1e-2,
         max_iter: int = 300,
         n_init: int = 1,
         batch_size: int | None = None,
         learning_offset: float = 10.0,
         learning_decay: float = 0.7,
+        total_samples: float | None = None,
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
@@ -177,18 +184,22 @@ default="small"
         self.local = local
         self.local_restarts = local_restarts
         self.init = init
+        self.moves = moves
         self.tol = tol
         self.max_iter = max_iter
         self.n_init = n_init
         self.batch_size = batch_size
         self.learning_offset = learning_offset
         self.learning_decay = learning_decay
+        self.total_samples = total_samples
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, checkpoint: CheckpointLike = None, resume: bool = True
+    ) -> Self:
         """Fit the features.
 
         Parameters
@@ -197,38 +208,90 @@ default="small"
             The data.
         y : Ignored
             Not used, present for API consistency.
+        checkpoint : path or Checkpoint, optional
+            A directory in which the fit is kept, every ten minutes or as often as
+            :class:`tempering.Checkpoint` says, and at Ctrl-C.
+        resume : bool
+            Go on from the checkpoint, if there is one, and end in the same bits as if the fit had
+            never been interrupted. One of other data or of other parameters is refused. False
+            starts anew, and replaces it.
 
         Returns
         -------
         self
         """
         X = self._validated(X, reset=True)
-        policy = self._policy()
-        rng = check_random_state(self.random_state)
-        best: tuple[Result, FactorialModel] | None = None
+        policy = self._policy(self.max_iter)
+        rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
+        model = self._new_model(X)
+        best: Result | None = None
         self.restart_elbos_ = []
-        for _ in range(self.n_init):
-            # Hyperparameters that one run has learned are not the start of the next.
-            model = self._new_model(X)
-            result = fit(
-                model,
-                X,
-                temperature=policy,
-                learning_rate=self._learning_rate(),
-                batch_size=self.batch_size,
-                max_passes=self.max_iter,
-                tolerance=self.tol,
-                initial=self._given_start(model, X),
-                seed=int(rng.randint(np.iinfo(np.int32).max)),
-                n_threads=self.n_jobs,
-                progress=bool(self.verbose),
-            )
+        for number in range(self.n_init):
+            seed = int(rng.randint(np.iinfo(np.int32).max))
+            kept = keeping(checkpoint, resume, f"restart-{number}")
+            result = self._search(model, X, policy, seed, **kept)
             self.restart_elbos_.append(result.elbo)
-            if best is None or result.elbo > best[0].elbo:
-                best = result, model
+            if best is None or result.elbo > best.elbo:
+                best = result
         assert best is not None
-        self._expose(*best, X)
+        assert isinstance(best.model, FactorialModel)
+        self._summarise(best)
+        self._state = State(best.posterior, best.heat, len(best.history), len(X))
+        self._expose(best.model, X)
         return self
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Update the features with one more minibatch: stochastic variational inference.
+
+        The first call fixes the variances that are not given, and the start. With ``total_samples``
+        the tempered part runs over its share of them; without it, the length of the stream is not
+        known and every step is made at T = 1, from which features are not always found.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            A minibatch.
+        y : Ignored
+            Not used, present for API consistency.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "_state")
+        X = self._validated(X, reset=first)
+        rng = check_random_state(self.random_state)
+        model = self._new_model(X) if first else self._model
+
+        def start() -> Natural:
+            given = self._given_start(model, X)
+            generator = np.random.default_rng(rng.randint(2**31))
+            return model.initialize(ArraySource(X), generator) if given is None else given
+
+        self._advance(model, X, start, rng)
+        self._expose(model, X)
+        return self
+
+    def _search(
+        self, model: FactorialModel, X: Array, policy: Untempered, seed: int, **kept: Any
+    ) -> Result:
+        """One run of the engine, with moves where they are possible."""
+        options: dict[str, Any] = {
+            **self._run_options(),
+            **kept,
+            "temperature": policy,
+            "initial": self._given_start(model, X),
+            "seed": seed,
+        }
+        if not self.moves or self.batch_size is not None:
+            return fit(model, X, **options)
+        return fit_with_moves(model, X, moves={"features": move_features}, **options)
+
+    def _summarise(self, result: Result) -> None:
+        super()._summarise(result)
+        accepted = result.accepted if isinstance(result, MovedResult) else {}
+        self.n_moves_ = sum(accepted.values())
 
     def transform(self, X: Any) -> Array:
         """Probability that each feature is active in each sample, at T = 1.
@@ -317,20 +380,12 @@ default="small"
     def _n_features_out(self) -> int:
         return self.n_components
 
-    def _validated(self, X: Any, *, reset: bool) -> Array:
-        return validate_data(self, X, reset=reset, dtype=np.float64)
-
-    def _policy(self) -> Untempered:
-        passes = min(float(COOLING_PASSES), self.max_iter / 2)
+    def _policy(self, planned_passes: float) -> Untempered:
+        passes = min(float(COOLING_PASSES), planned_passes / 2)
         # Linear in 1/T: in the toy problem of the paper, linear in T lost a feature now and then.
         found = {"auto": lambda: Annealing(passes=passes, start="auto")}
         names: PolicyNames = {**found, **DEFAULTS}
         return as_policy(self.tempering, names)
-
-    def _learning_rate(self) -> RobbinsMonro | None:
-        if self.batch_size is None:
-            return None
-        return RobbinsMonro(self.learning_offset, self.learning_decay)
 
     def _new_model(self, X: Array) -> FactorialModel:
         exact = self.local == "exact" or (
@@ -370,27 +425,22 @@ default="small"
             )
         return model.features_at(means, len(X) * model.activation_probability)
 
-    def _expose(self, result: Result, model: FactorialModel, X: Array) -> None:
-        """Set the attributes that people read."""
-        self._model = model
-        expectations = model.expectations(result.posterior)
-        rates = model.local_step(X, expectations, 1.0).activations.mean(axis=0)
+    def _expose(self, model: FactorialModel, X: Array) -> None:
+        """Set the attributes that people read; from here on, the most active feature is first."""
+        posterior = self._state.posterior
+        rates = model.local_step(X, model.expectations(posterior), 1.0).activations.mean(axis=0)
         order = np.argsort(-rates, kind="stable")
-        self._expectations = FeatureExpectations(
-            expectations.means[order],
-            expectations.variances[order],
-            expectations.products[np.ix_(order, order)],
+        posterior = Natural(
+            precision=posterior.precision[np.ix_(order, order)],
+            precision_mean=posterior.precision_mean[order],
+            squares=posterior.squares,
         )
         model.activation_probability = model.activation_probability[order]
+        self._model, self._state = model, self._state._replace(posterior=posterior)
+        self._expectations = model.expectations(posterior)
         self.features_ = self._expectations.means
         self.feature_variances_ = self._expectations.variances
         self.activation_rates_ = rates[order]
         self.noise_variance_ = model.noise_variance
         self.feature_variance_ = model.feature_variance
         self.activation_probability_ = model.activation_probability
-        self.elbo_ = result.elbo
-        self.history_ = result.history
-        self.converged_ = result.converged
-        self.n_iter_ = int(np.ceil(result.history[-1].passes))
-        self.temperature_ = 1.0 / float(np.mean(result.heat.inverse_temperature))
-        self.inverse_temperatures_ = result.heat.inverse_temperature

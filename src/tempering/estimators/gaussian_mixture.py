@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from tempering.estimators.merge_split import Move, MovedResult, fit_with_moves, merge_and_split
+from tempering.estimators.merge_split import merge_and_split
 from tempering.estimators.mixture import MixtureEstimator
+from tempering.estimators.moves import Move, MovedResult, fit_with_moves
 from tempering.estimators.policies import Tempering
 from tempering.estimators.starts import START_NAMES, Reannealing, start_assignment
 from tempering.families import DiagonalGaussian, FullGaussian
@@ -266,7 +267,13 @@ default="dirichlet_process"
         return self.n_init if chance else 1
 
     def _search(
-        self, model: Mixture, data: Array, policy: Untempered, initial: Natural, seed: int
+        self,
+        model: Mixture,
+        data: Array,
+        policy: Untempered,
+        initial: Natural,
+        seed: int,
+        **kept: Any,
     ) -> Result:
         moves: dict[str, Move] = {}
         # A policy that was asked for decides alone how the fit comes to T = 1.
@@ -275,7 +282,7 @@ default="dirichlet_process"
         if self.merge_split:
             moves["merge_split"] = merge_and_split
         if not moves or self.n_components == 1 or self.batch_size is not None:
-            return super()._search(model, data, policy, initial, seed)
+            return super()._search(model, data, policy, initial, seed, **kept)
         return fit_with_moves(
             model,
             data,
@@ -287,6 +294,7 @@ default="dirichlet_process"
             seed=seed,
             n_threads=self.n_jobs,
             progress=bool(self.verbose),
+            **kept,
         )
 
     def _summarise(self, result: Result) -> None:

@@ -2,8 +2,7 @@
 
 A mixture that is stuck has two components on one cluster and one component over two. No small step
 leads out; merging the two and splitting the one does. Each round scores every merge and every split
-by what it would change in the ELBO, applies the best disjoint pairs at once, lets coordinate ascent
-settle, and keeps the result only if the ELBO, computed anew, has risen. So the ELBO never falls.
+by what it would change in the ELBO, and applies the best disjoint pairs at once.
 
 With h(r) = −r log r, S_k the statistics of component k, ev(S) = a(α + S) − a(α) the log evidence of
 soft statistics, and W(n) the same for the mixing weights, the ELBO at the best q(β) given q(z) is
@@ -21,60 +20,24 @@ inference for Dirichlet process mixture models", NIPS.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import entr, xlogy
 
 from tempering.estimators.starts import alike, cluster_metric, column_metric, sum_over_shards
 from tempering.families import Dirichlet
-from tempering.inference import (
-    Algorithm,
-    ArraySource,
-    Batch,
-    Constant,
-    History,
-    Result,
-    evaluate_elbo,
-    fit,
-)
-from tempering.inference.executors import Executor, Serial, local_executor
+from tempering.inference import Algorithm, ArraySource, Batch, Constant, evaluate_elbo
+from tempering.inference.executors import Executor, Serial
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
 from tempering.models.mixture import MixtureExpectations
 from tempering.temperature import Untempered
 
-MOST_ROUNDS = 10
-#: Passes before the first round, and after each: enough to see where a move leads.
-SETTLING_PASSES = 15
 #: Passes of the two halves of a component by themselves.
 SPLITTING_PASSES = 8
-#: Rise of the ELBO, in nats a datum, for which a round is kept.
-WORTHWHILE = 1e-6
 #: A component with less than one datum is a free slot.
 FREE = 1.0
-
-
-@dataclass(frozen=True)
-class MovedResult(Result):
-    """A result, and how many rounds of each move were kept on the way.
-
-    Its history is that of the path that led to it: the steps of a round that was reverted are not
-    in it. Where a round begins, the ELBO falls for a step or two before it rises above what it was.
-    """
-
-    accepted: Mapping[str, int] = field(default_factory=dict)
-
-
-class Move(Protocol):
-    """A new start from where a fit has come to; None where there is none to try."""
-
-    def __call__(
-        self, model: Mixture, data: Array, posterior: Natural, executor: Executor
-    ) -> Natural | None: ...
 
 
 class Merge(NamedTuple):
@@ -112,49 +75,6 @@ class Overview(NamedTuple):
     components: Array  # S_k, [K, size]
     overlaps: Array  # Σ_i r_ia r_ib, [K, K]
     labels: np.ndarray  # [N]
-
-
-def fit_with_moves(
-    model: Mixture,
-    data: Array,
-    *,
-    moves: Mapping[str, Move],
-    initial: Natural,
-    max_passes: int,
-    temperature: Untempered | None = None,
-    n_threads: int | None = None,
-    **options: Any,
-) -> MovedResult:
-    """:func:`tempering.fit` in batch mode, with moves once T = 1.
-
-    A tempered fit runs to its end before the first move; an untempered one only settles. Each move
-    is repeated as long as the ELBO rises, then the next has its turn. The last phase is coordinate
-    ascent to convergence. ``max_passes`` counts the passes of all phases.
-    """
-    started = time.perf_counter()
-    options["n_threads"] = n_threads
-    settles = temperature is None or type(temperature) is Untempered
-    passes = min(max_passes, SETTLING_PASSES) if settles else max_passes
-    first = fit(model, data, temperature=temperature, initial=initial, max_passes=passes, **options)
-    best = MovedResult(**vars(first), accepted=dict.fromkeys(moves, 0))
-    for name, move in moves.items():
-        while best.accepted[name] < MOST_ROUNDS and (left := _passes_left(best, max_passes)):
-            with local_executor(n_threads) as executor:
-                moved = move(model, data, best.posterior, executor)
-            if moved is None:
-                break
-            began = time.perf_counter() - started
-            passes = min(SETTLING_PASSES, left)
-            tried = fit(model, data, initial=moved, max_passes=passes, **options)
-            if not tried.elbo > best.elbo + WORTHWHILE * data.shape[0]:
-                break
-            accepted = {**best.accepted, name: best.accepted[name] + 1}
-            best = replace(_continued(best, tried, began), accepted=accepted)
-    if not best.converged and (left := _passes_left(best, max_passes)):
-        began = time.perf_counter() - started
-        last = fit(model, data, initial=best.posterior, max_passes=left, **options)
-        best = _continued(best, last, began)
-    return best
 
 
 def merge_and_split(
@@ -371,29 +291,3 @@ def moved_statistics(
 def _mass(counts: Array) -> Array:
     """n log n − n ≈ log Γ(n): what the mixing weights' evidence is made of."""
     return xlogy(counts, counts) - counts
-
-
-def _passes_left(result: Result, max_passes: int) -> int:
-    return max_passes - int(np.ceil(result.history[-1].passes))
-
-
-def _continued(earlier: MovedResult, later: Result, began: float) -> MovedResult:
-    """The later result, its history set behind the earlier one's."""
-    last = earlier.history[-1]
-    shifted = [
-        record._replace(
-            step=record.step + last.step + 1,
-            passes=record.passes + last.passes,
-            data_seen=record.data_seen + last.data_seen,
-            seconds=record.seconds + began,
-        )
-        for record in later.history
-    ]
-    return replace(
-        earlier,
-        posterior=later.posterior,
-        elbo=later.elbo,
-        converged=later.converged,
-        history=History([*earlier.history, *shifted]),
-        restart_elbos=[later.elbo],
-    )

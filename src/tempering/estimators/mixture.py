@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.base import BaseEstimator, DensityMixin, _fit_context
+from sklearn.base import DensityMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.policies import Tempering, as_policy
+from tempering.estimators.engine_estimator import EngineEstimator
+from tempering.estimators.saving import SaveMixin
 from tempering.families import Dirichlet, MixingWeights, StickBreaking
-from tempering.inference import Algorithm, Batch, History, Result, RobbinsMonro, State, fit
-from tempering.inference.executors import local_executor
+from tempering.inference import Result, State, fit
+from tempering.inference.checkpoint import CheckpointLike, keeping, remembered_seed
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
 from tempering.temperature import Untempered
@@ -25,43 +26,20 @@ from tempering.temperature import Untempered
 PREDICTION_ROWS = 2048
 
 
-class MixtureEstimator(DensityMixin, BaseEstimator, metaclass=ABCMeta):
+class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMeta):
     """A mixture with scikit-learn's interface. Subclasses say which, and how it starts."""
 
     _parameter_constraints: ClassVar[dict] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
-        "tempering": [str, Untempered, None],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
+        **EngineEstimator._parameter_constraints,
         "weight_concentration_prior_type": [
             StrOptions({"dirichlet_process", "dirichlet_distribution"})
         ],
         "weight_concentration_prior": [Interval(Real, 0, None, closed="neither"), None],
-        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
-        "learning_offset": [Interval(Real, 0, None, closed="left")],
-        "learning_decay": [Interval(Real, 0.5, 1, closed="right")],
-        "total_samples": [Interval(Real, 1, None, closed="left"), None],
-        "random_state": ["random_state"],
-        "n_jobs": [Interval(Integral, 1, None, closed="left"), None],
-        "verbose": ["verbose"],
     }
 
     # What each estimator stores in __init__; named here for the reader and the type checker.
-    n_components: int
-    tempering: Tempering
-    tol: float
-    max_iter: int
-    n_init: int
     weight_concentration_prior_type: str
     weight_concentration_prior: float | None
-    batch_size: int | None
-    learning_offset: float
-    learning_decay: float
-    total_samples: float | None
-    random_state: Any
-    n_jobs: int | None
-    verbose: int
 
     @abstractmethod
     def _prepare(self, X: Array) -> None:
@@ -84,7 +62,9 @@ class MixtureEstimator(DensityMixin, BaseEstimator, metaclass=ABCMeta):
         """Set the attributes that people read, from the posterior."""
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, checkpoint: CheckpointLike = None, resume: bool = True
+    ) -> Self:
         """Fit the mixture.
 
         Parameters
@@ -93,6 +73,13 @@ class MixtureEstimator(DensityMixin, BaseEstimator, metaclass=ABCMeta):
             The data.
         y : Ignored
             Not used, present for API consistency.
+        checkpoint : path or Checkpoint, optional
+            A directory in which the fit is kept, every ten minutes or as often as
+            :class:`tempering.Checkpoint` says, and at Ctrl-C.
+        resume : bool
+            Go on from the checkpoint, if there is one, and end in the same bits as if the fit had
+            never been interrupted. One of other data or of other parameters is refused. False
+            starts anew, and replaces it.
 
         Returns
         -------
@@ -104,15 +91,16 @@ class MixtureEstimator(DensityMixin, BaseEstimator, metaclass=ABCMeta):
                 f"n_components={self.n_components} is more than n_samples={X.shape[0]}: ask for "
                 "fewer components, or give more data."
             )
-        policy = as_policy(self.tempering)
-        rng = check_random_state(self.random_state)
+        policy = self._policy(self.max_iter)
+        rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
         self._prepare(X)
         model, data = self._model(), self._transformed(X)
         best = None
-        for _ in range(self._n_starts()):
+        for number in range(self._n_starts()):
             initial = self._starts(model, data, rng)
             seed = int(rng.randint(np.iinfo(np.int32).max))
-            result = self._search(model, data, policy, initial, seed)
+            kept = keeping(checkpoint, resume, f"restart-{number}")
+            result = self._search(model, data, policy, initial, seed, **kept)
             if best is None or result.elbo > best.elbo:
                 best = result
         assert best is not None
@@ -126,31 +114,28 @@ class MixtureEstimator(DensityMixin, BaseEstimator, metaclass=ABCMeta):
         return self.n_init
 
     def _search(
-        self, model: Mixture, data: Array, policy: Untempered, initial: Natural, seed: int
+        self,
+        model: Mixture,
+        data: Array,
+        policy: Untempered,
+        initial: Natural,
+        seed: int,
+        **kept: Any,
     ) -> Result:
         """One run of the engine."""
         return fit(
             model,
             data,
             temperature=policy,
-            learning_rate=self._learning_rate() if self.batch_size is not None else None,
-            batch_size=self.batch_size,
-            max_passes=self.max_iter,
-            tolerance=self.tol,
             initial=initial,
             seed=seed,
-            n_threads=self.n_jobs,
-            progress=bool(self.verbose),
+            **self._run_options(),
+            **kept,
         )
 
     def _summarise(self, result: Result) -> None:
-        """Set the attributes that say how the fit went."""
-        self.history_ = result.history
-        self.converged_ = result.converged
-        self.n_iter_ = int(np.ceil(result.history[-1].passes))
-        self.elbo_ = self.lower_bound_ = result.elbo
-        self.temperature_ = 1.0 / np.mean(result.heat.inverse_temperature)
-        self.inverse_temperatures_ = result.heat.inverse_temperature
+        super()._summarise(result)
+        self.lower_bound_ = self.elbo_
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -177,25 +162,7 @@ class MixtureEstimator(DensityMixin, BaseEstimator, metaclass=ABCMeta):
         if first:
             self._prepare(X)
         model, data = self._model(), self._transformed(X)
-        batch = Batch(data)
-        seen = 0 if first else self._state.data_seen
-        total = float(self.total_samples or 0)
-        policy = as_policy(self.tempering) if self.total_samples else Untempered()
-        with local_executor(self.n_jobs) as executor:
-            algorithm = Algorithm(
-                model,
-                policy,
-                self._learning_rate(),
-                executor,
-                n_data=int(max(total, seen + batch.size)),
-                planned_passes=1.0,
-            )
-            if first:
-                posterior = self._starts(model, data, rng)
-                self._state = algorithm.start(posterior, np.random.default_rng(rng.randint(2**31)))
-                self.history_ = History()
-            self._state = algorithm.advance(self._state, batch, evaluate=False).state
-        self.n_iter_ = self._state.step
+        self._advance(model, data, lambda: self._starts(model, data, rng), rng)
         self._expose(model, self._state.posterior)
         return self
 
@@ -266,12 +233,6 @@ class MixtureEstimator(DensityMixin, BaseEstimator, metaclass=ABCMeta):
     def _untransformed(self, X: Array) -> Array:
         """Back from what the model sees."""
         return X
-
-    def _validated(self, X: Any, *, reset: bool) -> Array:
-        return validate_data(self, X, reset=reset, dtype=np.float64, ensure_min_samples=1)
-
-    def _learning_rate(self) -> RobbinsMonro:
-        return RobbinsMonro(self.learning_offset, self.learning_decay)
 
     def _weights(self) -> tuple[MixingWeights, Array]:
         """The family of the mixing weights, and its prior."""

@@ -20,15 +20,17 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 from tempering.models.base import Array, DataSource, LocalStep, Model, Natural
 from tempering.models.factorial import prediction
-from tempering.models.factorial.enumeration import MAX_ENUMERATED, enumerate_activations
+from tempering.models.factorial.enumeration import MAX_ENUMERATED, Enumerated, enumerate_activations
 from tempering.models.factorial.mean_field import Settled, settle_activations
 
 LocalMethod = Literal["mean-field", "exact"]
 Start = Literal["small", "prior", "data"]
+
+#: Entries of the data that one worker solves at a time.
+SHARD_ENTRIES = 2**19
 
 #: Hyperparameters with closed-form updates.
 LEARNABLE = ("noise_variance", "feature_variance", "activation_probability")
@@ -77,8 +79,6 @@ class FactorialModel(Model):
         Of a datum's coordinate ascent; see :func:`tempering.models.factorial.mean_field`.
     """
 
-    # Small, since a row may be an image: also some hundred of them should occupy several threads.
-    shard_size = 1024
     continues_steps = True
 
     def __init__(
@@ -107,6 +107,8 @@ class FactorialModel(Model):
         self.learn = frozenset(learn)
         self.tolerance = tolerance
         self.max_sweeps = max_sweeps
+        # A row may be an image: then some hundred of them should already occupy several threads.
+        self.shard_size = int(np.clip(SHARD_ENTRIES // dimension, 512, 2560))
         self._shared_probability = np.ndim(activation_probability) == 0
         if local not in ("mean-field", "exact"):
             raise ValueError(f"local must be 'mean-field' or 'exact'; got {local!r}.")
@@ -164,7 +166,7 @@ class FactorialModel(Model):
         return Natural(precision=precision, precision_mean=precision @ means, squares=0.0)
 
     def expectations(self, posterior: Natural) -> FeatureExpectations:
-        means = cho_solve(cho_factor(posterior.precision), posterior.precision_mean)
+        means = np.asarray(np.linalg.solve(posterior.precision, posterior.precision_mean), float)
         variances = self.noise_variance / np.diag(posterior.precision)
         return FeatureExpectations(means, variances, means @ means.T)
 
@@ -178,21 +180,28 @@ class FactorialModel(Model):
         data = np.asarray(data, float)
         squares = np.einsum("nd,nd->n", data, data)
         means, variances, products = expectations
-        fields, couplings = self.interactions(data @ means.T, products, variances, self.dimension)
-        s = np.broadcast_to(np.asarray(inverse_temperature, float), len(data))
+        offsets, couplings = self.interactions(products, variances, self.dimension)
+        # Features first: so the local step has the points side by side.
+        fields = (means / self.noise_variance) @ data.T
+        fields += offsets[:, None]
+        s = np.asarray(inverse_temperature, float)
         if self.local == "exact":
-            solved = enumerate_activations(fields, couplings, s)
-            precision = solved.second_moments
-            weighted = s[:, None] * solved.activations
+            solved = enumerate_activations(fields.T, couplings, s)
         else:
-            solved = self.settle(fields, couplings, s, start)
-            weighted = s[:, None] * solved.activations
-            precision = weighted.T @ solved.activations
-            np.fill_diagonal(precision, weighted.sum(axis=0))
+            solved = self.settle(fields.T, couplings, s, start)
+        z = solved.activations
+        common, weighted = (1.0, s[:, None] * z) if s.ndim else (float(s), z)
+        if isinstance(solved, Enumerated):
+            precision = solved.second_moments
+        else:
+            precision = common * (weighted.T @ z)
+            np.fill_diagonal(precision, common * weighted.sum(axis=0))
         return ActivationStep(
             solved.activations,
             statistics=Natural(
-                precision=precision, precision_mean=weighted.T @ data, squares=s @ squares
+                precision=precision,
+                precision_mean=common * (weighted.T @ data),
+                squares=np.sum(s * squares),
             ),
             energies=solved.energies + self._base_energies(squares),
             entropy=float(solved.entropies.sum()),
@@ -210,14 +219,13 @@ class FactorialModel(Model):
         return self.local_step(data, expectations, inverse_temperature, start)
 
     def interactions(
-        self, projections: Array, products: Array, variances: Array, dimension: int
+        self, products: Array, variances: Array, dimension: int
     ) -> tuple[Array, Array]:
-        """b [n, K] and J [K, K]: the log joint of z given E_q of the features, at s = 1."""
+        """c [K] and J [K, K]: with x·m/σ² + c for b, the log joint of z given E_q, at s = 1."""
         lengths = np.diag(products) + dimension * variances
-        fields = (projections - 0.5 * lengths) / self.noise_variance + self.log_odds
         couplings = products / self.noise_variance
         np.fill_diagonal(couplings, 0.0)
-        return fields, couplings
+        return self.log_odds - 0.5 * lengths / self.noise_variance, couplings
 
     def settle(
         self,

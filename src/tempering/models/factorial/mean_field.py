@@ -11,24 +11,46 @@ so the result of one depends neither on the others nor on the number of threads.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
 from tempering.models.base import Array
-from tempering.models.lda.fastmath import exp_or_zero
-
-COMPILED: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"contract"}}
+from tempering.models.factorial.sigmoid import exp_of_negative, rough_sigmoid
+from tempering.models.lda.fastmath import ELEMENTWISE
 
 #: Points that the kernel sweeps side by side, for the sake of vector instructions.
-LANES = 16
+LANES = 64
+
+f32 = np.float32
+
+# The one entry allocates its workspace; the kernels that it calls allocate nothing.
+ALLOCATING: dict[str, Any] = {"nogil": True, "error_model": "numpy", "cache": True}
+
+#: Numbers of at least ½ whose product is no denormal number.
+FACTORS = 512
 
 #: Sweeps in which a hot restart takes s from 0 to its value.
 WARMING_SWEEPS = 8
 
 #: A restart that has come so near to what is known already is not followed to its end.
 SAME = 0.05
+
+
+class Rough(NamedTuple):
+    """The state of a block of points, in single precision."""
+
+    b: Any  # [K, LANES]
+    couplings: Any  # [K, K]
+    s: Any  # [LANES]
+    z: Any  # [K, LANES]
+    logits: Any  # of z, [K, LANES]
+    pull: Any  # Σ_j J_jk z_j, [K, LANES]
+    active: Any  # 1 for a point that moves, 0 for one at rest, [LANES]
+    change: Any  # of one feature, [LANES]
+    largest: Any  # change in a sweep, [LANES]
 
 
 class Settled(NamedTuple):
@@ -70,139 +92,198 @@ def settle_activations(
         Sweeps at most, a point and a start.
     """
     n, k = fields.shape
-    activations = np.array(np.broadcast_to(start, (n, k)), dtype=float, order="C")
-    energies, entropies = np.empty(n), np.empty(n)
-    # Which feature moves first decides which of several explanations wins.
-    forward = np.arange(k)
-    orders = [np.roll(forward[:: 1 - 2 * (r % 2)], r * k // 3) for r in range(n_restarts + 1)]
+    # Features first: then the points of a block lie side by side.
+    activations = np.array(np.broadcast_to(start, (n, k)).T, dtype=float, order="C")
+    energies, entropies, temperatures = np.empty(n), np.empty(n), np.empty(n)
+    # A copy: a view may be read-only, for which the kernel would be compiled once more.
+    temperatures[:] = inverse_temperature
     _settle(
-        np.ascontiguousarray(fields),
+        np.ascontiguousarray(fields.T),
         np.ascontiguousarray(couplings),
-        np.ascontiguousarray(np.broadcast_to(np.asarray(inverse_temperature, float), n)),
+        temperatures,
         activations,
         energies,
         entropies,
-        np.array(orders),
+        _orders(k, n_restarts),
         tolerance,
         max_sweeps,
     )
-    return Settled(activations, energies, entropies)
+    return Settled(activations.T, energies, entropies)
 
 
-@njit(**COMPILED, cache=True)
+@lru_cache(maxsize=16)
+def _orders(k: int, n_restarts: int) -> np.ndarray:
+    """The order of the features in the first ascent and in each restart.
+
+    Which feature moves first decides which of several explanations wins.
+    """
+    forward = np.arange(k)
+    orders = [np.roll(forward[:: 1 - 2 * (r % 2)], r * k // 3) for r in range(n_restarts + 1)]
+    return np.array(orders)
+
+
+@njit(**ALLOCATING)
 def _settle(
     fields, couplings, temperatures, activations, energies, entropies, orders, tolerance, max_sweeps
 ):
-    n, k = fields.shape
-    b, z, trial, pull = np.zeros((4, k, LANES))
-    s, active, energy, entropy = np.zeros((4, LANES))
+    """Blocks of points, one after the other; arrays have features first.
+
+    The sweeps are made in single precision: an error in a logit that is near its optimum changes
+    the ELBO by the square of it. What the logits stand for that they end in, z, E and H, is
+    computed in double precision. Each array is allocated by itself: so LLVM knows that they do not
+    overlap.
+    """
+    k, n = fields.shape
+    b = np.zeros((k, LANES))
+    pull = np.zeros((k, LANES))
+    found = np.zeros((k, LANES))
+    energy, entropy = np.zeros(LANES), np.zeros(LANES)
+    found_energy, found_entropy = np.zeros(LANES), np.zeros(LANES)
+    rough = Rough(
+        np.zeros((k, LANES), f32),
+        couplings.astype(f32),
+        np.zeros(LANES, f32),
+        np.zeros((k, LANES), f32),
+        np.zeros((k, LANES), f32),
+        np.zeros((k, LANES), f32),
+        np.zeros(LANES, f32),
+        np.zeros(LANES, f32),
+        np.zeros(LANES, f32),
+    )
+    known = np.zeros((k, LANES), f32)
+    s, taken = np.zeros(LANES, f32), np.zeros(LANES, f32)
+    product = np.zeros(LANES)
     for first in range(0, n, LANES):
         count = min(LANES, n - first)
-        active[:] = 0.0
+        # The lanes beyond the last point keep what they had: numbers that nobody reads.
+        for j in range(k):
+            for lane in range(count):
+                b[j, lane] = fields[j, first + lane]
+                rough.b[j, lane] = fields[j, first + lane]
+                rough.z[j, lane] = activations[j, first + lane]
         for lane in range(count):
-            active[lane] = 1.0
             s[lane] = temperatures[first + lane]
+        for attempt in range(len(orders)):
+            for lane in range(LANES):
+                rough.active[lane] = lane < count
+            if attempt:
+                rough.z[:] = 0.5
+            _find_pulls(rough.couplings, rough.z, rough.pull)
+            for sweep in range(1, WARMING_SWEEPS + 1 if attempt else 1):
+                rough.s[:] = s * f32(sweep / WARMING_SWEEPS)
+                _sweep(rough, orders[attempt])
+            if attempt and not _leave_those_that_differ(rough, known):
+                continue
+            taken[:] = rough.active
+            rough.s[:] = s
+            _ascend(rough, orders[0], f32(tolerance), max_sweeps)
+            _weigh(b, couplings, rough.logits, found, pull, found_energy, found_entropy, product)
+            for lane in range(count):
+                rise = temperatures[first + lane] * (found_energy[lane] - energy[lane])
+                if attempt and not rise + found_entropy[lane] > entropy[lane]:
+                    taken[lane] = 0.0
+                if taken[lane]:
+                    energy[lane], entropy[lane] = found_energy[lane], found_entropy[lane]
             for j in range(k):
-                b[j, lane] = fields[first + lane, j]
-                z[j, lane] = activations[first + lane, j]
-        _find_pulls(couplings, z, pull)
-        _ascend(b, couplings, s, z, pull, orders[0], active, tolerance, max_sweeps)
-        for lane in range(count):
-            energy[lane], entropy[lane] = _energy(b, z, pull, lane), _entropy(z, lane)
-        for restart in range(1, len(orders)):
-            trial[:] = 0.5
-            active[:count] = 1.0
-            _find_pulls(couplings, trial, pull)
-            for sweep in range(WARMING_SWEEPS):
-                share = (sweep + 1) / WARMING_SWEEPS
-                _sweep(b, couplings, share * s, trial, pull, orders[restart], active)
-            for lane in range(count):
-                active[lane] = 1.0 if _differs(trial, z, lane) else 0.0
-            follow = active.copy()
-            _ascend(b, couplings, s, trial, pull, orders[0], active, tolerance, max_sweeps)
-            for lane in range(count):
-                if follow[lane] == 0.0:
-                    continue
-                found, spread = _energy(b, trial, pull, lane), _entropy(trial, lane)
-                if s[lane] * found + spread > s[lane] * energy[lane] + entropy[lane]:
-                    energy[lane], entropy[lane] = found, spread
-                    z[:, lane] = trial[:, lane]
+                kept, new = activations[j, first : first + count], found[j]
+                for lane in range(count):
+                    kept[lane] = new[lane] if taken[lane] else kept[lane]
+                for lane in range(LANES if attempt + 1 < len(orders) else 0):
+                    known[j, lane] = rough.z[j, lane] if taken[lane] else known[j, lane]
         for lane in range(count):
             energies[first + lane], entropies[first + lane] = energy[lane], entropy[lane]
-            for j in range(k):
-                activations[first + lane, j] = z[j, lane]
 
 
-@njit(**COMPILED)
-def _ascend(b, couplings, s, z, pull, order, active, tolerance, max_sweeps):
+@njit(**ELEMENTWISE)
+def _ascend(rough, order, tolerance, max_sweeps):
     """Sweep until each point has come to rest; one that has takes no further part."""
     for _ in range(max_sweeps):
-        largest = _sweep(b, couplings, s, z, pull, order, active)
+        _sweep(rough, order)
         moving = False
         for lane in range(LANES):
-            if largest[lane] < tolerance:
-                active[lane] = 0.0
-            moving |= active[lane] > 0.0
+            if rough.largest[lane] < tolerance:
+                rough.active[lane] = 0.0
+            moving |= rough.active[lane] > 0.0
         if not moving:
             break
 
 
-@njit(**COMPILED)
-def _sweep(b, couplings, s, z, pull, order, active):
-    """Each activation once, in turn; the largest change of each point."""
-    largest, change = np.zeros(LANES), np.empty(LANES)
+@njit(**ELEMENTWISE)
+def _sweep(rough, order):
+    """Each activation once, in turn; the largest change of each point.
+
+    One short loop for each thing to do, over rows that have names: so LLVM vectorises them.
+    """
+    s, active, change, largest = rough.s, rough.active, rough.change, rough.largest
+    largest[:] = 0.0
     for k in order:
+        field, pulled, logit = rough.b[k], rough.pull[k], rough.logits[k]
+        activation, coupled = rough.z[k], rough.couplings[k]
         for lane in range(LANES):
-            u = s[lane] * (b[k, lane] - pull[k, lane])
-            # The exponential may be inexact: where z is optimal, the ELBO is flat.
-            small = np.float64(exp_or_zero(np.float32(-abs(u))))
-            near = 1.0 / (1.0 + small)
-            new = near if u >= 0.0 else small * near
-            change[lane] = active[lane] * (new - z[k, lane])
-            z[k, lane] = active[lane] * new + (1.0 - active[lane]) * z[k, lane]
+            logit[lane] = s[lane] * (field[lane] - pulled[lane]) if active[lane] else logit[lane]
+        for lane in range(LANES):
+            new = rough_sigmoid(logit[lane])
+            change[lane] = new - activation[lane]
+            activation[lane] = new
+        for lane in range(LANES):
             size = abs(change[lane])
             largest[lane] = size if size > largest[lane] else largest[lane]
-        for j in range(len(b)):
-            coupling = couplings[k, j]
+        for j in range(len(coupled)):
+            coupling, other = coupled[j], rough.pull[j]
             for lane in range(LANES):
-                pull[j, lane] += coupling * change[lane]
-    return largest
+                other[lane] += coupling * change[lane]
 
 
-@njit(**COMPILED)
+@njit(**ELEMENTWISE)
 def _find_pulls(couplings, z, pull):
     """Σ_j J_jk z_j of each feature."""
     pull[:] = 0.0
     for j in range(len(z)):
         for k in range(len(z)):
-            coupling = couplings[j, k]
+            coupling, mine, other = couplings[j, k], z[j], pull[k]
             for lane in range(LANES):
-                pull[k, lane] += coupling * z[j, lane]
+                other[lane] += coupling * mine[lane]
 
 
-@njit(**COMPILED)
-def _differs(trial, z, lane):
-    largest = 0.0
+@njit(**ELEMENTWISE)
+def _leave_those_that_differ(rough, known):
+    """Mark as active the points that have come to something new; whether there are any."""
+    largest = rough.largest
+    largest[:] = 0.0
+    for k in range(len(known)):
+        for lane in range(LANES):
+            size = abs(rough.z[k, lane] - known[k, lane])
+            largest[lane] = size if size > largest[lane] else largest[lane]
+    some = False
+    for lane in range(LANES):
+        rough.active[lane] = rough.active[lane] if largest[lane] > SAME else 0.0
+        some |= rough.active[lane] > 0.0
+    return some
+
+
+@njit(**ELEMENTWISE)
+def _weigh(b, couplings, logits, z, pull, energy, entropy, product):
+    """z, E(z) and H(z) of each point; with p = min(z, 1 − z), H = Σ_k p_k |logit_k| − log(1 − p_k).
+
+    The logarithm of a product is one logarithm for all features of a point.
+    """
+    entropy[:] = 0.0
+    for first in range(0, len(z), FACTORS):
+        product[:] = 1.0
+        for k in range(first, min(first + FACTORS, len(z))):
+            logit, activation = logits[k], z[k]
+            for lane in range(LANES):
+                u = np.float64(logit[lane])
+                small = exp_of_negative(-abs(u))
+                near = 1.0 / (1.0 + small)
+                activation[lane] = near if u >= 0.0 else small * near
+                entropy[lane] += small * near * abs(u)
+                product[lane] *= near
+        for lane in range(LANES):
+            entropy[lane] -= math.log(product[lane])
+    _find_pulls(couplings, z, pull)
+    energy[:] = 0.0
     for k in range(len(z)):
-        largest = max(largest, abs(trial[k, lane] - z[k, lane]))
-    return largest > SAME
-
-
-@njit(**COMPILED)
-def _energy(b, z, pull, lane):
-    total = 0.0
-    for k in range(len(z)):
-        total += z[k, lane] * (b[k, lane] - 0.5 * pull[k, lane])
-    return total
-
-
-@njit(**COMPILED)
-def _entropy(z, lane):
-    total = 0.0
-    for k in range(len(z)):
-        p = min(z[k, lane], 1.0 - z[k, lane])
-        if p > 1e-5:
-            total -= p * math.log(p) + (1.0 - p) * math.log(1.0 - p)
-        elif p > 0.0:  # most activations are nearly certain: one logarithm less for them
-            total += p * (1.0 - 0.5 * p - math.log(p))
-    return total
+        field, pulled, activation = b[k], pull[k], z[k]
+        for lane in range(LANES):
+            energy[lane] += activation[lane] * (field[lane] - 0.5 * pulled[lane])

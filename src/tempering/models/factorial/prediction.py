@@ -67,10 +67,8 @@ def log_hidden(
 
 def _settle(model: FactorialModel, products: Products, variances: Array) -> Settled:
     """q(z_n) from these columns alone."""
-    fields, couplings = model.interactions(
-        products.projections, products.features, variances, products.dimension
-    )
-    return model.settle(fields, couplings)
+    offsets, couplings = model.interactions(products.features, variances, products.dimension)
+    return model.settle(products.projections / model.noise_variance + offsets, couplings)
 
 
 def _expected_log_density(

@@ -1,0 +1,111 @@
+"""What estimators share that run the engine on a table: parameters, online steps, results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import validate_data
+
+from tempering.estimators.policies import Tempering, as_policy
+from tempering.inference import Algorithm, Batch, History, Result, RobbinsMonro, State
+from tempering.inference.executors import local_executor
+from tempering.models import Model, Natural
+from tempering.models.base import Array
+from tempering.temperature import Untempered
+
+
+class EngineEstimator(BaseEstimator):
+    """An estimator whose fit is a run of the engine."""
+
+    _parameter_constraints: ClassVar[dict] = {
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "tempering": [str, Untempered, None],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
+        "learning_offset": [Interval(Real, 0, None, closed="left")],
+        "learning_decay": [Interval(Real, 0.5, 1, closed="right")],
+        "total_samples": [Interval(Real, 1, None, closed="left"), None],
+        "random_state": ["random_state"],
+        "n_jobs": [Interval(Integral, 1, None, closed="left"), None],
+        "verbose": ["verbose"],
+    }
+
+    # What each estimator stores in __init__; named here for the reader and the type checker.
+    n_components: int
+    tempering: Tempering
+    tol: float
+    max_iter: int
+    n_init: int
+    batch_size: int | None
+    learning_offset: float
+    learning_decay: float
+    total_samples: float | None
+    random_state: Any
+    n_jobs: int | None
+    verbose: int
+
+    def _policy(self, planned_passes: float) -> Untempered:
+        """The temperature policy that ``tempering`` stands for, in a run of so many passes."""
+        return as_policy(self.tempering)
+
+    def _run_options(self) -> dict[str, Any]:
+        """The arguments of the engine that are parameters of every estimator."""
+        options: dict[str, Any] = {
+            "max_passes": self.max_iter,
+            "tolerance": self.tol,
+            "n_threads": self.n_jobs,
+            "progress": bool(self.verbose),
+        }
+        if self.batch_size is not None:
+            options |= {"batch_size": self.batch_size, "learning_rate": self._learning_rate()}
+        return options
+
+    def _learning_rate(self) -> RobbinsMonro:
+        return RobbinsMonro(self.learning_offset, self.learning_decay)
+
+    def _validated(self, X: Any, *, reset: bool) -> Array:
+        return validate_data(self, X, reset=reset, dtype=np.float64, ensure_min_samples=1)
+
+    def _summarise(self, result: Result) -> None:
+        """Set the attributes that say how the fit went."""
+        self.history_ = result.history
+        self.converged_ = result.converged
+        self.n_iter_ = int(np.ceil(result.history[-1].passes))
+        self.elbo_ = result.elbo
+        self.temperature_ = 1.0 / float(np.mean(result.heat.inverse_temperature))
+        self.inverse_temperatures_ = result.heat.inverse_temperature
+
+    def _advance(
+        self, model: Model, data: Array, start: Callable[[], Natural], rng: np.random.RandomState
+    ) -> None:
+        """One step of stochastic variational inference; at the first, from ``start()``.
+
+        With ``total_samples`` the tempered part runs over its share of them; without it, the length
+        of the stream is not known and every step is made at T = 1.
+        """
+        first = not hasattr(self, "_state")
+        seen = 0 if first else self._state.data_seen
+        total = float(self.total_samples or 0)
+        with local_executor(self.n_jobs) as executor:
+            algorithm = Algorithm(
+                model,
+                self._policy(1.0) if self.total_samples else Untempered(),
+                self._learning_rate(),
+                executor,
+                n_data=int(max(total, seen + data.shape[0])),
+                planned_passes=1.0,
+            )
+            if first:
+                posterior = start()
+                generator = np.random.default_rng(rng.randint(2**31))
+                self._state: State = algorithm.start(posterior, generator)
+                self.history_ = History()
+            self._state = algorithm.advance(self._state, Batch(data), evaluate=False).state
+        self.n_iter_ = self._state.step

@@ -1,0 +1,134 @@
+"""A fit with moves: new starts from where a fit has come to, kept only if they lead higher.
+
+Coordinate ascent goes uphill in small steps, and ends in the optimum next to its start. A move goes
+somewhere else, lets coordinate ascent settle there, and stays only if the ELBO, computed anew, has
+risen. So the ELBO never falls. What the moves are is the model's matter.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from itertools import count
+from typing import Any, Protocol
+
+import numpy as np
+
+from tempering.inference import History, Result, fit
+from tempering.inference.checkpoint import CheckpointLike, keeping
+from tempering.inference.executors import Executor, local_executor
+from tempering.models import Model, Natural
+from tempering.models.base import Array
+from tempering.temperature import Untempered
+
+MOST_ROUNDS = 10
+#: Passes before the first round, and after each: enough to see where a move leads.
+SETTLING_PASSES = 15
+#: Rise of the ELBO, in nats a datum, for which a round is kept.
+WORTHWHILE = 1e-6
+
+
+@dataclass(frozen=True)
+class MovedResult(Result):
+    """A result, and how many rounds of each move were kept on the way.
+
+    Its history is that of the path that led to it: the steps of a round that was reverted are not
+    in it. Where a round begins, the ELBO falls for a step or two before it rises above what it was.
+    """
+
+    accepted: Mapping[str, int] = field(default_factory=dict)
+
+
+class Move(Protocol):
+    """A new start from where a fit has come to; None where there is none to try."""
+
+    def __call__(
+        self, model: Any, data: Array, posterior: Natural, executor: Executor
+    ) -> Natural | None: ...
+
+
+def fit_with_moves(
+    model: Model,
+    data: Array,
+    *,
+    moves: Mapping[str, Move],
+    max_passes: int,
+    initial: Natural | None = None,
+    temperature: Untempered | None = None,
+    n_threads: int | None = None,
+    checkpoint: CheckpointLike = None,
+    resume: bool = True,
+    **options: Any,
+) -> MovedResult:
+    """:func:`tempering.fit` in batch mode, with moves once T = 1.
+
+    A tempered fit runs to its end before the first move; an untempered one only settles. Each move
+    is repeated as long as the ELBO rises, then the next has its turn. The last phase is coordinate
+    ascent to convergence. ``max_passes`` counts the passes of all phases.
+    """
+    started = time.perf_counter()
+    phases = count()
+
+    def run(model: Model, initial: Natural | None, passes: int, **more: Any) -> Result:
+        # Each phase in a checkpoint of its own. Moves draw no random number, so a fit that is taken
+        # up again comes to the same phases.
+        kept = keeping(checkpoint, resume, f"phase-{next(phases)}")
+        return fit(
+            model,
+            data,
+            initial=initial,
+            max_passes=passes,
+            n_threads=n_threads,
+            **options,
+            **more,
+            **kept,
+        )
+
+    settles = temperature is None or type(temperature) is Untempered
+    passes = min(max_passes, SETTLING_PASSES) if settles else max_passes
+    first = run(model, initial, passes, temperature=temperature)
+    best = MovedResult(**vars(first), accepted=dict.fromkeys(moves, 0))
+    for name, move in moves.items():
+        while best.accepted[name] < MOST_ROUNDS and (left := _passes_left(best, max_passes)):
+            with local_executor(n_threads) as executor:
+                moved = move(best.model, data, best.posterior, executor)
+            if moved is None:
+                break
+            began = time.perf_counter() - started
+            tried = run(best.model, moved, min(SETTLING_PASSES, left))
+            if not tried.elbo > best.elbo + WORTHWHILE * data.shape[0]:
+                break
+            accepted = {**best.accepted, name: best.accepted[name] + 1}
+            best = replace(_continued(best, tried, began), accepted=accepted)
+    if not best.converged and (left := _passes_left(best, max_passes)):
+        began = time.perf_counter() - started
+        best = _continued(best, run(best.model, best.posterior, left), began)
+    return best
+
+
+def _passes_left(result: Result, max_passes: int) -> int:
+    return max_passes - int(np.ceil(result.history[-1].passes))
+
+
+def _continued(earlier: MovedResult, later: Result, began: float) -> MovedResult:
+    """The later result, its history set behind the earlier one's."""
+    last = earlier.history[-1]
+    shifted = [
+        record._replace(
+            step=record.step + last.step + 1,
+            passes=record.passes + last.passes,
+            data_seen=record.data_seen + last.data_seen,
+            seconds=record.seconds + began,
+        )
+        for record in later.history
+    ]
+    return replace(
+        earlier,
+        posterior=later.posterior,
+        elbo=later.elbo,
+        converged=later.converged,
+        model=later.model,
+        history=History([*earlier.history, *shifted]),
+        restart_elbos=[later.elbo],
+    )
