@@ -126,9 +126,7 @@ def synthetic_corpus(kind: str, seed: int, part: str) -> Corpus:
         seed=seed,
     )
     counts = made.counts.astype(np.float64)
-    return Corpus(
-        kind, counts[:n_documents], scored_part(counts[n_documents:], part), made.topics
-    )
+    return Corpus(kind, counts[:n_documents], scored_part(counts[n_documents:], part), made.topics)
 
 
 def scored_part(rest: Any, part: str) -> Split:

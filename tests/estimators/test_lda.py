@@ -328,3 +328,14 @@ def test_a_stream_after_a_tempered_fit_is_at_temperature_one(tempering, learning
     model.fit(X).partial_fit(X[:25])
     assert model._state.heat.finished
     assert np.all(model._state.heat.inverse_temperature == 1.0)
+
+
+def test_a_stream_of_unknown_length_is_cooled():
+    X = sparse.csr_matrix(np.random.default_rng(0).poisson(0.5, size=(2000, 10)))
+    model = LatentDirichletAllocation(3, random_state=0)
+    temperatures = []
+    for _ in range(10):
+        model.partial_fit(X)
+        temperatures.append(1.0 / np.mean(model._state.heat.inverse_temperature))
+    assert temperatures[0] > temperatures[4] > 1.0
+    assert temperatures[8:] == [1.0, 1.0]

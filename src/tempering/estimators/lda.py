@@ -43,6 +43,10 @@ from tempering.temperature import Annealing, Heat, Untempered, schedules
 #: the temperature, more cost time and find nothing better.
 STEPS = 2000
 
+#: What a stream of unknown length is taken for: as many documents in all, as in scikit-learn, and a
+#: run of that many for the temperature, which must come down though nobody knows when it ends.
+UNKNOWN_TOTAL, UNKNOWN_HORIZON = 1e6, 2e4
+
 #: Smaller batches are mostly noise and overhead; larger ones are no faster.
 SMALLEST_BATCH, LARGEST_BATCH = 16, 1024
 
@@ -80,9 +84,10 @@ class LatentDirichletAllocation(TopicTransformer):
     batch_size : int or "auto", default="auto"
         Documents of a minibatch. "auto" cuts the run into about 2,000 steps, enough for the
         temperature to be felt, with 16 documents at least and 1,024 at most.
-    total_samples : float, default=1e6
-        Documents that a stream of :meth:`partial_fit` calls will bring in all; the tempered part
-        runs over its share of them.
+    total_samples : float, default=None
+        Documents that a stream of :meth:`partial_fit` calls will bring in all; its tempered part
+        runs over its share of them. None if that is not known: then it is over after 16,000
+        documents, and counts are scaled to a corpus of a million.
     doc_update_tol : float, default=1e-2
         A document's inner iteration ends when a sweep moves less than this part of its words
         between topics. Unlike a mean over topics, the rule does not weaken as topics are added.
@@ -138,7 +143,7 @@ class LatentDirichletAllocation(TopicTransformer):
         "learning_offset": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "total_samples": [Interval(Real, 1, None, closed="left")],
+        "total_samples": [Interval(Real, 1, None, closed="left"), None],
         "doc_update_tol": [Interval(Real, 0, 1, closed="left")],
         "max_doc_update_iter": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -161,7 +166,7 @@ class LatentDirichletAllocation(TopicTransformer):
         learning_offset: float = 16.0,
         max_iter: int = 10,
         batch_size: int | Literal["auto"] = "auto",
-        total_samples: float = 1e6,
+        total_samples: float | None = None,
         doc_update_tol: float = 1e-2,
         max_doc_update_iter: int = 100,
         n_init: int = 1,
@@ -276,8 +281,8 @@ class LatentDirichletAllocation(TopicTransformer):
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Update the topics with more documents of a stream, in minibatches of ``batch_size``.
 
-        Progress is measured against ``total_samples``: the tempered part runs over its share of
-        them, then T = 1.
+        The stream is cooled as it comes: over 80% of ``total_samples``, or of the first 20,000
+        documents where that is not known, then T = 1. Topics are better if the number is given.
 
         Parameters
         ----------
@@ -292,11 +297,14 @@ class LatentDirichletAllocation(TopicTransformer):
         """
         first = not hasattr(self, "_state")
         X = self._validated(X, reset=first)
-        batch_size = self._batch_size(self.total_samples)
+        n_data = int(self.total_samples or UNKNOWN_TOTAL)
+        horizon = self.total_samples or UNKNOWN_HORIZON
+        seen = 0 if first else self._state.data_seen
+        batch_size = self._batch_size(max(horizon, seen))
         if first:
             rng = check_random_state(self.random_state)
             self._model = self._new_model(max(X.sum(dtype=np.float64) / X.shape[0], 1.0))
-            n_steps = max(1, int(self.total_samples // batch_size))
+            n_steps = max(1, int(horizon // batch_size))
             self._stream_policy = self._policy(X, self._model, n_steps, rng)
             self._stream_seed = int(rng.randint(np.iinfo(np.int32).max))
         algorithm = Algorithm(
@@ -304,8 +312,8 @@ class LatentDirichletAllocation(TopicTransformer):
             self._stream_policy,
             self._learning_rate(),
             Serial(),
-            n_data=int(self.total_samples),
-            planned_passes=1.0,
+            n_data=n_data,
+            planned_passes=horizon / n_data,
         )
         if first:
             generator = np.random.default_rng(self._stream_seed)
@@ -316,7 +324,7 @@ class LatentDirichletAllocation(TopicTransformer):
             batch = Batch(X[start : start + batch_size])
             self._state = algorithm.advance(self._state, batch, evaluate=False).state
         self.n_batch_iter_ = self._state.step
-        self.n_iter_ = max(1, int(self._state.data_seen // self.total_samples))
+        self.n_iter_ = max(1, self._state.data_seen // n_data)
         self._learned_inverse_temperature = self._state.heat.inverse_temperature
         return self
 
