@@ -33,6 +33,7 @@ def test_contrast_of_extreme_corpora():
     assert document_contrast(alike, rng) == pytest.approx(0.0, abs=1e-8)
     assert document_contrast(apart, rng) == pytest.approx(1.0)
     assert document_contrast(sparse.csr_matrix(np.ones((1, 5))), rng) == 0.0
+    assert document_contrast(sparse.csr_matrix(np.ones((16, 4))), rng) == 0.0
 
 
 def start(contrast=0.5, prior=0.02, words=2.0, total_rate=15.0):

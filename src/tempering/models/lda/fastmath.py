@@ -40,8 +40,16 @@ ENTRY: dict[str, Any] = {
     **_known_options({"_nrt": False}),
 }
 # Kernels that only other kernels call need no place of their own on disk (those that call them
-# hold them) and no wrapper for calls from C, which saves a few seconds of compilation.
-KERNEL: dict[str, Any] = {**ENTRY, "cache": False, **_known_options({"no_cfunc_wrapper": True})}
+# hold them) and no wrapper for calls from C, which saves a few seconds of compilation. They are
+# inlined always: a call to one would go to the kernel as compiled by itself in the process that
+# compiles, and to the copy inside of its caller in one that loads it from disk. These round
+# differently, and the same seed would not give the same bits.
+KERNEL: dict[str, Any] = {
+    **ENTRY,
+    "cache": False,
+    "forceinline": True,
+    **_known_options({"no_cfunc_wrapper": True}),
+}
 # Elementwise functions need fused multiply-adds alone; reordering would cost them accuracy.
 ELEMENTWISE: dict[str, Any] = {**KERNEL, "fastmath": {"contract"}}
 

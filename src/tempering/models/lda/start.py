@@ -51,6 +51,8 @@ def document_contrast(X: Any, rng: np.random.Generator) -> float:
         rmatvec=lambda x: scaled.T @ np.ravel(x) - right * (left @ np.ravel(x)),
         dtype=np.float64,
     )
+    if np.linalg.norm(without.matvec(rng.standard_normal(scaled.shape[1]))) < 1e-9:
+        return 0.0  # all documents are alike: ARPACK has nothing to iterate on
     start = rng.standard_normal(min(scaled.shape))
     (largest,) = svds(without, k=1, v0=start, return_singular_vectors=False)
     return float(np.clip(largest, 0.0, 1.0) ** 2)
