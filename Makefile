@@ -18,13 +18,13 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev
 	@touch $@
 
-demo: $(READY)  ## Set up, then draw Figure 1 and fit a tempered mixture beside an untempered one
+demo: $(READY)  ## Set up, then fit topics plainly and tempered to the docstrings here, with a report
 	$(BIN)/tempering demo --out demo
 
 test: $(READY)  ## Set up, then run the tests (about two minutes on 2 cores)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
-	$(BIN)/pytest -n auto -m "not slow"
+	$(BIN)/pytest -n auto -rs -m "not slow"
 
 test-all: $(READY)  ## All tests, the slow ones too
 	$(BIN)/pytest -n auto

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from lda_common import is_installed, load_corpus, print_table, timed
 from lda_quality import Prepare, Task, prepare_sklearn, prepare_tomotopy, warm_up
+from scipy import sparse
 
 from tempering import Annealing, LatentDirichletAllocation, schedules
 from tempering.datasets import make_lda
@@ -125,7 +126,7 @@ def synthetic_corpus(kind: str, seed: int, part: str) -> Corpus:
         eta=0.05,
         seed=seed,
     )
-    counts = made.counts.astype(np.float64)
+    counts = sparse.csr_matrix(made.counts, dtype=np.float64)
     return Corpus(kind, counts[:n_documents], scored_part(counts[n_documents:], part), made.topics)
 
 

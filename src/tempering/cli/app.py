@@ -1,28 +1,32 @@
-"""The command ``tempering``."""
+"""The command ``tempering``: the list of its commands."""
 
 from __future__ import annotations
 
-from pathlib import Path
+import sys
+from io import TextIOWrapper
 from typing import Annotated
 
 import typer
 
 import tempering
+from tempering.cli import errors
+from tempering.cli.convert import convert
+from tempering.cli.datasets import datasets
+from tempering.cli.demo import demo
+from tempering.cli.evaluate import evaluate
+from tempering.cli.fit import fit
+from tempering.cli.info import info
+from tempering.cli.report import report
+from tempering.cli.reproduce import reproduce
+from tempering.cli.topics import topics
+from tempering.cli.transform import transform
 
 app = typer.Typer(
-    help="Variational inference that does not get stuck: annealed, tempered, locally tempered.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
 )
-reproduce = typer.Typer(
-    help="Run an experiment of the paper; draws its figure and writes its numbers.",
-    no_args_is_help=True,
-)
-app.add_typer(reproduce, name="reproduce")
-
-Out = Annotated[Path, typer.Option(help="Folder for the figure and the numbers.")]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers.")]
 
 
 def _version(asked: bool) -> None:
@@ -36,39 +40,32 @@ def options(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help="Show where in the code an error came from.")
+    ] = False,
 ) -> None:
-    """Options of the command as a whole."""
+    """Topic models by variational inference that does not get stuck: tempered, and fast.
+
+    \b
+    From text to topics to look at:
+      tempering fit folder-of-text/ --topics 20
+      tempering report model folder-of-text/ --out report.html
+    """
+    errors.Settings.traceback = traceback
 
 
-@app.command()
-def demo(
-    out: Out = Path("demo"),
-    seed: Seed = 0,
-) -> None:
-    """Figure 1 of the paper, then a tempered Gaussian mixture beside an untempered one."""
-    from tempering.cli.demo import run_demo
-
-    run_demo(out, seed)
-
-
-@reproduce.command()
-def landscape(
-    out: Out = Path("reproduction"),
-    seed: Seed = 0,
-    starts: Annotated[int, typer.Option(min=1, help="Random starts of coordinate ascent.")] = 200,
-) -> None:
-    """Figure 1: the annealed ELBO of two Gaussians, and how often schedules find its optimum."""
-    from tempering.cli.landscape import run_landscape
-
-    run_landscape(out, seed, starts)
+for command in (fit, topics, transform, evaluate, report, convert):
+    app.command()(errors.reported(command))
+app.add_typer(datasets, name="datasets")
+app.command()(errors.reported(info))
+app.command()(errors.reported(demo))
+app.add_typer(reproduce, name="reproduce")
 
 
 def main() -> None:
     """Entry point."""
-    from tempering.plots.canvas import DrawingUnavailable
-
-    try:
-        app()
-    except DrawingUnavailable as error:
-        typer.echo(f"tempering: {error}", err=True)
-        raise SystemExit(1) from None
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            # A terminal that cannot show a character shows another one, and the command goes on.
+            stream.reconfigure(errors="replace")
+    app()

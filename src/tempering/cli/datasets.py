@@ -1,0 +1,216 @@
+"""``tempering datasets``: known corpora, and one that is on every machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tempering.cli.errors import reported
+from tempering.cli.options import Json, MaxDf, MaxWords, MinDf, Overwrite, Seed, StopWords
+
+datasets = typer.Typer(
+    help="List, fetch or make data sets.",
+    no_args_is_help=True,
+)
+
+Out = Annotated[Path, typer.Option(help="The corpus; its name tells the format.")]
+Dump = Annotated[Path, typer.Argument(metavar="DUMP", help="The file that you have.")]
+
+
+@datasets.command("list")
+@reported
+def list_datasets(as_json: Json = False) -> None:
+    """List what there is.
+
+    \b
+    Example:
+      tempering datasets list
+    """
+    from tempering.cli.printing import print_facts, print_json
+    from tempering.datasets import cache_directory
+    from tempering.datasets.uci import SHAPES
+
+    if as_json:
+        shapes = {name: {"n_documents": n, "n_words": v} for name, (n, v) in SHAPES.items()}
+        print_json({"fetch": shapes, "cache": str(cache_directory())})
+        return
+    bags = [
+        (f"fetch {name}", f"UCI bag of words: {n:,} documents, {v:,} words")
+        for name, (n, v) in SHAPES.items()
+    ]
+    print_facts(
+        [
+            ("docstrings", "docstrings of the installed scientific packages; no network"),
+            ("synthetic", "drawn from a topic model, of any size"),
+            *bags,
+            ("arxiv DUMP", "titles and abstracts of arXiv, from its dump of metadata"),
+            (
+                "wikipedia DUMP",
+                "articles, from a dump such as enwiki-latest-pages-articles.xml.bz2",
+            ),
+            ("", f"What is fetched is kept in {cache_directory()} (TEMPERING_CACHE)."),
+        ]
+    )
+
+
+@datasets.command()
+@reported
+def fetch(
+    name: Annotated[str, typer.Argument(help="kos, nips, enron, nytimes or pubmed.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Convert it to this corpus; its name tells the format.")
+    ] = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Fetch a bag of words of the UCI repository.
+
+    One that is here already is not fetched again. A download that breaks off is taken up again.
+
+    \b
+    Examples:
+      tempering datasets fetch kos
+      tempering datasets fetch pubmed --out pubmed.parquet
+    """
+    from tempering.cli.printing import error_console
+    from tempering.corpus import convert, open_corpus
+    from tempering.datasets import fetch_uci
+
+    with error_console().status(f"Fetching {name}"):
+        path = fetch_uci(name)
+        if out is None:
+            path, shape = path, open_corpus(path).shape
+        else:
+            path, shape = out, convert(path, out, overwrite=overwrite)
+    _tell(path, shape, as_json)
+
+
+@datasets.command()
+@reported
+def docstrings(out: Out, overwrite: Overwrite = False, as_json: Json = False) -> None:
+    """Write the docstrings on this machine as a corpus.
+
+    They are those of the installed scientific packages; it takes no network.
+
+    \b
+    Example:
+      tempering datasets docstrings --out docstrings.npz
+    """
+    from tempering.cli.printing import error_console
+    from tempering.corpus import write
+    from tempering.datasets import load_docstrings
+
+    with error_console().status("Reading docstrings"):
+        corpus = load_docstrings()
+    write(out, corpus, overwrite=overwrite)
+    _tell(out, corpus.shape, as_json)
+
+
+@datasets.command()
+@reported
+def synthetic(
+    out: Out,
+    documents: Annotated[int, typer.Option(min=1, help="Documents.")] = 10_000,
+    topics: Annotated[int, typer.Option(min=1, help="Topics.")] = 20,
+    words: Annotated[int, typer.Option(min=1, help="Words of the vocabulary.")] = 2_000,
+    length: Annotated[float, typer.Option(min=1, help="Mean words of a document.")] = 100.0,
+    seed: Seed = 0,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+) -> None:
+    """Draw a corpus from a topic model.
+
+    Memory does not grow with the number of documents.
+
+    \b
+    Example:
+      tempering datasets synthetic --documents 1000000 --out million.parquet
+    """
+    from tempering.cli.printing import error_console
+    from tempering.corpus import write
+    from tempering.datasets import LDAStream
+
+    stream = LDAStream(documents, topics, words, length, seed=seed)
+    with error_console().status(f"Drawing {documents:,} documents"):
+        write(out, stream, overwrite=overwrite)
+    _tell(out, stream.shape, as_json)
+
+
+@datasets.command()
+@reported
+def arxiv(
+    dump: Dump,
+    out: Out,
+    category: Annotated[
+        list[str] | None, typer.Option(help="Keep papers of stat.ML, or of all of stat; repeat.")
+    ] = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    stop_words: StopWords = True,
+    min_df: MinDf = "5",
+    max_df: MaxDf = "0.5",
+    max_words: MaxWords = None,
+) -> None:
+    """Count the words of arXiv's abstracts.
+
+    They are read from the dump of metadata that Kaggle has, of which titles count too.
+
+    \b
+    Example:
+      tempering datasets arxiv arxiv-metadata-oai-snapshot.json --out arxiv.parquet
+    """
+    from tempering.datasets import read_arxiv
+
+    papers = read_arxiv(dump, category)
+    _count(papers, out, overwrite, as_json, stop_words, min_df, max_df, max_words)
+
+
+@datasets.command()
+@reported
+def wikipedia(
+    dump: Dump,
+    out: Out,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    stop_words: StopWords = True,
+    min_df: MinDf = "20",
+    max_df: MaxDf = "0.1",
+    max_words: MaxWords = 50_000,
+) -> None:
+    """Count the words of Wikipedia's articles.
+
+    They are read from a dump, packed or not.
+
+    \b
+    Example:
+      tempering datasets wikipedia enwiki-latest-pages-articles.xml.bz2 --out wikipedia.parquet
+    """
+    from tempering.datasets import read_wikipedia
+
+    articles = read_wikipedia(dump)
+    _count(articles, out, overwrite, as_json, stop_words, min_df, max_df, max_words)
+
+
+def _count(texts: Any, out: Path, overwrite: bool, as_json: bool, *how: Any) -> None:
+    """Texts as counts of words."""
+    from tempering.cli.corpora import word_counter
+    from tempering.cli.printing import error_console
+    from tempering.corpus import write
+    from tempering.corpus.text_counts import TextCounts
+
+    with error_console().status("Counting words"):
+        stored = TextCounts(texts, word_counter(None, *how))
+        write(out, stored, overwrite=overwrite)
+    _tell(out, stored.shape, as_json)
+
+
+def _tell(path: Path, shape: tuple[int, int], as_json: bool) -> None:
+    from tempering.cli.printing import console, print_json
+
+    if as_json:
+        print_json({"out": str(path), "n_documents": shape[0], "n_words": shape[1]})
+    else:
+        line = f"{path}: {shape[0]:,} documents, {shape[1]:,} words"
+        console().print(line, soft_wrap=True, markup=False)

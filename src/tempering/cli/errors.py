@@ -1,0 +1,58 @@
+"""What the commands say when something goes wrong: one line, and an exit code.
+
+0 all is well; 1 a known error; 2 a command line that cannot be understood; 130 Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import traceback
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+import typer
+
+KNOWN_ERROR = 1
+INTERRUPTED = 130
+#: What the package and the system raise with a message for the user; anything else is a bug.
+KNOWN = (ValueError, OSError, ImportError, MemoryError)
+
+
+class Settings:
+    """What `tempering --traceback` sets."""
+
+    traceback = False
+
+
+def reported(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose known errors, warnings and Ctrl-C are told in one line each."""
+
+    @wraps(command)
+    def run(*arguments: Any, **options: Any) -> None:
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            try:
+                command(*arguments, **options)
+            except BrokenPipeError:
+                # Whoever read our output has seen enough; Typer ends quietly.
+                raise
+            except KeyboardInterrupt as interrupt:
+                say(str(interrupt) or "interrupted.")
+                raise typer.Exit(INTERRUPTED) from None
+            except KNOWN as error:
+                if Settings.traceback:
+                    traceback.print_exc()
+                say(str(error) or type(error).__name__)
+                raise typer.Exit(KNOWN_ERROR) from None
+
+    return run
+
+
+def say(message: str) -> None:
+    """One line on standard error."""
+    typer.echo(f"tempering: {' '.join(message.split())}", err=True)
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *place: Any) -> None:
+    say(f"warning: {message}")

@@ -1,0 +1,87 @@
+"""``tempering evaluate``: held-out score and coherence."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tempering.cli.options import (
+    Column,
+    CorpusPath,
+    Format,
+    Jobs,
+    Json,
+    ModelPath,
+    NameColumn,
+    Seed,
+)
+
+
+def evaluate(
+    model: ModelPath,
+    corpus: CorpusPath,
+    documents: Annotated[
+        int, typer.Option(min=1, help="Of a larger corpus, so many documents are drawn.")
+    ] = 10_000,
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            min=1e-6,
+            help="Prior of the topic proportions; that of the fit by default. Compare models at "
+            "the same one.",
+        ),
+    ] = None,
+    words: Annotated[int, typer.Option(min=2, help="Words of a topic, for its coherence.")] = 10,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    as_json: Json = False,
+    format: Format = None,
+    column: Column = None,
+    name_column: NameColumn = None,
+) -> None:
+    """Score a model on documents.
+
+    Half of the words of each document are predicted from the other half, in nats a word; higher is
+    better. Give documents that were not fitted. `gibbs` infers the topics of a document exactly (by
+    Monte Carlo), `vi` by mean field. Coherence is NPMI: whether the top words of a topic occur
+    together; 1 at best.
+
+    \b
+    Example:
+      tempering evaluate model test.npz
+    """
+    from tempering.cli.corpora import ModelCorpus, Reading
+    from tempering.cli.models import load_topics
+    from tempering.cli.printing import error_console, minus, print_facts, print_json
+
+    fitted = load_topics(model).set_params(n_jobs=jobs)
+    given = ModelCorpus(Reading(corpus, format, column, name_column), fitted)
+    with error_console().status("Scoring"):
+        counts = given.sample(documents, seed)
+        vi, gibbs = (
+            fitted.completion_score(counts, seed, inference=inference, alpha=alpha)
+            for inference in ("vi", "gibbs")
+        )
+        coherence = fitted.coherence(counts, words)
+    if as_json:
+        print_json(
+            {
+                "model": str(model),
+                "corpus": str(corpus),
+                "n_documents": counts.shape[0],
+                "completion_vi": vi,
+                "completion_gibbs": gibbs,
+                "npmi": float(coherence.mean()),
+                "npmi_by_topic": coherence.tolist(),
+            }
+        )
+        return
+    print_facts(
+        [
+            ("documents", counts.shape[0]),
+            ("held-out score, gibbs", f"{minus(gibbs, 4)} nats a word"),
+            ("held-out score, vi", f"{minus(vi, 4)} nats a word"),
+            ("coherence (NPMI)", minus(float(coherence.mean()), 3)),
+        ]
+    )

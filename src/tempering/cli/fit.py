@@ -1,0 +1,125 @@
+"""``tempering fit``: its options."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tempering.cli.options import (
+    Column,
+    CorpusPath,
+    Format,
+    Jobs,
+    Json,
+    MaxDf,
+    MaxWords,
+    MinDf,
+    NameColumn,
+    Overwrite,
+    Seed,
+    StopWords,
+    Vocabulary,
+)
+
+
+class Tempering(StrEnum):
+    """How the fit is cooled."""
+
+    auto = "auto"
+    annealing = "annealing"
+    variational = "variational"
+    local = "local"
+    none = "none"
+
+
+def fit(
+    corpus: CorpusPath,
+    topics: Annotated[
+        int, typer.Option("--topics", "-k", min=1, metavar="N", help="Number of topics.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The directory of the model.")] = Path(
+        "model"
+    ),
+    passes: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Passes over the documents.")
+    ] = 10,
+    tempering: Annotated[
+        Tempering,
+        typer.Option(
+            help="auto: cooled from a temperature computed from the corpus. none: plain SVI. The "
+            "others are the paper's AVI, VT and LVT."
+        ),
+    ] = Tempering.auto,
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Documents of a step; by default 16 to 1024, for about 2,000 steps in all.",
+        ),
+    ] = None,
+    validation: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="SHARE|N",
+            help="Documents to keep out of the fit and to score: a share below 1, or a number; 0 "
+            "for none. By default 5%, and 1000 at most.",
+        ),
+    ] = None,
+    vocabulary: Vocabulary = None,
+    checkpoint_minutes: Annotated[
+        float,
+        typer.Option(
+            min=0, metavar="MINUTES", help="Time between two checkpoints, in OUT.checkpoint."
+        ),
+    ] = 5.0,
+    resume: Annotated[
+        bool,
+        typer.Option("--resume/--restart", help="Go on with a fit that was interrupted, or anew."),
+    ] = True,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    format: Format = None,
+    column: Column = None,
+    name_column: NameColumn = None,
+    stop_words: StopWords = True,
+    min_df: MinDf = "2",
+    max_df: MaxDf = "0.5",
+    max_words: MaxWords = None,
+) -> None:
+    """Fit topics to a corpus, and save the model.
+
+    Ctrl-C saves a checkpoint; the same command goes on from there, and ends in the same bits as if
+    it had never been interrupted. A .parquet or .csr corpus is streamed: memory does not grow with
+    the number of its documents.
+
+    \b
+    Examples:
+      tempering fit 20news.npz --topics 50 --out news
+      tempering fit folder-of-text/ --topics 20
+      tempering fit posts.csv --column body --topics 100 --passes 20
+    """
+    from tempering.cli.corpora import Reading
+    from tempering.cli.fitting import Counting, Keeping, Settings, run_fit
+
+    run_fit(
+        Reading(corpus, format, column, name_column),
+        Counting(vocabulary, stop_words, min_df, max_df, max_words),
+        Settings(
+            topics,
+            passes,
+            None if tempering == Tempering.none else tempering.value,
+            batch_size,
+            validation,
+            seed,
+            jobs,
+        ),
+        Keeping(out, overwrite, checkpoint_minutes, resume),
+        as_json,
+    )

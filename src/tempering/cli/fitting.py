@@ -1,0 +1,217 @@
+"""``tempering fit``: from a corpus to a model on disk."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tempering.cli.corpora import Reading, read_words, streams, word_counter
+from tempering.cli.errors import say
+from tempering.cli.printing import console, error_console, minus, print_json, print_topics
+from tempering.cli.progress import shown
+from tempering.cli.splitting import Parts, split_corpus
+from tempering.cli.topics import topic_rows
+from tempering.cli.validation import FILE, Validation
+from tempering.corpus import CorpusError, Stored
+from tempering.corpus.text_counts import TextCounts
+from tempering.estimators import LatentDirichletAllocation
+from tempering.inference import Checkpoint
+from tempering.storage.tensors import StorageError
+
+#: Topics that are printed; `tempering topics` prints all.
+PRINTED = 20
+CHECKPOINTS = "checkpoint-*.safetensors"
+
+
+class Counting(NamedTuple):
+    """How text is counted."""
+
+    vocabulary: Path | None
+    stop_words: bool
+    min_df: str
+    max_df: str
+    max_words: int | None
+
+
+class Settings(NamedTuple):
+    """How topics are fitted."""
+
+    topics: int
+    passes: int
+    tempering: str | None
+    batch_size: int | None
+    validation: float | None
+    seed: int
+    jobs: int | None
+
+
+class Keeping(NamedTuple):
+    """Where the model goes, and how the fit is kept until it is there."""
+
+    out: Path
+    overwrite: bool
+    checkpoint_minutes: float
+    resume: bool
+
+    @property
+    def checkpoint(self) -> Path:
+        """The directory of the checkpoints."""
+        return self.out.with_name(f"{self.out.name}.checkpoint")
+
+    def check(self) -> None:
+        """Say now what would otherwise be said after a long fit."""
+        if self.out.exists() and not self.overwrite:
+            raise FileExistsError(
+                f"{self.out} exists already: pass --overwrite to replace it, or another --out."
+            )
+        if self.out.exists() and not (self.out / "config.json").is_file():
+            raise FileExistsError(f"{self.out} is not a saved model, and is not replaced.")
+
+    def has_checkpoint(self) -> bool:
+        """Whether there is a fit to go on with."""
+        return any(self.checkpoint.glob(CHECKPOINTS))
+
+    def clear(self) -> None:
+        """Remove the checkpoints, and nothing else."""
+        for file in [*self.checkpoint.glob(CHECKPOINTS), self.checkpoint / FILE]:
+            file.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.checkpoint.rmdir()
+
+
+def run_fit(
+    reading: Reading, counting: Counting, settings: Settings, keeping: Keeping, as_json: bool
+) -> None:
+    """Read, fit, save, print."""
+    keeping.check()
+    model = LatentDirichletAllocation(
+        settings.topics,
+        tempering=settings.tempering,
+        max_iter=settings.passes,
+        batch_size=settings.batch_size or "auto",
+        random_state=settings.seed,
+        n_jobs=settings.jobs,
+    )
+    with error_console().status(f"Reading {reading.path}"):
+        words = read_words(counting.vocabulary)
+        stored = reading.open(word_counter(words, *counting[1:]))
+        words = _words(stored, words, counting.vocabulary)
+        batch_size = model._batch_size(stored.shape[0] * settings.passes)
+        parts = split_corpus(reading, stored, settings.validation, batch_size, settings.seed)
+    _say_what_was_read(reading, stored)
+    resumed = keeping.resume and keeping.has_checkpoint()
+    if resumed:
+        say(f"going on with the fit in {keeping.checkpoint}; --restart begins anew.")
+    started = time.perf_counter()
+    validation = _fit(model, parts, keeping)
+    seconds = time.perf_counter() - started
+    model.save(keeping.out, words, overwrite=keeping.overwrite)
+    if validation is not None:
+        validation.write(keeping.out / FILE)
+    keeping.clear()
+
+    rows = topic_rows(model, 10, words)
+    result = {
+        "model": str(keeping.out),
+        "corpus": str(reading.path),
+        "n_documents": parts.n_documents,
+        "n_words": stored.shape[1],
+        "n_topics": settings.topics,
+        "held_out_score": validation.scores[-1][1] if validation else None,
+        "n_validation_documents": validation.n_documents if validation else 0,
+        "seconds": round(seconds, 3),
+        "resumed": resumed,
+        "topics": rows,
+    }
+    if as_json:
+        print_json(result)
+    else:
+        _print_result(result)
+
+
+def _fit(model: LatentDirichletAllocation, parts: Parts, keeping: Keeping) -> Validation | None:
+    """Fit the model; the scores on the documents that were kept out."""
+    if not keeping.resume:
+        keeping.clear()
+    validation = _validation(model, parts, keeping)
+    callbacks: list[Any] = [] if validation is None else [validation]
+    try:
+        with shown(validation) as progress:
+            model.fit(
+                parts.training,
+                checkpoint=Checkpoint(keeping.checkpoint, keeping.checkpoint_minutes),
+                callbacks=[*callbacks, progress],
+            )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_how_to_resume(keeping)) from None
+    except StorageError as error:
+        hint = "Here, resume=False is --restart, and another directory is another --out."
+        raise StorageError(f"{error} {hint}") from error
+    if validation is not None:
+        validation.score(model.history_[-1].data_seen, model.components_)
+    return validation
+
+
+def _validation(
+    model: LatentDirichletAllocation, parts: Parts, keeping: Keeping
+) -> Validation | None:
+    if parts.validation is None:
+        return None
+    validation = Validation(
+        parts.validation,
+        model.n_components,
+        model.n_jobs,
+        keeping.checkpoint / FILE,
+        resume=keeping.has_checkpoint(),
+    )
+    if validation.can_score:
+        return validation
+    say("warning: the validation documents are too short to be scored.")
+    return None
+
+
+def _words(stored: Stored, given: list[str] | None, path: Path | None) -> list[str] | None:
+    """The words of the columns: those given, or those of the corpus."""
+    if stored.shape[1] == 0 or stored.shape[0] == 0:
+        raise CorpusError(
+            f"there is nothing to fit: {stored.shape[0]} documents of {stored.shape[1]} words."
+        )
+    if given is None or isinstance(stored, TextCounts):
+        return stored.vocabulary
+    if len(given) != stored.shape[1]:
+        raise CorpusError(f"{path} has {len(given)} words, but the corpus has {stored.shape[1]}.")
+    return given
+
+
+def _how_to_resume(keeping: Keeping) -> str:
+    if not keeping.has_checkpoint():
+        return "interrupted before the first step; nothing was kept."
+    again = "the same command" if keeping.resume else "the same command without --restart"
+    return f"interrupted; {keeping.checkpoint} holds the fit. To go on from there, give {again}."
+
+
+def _say_what_was_read(reading: Reading, stored: Stored) -> None:
+    how = ", streamed" if streams(stored) else ""
+    n_documents, n_words = stored.shape
+    line = f"{reading.path}: {n_documents:,} documents, {n_words:,} words{how}"
+    error_console().print(line, soft_wrap=True, markup=False)
+
+
+def _print_result(result: dict[str, Any]) -> None:
+    rows = result["topics"]
+    print_topics(rows[:PRINTED])
+    out = console()
+    if len(rows) > PRINTED:
+        rest = f"and {len(rows) - PRINTED} more: tempering topics {result['model']}"
+        out.print(f"       {rest}", style="dim", markup=False)
+    out.print()
+    if result["held_out_score"] is not None:
+        out.print(
+            f"Held-out score: {minus(result['held_out_score'])} nats a word, on "
+            f"{result['n_validation_documents']:,} documents that the fit did not see"
+        )
+    out.print(f"Model: {result['model']} ({result['seconds']:.1f} s)", markup=False)
+    next_step = f"tempering report {result['model']} {result['corpus']} --out report.html"
+    out.print(f"Look at it: {next_step}", markup=False)

@@ -1,0 +1,128 @@
+"""``tempering info``: versions and devices; what a model or a corpus is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tempering.cli.options import Column, Format, Json, NameColumn
+
+PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "safetensors", "rich", "typer")
+OPTIONAL = ("matplotlib", "pyarrow", "pooch", "jax", "dask")
+
+
+def info(
+    path: Annotated[
+        Path | None, typer.Argument(metavar="[MODEL|CORPUS]", help="What to look at.")
+    ] = None,
+    as_json: Json = False,
+    format: Format = None,
+    column: Column = None,
+    name_column: NameColumn = None,
+) -> None:
+    """Say what is installed, or what a model or a corpus is.
+
+    \b
+    Examples:
+      tempering info
+      tempering info model
+      tempering info 20news.npz
+    """
+    from tempering.cli.printing import print_facts, print_json
+
+    if path is None:
+        facts = _installation()
+    elif (path / "config.json").is_file():
+        facts = _model(path)
+    else:
+        facts = _corpus(path, format, column, name_column)
+    if as_json:
+        print_json(facts)
+    else:
+        print_facts((name.replace("_", " "), _shown(value)) for name, value in facts.items())
+
+
+def _installation() -> dict[str, Any]:
+    import platform
+    from importlib import metadata
+
+    from tempering import __version__
+    from tempering.datasets.cache import cache_directory
+    from tempering.inference.executors import available_cores
+
+    facts: dict[str, Any] = {
+        "tempering": __version__,
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": available_cores(),
+        "cache": str(cache_directory()),
+    }
+    for name in (*PACKAGES, *OPTIONAL):
+        try:
+            facts[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            facts[name] = None
+    return facts
+
+
+def _model(path: Path) -> dict[str, Any]:
+    from tempering.cli.validation import model_scores
+    from tempering.estimators.saving import load
+
+    model = load(path)
+    parameters = {
+        name: value if isinstance(value, str | int | float | None) else repr(value)
+        for name, value in model.get_params(deep=False).items()
+    }
+    facts = {"estimator": type(model).__name__, "columns": model.n_features_in_}
+    words = getattr(model, "vocabulary_", None)
+    if words is not None:
+        facts["first_words"] = " ".join(words[:8])
+    history = getattr(model, "history_", None)
+    if history:
+        last = history[-1]
+        facts |= {"steps": len(history), "passes": round(last.passes, 4)}
+        facts |= {"rows": round(last.data_seen / last.passes), "seconds": round(last.seconds, 2)}
+    if scores := model_scores(path):
+        facts["held_out_score"] = scores[-1][1]
+    return {**facts, "parameters": parameters}
+
+
+def _corpus(
+    path: Path, format: str | None, column: str | None, name_column: str | None
+) -> dict[str, Any]:
+    from tempering.cli.corpora import Reading, streams
+    from tempering.cli.printing import error_console
+
+    with error_console().status(f"Reading {path}"):
+        stored = Reading(path, format, column, name_column).open()
+        n_tokens, n_empty = 0, 0
+        for block in stored.blocks():
+            n_tokens += block.sum(dtype="f8" if block.dtype.kind == "f" else "i8").item()
+            n_empty += int((block.sum(axis=1) == 0).sum())
+    n_documents, n_words = stored.shape
+    words = stored.vocabulary
+    return {
+        "corpus": str(path),
+        "documents": n_documents,
+        "words": n_words,
+        "tokens": int(n_tokens) if n_tokens == int(n_tokens) else n_tokens,
+        "mean_length": round(n_tokens / max(n_documents, 1), 1),
+        "empty_documents": n_empty,
+        "streams": streams(stored),
+        "first_words": None if words is None else " ".join(words[:8]),
+        "first_name": None if stored.names is None else next(iter(stored.names), None),
+    }
+
+
+def _shown(value: Any) -> Any:
+    """A value as people read it."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={entry}" for name, entry in value.items())
+    return value

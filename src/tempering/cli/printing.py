@@ -1,0 +1,62 @@
+"""What the commands print: tables for people, one JSON object for machines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+#: Where lines are not cut: in files and pipes.
+UNLIMITED = 10_000
+
+
+def console() -> Console:
+    """Standard output; lines are broken on a terminal only."""
+    return Console(width=None if sys.stdout.isatty() else UNLIMITED, highlight=False)
+
+
+def error_console() -> Console:
+    """Standard error, where progress is shown."""
+    return Console(stderr=True, highlight=False)
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """One object, in characters that every terminal and pipe can take."""
+    print(json.dumps(value, indent=2, allow_nan=False))
+
+
+def print_facts(facts: Iterable[tuple[str, Any]]) -> None:
+    """Names and values, one a line."""
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in facts:
+        shown = f"{value:,}" if isinstance(value, int) else str(value)
+        table.add_row(Text(name, style="dim"), Text(shown))
+    console().print(table)
+
+
+def print_topics(topics: Sequence[dict[str, Any]]) -> None:
+    """Topics with their shares and words, one a line."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("topic", justify="right")
+    table.add_column("share", justify="right")
+    table.add_column("words")
+    for topic in topics:
+        words = Text(" ".join(map(str, topic["words"])))
+        table.add_row(str(topic["topic"]), f"{topic['share']:.1%}", words)
+    console().print(table)
+
+
+def minus(number: float, digits: int = 3) -> str:
+    """A number with a minus sign that is as wide as a digit.
+
+    >>> minus(-1.5)
+    '−1.500'
+    """
+    return f"{number:.{digits}f}".replace("-", "−")

@@ -1,0 +1,129 @@
+"""``tempering transform``: topic proportions of documents, to a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tempering.cli.options import (
+    Column,
+    CorpusPath,
+    Format,
+    Jobs,
+    Json,
+    ModelPath,
+    NameColumn,
+    Overwrite,
+)
+
+#: A name, and the topic proportions, of some documents.
+Block = tuple[list[str], Any]
+
+
+def transform(
+    model: ModelPath,
+    corpus: CorpusPath,
+    out: Annotated[
+        Path, typer.Option(help="A file that ends in .csv, .parquet (streamed) or .npz.")
+    ],
+    overwrite: Overwrite = False,
+    jobs: Jobs = None,
+    as_json: Json = False,
+    format: Format = None,
+    column: Column = None,
+    name_column: NameColumn = None,
+) -> None:
+    """Write the topic proportions of documents.
+
+    Text is counted with the words of the model. A .npz file has the arrays `names` and
+    `proportions`; the others have a column doc_id and a column for each topic.
+
+    \b
+    Examples:
+      tempering transform model 20news.npz --out proportions.parquet
+      tempering transform model new-texts/ --out proportions.csv
+    """
+    from tempering.cli.corpora import ModelCorpus, Reading
+    from tempering.cli.models import load_topics
+    from tempering.cli.printing import console, error_console, print_json
+    from tempering.storage.atomic import atomic_file
+
+    write = WRITERS.get(out.suffix)
+    if write is None:
+        raise ValueError(f"--out must end in {', '.join(WRITERS)}; got {out}.")
+    if out.exists() and not overwrite:
+        raise FileExistsError(f"{out} exists already: pass --overwrite to replace it.")
+    fitted = load_topics(model).set_params(n_jobs=jobs)
+    documents = ModelCorpus(Reading(corpus, format, column, name_column), fitted)
+    n_documents, n_topics = documents.stored.shape[0], fitted.n_components
+    status = error_console().status(f"Inferring topics of {n_documents:,} documents")
+    with status, atomic_file(out) as aside:
+        write(aside, _blocks(fitted, documents), n_topics)
+    if as_json:
+        print_json({"out": str(out), "n_documents": n_documents, "n_topics": n_topics})
+    else:
+        line = f"{out}: {n_topics} topic proportions of {n_documents:,} documents"
+        console().print(line, markup=False)
+
+
+def _blocks(fitted: Any, documents: Any) -> Iterator[Block]:
+    """Names and proportions, some documents at a time."""
+    names = documents.stored.names
+    number, given = 0, None if names is None else iter(names)
+    for block in documents.blocks():
+        n = block.shape[0]
+        if n == 0:
+            continue
+        last = number + n
+        called = map(str, range(number, last)) if given is None else islice(given, n)
+        yield list(called), fitted.transform(block).astype("f4")
+        number = last
+
+
+def _columns(n_topics: int) -> list[str]:
+    return [f"topic_{k}" for k in range(n_topics)]
+
+
+def _write_csv(path: Path, blocks: Iterable[Block], n_topics: int) -> None:
+    import csv
+
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(["doc_id", *_columns(n_topics)])
+        for names, proportions in blocks:
+            for name, row in zip(names, proportions):
+                writer.writerow([name, *(f"{value:.6g}" for value in row)])
+
+
+def _write_parquet(path: Path, blocks: Iterable[Block], n_topics: int) -> None:
+    from tempering.corpus.arrow import load_pyarrow
+
+    pyarrow, parquet = load_pyarrow()
+    topics = [(column, pyarrow.float32()) for column in _columns(n_topics)]
+    schema = pyarrow.schema([("doc_id", pyarrow.string()), *topics])
+    with parquet.ParquetWriter(path, schema, compression="zstd") as writer:
+        for names, proportions in blocks:
+            columns = [pyarrow.array(names, pyarrow.string()), *map(pyarrow.array, proportions.T)]
+            writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))
+
+
+def _write_npz(path: Path, blocks: Iterable[Block], n_topics: int) -> None:
+    import numpy as np
+
+    names: list[str] = []
+    parts = [np.empty((0, n_topics), np.float32)]
+    for called, proportions in blocks:
+        names += called
+        parts.append(proportions)
+    np.savez_compressed(path, names=np.array(names, str), proportions=np.concatenate(parts))
+
+
+WRITERS: dict[str, Callable[[Path, Iterable[Block], int], None]] = {
+    ".csv": _write_csv,
+    ".parquet": _write_parquet,
+    ".npz": _write_npz,
+}

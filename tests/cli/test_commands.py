@@ -1,0 +1,225 @@
+"""The commands that look at models and corpora."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import tempering
+from tempering.corpus import Corpus, read, write
+
+COMMANDS = ["fit", "topics", "transform", "evaluate", "report", "convert", "info", "demo"]
+COMMANDS += ["datasets list", "datasets fetch", "datasets docstrings", "datasets synthetic"]
+COMMANDS += ["datasets arxiv", "datasets wikipedia", "reproduce landscape"]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_help_has_an_example(command, name):
+    text = command(*name.split(), "--help").stdout
+    assert f"    tempering {name}" in text
+    assert "--json" in text
+
+
+def test_the_overview_lists_every_command(command):
+    text = command("--help").stdout
+    for name in COMMANDS:
+        assert f"\n  {name.split()[0]} " in text
+    # Each with a whole sentence.
+    assert "..." not in text[text.index("Commands:") :]
+
+
+def test_topics(command, files):
+    rows = command("topics", files.model, "--words", 3, "--json")["topics"]
+    model = tempering.load(files.model)
+    shares = [row["share"] for row in rows]
+    assert shares == sorted(shares, reverse=True)
+    for row in rows:
+        assert row["words"] == model.topics(3)[row["topic"]]
+    printed = command("topics", files.model).stdout.splitlines()
+    assert len(printed) == 5
+    assert printed[1].split()[0] == str(rows[0]["topic"])
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])
+def test_transform(command, files, tmp_path, suffix):
+    out = tmp_path / f"proportions.{suffix}"
+    told = command("transform", files.model, files.counts, "--out", out, "--json")
+    assert told == {"out": str(out), "n_documents": 400, "n_topics": 4}
+    if suffix == "npz":
+        content = np.load(out)
+        names, found = content["names"].tolist(), content["proportions"]
+    elif suffix == "csv":
+        header, *rows = csv.reader(out.open())
+        assert header == ["doc_id", "topic_0", "topic_1", "topic_2", "topic_3"]
+        names, found = [row[0] for row in rows], np.array([row[1:] for row in rows], float)
+    else:
+        from pyarrow import parquet
+
+        table = parquet.read_table(out)
+        names = table.column("doc_id").to_pylist()
+        found = np.stack([table.column(f"topic_{k}").to_numpy() for k in range(4)], axis=1)
+    assert names == files.corpus.names
+    expected = tempering.load(files.model).transform(files.corpus.counts)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    refused = command("transform", files.model, files.counts, "--out", out, code=1)
+    assert "exists already" in refused.stderr
+    command("transform", files.model, files.counts, "--out", out, "--overwrite")
+
+
+def test_transform_refuses_a_format_it_cannot_write(command, files, tmp_path):
+    out = tmp_path / "proportions.xls"
+    refused = command("transform", files.model, files.counts, "--out", out, code=1)
+    assert "must end in .csv, .parquet, .npz" in refused.stderr
+
+
+def test_evaluate(command, files):
+    scores = command("evaluate", files.model, files.counts, "--json")
+    model = tempering.load(files.model)
+    counts = files.corpus.counts
+    assert scores["completion_vi"] == model.completion_score(counts)
+    assert scores["completion_gibbs"] == model.completion_score(counts, inference="gibbs")
+    assert scores["npmi"] == pytest.approx(model.coherence(counts).mean())
+    assert scores["n_documents"] == 400
+    few = command("evaluate", files.model, files.counts, "--documents", 50, "--json")
+    assert few["n_documents"] == 50
+    printed = command("evaluate", files.model, files.counts).stdout
+    assert "nats a word" in printed
+
+
+def test_words_of_another_corpus_are_refused(command, files, tmp_path):
+    counts = files.corpus.counts
+    others = [*files.corpus.vocabulary[:-1], "zebra"]
+    write(tmp_path / "others.npz", Corpus(counts, others))
+    refused = command("evaluate", files.model, tmp_path / "others.npz", code=1)
+    assert "column 79 is 'zebra', but 'd79' in the model" in refused.stderr
+    write(tmp_path / "more.npz", Corpus(sparse.csr_array(np.ones((3, 81), int))))
+    refused = command("evaluate", files.model, tmp_path / "more.npz", code=1)
+    assert "has 81 words, but the model 80" in refused.stderr
+
+
+def test_a_format_that_ends_at_its_last_word_is_widened(command, files, tmp_path):
+    few = Corpus(files.corpus.counts[:, :60][:20])
+    write(tmp_path / "few.ldac", few)
+    out = tmp_path / "few.csv"
+    command("transform", files.model, tmp_path / "few.ldac", "--out", out)
+    wide = np.zeros((20, 80), int)
+    wide[:, :60] = few.counts.toarray()
+    expected = tempering.load(files.model).transform(wide)
+    rows = list(csv.reader(out.open()))[1:]
+    np.testing.assert_allclose(np.array(rows, float)[:, 1:], expected, rtol=1e-5)
+
+
+def report_data(path):
+    text = path.read_text()
+    start = text.index(">", text.index('type="application/json"')) + 1
+    return json.loads(text[start : text.index("</script>", start)])
+
+
+@pytest.mark.parametrize("name", ["corpus.npz", "corpus.parquet", "corpus.csr"])
+def test_report(command, files, tmp_path, name):
+    write(tmp_path / name, files.corpus)
+    out = tmp_path / "report.html"
+    command("report", files.model, tmp_path / name, "--out", out, "--title", "Four", "--json")
+    data = report_data(out)
+    assert data["title"] == "Four"
+    assert data["facts"]["given"] == 400
+    assert len(data["curves"]["validation"]) == 20
+    assert data["documents"][0]["name"].startswith("d")
+
+
+def test_report_without_documents(command, files, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = command("report", files.model)
+    assert (tmp_path / "report.html").as_uri() in result.stdout
+    assert report_data(tmp_path / "report.html")["documents"] == []
+
+
+def test_convert_there_and_back(command, files, tmp_path):
+    path = files.counts
+    for name in ("a.parquet", "docword.b.txt.gz", "c.csr", "d.npz"):
+        told = command("convert", path, tmp_path / name, "--json")
+        assert (told["n_documents"], told["n_words"]) == (400, 80)
+        path = tmp_path / name
+    corpus = read(path)
+    np.testing.assert_array_equal(corpus.counts.toarray(), files.corpus.counts.toarray())
+    assert corpus.vocabulary == files.corpus.vocabulary
+    assert corpus.names == files.corpus.names
+    refused = command("convert", files.counts, path, code=1)
+    assert "exists already" in refused.stderr
+
+
+def test_convert_text(command, tmp_path):
+    lines = [{"body": f"the cat {word}"} for word in ("sat", "sat", "ran", "ran")]
+    source = tmp_path / "texts.jsonl"
+    source.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    out = tmp_path / "texts.npz"
+    command("convert", source, out, "--column", "body", "--max-df", "1.0")
+    assert read(out).vocabulary == ["cat", "ran", "sat"]
+    command("convert", source, out, "--column", "body", "--all-words", "--overwrite", "--min-df", 1)
+    assert read(out).vocabulary == ["ran", "sat"]
+    refused = command("convert", source, tmp_path / "x.npz", code=1)
+    assert "there is no column 'text'" in refused.stderr
+    assert not (tmp_path / "x.npz").exists()
+
+
+def test_info(command, files, tmp_path):
+    here = command("info", "--json")
+    assert here["tempering"] == tempering.__version__
+    assert here["numpy"] == np.__version__
+    model = command("info", files.model, "--json")
+    assert model["estimator"] == "LatentDirichletAllocation"
+    assert model["parameters"]["n_components"] == 4
+    assert model["held_out_score"] == files.fitted["held_out_score"]
+    corpus = command("info", files.counts, "--json")
+    assert corpus["tokens"] == files.corpus.n_tokens
+    assert (corpus["documents"], corpus["words"], corpus["empty_documents"]) == (400, 80, 0)
+    assert corpus["first_name"] == "d0"
+    assert "LatentDirichletAllocation" in command("info", files.model).stdout
+    assert "does not exist" in command("info", tmp_path / "nothing", code=1).stderr
+
+
+def test_a_model_that_is_damaged_or_of_another_kind(command, files, tmp_path):
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    (damaged / "config.json").write_text("{")
+    assert "config.json" in command("topics", damaged, code=1).stderr
+    mixture = tempering.BayesianGaussianMixture(2, random_state=0).fit(np.eye(6)[:, :2])
+    mixture.save(tmp_path / "mixture")
+    refused = command("topics", tmp_path / "mixture", code=1)
+    assert "is a BayesianGaussianMixture; this command is for topic models" in refused.stderr
+
+
+def test_data_sets(command, tmp_path):
+    assert command("datasets", "list", "--json")["fetch"]["kos"]["n_documents"] == 3430
+    assert "docstrings" in command("datasets", "list").stdout
+    out = tmp_path / "drawn.parquet"
+    told = command(
+        "datasets", "synthetic", "--documents", 50, "--words", 30, "--out", out, "--json"
+    )
+    assert (told["n_documents"], told["n_words"]) == (50, 30)
+    assert read(out).shape == (50, 30)
+    refused = command("datasets", "fetch", "imdb", code=1)
+    assert "must be one of kos, nips" in refused.stderr
+
+
+def test_dumps(command, tmp_path):
+    dump = tmp_path / "arxiv.json"
+    papers = [
+        {"id": f"{i}", "title": "On topics", "abstract": "many words", "categories": "stat.ML"}
+        for i in range(3)
+    ]
+    dump.write_text("".join(json.dumps(paper) + "\n" for paper in papers))
+    out = tmp_path / "arxiv.npz"
+    options = ["--min-df", 1, "--max-df", "1.0", "--all-words"]
+    told = command(
+        "datasets", "arxiv", dump, "--out", out, "--category", "stat", *options, "--json"
+    )
+    assert (told["n_documents"], told["n_words"]) == (3, 4)
+    page = "<page><title>A</title><ns>0</ns><revision><text>the ''sea''</text></revision></page>"
+    (tmp_path / "wiki.xml").write_text(f"<mediawiki>{page}</mediawiki>")
+    out = tmp_path / "wiki.npz"
+    told = command("datasets", "wikipedia", tmp_path / "wiki.xml", "--out", out, *options, "--json")
+    assert read(out).vocabulary == ["sea", "the"]
+    assert read(out).names == ["A"]

@@ -1,0 +1,117 @@
+"""The command as a process: Ctrl-C and resume, exit codes, start-up."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tempering.cli.validation import model_scores
+from tempering.corpus import Corpus, write
+
+COMMAND = [sys.executable, "-m", "tempering"]
+
+
+def start(*arguments, encoding="utf-8"):
+    return subprocess.Popen(
+        [*COMMAND, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        # Python would else choose what it can write by the locale.
+        env={**os.environ, "PYTHONIOENCODING": encoding},
+    )
+
+
+def finish(process):
+    output, errors = process.communicate(timeout=120)
+    return process.returncode, output, errors
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGINT is sent as POSIX does")
+def test_ctrl_c_keeps_the_fit_and_the_same_command_ends_in_the_same_bits(command, files, tmp_path):
+    arguments = ["fit", files.counts, "-k", 4, "--passes", 25, "--out"]
+    interrupted, whole = tmp_path / "interrupted", tmp_path / "whole"
+    process = start(*arguments, interrupted)
+    for line in process.stderr:
+        if line.startswith("pass 2 of 25"):
+            break
+    process.send_signal(signal.SIGINT)
+    code, output, errors = finish(process)
+    assert code == 130
+    assert output == ""
+    assert "Traceback" not in errors
+    last = errors.splitlines()[-1]
+    assert last.startswith("tempering: interrupted; ")
+    assert last.endswith("holds the fit. To go on from there, give the same command.")
+    kept = tmp_path / "interrupted.checkpoint"
+    assert any(kept.glob("checkpoint-*.safetensors"))
+    assert not interrupted.exists()
+
+    resumed = command(*arguments, interrupted, "--json")
+    assert resumed["resumed"]
+    assert not kept.exists()
+    uninterrupted = command(*arguments, whole, "--json")
+    assert not uninterrupted["resumed"]
+    name = "model.safetensors"
+    assert (interrupted / name).read_bytes() == (whole / name).read_bytes()
+    assert resumed["held_out_score"] == uninterrupted["held_out_score"]
+    # The scores from before the interruption are there.
+    first, second = model_scores(interrupted), model_scores(whole)
+    assert first[:1] == second[:1]
+    assert len(first) == len(second) == 20
+
+
+def test_a_warning_is_one_line(tmp_path):
+    """Documents that are all alike leave no work for a second topic."""
+    counts = sparse.csr_array(np.tile([3, 2, 1], (40, 1)))
+    write(tmp_path / "alike.npz", Corpus(counts))
+    arguments = ["-k", 2, "--tempering", "none", "--out", tmp_path / "m"]
+    code, _, errors = finish(start("fit", tmp_path / "alike.npz", *arguments))
+    assert code == 0, errors
+    (warning,) = [line for line in errors.splitlines() if line.startswith("tempering: w")]
+    assert warning.startswith("tempering: warning: topics that are copies: 0 = 1.")
+
+
+def test_exit_codes_of_errors(files):
+    code, output, errors = finish(start("topics", "nowhere"))
+    assert (code, output) == (1, "")
+    assert errors.startswith("tempering: ")
+    assert len(errors.splitlines()) == 1
+    code, output, errors = finish(start("topics"))
+    assert (code, output) == (2, "")
+    assert "Missing argument" in errors
+    code, output, errors = finish(start("nonsense"))
+    assert code == 2
+    assert "No such command 'nonsense'" in errors
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
+def test_a_reader_that_stops_gets_no_traceback(files):
+    process = start("topics", files.model, "--words", 80)
+    process.stdout.close()
+    process.stdout = None
+    _, errors = process.communicate(timeout=60)
+    assert errors == ""
+
+
+def test_a_terminal_that_knows_few_characters(files):
+    code, output, errors = finish(start("evaluate", files.model, files.counts, encoding="ascii"))
+    assert code == 0, errors
+    assert "nats a word" in output
+
+
+def test_the_help_loads_nothing_heavy():
+    code = (
+        "import sys, tempering.cli.app; "
+        "heavy = {'numpy', 'scipy', 'numba', 'sklearn', 'matplotlib', 'pyarrow'}; "
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "[]"
