@@ -17,6 +17,7 @@ from tempering.cli.validation import FILE, Validation
 from tempering.corpus import CorpusError, Stored
 from tempering.corpus.text_counts import TextCounts
 from tempering.estimators import LatentDirichletAllocation
+from tempering.estimators.batches import batch_size_for
 from tempering.inference import Checkpoint
 from tempering.storage.tensors import StorageError
 
@@ -98,7 +99,7 @@ def run_fit(
         words = read_words(counting.vocabulary)
         stored = reading.open(word_counter(words, *counting[1:]))
         words = _words(stored, words, counting.vocabulary)
-        batch_size = model._batch_size(stored.shape[0] * settings.passes)
+        batch_size = settings.batch_size or batch_size_for(stored.shape[0] * settings.passes)
         parts = split_corpus(reading, stored, settings.validation, batch_size, settings.seed)
     _say_what_was_read(reading, stored)
     resumed = keeping.resume and keeping.has_checkpoint()

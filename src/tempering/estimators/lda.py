@@ -13,6 +13,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from tempering.estimators.batches import batch_size_for
 from tempering.estimators.policies import Tempering, as_policy
 from tempering.estimators.topic_health import (
     TopicWarning,
@@ -39,16 +40,9 @@ from tempering.models.lda.start import SAMPLE as START_SAMPLE
 from tempering.models.lda.start import document_contrast, starting_inverse_temperature
 from tempering.temperature import Annealing, Heat, Untempered, schedules
 
-#: Steps of a run whose minibatches are as large as it likes: fewer leave topics no time to follow
-#: the temperature, more cost time and find nothing better.
-STEPS = 2000
-
 #: What a stream of unknown length is taken for: as many documents in all, as in scikit-learn, and a
 #: run of that many for the temperature, which must come down though nobody knows when it ends.
 UNKNOWN_TOTAL, UNKNOWN_HORIZON = 1e6, 2e4
-
-#: Smaller batches are mostly noise and overhead; larger ones are no faster.
-SMALLEST_BATCH, LARGEST_BATCH = 16, 1024
 
 
 class LatentDirichletAllocation(TopicTransformer):
@@ -384,7 +378,7 @@ class LatentDirichletAllocation(TopicTransformer):
         """Documents of a minibatch, in a run of so many visits to documents."""
         if self.batch_size != "auto":
             return self.batch_size
-        return int(np.clip(n_visits / STEPS, SMALLEST_BATCH, LARGEST_BATCH))
+        return batch_size_for(n_visits)
 
     def _learning_rate(self) -> RobbinsMonro:
         return RobbinsMonro(self.learning_offset, self.learning_decay)

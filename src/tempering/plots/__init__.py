@@ -6,9 +6,16 @@ Public names load on first use: whoever only asks whether drawing is possible lo
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["plot_document_temperatures", "plot_elbo", "plot_temperature", "plot_topics"]
+__all__ = [
+    "plot_document_temperatures",
+    "plot_elbo",
+    "plot_mixtures",
+    "plot_temperature",
+    "plot_topics",
+]
 
 if TYPE_CHECKING:
+    from tempering.plots.mixtures import plot_mixtures
     from tempering.plots.topics import (
         plot_document_temperatures,
         plot_elbo,
@@ -19,5 +26,6 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(import_module("tempering.plots.topics"), name)
+        room = "mixtures" if name == "plot_mixtures" else "topics"
+        return getattr(import_module(f"tempering.plots.{room}"), name)
     raise AttributeError(f"module 'tempering.plots' has no attribute {name!r}")

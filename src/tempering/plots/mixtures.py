@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from tempering.estimators import BayesianGaussianMixture
 from tempering.plots.canvas import new_figure
 
 
-def draw_mixture(axis: Any, X: np.ndarray, mixture: BayesianGaussianMixture) -> None:
+def _draw(axis: Any, X: np.ndarray, mixture: BayesianGaussianMixture) -> None:
     """The data, and each component as its ellipse of two standard deviations."""
     from matplotlib.patches import Ellipse
 
@@ -32,14 +31,20 @@ def draw_mixture(axis: Any, X: np.ndarray, mixture: BayesianGaussianMixture) -> 
     axis.set_yticks([])
 
 
-def draw_mixtures(
-    path: Path, X: np.ndarray, mixtures: Mapping[str, BayesianGaussianMixture]
-) -> None:
-    """Several mixtures of the same data, side by side."""
+def plot_mixtures(X: np.ndarray, mixtures: Mapping[str, BayesianGaussianMixture]) -> Any:
+    """Several mixtures of the same two-dimensional data, side by side; returns the figure.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, 2)
+        The data.
+    mixtures : mapping
+        Titles to fitted mixtures.
+    """
     figure = new_figure(figsize=(4.2 * len(mixtures), 4.6))
     for axis, (title, mixture) in zip(
         np.atleast_1d(figure.subplots(1, len(mixtures))), mixtures.items()
     ):
-        draw_mixture(axis, X, mixture)
+        _draw(axis, X, mixture)
         axis.set_title(f"{title}\nELBO {mixture.elbo_:,.0f}", fontsize=11)
-    figure.savefig(path, dpi=120)
+    return figure

@@ -86,7 +86,7 @@ def collect(
     ----------
     model : LatentDirichletAllocation
         Fitted.
-    X : array, sparse matrix or MappedCSR of shape (n_documents, n_words), optional
+    X : array, sparse matrix or BlockSource of shape (n_documents, n_words), optional
         Documents. Without them the report has no examples, temperatures and coherence.
     vocabulary : sequence of str, optional
         The words; by default those the model was saved with, or the feature names of the fit, or
