@@ -22,6 +22,7 @@ ALLOWED = {
     "datasets": {"storage", "corpus"},
     "evaluation": {"families", "models"},
     "estimators": {"storage", "families", "models", "temperature", "inference", "evaluation"},
+    "scale": {"storage", "families", "models", "temperature", "inference", "evaluation"},
     "plots": {"inference", "evaluation", "estimators"},
     "report": {"storage", "inference", "evaluation", "estimators"},
     "experiments": {"families", "models", "temperature", "inference", "estimators", "plots"},
