@@ -225,3 +225,25 @@ def test_a_model_alone_is_shown(open_page, fitted, tmp_path):
     page = open_page((tmp_path / "report.html").as_uri())
     assert "without the documents" in page.inner_text("#documents")
     assert page.locator("#topic-order option").count() == 2
+
+
+@pytest.mark.slow
+def test_the_report_of_the_demo_works(open_page, tmp_path, monkeypatch):
+    """The real one, of the docstrings on this machine."""
+    from typer.testing import CliRunner
+
+    from tempering.cli.app import app
+
+    monkeypatch.setenv("TEMPERING_CACHE", str(tmp_path / "cache"))
+    result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "demo")])
+    assert result.exit_code == 0, result.output
+    page = open_page((tmp_path / "demo" / "report.html").as_uri())
+    for name in ("temperature", "validation"):
+        assert len(page.get_attribute(f"polyline.{name}", "points").split()) > 10
+    before = shown_words(page)
+    page.locator("#relevance").press("Home")
+    assert shown_words(page) != before
+    page.fill("#search", "matrix")
+    assert "matrix" in page.locator("#search-results .found").all_inner_texts()
+    page.locator("#search-results li").first.locator(".chip").first.click()
+    assert page.locator("#topic-documents li").count() > 0
