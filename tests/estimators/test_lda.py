@@ -17,6 +17,7 @@ from tempering import (
     VariationalTempering,
     schedules,
 )
+from tempering.datasets import make_lda
 from tempering.estimators.topic_health import TopicWarning, describe_troubles, unused_topics
 from tempering.inference import ArraySource, MappedCSR, evaluate_elbo, write_csr
 from tempering.models.lda.topics import Topics
@@ -325,7 +326,9 @@ def test_a_stream_after_a_tempered_fit_is_at_temperature_one(tempering, learning
     model = LatentDirichletAllocation(
         3, tempering=tempering, learning_method=learning_method, max_iter=3, random_state=0
     )
-    model.fit(X).partial_fit(X[:25])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TopicWarning)  # noise has no topics
+        model.fit(X).partial_fit(X[:25])
     assert model._state.heat.finished
     assert np.all(model._state.heat.inverse_temperature == 1.0)
 
@@ -339,3 +342,24 @@ def test_a_stream_of_unknown_length_is_cooled():
         temperatures.append(1.0 / np.mean(model._state.heat.inverse_temperature))
     assert temperatures[0] > temperatures[4] > 1.0
     assert temperatures[8:] == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("options", [{}, {"tempering": "local"}, {"doc_topic_prior": "auto"}])
+def test_jax_fits_what_the_kernels_fit(options):
+    pytest.importorskip("jax")
+    X = make_lda(300, 3, n_words=40, document_length=50, eta=0.1, seed=0).counts
+    scores = [
+        LatentDirichletAllocation(3, backend=backend, random_state=0, **options)
+        .fit(X)
+        .completion_score(X)
+        for backend in ("cpu", "jax")
+    ]
+    assert scores[1] == pytest.approx(scores[0], abs=0.02)
+
+
+def test_a_gpu_that_is_not_there_is_an_error():
+    jax = pytest.importorskip("jax")
+    if jax.default_backend() == "gpu":
+        pytest.skip("there is a GPU")
+    with pytest.raises(ImportError, match=r"backend='gpu' needs a GPU.*tempering\[gpu\]"):
+        LatentDirichletAllocation(2, backend="gpu").fit(np.eye(4, dtype=int))

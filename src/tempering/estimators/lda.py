@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tempering.estimators.batches import batch_size_for
+from tempering.estimators.lda_backend import fit_topics, model_class, on_cpu
 from tempering.estimators.policies import Tempering, as_policy
 from tempering.estimators.topic_health import (
     TopicWarning,
@@ -30,7 +31,6 @@ from tempering.inference import (
     History,
     RobbinsMonro,
     State,
-    fit,
 )
 from tempering.inference.callbacks import Callback
 from tempering.inference.checkpoint import CheckpointLike, remembered_seed
@@ -38,6 +38,7 @@ from tempering.inference.executors import Serial
 from tempering.models.lda.model import LatentDirichlet, Update
 from tempering.models.lda.start import SAMPLE as START_SAMPLE
 from tempering.models.lda.start import document_contrast, starting_inverse_temperature
+from tempering.scale.jax_device import Backend
 from tempering.temperature import Annealing, Heat, Untempered, schedules
 
 #: What a stream of unknown length is taken for: as many documents in all, as in scikit-learn, and a
@@ -91,6 +92,9 @@ class LatentDirichletAllocation(TopicTransformer):
         Restarts; the one with the best ELBO is kept.
     evaluate_every : int, default=0
         Steps between two evaluations of the ELBO for ``history_``; 0 for one a pass.
+    backend : {"cpu", "auto", "jax", "gpu"}, default="cpu"
+        What runs a fit: the CPU; JAX on whatever device it finds; JAX, but only on a GPU; or JAX
+        where it finds a GPU, else the CPU ("auto"). JAX needs ``pip install 'tempering[gpu]'``.
     n_jobs : int, default=None
         Threads; None for one a core. Never changes the result.
     random_state : int, RandomState instance or None, default=None
@@ -142,6 +146,7 @@ class LatentDirichletAllocation(TopicTransformer):
         "max_doc_update_iter": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "evaluate_every": [Interval(Integral, 0, None, closed="left")],
+        "backend": [StrOptions({"cpu", "auto", "jax", "gpu"})],
         "n_jobs": [Interval(Integral, 1, None, closed="left"), None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -165,6 +170,7 @@ class LatentDirichletAllocation(TopicTransformer):
         max_doc_update_iter: int = 100,
         n_init: int = 1,
         evaluate_every: int = 0,
+        backend: Backend = "cpu",
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -184,6 +190,7 @@ class LatentDirichletAllocation(TopicTransformer):
         self.max_doc_update_iter = max_doc_update_iter
         self.n_init = n_init
         self.evaluate_every = evaluate_every
+        self.backend: Backend = backend
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -237,17 +244,18 @@ class LatentDirichletAllocation(TopicTransformer):
         online = self.learning_method == "online"
         steps_a_pass = -(-n_documents // batch_size) if online else 1
         policy = self._policy(source, model, steps_a_pass * self.max_iter, rng)
-        result = fit(
+        result = fit_topics(
             model,
             source,
             temperature=policy,
-            learning_rate=self._learning_rate() if online else None,
+            learning_rate=self._learning_rate() if online else Constant(),
             batch_size=batch_size if online else None,
             max_passes=self.max_iter,
             n_init=self.n_init,
             seed=int(rng.randint(np.iinfo(np.int32).max)),
             n_threads=1,
             elbo_every=self.evaluate_every or steps_a_pass,
+            evaluate=self.evaluate_every > 0,
             final_elbo=False,
             callbacks=callbacks,
             progress=bool(self.verbose),
@@ -266,7 +274,7 @@ class LatentDirichletAllocation(TopicTransformer):
             result.history[-1].data_seen,
         )
         assert isinstance(result.model, LatentDirichlet)
-        self._model = result.model
+        self._model = on_cpu(result.model)
         self._stream_policy = Untempered()
         self._report_troubles(n_tokens)
         return self
@@ -333,7 +341,7 @@ class LatentDirichletAllocation(TopicTransformer):
                 f"doc_topic_prior must be positive: one number, or one for each of the {k} topics; "
                 f"got {self.doc_topic_prior!r}."
             )
-        return LatentDirichlet(
+        return model_class(self.backend)(
             k,
             self.n_features_in_,
             alpha,

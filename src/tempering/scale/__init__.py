@@ -1,0 +1,1 @@
+"""Topic models on a GPU (JAX)."""

@@ -1,0 +1,75 @@
+"""The functions that the JAX paths share, in float32."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+#: digamma(x) is about -1/x: below this it would leave the range of float32.
+SMALLEST_PARAMETER = 1e-30
+
+#: log weight of a topic that is only there to fill a row; finite, as differences are taken. No row
+#: may hold nothing else: rounding errors of its differences would be as large as numbers get.
+NEVER = -1e30
+
+#: Topics are padded to a multiple of this, so that rows start on equal footing.
+TOPICS_MULTIPLE = 32
+
+
+class Settings(NamedTuple):
+    """How documents iterate; each combination is compiled once."""
+
+    collapsed: bool
+    tolerance: float
+    min_sweeps: int
+    max_sweeps: int
+
+
+class Solved(NamedTuple):
+    """What the E-step of a group finds out."""
+
+    gamma: Any  # [size, padded topics]
+    statistics: Any  # [n_words, padded topics], Σ_d s_d n_dv φ_dvk
+    sweeps: Any  # [size]
+
+
+def padded_topics(n_topics: int) -> int:
+    """The number of topics on the device."""
+    return -(-n_topics // TOPICS_MULTIPLE) * TOPICS_MULTIPLE
+
+
+def pad_topics(array: np.ndarray, value: float) -> np.ndarray:
+    """The array [..., K] with its last axis filled up."""
+    missing = padded_topics(array.shape[-1]) - array.shape[-1]
+    widths = [(0, 0)] * (array.ndim - 1) + [(0, missing)]
+    return np.pad(np.asarray(array, np.float32), widths, constant_values=np.float32(value))
+
+
+def digamma(x: Any) -> Any:
+    """ψ(x) for x > 0: six steps of the recurrence, then the asymptotic series."""
+    import jax.numpy as jnp
+
+    x = jnp.maximum(x, SMALLEST_PARAMETER)
+    # Pairs of 1/(x + i) + 1/(x + 5 − i), so that there are three divisions instead of six.
+    product = x * (x + 5.0)
+    below = (2.0 * x + 5.0) * (1.0 / product + 1.0 / (product + 4.0) + 1.0 / (product + 6.0))
+    inverse = 1.0 / (x + 6.0)
+    square = inverse * inverse
+    series = square * (1.0 / 12.0 - square * (1.0 / 120.0 - square * (1.0 / 252.0)))
+    return jnp.log(x + 6.0) - 0.5 * inverse - series - below
+
+
+def log_weights(gamma: Any, collapsed: bool) -> Any:
+    """log θ up to its normaliser, which is the same for all topics: ψ(γ), or log γ."""
+    import jax.numpy as jnp
+
+    return jnp.log(gamma) if collapsed else digamma(gamma)
+
+
+def log_word_table(parameters: Any, totals: Any, mean: bool) -> Any:
+    """E log β, or the log of the posterior mean, of every word: [n_words, padded topics]."""
+    import jax.numpy as jnp
+
+    form = jnp.log if mean else digamma
+    return form(jnp.maximum(parameters, SMALLEST_PARAMETER)) - form(totals)

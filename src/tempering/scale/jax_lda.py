@@ -1,0 +1,124 @@
+"""Latent Dirichlet allocation whose local steps run in JAX: on a GPU, a TPU or the CPU.
+
+It is the same model behind the same contract, so it runs under every temperature policy, with
+history, checkpoints and resumption. :func:`tempering.scale.device_fit.fit_on_device` is faster
+where the temperature follows a schedule, as it keeps the topics on the device.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tempering.inference.portable_classes import LDA_ARGUMENTS, constructed, make_portable
+from tempering.models.base import Array, LocalTerms
+from tempering.models.lda.kernels import document_energy
+from tempering.models.lda.model import (
+    Documents,
+    DocumentStep,
+    LatentDirichlet,
+    TopicExpectations,
+)
+from tempering.models.lda.topics import Float32, WordStatistics
+from tempering.scale.groups import cut_into_groups, fill_rectangle, ladder_step
+from tempering.scale.jax_functions import NEVER, pad_topics
+from tempering.scale.solver import (
+    GROUP_SIZES,
+    Kernel,
+    compiled_solver,
+    default_kernel,
+    settings_of,
+)
+
+
+class JaxLatentDirichlet(LatentDirichlet):
+    """:class:`tempering.models.lda.model.LatentDirichlet` with the E-step in JAX.
+
+    Its sums agree with those of the CPU kernels to rounding in float32. With the GPU kernels they
+    have the same bits from run to run on one device.
+    """
+
+    #: Which code runs the groups; None for the best that the device can.
+    kernel: Kernel | None = None
+
+    def local_step(
+        self,
+        data: Any,
+        expectations: TopicExpectations,
+        inverse_temperature: float | Array,
+        gamma: Float32 | None = None,
+    ) -> DocumentStep:
+        documents = self.documents(data)
+        log_rows = expectations.log_rows(documents.words)
+        solved_gamma, statistics = self._solve(documents, log_rows, inverse_temperature, gamma)
+
+        def compute_terms() -> LocalTerms:
+            if self.update != "variational":
+                return LocalTerms(np.full(documents.indptr.size - 1, np.nan), np.nan)
+            inner = document_energy(
+                documents.indptr,
+                documents.columns,
+                documents.counts,
+                log_rows,
+                solved_gamma,
+                inverse_temperature,
+                n_threads=self.n_threads,
+            )
+            divergence = self.proportions_divergence(solved_gamma)
+            return LocalTerms(inner.energy, float(inner.entropy.sum() - divergence.sum()))
+
+        word_statistics = WordStatistics(documents.words, statistics)
+        return DocumentStep(
+            word_statistics, inverse_temperature, solved_gamma, documents, compute_terms
+        )
+
+    def on_cpu(self) -> LatentDirichlet:
+        """The same model with the kernels of the CPU, for what comes after a fit."""
+        plain = LatentDirichlet.__new__(LatentDirichlet)
+        vars(plain).update(vars(self))
+        return plain
+
+    def _solve(
+        self,
+        documents: Documents,
+        log_rows: Float32,
+        inverse_temperature: float | Array,
+        gamma: Float32 | None,
+    ) -> tuple[Float32, Float32]:
+        """γ [n, K] and the statistics [U, K], group by group."""
+        kernel = self.kernel or default_kernel()
+        solve = compiled_solver(kernel, settings_of(self))
+        n_documents, n_used = documents.indptr.size - 1, log_rows.shape[0]
+        alpha = np.asarray(self.doc_topic_prior, np.float32)
+        table = np.zeros((ladder_step(n_used), self.n_topics), np.float32)
+        table[:n_used] = log_rows
+        table, padded_alpha = pad_topics(table, NEVER), pad_topics(alpha, 1.0)
+        temperatures = np.broadcast_to(np.asarray(inverse_temperature, np.float32), n_documents)
+        size = min(GROUP_SIZES[kernel], ladder_step(n_documents))
+        matrix = (documents.indptr, documents.columns, documents.counts)
+        solved_gamma = np.tile(alpha, (n_documents, 1))
+        statistics = np.zeros((n_used, self.n_topics), np.float32)
+        for group in cut_into_groups(np.diff(documents.indptr), np.arange(n_documents), size):
+            n = group.rows.size
+            words = fill_rectangle(*matrix, group, table.shape[0])
+            s = np.ones(group.size, np.float32)
+            s[:n] = temperatures[group.rows]
+            lengths = words.counts.sum(axis=1, keepdims=True)
+            mass = np.repeat(lengths / self.n_topics, self.n_topics, axis=1)
+            if gamma is not None:
+                mass[:n] = (gamma[group.rows] - alpha) / s[:n, None] * (lengths[:n] > 0)
+            mass = pad_topics(mass, 0.0)
+            solved = solve(*words, s, mass, table, padded_alpha)
+            solved_gamma[group.rows] = np.asarray(solved.gamma)[:n, : self.n_topics]
+            statistics += np.asarray(solved.statistics)[:n_used, : self.n_topics]
+        return solved_gamma, statistics
+
+
+make_portable(
+    JaxLatentDirichlet,
+    "jax_latent_dirichlet",
+    *constructed(
+        JaxLatentDirichlet, LDA_ARGUMENTS, ("_mean_log_proportions", "_steps_at_temperature_one")
+    ),
+)

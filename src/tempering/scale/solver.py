@@ -1,0 +1,48 @@
+"""The E-step of a group, compiled for the device that is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, Literal
+
+from tempering.models.lda.model import LatentDirichlet
+from tempering.scale import jax_e_step, pallas_e_step
+from tempering.scale.jax_device import has_gpu
+from tempering.scale.jax_functions import Settings
+
+#: Which code runs a group: the GPU kernels, the same interpreted (for tests), or plain JAX.
+Kernel = Literal["pallas", "interpreted", "plain"]
+
+#: Documents of a group: many for kernels that take them one by one, few where they share a loop.
+GROUP_SIZES: dict[Kernel, int] = {"pallas": 8192, "interpreted": 8192, "plain": 256}
+
+
+def default_kernel() -> Kernel:
+    """The GPU kernels where there is a GPU."""
+    return "pallas" if has_gpu() else "plain"
+
+
+def settings_of(model: LatentDirichlet) -> Settings:
+    """How the documents of a model iterate."""
+    return Settings(
+        model.update == "collapsed",
+        float(model.tolerance),
+        int(model.min_iterations),
+        int(model.max_iterations),
+    )
+
+
+def group_solver(kernel: Kernel) -> Callable[..., Any]:
+    """The function that solves a group, to be called inside compiled code."""
+    if kernel == "plain":
+        return jax_e_step.solve_group
+    return partial(pallas_e_step.solve_group, interpret=kernel == "interpreted")
+
+
+@cache
+def compiled_solver(kernel: Kernel, settings: Settings) -> Any:
+    """:func:`group_solver`, compiled; once for each shape that it meets."""
+    import jax
+
+    return jax.jit(partial(group_solver(kernel), settings=settings))

@@ -1,0 +1,157 @@
+"""Whole fits in JAX against the engine, and what cannot be fitted there."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+
+pytest.importorskip("jax")
+
+from tempering import Annealing, VariationalTempering, schedules
+from tempering.datasets import make_lda
+from tempering.inference import RobbinsMonro, fit
+from tempering.models.lda.model import LatentDirichlet
+from tempering.scale import device_corpus
+from tempering.scale.device_fit import fit_on_device, steps_of
+from tempering.scale.jax_device import JaxUnavailable, choose_backend
+
+DATA = sparse.csr_matrix(make_lda(120, 5, 200, 20.0, seed=1).counts)
+POLICY = Annealing(schedules.linear_inverse(2.0), fraction=0.5)
+RUN = {
+    "temperature": POLICY,
+    "learning_rate": RobbinsMonro(16.0, 0.7),
+    "batch_size": 40,
+    "max_passes": 2,
+    "seed": 3,
+}
+
+
+def new_model(**options):
+    return LatentDirichlet(5, 200, 0.1, 0.1, **{"update": "mean", **options})
+
+
+def new_topics(model):
+    return model.initialize(None, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "update"),
+    [
+        ("plain", "mean"),
+        ("plain", "variational"),
+        ("plain", "collapsed"),
+        pytest.param("interpreted", "mean", marks=pytest.mark.slow),
+    ],
+)
+def test_a_fit_equals_that_of_the_engine(kernel, update):
+    model = new_model(update=update, tolerance=1e-5, max_iterations=500)
+    topics = new_topics(model)
+    expected = fit(
+        model, DATA, **RUN, initial=topics, n_threads=1, progress=False, final_elbo=False
+    )
+    result = fit_on_device(model, DATA, **RUN, initial=topics, kernel=kernel)
+    parameters, other = (r.posterior.parameters() for r in (result, expected))
+    assert np.abs(parameters - other).sum() / other.sum() < 1e-3
+    for column in ("passes", "inverse_temperature", "learning_rate", "phase"):
+        assert_array_equal(result.history[column], expected.history[column])
+    assert result.heat.inverse_temperature == expected.heat.inverse_temperature
+
+
+def test_the_joint_is_annealed_like_in_the_engine():
+    model, run = new_model(tolerance=1e-5), dict(RUN)
+    run["temperature"] = Annealing(schedules.linear_inverse(4.0), fraction=0.5, temper="joint")
+    topics = new_topics(model)
+    expected = fit(
+        model, DATA, **run, initial=topics, n_threads=1, progress=False, final_elbo=False
+    )
+    result = fit_on_device(model, DATA, **run, initial=topics)
+    parameters, other = (r.posterior.parameters() for r in (result, expected))
+    assert np.abs(parameters - other).sum() / other.sum() < 1e-3
+
+
+def test_a_corpus_that_is_sent_gives_the_same_bits(monkeypatch):
+    model = new_model()
+    kept = fit_on_device(model, DATA, **RUN)
+    monkeypatch.setattr(device_corpus, "_device_memory", lambda: 1000.0)
+    assert isinstance(device_corpus.place_corpus(DATA), device_corpus.HostCorpus)
+    sent = fit_on_device(model, DATA, **RUN)
+    assert_array_equal(sent.posterior.parameters(), kept.posterior.parameters())
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float64])
+def test_counts_of_any_type(dtype):
+    model = new_model()
+    expected = fit_on_device(model, DATA.astype(np.float32), **RUN)
+    result = fit_on_device(model, DATA.astype(dtype), **RUN)
+    assert_array_equal(result.posterior.parameters(), expected.posterior.parameters())
+
+
+def test_the_same_seed_gives_the_same_bits_and_nothing_is_compiled_again():
+    model = new_model(tolerance=2e-3)
+    first = fit_on_device(model, DATA, **RUN)
+    n_compiled = steps_of(model, "plain").n_compiled()
+    second = fit_on_device(model, DATA, **RUN)
+    other = fit_on_device(model, DATA, **{**RUN, "seed": 4})
+    assert steps_of(model, "plain").n_compiled() == n_compiled
+    assert_array_equal(first.posterior.parameters(), second.posterior.parameters())
+    assert not np.array_equal(first.posterior.parameters(), other.posterior.parameters())
+
+
+def test_topics_are_drawn_near_one():
+    model = new_model()
+    topics = np.asarray(steps_of(model, "plain").draw(1))[:, :5]
+    assert abs(topics.mean() - 1.0) < 0.02
+    assert abs(topics.std() - 0.1) < 0.02
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"temperature": VariationalTempering()}, "learned from the data"),
+        ({"temperature": Annealing(start="auto", fraction=0.5)}, "learned from the data"),
+        ({"temperature": Annealing(passes=5.0)}, "no phase at T = 1"),
+    ],
+)
+def test_what_the_device_cannot_fit(change, message):
+    with pytest.raises(ValueError, match=message):
+        fit_on_device(new_model(), DATA, **{**RUN, **change})
+
+
+def test_priors_that_are_learned_need_the_engine():
+    with pytest.raises(ValueError, match="takes the priors as given"):
+        fit_on_device(new_model(learn_doc_topic_prior=True), DATA, **RUN)
+    with pytest.raises(ValueError, match="share one vocabulary"):
+        fit_on_device(new_model(), DATA[:, :100], **RUN)
+
+
+def test_backends():
+    assert choose_backend("cpu") == "numba"
+    assert choose_backend("jax") == "jax"
+    with pytest.raises(ValueError, match="got 'cuda'"):
+        choose_backend("cuda")
+
+
+def test_a_missing_gpu_says_what_to_install(monkeypatch):
+    monkeypatch.setattr("tempering.scale.jax_device.platform", lambda: "cpu")
+    assert choose_backend("auto") == "numba"
+    with pytest.raises(JaxUnavailable, match=r"found only cpu.*tempering\[gpu\]"):
+        choose_backend("gpu")
+
+
+def test_a_missing_jax_says_what_to_install():
+    code = (
+        "import sys\n"
+        "from importlib import util\n"
+        "util.find_spec = lambda name: None\n"
+        "from tempering.scale.jax_device import choose_backend\n"
+        "assert choose_backend('auto') == 'numba'\n"
+        "try: choose_backend('jax')\n"
+        "except ImportError as error: print(error)\n"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert "pip install 'tempering[gpu]'" in output
