@@ -23,41 +23,48 @@ import argparse
 import json
 import sys
 import time
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from scipy.optimize import linear_sum_assignment
 from scipy.stats import ttest_rel
 from threadpoolctl import threadpool_limits
 
 from tempering import (
     Annealing,
     FactorialMixture,
-    LocalTempering,
     VariationalTempering,
     schedules,
 )
 from tempering.datasets import ToyImages, make_toy_images
-from tempering.inference import Algorithm, ArraySource, Constant, fit
+from tempering.estimators.feature_moves import move_features
+from tempering.estimators.moves import fit_with_moves
+from tempering.experiments.faces import load_images, split
+from tempering.experiments.factorial import (
+    EXACT,
+    MEAN_FIELD,
+    RESTARTED,
+    agreement,
+    local_tempering,
+)
+from tempering.experiments.toy import ACTIVE, FEATURES, NOISE
+from tempering.inference import Algorithm, ArraySource, Constant
 from tempering.inference.executors import local_executor
+from tempering.models.factorial.narrow import Narrow
 from tempering.models.factorial_mixture import FactorialModel
-from tempering.temperature import Untempered, even_inverse_temperatures
+from tempering.temperature import Untempered
 
-NOISE, FEATURES, ACTIVE = 0.1, 0.35, 0.3
 TOY_ITERATIONS = 400
 
-MEAN_FIELD = {"local": "mean-field", "local_restarts": 0, "moves": False}
-RESTARTED = {"local": "mean-field", "local_restarts": 2, "moves": False}
-EXACT = {"local": "exact", "moves": False}
 POLICIES: dict[str, Any] = {
     "VI": None,
     "AVI 10→1 in 10": Annealing(schedules.linear(10.0), passes=10),
     "AVI 10→1 in 100": Annealing(schedules.linear(10.0), passes=100),
     "VT": VariationalTempering(),
-    "LVT": LocalTempering(even_inverse_temperatures(50), max_alternations=2),
+    "LVT": local_tempering(),
     "AVI auto": Annealing(schedules.linear, passes=100, start="auto"),
 }
 METHODS: dict[str, dict[str, Any]] = {
@@ -73,14 +80,6 @@ METHODS: dict[str, dict[str, Any]] = {
     "VI, exact + moves": {"tempering": None, "local": "exact"},
 }
 TRUTHS = {"truth": RESTARTED, "truth, exact": EXACT}
-
-
-def features_found(true: np.ndarray, found: np.ndarray) -> int:
-    """True features with a partner of their own nearby."""
-    distances = np.square(true[:, None] - found[None]).sum(axis=-1)
-    rows, columns = linear_sum_assignment(distances)
-    near = distances[rows, columns] < 0.25 * np.square(true[rows]).sum(axis=1)
-    return int(near.sum())
 
 
 def run_toy(options: dict[str, Any], data: ToyImages, seed: int) -> dict[str, Any]:
@@ -99,7 +98,7 @@ def run_toy(options: dict[str, Any], data: ToyImages, seed: int) -> dict[str, An
     return {
         "elbo": estimator.elbo_,
         "exact": options.get("local", "exact") == "exact",
-        "found": features_found(data.features, estimator.features_),
+        "found": agreement(data.features, estimator.features_).found,
         "iterations": estimator.n_iter_,
         "temperature": estimator.temperature_,
         "seconds": time.perf_counter() - wall,
@@ -145,9 +144,7 @@ def toy_table(rows: list[dict[str, Any]]) -> Table:
 
 
 def run_all_toys(arguments: argparse.Namespace) -> None:
-    rows: list[dict[str, Any]] = []
-    if arguments.output and arguments.output.exists():
-        rows = [json.loads(line) for line in arguments.output.read_text().splitlines()]
+    rows = rows_of(arguments.output)
     done = {(row["seed"], row["method"]) for row in rows}
     methods = {name: METHODS[name] for name in arguments.methods or METHODS}
     for seed in range(arguments.seeds):
@@ -160,97 +157,126 @@ def run_all_toys(arguments: argparse.Namespace) -> None:
             if (seed, method) in done:
                 continue
             row = {"seed": seed, "method": method, **run_toy(options, data, seed)}
-            rows.append(row)
-            if arguments.output:
-                with arguments.output.open("a") as lines:
-                    lines.write(json.dumps(row) + "\n")
+            add_row(rows, row, arguments.output)
     Console(width=150).print(toy_table(rows))
+
+
+#: Iterations after which the held-out images are looked at.
+MARKS = (1, 5, 10, 20, 50, 80)
+#: The default, and what else the same number of features is fitted with: 100 iterations at most.
+FACE_METHODS: dict[str, dict[str, Any]] = {
+    "VI": {"tempering": None},
+    "AVI 6→1 in 5": {"tempering": Annealing(schedules.linear(6.0), passes=5)},
+    "AVI 6→1 in 50": {"tempering": Annealing(schedules.linear(6.0), passes=50)},
+    "VT": {"tempering": VariationalTempering()},
+    "LVT": {"tempering": local_tempering()},
+    "default, no moves": {"local_restarts": 2},
+    "default": {"local_restarts": 2, "moves": True, "max_iter": 300, "tol": 1e-2},
+}
 
 
 def run_faces(arguments: argparse.Namespace) -> None:
     """Held-out log likelihood of faces by iteration, in nats a pixel."""
-    archive = np.load(arguments.faces)
-    images = archive["images"][~archive["bad"].astype(bool)].astype(float)
-    X = images.reshape(len(images), -1)
-    X = (X - X.mean()) / X.std()
-    order = np.random.default_rng(0).permutation(len(X))
-    held_out, X = X[order[:500]], X[order[500:]]
-    policies = {
-        "VI": None,
-        "AVI 6→1 in 5": Annealing(schedules.linear(6.0), passes=5),
-        "AVI 6→1 in 50": Annealing(schedules.linear(6.0), passes=50),
-        "VT": VariationalTempering(),
-        "LVT": LocalTempering(even_inverse_temperatures(50), max_alternations=2),
-        "AVI auto + restarts": "auto",
-    }
-    marks = (1, 5, 10, 20, 50, 80)
-    sheet = Table(title=f"Faces, {X.shape[0]} × {X.shape[1]}: held-out nats a pixel by iteration")
-    for column in (
-        "K",
-        "method",
-        *map(str, marks),
-        "end",
-        "ELBO",
-        "T",
-        "iterations",
-        "seconds",
-        "CPU s",
-    ):
+    images, rows = load_images(arguments.faces), rows_of(arguments.output)
+    done = {(row["seed"], row["k"], row["method"]) for row in rows}
+    for seed in range(arguments.face_seeds):
+        X, held_out = split(images, 500, seed=seed)
+        for k in arguments.components:
+            for method in arguments.methods or FACE_METHODS:
+                if (seed, k, method) in done:
+                    continue
+                row = {"seed": seed, "k": k, "method": method}
+                row |= run_face(k, FACE_METHODS[method], X, held_out, seed)
+                add_row(rows, row, arguments.output)
+    sheet = Table(title="Faces: held-out nats a pixel by iteration")
+    for column in ("K", "method", "seed", *map(str, MARKS), "end", "ELBO", "T"):
+        sheet.add_column(column, justify="left" if column == "method" else "right")
+    for column in ("iterations", "seconds", "CPU s"):
         sheet.add_column(column, justify="right")
-    for k in arguments.components:
-        for name in arguments.methods or policies:
-            cells = face_cells(k, policies[name], X, held_out, marks, "restarts" in name)
-            sheet.add_row(str(k), name, *cells)
-            Console(width=150).print(name, k, *cells)
+    for row in sorted(rows, key=lambda row: (row["k"], [*FACE_METHODS].index(row["method"]))):
+        sheet.add_row(
+            str(row["k"]),
+            row["method"],
+            str(row["seed"]),
+            *(f"{row['scores'][str(m)]:.4f}" if str(m) in row["scores"] else "" for m in MARKS),
+            f"{row['end']:.4f}",
+            f"{row['elbo']:,.0f}",
+            f"{row['temperature']:.2f}",
+            str(row["iterations"]),
+            f"{row['seconds']:.1f}",
+            f"{row['cpu']:.1f}",
+        )
     Console(width=150).print(sheet)
 
 
-def face_cells(
-    k: int, policy: Any, X: np.ndarray, held_out: np.ndarray, marks: Any, restarts: bool
-) -> list[str]:
+def run_face(
+    k: int, options: dict[str, Any], X: np.ndarray, held_out: np.ndarray, seed: int
+) -> dict[str, Any]:
     """One fit, with looks at the held-out images on the way that its time does not include."""
+    options = {"local_restarts": 0, "moves": False, "max_iter": 100, "tol": 1.0, **options}
     estimator = FactorialMixture(
         k,
         noise_variance=0.5,
         feature_variance=0.5,
         activation_probability=0.3,
-        tempering=policy,
-        local_restarts=2 if restarts else 0,
-        max_iter=100,
-        random_state=0,
+        random_state=seed,
+        **options,
     )
     model = estimator._new_model(X)
-    looks, scores = [0.0], {}
+    scores: dict[str, float] = {}
+    looks, made = [(0.0, 0.0)], count(1)
+
+    def score(posterior: Any) -> float:
+        expected = model.expectations(narrow.back(posterior))
+        return float(model.log_predictive(held_out, expected).mean()) / X.shape[1]
 
     def look(report: Any) -> None:
-        began = time.perf_counter()
-        if report.record.step + 1 in marks:
-            expected = model.expectations(report.posterior)
-            scores[report.record.step + 1] = model.log_predictive(held_out, expected).mean()
-        looks.append(time.perf_counter() - began)
+        began, cpu = time.perf_counter(), time.process_time()
+        # Iterations in vain count too: those of moves that were taken back.
+        step = next(made)
+        if step in MARKS:
+            scores[str(step)] = score(report.posterior)
+        looks.append((time.perf_counter() - began, time.process_time() - cpu))
 
     began, cpu = time.perf_counter(), time.process_time()
-    result = fit(
-        model,
-        X,
-        temperature=estimator._policy(100),
-        max_passes=100,
-        tolerance=1.0,
+    # As the estimator does it, but with someone who looks.
+    narrow = Narrow.of(X, k)
+    start = model.initialize(ArraySource(X), np.random.default_rng(seed))
+    result = fit_with_moves(
+        narrow.model(model),
+        narrow.data,
+        moves={"features": move_features} if options["moves"] else {},
+        initial=narrow.turned(start),
+        temperature=estimator._policy(options["max_iter"]),
+        max_passes=options["max_iter"],
+        tolerance=options["tol"],
         callbacks=[look],
     )
-    seconds, cpu = time.perf_counter() - began - sum(looks), time.process_time() - cpu
-    end = model.log_predictive(held_out, model.expectations(result.posterior)).mean()
-    pixels = X.shape[1]
-    cells = [f"{scores[mark] / pixels:.4f}" if mark in scores else "" for mark in marks]
-    return [
-        *cells,
-        f"{end / pixels:.4f}",
-        f"{result.elbo:,.0f}",
-        f"{1 / np.mean(result.heat.inverse_temperature):.2f}",
-        str(len(result.history)),
-        f"{seconds:.1f}",
-        f"{cpu:.1f}",
-    ]
+    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
+    return {
+        "scores": scores,
+        "end": score(result.posterior),
+        "elbo": result.elbo,
+        "temperature": 1 / float(np.mean(result.heat.inverse_temperature)),
+        "iterations": next(made) - 1,
+        "seconds": seconds - sum(wall for wall, _ in looks),
+        "cpu": cpu - sum(cpu for _, cpu in looks),
+    }
+
+
+def rows_of(path: Path | None) -> list[dict[str, Any]]:
+    """What was computed before."""
+    if path is None or not path.exists():
+        return []
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def add_row(rows: list[dict[str, Any]], row: dict[str, Any], path: Path | None) -> None:
+    """Keep a row, on disk too."""
+    rows.append(row)
+    if path:
+        with path.open("a") as lines:
+            lines.write(json.dumps(row) + "\n")
 
 
 def run_speed(arguments: argparse.Namespace) -> None:
@@ -326,10 +352,10 @@ class Seconds(NamedTuple):
     wall: float
 
 
-def seconds_of(function: Any, repeats: int = 5) -> Seconds:
-    """Of the best of some calls: others may use the machine too."""
+def seconds_of(function: Any, fewest: int = 5, enough: float = 1.0) -> Seconds:
+    """Of the best of some calls, of short ones the more: others may use the machine too."""
     cpu, wall = [], []
-    for _ in range(repeats):
+    while len(cpu) < fewest or sum(cpu) < enough:
         began = time.process_time(), time.perf_counter()
         function()
         cpu.append(time.process_time() - began[0])
@@ -341,6 +367,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--part", choices=["toy", "faces", "speed"], default="toy")
     parser.add_argument("--seeds", type=int, default=40)
+    parser.add_argument("--face-seeds", type=int, default=2)
     parser.add_argument("--methods", nargs="*")
     parser.add_argument("--components", nargs="*", type=int, default=[30, 60])
     parser.add_argument("--faces", type=Path, help="yaleb_96x84.npz")

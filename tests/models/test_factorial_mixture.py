@@ -16,7 +16,7 @@ from tempering.inference.executors import Serial
 from tempering.models import Natural
 from tempering.models.factorial.enumeration import enumerate_activations
 from tempering.models.factorial.mean_field import settle_activations
-from tempering.models.factorial.sigmoid import sigmoid
+from tempering.models.factorial.sigmoid import both_sides, log_of_product, rough_sigmoid
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.temperature import (
     Annealing,
@@ -111,8 +111,19 @@ def test_two_features_alike_in_both_halves_underflow_and_are_solved_all_the_same
 
 def test_the_sigmoid_that_vectorises():
     u = np.concatenate([np.linspace(-50, 50, 4001), [-1e4, -800.0, 0.0, 800.0, 1e4]])
-    values = np.array([sigmoid(v) for v in u])
+    sides = [both_sides(v) for v in u]
+    values = np.where(u >= 0, *np.transpose([(near, far) for near, far, _ in sides]))
     np.testing.assert_allclose(values, expit(np.maximum(u, -700.0)), rtol=1e-12)
+    np.testing.assert_allclose([total for _, _, total in sides], 1 + np.exp(-abs(u)), rtol=2e-14)
+    single = u.astype(np.float32)
+    rough = np.array([rough_sigmoid(v) for v in single])
+    np.testing.assert_allclose(rough, expit(np.maximum(single.astype(float), -43.0)), rtol=2e-6)
+
+
+def test_the_logarithm_that_vectorises():
+    x = np.concatenate([1 + np.geomspace(1e-16, 1, 500), np.geomspace(2, 1e300, 2001)])
+    values = np.array([log_of_product(v) for v in x])
+    np.testing.assert_allclose(values, np.log(x), rtol=1e-14, atol=1e-15)
 
 
 def test_the_entropy_of_very_many_features():

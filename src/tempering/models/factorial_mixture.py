@@ -98,6 +98,8 @@ class FactorialModel(Model):
     ):
         self.n_features = n_features
         self.dimension = dimension
+        # Of the data: fewer than the dimension where they were turned (see ``factorial.narrow``).
+        self.columns = dimension
         self.noise_variance = _positive(noise_variance, "noise_variance")
         self.feature_variance = _positive(feature_variance, "feature_variance")
         self.activation_probability = _probabilities(activation_probability, n_features)
@@ -107,8 +109,9 @@ class FactorialModel(Model):
         self.learn = frozenset(learn)
         self.tolerance = tolerance
         self.max_sweeps = max_sweeps
-        # A row may be an image: then some hundred of them should already occupy several threads.
-        self.shard_size = int(np.clip(SHARD_ENTRIES // dimension, 512, 2560))
+        # A row may be an image: then some hundred of them should already occupy several threads. Of
+        # short rows, enough that their sweeps take more time than the calls around them.
+        self.shard_size = int(np.clip(SHARD_ENTRIES // dimension, 512, 5120))
         self._shared_probability = np.ndim(activation_probability) == 0
         if local not in ("mean-field", "exact"):
             raise ValueError(f"local must be 'mean-field' or 'exact'; got {local!r}.")
@@ -125,9 +128,9 @@ class FactorialModel(Model):
             )
 
     def check(self, data: Any) -> None:
-        if getattr(data, "ndim", 0) != 2 or data.shape[1] != self.dimension:
+        if getattr(data, "ndim", 0) != 2 or data.shape[1] != self.columns:
             raise ValueError(
-                f"data must be a table with {self.dimension} columns; got shape "
+                f"data must be a table with {self.columns} columns; got shape "
                 f"{getattr(data, 'shape', None)}."
             )
         if not np.isfinite(data).all():
@@ -138,7 +141,7 @@ class FactorialModel(Model):
         ratio = self.noise_variance / self.feature_variance
         return Natural(
             precision=ratio * np.eye(self.n_features),
-            precision_mean=np.zeros((self.n_features, self.dimension)),
+            precision_mean=np.zeros((self.n_features, self.columns)),
             squares=0.0,
         )
 

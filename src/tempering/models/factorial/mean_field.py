@@ -10,7 +10,6 @@ so the result of one depends neither on the others nor on the number of threads.
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -18,39 +17,31 @@ import numpy as np
 from numba import njit
 
 from tempering.models.base import Array
-from tempering.models.factorial.sigmoid import exp_of_negative, rough_sigmoid
-from tempering.models.lda.fastmath import ELEMENTWISE
-
-#: Points that the kernel sweeps side by side, for the sake of vector instructions.
-LANES = 64
-
-f32 = np.float32
+from tempering.models.factorial.blocks import (
+    LANES,
+    TOGETHER,
+    Best,
+    Precise,
+    Rough,
+    ascend,
+    choose,
+    f32,
+    leave_those_that_differ,
+    read,
+    remember,
+    warm_up,
+    weigh,
+    write,
+)
 
 # The one entry allocates its workspace; the kernels that it calls allocate nothing.
 ALLOCATING: dict[str, Any] = {"nogil": True, "error_model": "numpy", "cache": True}
-
-#: Numbers of at least ½ whose product is no denormal number.
-FACTORS = 512
 
 #: Sweeps in which a hot restart takes s from 0 to its value.
 WARMING_SWEEPS = 8
 
 #: A restart that has come so near to what is known already is not followed to its end.
 SAME = 0.05
-
-
-class Rough(NamedTuple):
-    """The state of a block of points, in single precision."""
-
-    b: Any  # [K, LANES]
-    couplings: Any  # [K, K]
-    s: Any  # [LANES]
-    z: Any  # [K, LANES]
-    logits: Any  # of z, [K, LANES]
-    pull: Any  # Σ_j J_jk z_j, [K, LANES]
-    active: Any  # 1 for a point that moves, 0 for one at rest, [LANES]
-    change: Any  # of one feature, [LANES]
-    largest: Any  # change in a sweep, [LANES]
 
 
 class Settled(NamedTuple):
@@ -93,14 +84,14 @@ def settle_activations(
     """
     n, k = fields.shape
     # Features first: then the points of a block lie side by side.
-    activations = np.array(np.broadcast_to(start, (n, k)).T, dtype=float, order="C")
-    energies, entropies, temperatures = np.empty(n), np.empty(n), np.empty(n)
-    # A copy: a view may be read-only, for which the kernel would be compiled once more.
+    activations, energies, entropies = np.empty((k, n)), np.empty(n), np.empty(n)
+    temperatures = np.empty(n)
     temperatures[:] = inverse_temperature
     _settle(
-        np.ascontiguousarray(fields.T),
-        np.ascontiguousarray(couplings),
+        _contiguous(fields.T),
+        _contiguous(couplings),
         temperatures,
+        _contiguous(np.broadcast_to(start, (n, k)).T),
         activations,
         energies,
         entropies,
@@ -109,6 +100,11 @@ def settle_activations(
         max_sweeps,
     )
     return Settled(activations.T, energies, entropies)
+
+
+def _contiguous(array: Array) -> Array:
+    """Writable too: for what is not, the kernel would be compiled once more."""
+    return np.require(array, float, ["C", "W"])
 
 
 @lru_cache(maxsize=16)
@@ -124,7 +120,16 @@ def _orders(k: int, n_restarts: int) -> np.ndarray:
 
 @njit(**ALLOCATING)
 def _settle(
-    fields, couplings, temperatures, activations, energies, entropies, orders, tolerance, max_sweeps
+    fields,
+    couplings,
+    temperatures,
+    start,
+    activations,
+    energies,
+    entropies,
+    orders,
+    tolerance,
+    max_sweeps,
 ):
     """Blocks of points, one after the other; arrays have features first.
 
@@ -134,156 +139,54 @@ def _settle(
     overlap.
     """
     k, n = fields.shape
-    b = np.zeros((k, LANES))
-    pull = np.zeros((k, LANES))
-    found = np.zeros((k, LANES))
-    energy, entropy = np.zeros(LANES), np.zeros(LANES)
-    found_energy, found_entropy = np.zeros(LANES), np.zeros(LANES)
+    padded = -(-k // TOGETHER) * TOGETHER
+    couplings_once = np.zeros((k, padded))
+    rough_couplings = np.zeros((k, padded), f32)
+    for i in range(k):
+        for j in range(k):
+            couplings_once[i, j] = couplings[i, j] if j < i else 0.0
+            rough_couplings[i, j] = couplings[i, j]
     rough = Rough(
         np.zeros((k, LANES), f32),
-        couplings.astype(f32),
+        rough_couplings,
         np.zeros(LANES, f32),
-        np.zeros((k, LANES), f32),
-        np.zeros((k, LANES), f32),
+        np.zeros((padded, LANES), f32),
         np.zeros((k, LANES), f32),
         np.zeros(LANES, f32),
         np.zeros(LANES, f32),
         np.zeros(LANES, f32),
     )
-    known = np.zeros((k, LANES), f32)
-    s, taken = np.zeros(LANES, f32), np.zeros(LANES, f32)
-    product = np.zeros(LANES)
+    precise = Precise(
+        np.zeros((k, LANES)),
+        couplings_once,
+        np.zeros((padded, LANES)),
+        np.zeros(LANES),
+        np.zeros(LANES),
+        np.zeros(LANES),
+        np.zeros(LANES),
+    )
+    best = Best(np.zeros((k, LANES), f32), np.zeros(LANES), np.zeros(LANES), np.zeros(LANES, f32))
+    s = np.zeros(LANES)
     for first in range(0, n, LANES):
         count = min(LANES, n - first)
         # The lanes beyond the last point keep what they had: numbers that nobody reads.
-        for j in range(k):
-            for lane in range(count):
-                b[j, lane] = fields[j, first + lane]
-                rough.b[j, lane] = fields[j, first + lane]
-                rough.z[j, lane] = activations[j, first + lane]
-        for lane in range(count):
-            s[lane] = temperatures[first + lane]
+        read(fields, start, temperatures, first, count, precise, rough, s)
         for attempt in range(len(orders)):
             for lane in range(LANES):
                 rough.active[lane] = lane < count
             if attempt:
-                rough.z[:] = 0.5
-            _find_pulls(rough.couplings, rough.z, rough.pull)
-            for sweep in range(1, WARMING_SWEEPS + 1 if attempt else 1):
-                rough.s[:] = s * f32(sweep / WARMING_SWEEPS)
-                _sweep(rough, orders[attempt])
-            if attempt and not _leave_those_that_differ(rough, known):
-                continue
-            taken[:] = rough.active
-            rough.s[:] = s
-            _ascend(rough, orders[0], f32(tolerance), max_sweeps)
-            _weigh(b, couplings, rough.logits, found, pull, found_energy, found_entropy, product)
-            for lane in range(count):
-                rise = temperatures[first + lane] * (found_energy[lane] - energy[lane])
-                if attempt and not rise + found_entropy[lane] > entropy[lane]:
-                    taken[lane] = 0.0
-                if taken[lane]:
-                    energy[lane], entropy[lane] = found_energy[lane], found_entropy[lane]
-            for j in range(k):
-                kept, new = activations[j, first : first + count], found[j]
-                for lane in range(count):
-                    kept[lane] = new[lane] if taken[lane] else kept[lane]
-                for lane in range(LANES if attempt + 1 < len(orders) else 0):
-                    known[j, lane] = rough.z[j, lane] if taken[lane] else known[j, lane]
+                warm_up(rough, s, orders[attempt], WARMING_SWEEPS)
+                if not leave_those_that_differ(rough, best.z, SAME):
+                    continue
+            for lane in range(LANES):
+                rough.s[lane] = s[lane]
+                best.taken[lane] = rough.active[lane]
+            ascend(rough, orders[0], f32(tolerance), max_sweeps)
+            weigh(precise, rough.logits)
+            choose(precise, best, s, attempt)
+            if attempt + 1 < len(orders):
+                remember(rough.z, best)
+            write(precise.z, best.taken, activations, first, count)
         for lane in range(count):
-            energies[first + lane], entropies[first + lane] = energy[lane], entropy[lane]
-
-
-@njit(**ELEMENTWISE)
-def _ascend(rough, order, tolerance, max_sweeps):
-    """Sweep until each point has come to rest; one that has takes no further part."""
-    for _ in range(max_sweeps):
-        _sweep(rough, order)
-        moving = False
-        for lane in range(LANES):
-            if rough.largest[lane] < tolerance:
-                rough.active[lane] = 0.0
-            moving |= rough.active[lane] > 0.0
-        if not moving:
-            break
-
-
-@njit(**ELEMENTWISE)
-def _sweep(rough, order):
-    """Each activation once, in turn; the largest change of each point.
-
-    One short loop for each thing to do, over rows that have names: so LLVM vectorises them.
-    """
-    s, active, change, largest = rough.s, rough.active, rough.change, rough.largest
-    largest[:] = 0.0
-    for k in order:
-        field, pulled, logit = rough.b[k], rough.pull[k], rough.logits[k]
-        activation, coupled = rough.z[k], rough.couplings[k]
-        for lane in range(LANES):
-            logit[lane] = s[lane] * (field[lane] - pulled[lane]) if active[lane] else logit[lane]
-        for lane in range(LANES):
-            new = rough_sigmoid(logit[lane])
-            change[lane] = new - activation[lane]
-            activation[lane] = new
-        for lane in range(LANES):
-            size = abs(change[lane])
-            largest[lane] = size if size > largest[lane] else largest[lane]
-        for j in range(len(coupled)):
-            coupling, other = coupled[j], rough.pull[j]
-            for lane in range(LANES):
-                other[lane] += coupling * change[lane]
-
-
-@njit(**ELEMENTWISE)
-def _find_pulls(couplings, z, pull):
-    """Σ_j J_jk z_j of each feature."""
-    pull[:] = 0.0
-    for j in range(len(z)):
-        for k in range(len(z)):
-            coupling, mine, other = couplings[j, k], z[j], pull[k]
-            for lane in range(LANES):
-                other[lane] += coupling * mine[lane]
-
-
-@njit(**ELEMENTWISE)
-def _leave_those_that_differ(rough, known):
-    """Mark as active the points that have come to something new; whether there are any."""
-    largest = rough.largest
-    largest[:] = 0.0
-    for k in range(len(known)):
-        for lane in range(LANES):
-            size = abs(rough.z[k, lane] - known[k, lane])
-            largest[lane] = size if size > largest[lane] else largest[lane]
-    some = False
-    for lane in range(LANES):
-        rough.active[lane] = rough.active[lane] if largest[lane] > SAME else 0.0
-        some |= rough.active[lane] > 0.0
-    return some
-
-
-@njit(**ELEMENTWISE)
-def _weigh(b, couplings, logits, z, pull, energy, entropy, product):
-    """z, E(z) and H(z) of each point; with p = min(z, 1 − z), H = Σ_k p_k |logit_k| − log(1 − p_k).
-
-    The logarithm of a product is one logarithm for all features of a point.
-    """
-    entropy[:] = 0.0
-    for first in range(0, len(z), FACTORS):
-        product[:] = 1.0
-        for k in range(first, min(first + FACTORS, len(z))):
-            logit, activation = logits[k], z[k]
-            for lane in range(LANES):
-                u = np.float64(logit[lane])
-                small = exp_of_negative(-abs(u))
-                near = 1.0 / (1.0 + small)
-                activation[lane] = near if u >= 0.0 else small * near
-                entropy[lane] += small * near * abs(u)
-                product[lane] *= near
-        for lane in range(LANES):
-            entropy[lane] -= math.log(product[lane])
-    _find_pulls(couplings, z, pull)
-    energy[:] = 0.0
-    for k in range(len(z)):
-        field, pulled, activation = b[k], pull[k], z[k]
-        for lane in range(LANES):
-            energy[lane] += activation[lane] * (field[lane] - 0.5 * pulled[lane])
+            energies[first + lane] = best.energy[lane]
+            entropies[first + lane] = best.entropy[lane]

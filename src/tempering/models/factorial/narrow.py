@@ -1,0 +1,79 @@
+"""Data with more columns than rows, turned so that as many columns as rows hold all of them.
+
+The model knows its data and its features by their inner products alone: the noise is the same in
+all directions, and so is the prior of a feature. So both may be rotated. After the first step each
+feature is a combination of the data, and lies in the space that they span.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from typing import Any, NamedTuple
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from tempering.models.base import Array, Natural
+from tempering.models.factorial_mixture import FactorialModel
+
+#: Passes in which what is saved has to make up for the rotation.
+PASSES = 100
+
+
+class Narrow(NamedTuple):
+    """A table that was turned: [N, N + K] in place of [N, D]."""
+
+    original: Array  # [N, D]
+    data: Array  # [N, R + K], the last K columns zero
+    weights: Array  # [N, R]: the data times these are the axes of the first R columns
+
+    @classmethod
+    def of(cls, data: Array, n_features: int) -> Narrow:
+        """The axes are the principal ones: eigenvectors of the products of the data."""
+        # On any number of threads the same bits.
+        with threadpool_limits(1, user_api="blas"):
+            values, vectors = np.linalg.eigh(data @ data.T)
+        kept = values > len(data) * np.finfo(float).eps * max(values[-1], 0.0)
+        lengths, vectors = np.sqrt(values[kept]), vectors[:, kept]
+        turned = np.zeros((len(data), len(lengths) + n_features))
+        turned[:, : len(lengths)] = vectors * lengths
+        return cls(data, turned, vectors / lengths)
+
+    def model(self, model: FactorialModel) -> FactorialModel:
+        """The same model of the turned data."""
+        changed = copy(model)
+        changed.columns = self.data.shape[1]
+        return changed
+
+    def turned(self, posterior: Natural) -> Natural:
+        """A posterior about the data as one about the turned data.
+
+        What the features have that the data have not goes into the last K columns: products of
+        features stay what they are.
+        """
+        means = posterior.precision_mean
+        inside = means @ self.original.T @ self.weights
+        values, vectors = np.linalg.eigh(means @ means.T - inside @ inside.T)
+        outside = vectors * np.sqrt(np.maximum(values, 0.0))
+        return _with_means(posterior, np.hstack([inside, outside]))
+
+    def back(self, posterior: Natural) -> Natural:
+        """The reverse, for features that are combinations of the data."""
+        inside = posterior.precision_mean[:, : self.weights.shape[1]]
+        return _with_means(posterior, inside @ self.weights.T @ self.original)
+
+    def shown_to(self, callback: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """A callback for a fit of the turned data, of one for the data as they are."""
+        return lambda report: callback(report._replace(posterior=self.back(report.posterior)))
+
+
+def worthwhile(n_data: int, dimension: int, n_features: int) -> bool:
+    """Whether the rotation takes less time than it saves."""
+    rotation = n_data**2 * (dimension / 2 + 4 * n_data)
+    saved = 2 * n_data * n_features * (dimension - n_data - n_features)
+    return rotation < PASSES * saved
+
+
+def _with_means(posterior: Natural, precision_mean: Array) -> Natural:
+    return Natural(**{**posterior, "precision_mean": precision_mean})
