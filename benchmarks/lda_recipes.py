@@ -38,6 +38,8 @@ GIBBS_PRIOR = 0.1
 #: What `LatentDirichletAllocation` is given beside the number of topics.
 RECIPES: dict[str, dict[str, Any]] = {
     "default": {},
+    "default, mean topics": {"update": "mean"},
+    "sampled, T = 1": {"tempering": None, "update": "sampled"},
     "SVI": {"tempering": None, "update": "variational"},
     "mean topics, T = 1": {"tempering": None, "update": "mean"},
     "collapsed, T = 1": {"tempering": None, "update": "collapsed"},
