@@ -75,7 +75,7 @@ def test_the_joint_is_annealed_like_in_the_engine():
 def test_a_corpus_that_is_sent_gives_the_same_bits(monkeypatch):
     model = new_model()
     kept = fit_on_device(model, DATA, **RUN)
-    monkeypatch.setattr(device_corpus, "_device_memory", lambda: 1000.0)
+    monkeypatch.setattr(device_corpus, "device_memory", lambda: 1000.0)
     assert isinstance(device_corpus.place_corpus(DATA), device_corpus.HostCorpus)
     sent = fit_on_device(model, DATA, **RUN)
     assert_array_equal(sent.posterior.parameters(), kept.posterior.parameters())
@@ -134,11 +134,37 @@ def test_backends():
         choose_backend("cuda")
 
 
-def test_a_missing_gpu_says_what_to_install(monkeypatch):
+def test_a_missing_gpu_says_what_to_install(monkeypatch, caplog):
     monkeypatch.setattr("tempering.scale.jax_device.platform", lambda: "cpu")
+    monkeypatch.setattr("tempering.scale.jax_device.DRIVER_FILES", ("/",))
+    caplog.set_level("INFO", logger="tempering")
     assert choose_backend("auto") == "numba"
+    assert caplog.messages == ["backend='auto': fitting on the CPU, as JAX found no GPU, only cpu."]
     with pytest.raises(JaxUnavailable, match=r"found only cpu.*tempering\[gpu\]"):
         choose_backend("gpu")
+
+
+def test_a_gpu_is_taken_where_it_is_worth_it(monkeypatch):
+    monkeypatch.setattr("tempering.scale.jax_device.platform", lambda: "gpu")
+    monkeypatch.setattr("tempering.scale.jax_device.DRIVER_FILES", ("/",))
+    assert choose_backend("auto") == "jax"
+    assert choose_backend("auto", worthwhile=False) == "numba"
+    assert choose_backend("gpu", worthwhile=False) == "jax"
+
+
+def test_without_a_driver_nothing_is_loaded():
+    code = (
+        "import sys, numpy as np, tempering\n"
+        "from tempering.scale import jax_device\n"
+        "jax_device.DRIVER_FILES = ('/nowhere',)\n"
+        "tempering.LatentDirichletAllocation(2, max_iter=1).fit(np.eye(4, dtype=int))\n"
+        "assert jax_device.choose_backend('auto') == 'numba'\n"
+        "print('jax' in sys.modules)\n"
+    )
+    output = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    assert output.strip() == "False"
 
 
 def test_a_missing_jax_says_what_to_install():
@@ -146,7 +172,9 @@ def test_a_missing_jax_says_what_to_install():
         "import sys\n"
         "from importlib import util\n"
         "util.find_spec = lambda name: None\n"
+        "from tempering.scale import jax_device\n"
         "from tempering.scale.jax_device import choose_backend\n"
+        "jax_device.DRIVER_FILES = ('/',)\n"
         "assert choose_backend('auto') == 'numba'\n"
         "try: choose_backend('jax')\n"
         "except ImportError as error: print(error)\n"

@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Literal
 
-from tempering.inference import BlockSource, Result, fit
-from tempering.inference.callbacks import Callback
-from tempering.inference.checkpoint import CheckpointLike
+from scipy import sparse
+
+from tempering.estimators.batches import LARGEST_BATCH, LARGEST_GPU_BATCH
+from tempering.inference import Result, fit
+from tempering.inference.executors import Executor
 from tempering.models.lda.model import LatentDirichlet
 from tempering.scale.device_fit import fit_on_device, fits_on_device
-from tempering.scale.jax_device import Backend, choose_backend
+from tempering.scale.jax_device import Backend, choose_backend, has_gpu
 from tempering.scale.jax_lda import JaxLatentDirichlet
 from tempering.temperature import Untempered
 
+#: Visits to words from which "auto" takes a GPU: some seconds of work for the CPU, as many as it
+#: takes to load JAX and to compile.
+WORTH_A_GPU = 2e7
 
-def model_class(backend: Backend) -> type[LatentDirichlet]:
-    """The model for a backend; an error if that is not there."""
-    return JaxLatentDirichlet if choose_backend(backend) == "jax" else LatentDirichlet
+Where = Literal["numba", "jax"]
+
+
+def topics_backend(backend: Backend, word_visits: float, executor: Executor | None = None) -> Where:
+    """What runs a fit of so many visits to words; an error if that is not there.
+
+    A cluster is for the CPUs of its workers, unless somebody asks for their GPUs.
+    """
+    if executor is not None and backend == "auto":
+        return "numba"
+    return choose_backend(backend, worthwhile=word_visits >= WORTH_A_GPU)
+
+
+def largest_batch(where: Where) -> int:
+    """Documents of a minibatch at most, where it is for the package to choose."""
+    return LARGEST_GPU_BATCH if where == "jax" and has_gpu() else LARGEST_BATCH
+
+
+def model_class(where: Where) -> type[LatentDirichlet]:
+    """The model for a backend."""
+    return JaxLatentDirichlet if where == "jax" else LatentDirichlet
 
 
 def on_cpu(model: LatentDirichlet) -> LatentDirichlet:
@@ -25,40 +48,37 @@ def on_cpu(model: LatentDirichlet) -> LatentDirichlet:
     return model.on_cpu() if isinstance(model, JaxLatentDirichlet) else model
 
 
+def as_documents(X: Any, executor: Executor | None, batch_size: Callable[[int], int]) -> Any:
+    """Documents as ``fit`` takes them: the counts of a corpus; as a source, what a cluster holds.
+
+    ``batch_size`` tells the size of minibatches from the number of documents.
+    """
+    if sparse.issparse(getattr(X, "counts", None)):
+        return X.counts
+    if executor is not None:
+        return executor.open(X, batch_size)
+    if type(X).__module__.startswith("dask"):
+        raise ValueError(
+            f"X is in Dask ({type(X).__name__}): pass executor=tempering.scale.DaskExecutor(client)"
+            " to the estimator, or compute() it."
+        )
+    return X
+
+
 def fit_topics(
     model: LatentDirichlet,
     source: Any,
     *,
     temperature: Untempered,
-    learning_rate: Any,
-    batch_size: int | None,
-    max_passes: float,
-    seed: int,
-    n_init: int,
-    callbacks: Sequence[Callback],
-    checkpoint: CheckpointLike,
-    evaluate: bool,
-    **engine_options: Any,
+    executor: Executor | None = None,
+    **options: Any,
 ) -> Result:
-    """Fit on the device, with all data there, where the run asks for nothing but topics.
+    """Fit by the engine; with topics that stay on the device, where nothing else is learned.
 
-    The engine does the rest, step by step: restarts, callbacks, checkpoints, bounds, data on disk.
+    Learned temperatures and learned priors need the documents of each step on the host: then only
+    the local steps run on the device.
     """
-    common: dict[str, Any] = {
-        "temperature": temperature,
-        "learning_rate": learning_rate,
-        "batch_size": batch_size,
-        "max_passes": max_passes,
-        "seed": seed,
-    }
-    plain = n_init == 1 and not callbacks and checkpoint is None and not evaluate
-    in_memory = batch_size is not None and not isinstance(source, BlockSource)
-    if (
-        isinstance(model, JaxLatentDirichlet)
-        and plain
-        and in_memory
-        and fits_on_device(model, temperature)
-    ):
-        return fit_on_device(model, source, **common)
-    options = {"n_init": n_init, "callbacks": callbacks, "checkpoint": checkpoint}
-    return fit(model, source, **common, **options, **engine_options)
+    on_device = isinstance(model, JaxLatentDirichlet) and fits_on_device(model, temperature)
+    if on_device and executor is None:
+        return fit_on_device(model, source, temperature=temperature, **options)
+    return fit(model, source, temperature=temperature, executor=executor, **options)

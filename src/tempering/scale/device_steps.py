@@ -5,8 +5,19 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-from tempering.scale.jax_functions import NEVER, Settings, log_word_table, padded_topics
-from tempering.scale.solver import Kernel, group_solver
+from tempering.scale.device_topics import compiled_blend
+from tempering.scale.jax_functions import (
+    NEVER,
+    SMALLEST_PARAMETER,
+    Settings,
+    digamma,
+    log_word_table,
+    padded_topics,
+)
+from tempering.scale.solver import Kernel, group_sampler, group_solver
+
+#: Documents, and words of the vocabulary, whose part of the ELBO is computed at a time.
+DOCUMENTS_AT_ONCE, WORDS_AT_ONCE = 64, 256
 
 
 class Sizes(NamedTuple):
@@ -19,22 +30,16 @@ class Sizes(NamedTuple):
     kernel: Kernel
 
 
-class Scalars(NamedTuple):
-    """The numbers of one step; they travel to the device as one array."""
-
-    inverse_temperature: float
-    learning_rate: float
-    scale: float  # N / B
-    prior: float  # η, tempered where the joint is
-
-
 class DeviceSteps(NamedTuple):
     """The compiled parts."""
 
     draw: Any  # (seed) → λ [n_words, padded topics]
     table: Any  # (λ) → log β
-    solve: Any  # (rectangle, scalars, log β, α, statistics so far) → statistics, sweeps
-    blend: Any  # (λ, statistics, scalars) → λ, log β
+    solve: Any  # (rectangle, s, log β, α, statistics so far) → statistics, γ
+    sample: Any  # (rectangle, log β, α, statistics so far) → statistics, γ
+    terms: Any  # (rectangle, s, log β, α, γ) → energies, entropies less divergences, [size]
+    divergence: Any  # (λ, w η, η) → parts of words in KL(q(β) ‖ p(β)^w) [n_words], Σ_v λ
+    blend: Any  # (λ, statistics, numbers) → λ
 
     def n_compiled(self) -> int:
         """How many shapes were compiled."""
@@ -46,10 +51,11 @@ def device_steps(sizes: Sizes) -> DeviceSteps:
     """The parts for a model of these sizes."""
     import jax
     import jax.numpy as jnp
+    from jax.scipy.special import entr, gammaln
 
     n_topics = sizes.n_topics
     real = jnp.arange(padded_topics(n_topics)) < n_topics
-    solve_group = group_solver(sizes.kernel)
+    solve_group, sample_group = group_solver(sizes.kernel), group_sampler(sizes.kernel)
 
     @jax.jit
     def draw(seed):
@@ -57,25 +63,62 @@ def device_steps(sizes: Sizes) -> DeviceSteps:
         shape = (sizes.n_words, padded_topics(n_topics))
         return jax.random.gamma(jax.random.key(seed), 100.0, shape, jnp.float32) * 0.01
 
+    @jax.jit
     def table(topics):
         return jnp.where(real, log_word_table(topics, topics.sum(axis=0), sizes.mean_topics), NEVER)
 
     @jax.jit
-    def solve(rectangle, scalars, log_rows, alpha, statistics):
+    def solve(rectangle, s, log_rows, alpha, statistics):
         columns, counts, lengths = rectangle
         totals = counts.sum(axis=1, keepdims=True)
         mass = jnp.where(real, totals / n_topics, 0.0)
-        temperatures = jnp.broadcast_to(Scalars(*scalars).inverse_temperature, lengths.shape)
+        temperatures = jnp.broadcast_to(s, lengths.shape)
         solved = solve_group(
             columns, counts, lengths, temperatures, mass, log_rows, alpha, sizes.settings
         )
-        total = solved.statistics if statistics is None else statistics + solved.statistics
-        return total, solved.sweeps.sum()
+        return add(solved, statistics), solved.gamma
 
     @jax.jit
-    def blend(topics, statistics, scalars):
-        _, rate, scale, prior = scalars
-        topics = (1.0 - rate) * topics + rate * (prior + scale * statistics)
-        return topics, table(topics)
+    def sample(rectangle, log_rows, alpha, statistics):
+        sampled = sample_group(*rectangle, log_rows, alpha)
+        return add(sampled, statistics), sampled.gamma
 
-    return DeviceSteps(draw, jax.jit(table), solve, blend)
+    def add(solved, statistics):
+        return solved.statistics if statistics is None else statistics + solved.statistics
+
+    @jax.jit
+    def terms(rectangle, s, log_rows, alpha, gamma):
+        """What a document adds to the ELBO, with its φ that belongs to γ."""
+
+        def one(document):
+            columns, counts, gamma = document
+            total = jnp.where(real, gamma, 0.0).sum()
+            log_theta = jnp.where(real, digamma(gamma) - digamma(total), 0.0)
+            rows = log_rows[jnp.minimum(columns, sizes.n_words - 1)]
+            log_joint = jnp.where(real, log_theta + rows, NEVER)
+            phi = jax.nn.softmax(s * log_joint, axis=1)
+            energy = counts @ jnp.where(real, phi * log_joint, 0.0).sum(axis=1)
+            entropy = counts @ entr(phi).sum(axis=1)
+            parts = (gamma - alpha) * log_theta + gammaln(alpha) - gammaln(gamma)
+            divergence = jnp.where(real, parts, 0.0).sum() + gammaln(total)
+            prior_total = jnp.where(real, alpha, 0.0).sum()
+            return energy, entropy - (divergence - gammaln(prior_total))
+
+        columns, counts, _ = rectangle
+        return jax.lax.map(one, (columns, counts, gamma), batch_size=DOCUMENTS_AT_ONCE)
+
+    @jax.jit
+    def divergence(topics, tempered_prior, prior):
+        totals = topics.sum(axis=0)
+        expected_total, log_gamma = digamma(totals), gammaln(prior)
+
+        def one(row):
+            row = jnp.maximum(row, SMALLEST_PARAMETER)
+            parts = (row - tempered_prior) * (digamma(row) - expected_total)
+            # Most of λ is next to η: so its errors, alike for all words, do not add up.
+            parts = parts - (gammaln(row) - log_gamma)
+            return jnp.where(real, parts, 0.0).sum()
+
+        return jax.lax.map(one, topics, batch_size=WORDS_AT_ONCE), totals
+
+    return DeviceSteps(draw, table, solve, sample, terms, divergence, compiled_blend())

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Literal
 
 Backend = Literal["auto", "cpu", "jax", "gpu"]
+
+logger = logging.getLogger("tempering")
+
+#: What the drivers of GPUs leave in the file system: NVIDIA's, the same under Windows (WSL), AMD's.
+DRIVER_FILES = ("/proc/driver/nvidia", "/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
 
 INSTALL = "Install it with: pip install 'tempering[gpu]'"
 
@@ -14,7 +21,7 @@ class JaxUnavailable(ImportError):
     """JAX is not installed, or finds no GPU where one was asked for."""
 
 
-def choose_backend(backend: Backend) -> Literal["numba", "jax"]:
+def choose_backend(backend: Backend, *, worthwhile: bool = True) -> Literal["numba", "jax"]:
     """What runs the local steps.
 
     Parameters
@@ -22,6 +29,9 @@ def choose_backend(backend: Backend) -> Literal["numba", "jax"]:
     backend : {"auto", "cpu", "jax", "gpu"}
         "cpu" is Numba; "jax" is JAX on whatever device it finds; "gpu" insists on a GPU; "auto" is
         JAX where it finds a GPU, and Numba elsewhere.
+    worthwhile : bool
+        Whether the work is large enough for "auto" to load JAX and to compile for a GPU, which
+        takes some ten seconds.
 
     Returns
     -------
@@ -32,7 +42,11 @@ def choose_backend(backend: Backend) -> Literal["numba", "jax"]:
     if backend == "cpu":
         return "numba"
     if backend == "auto":
-        return "jax" if find_spec("jax") is not None and has_gpu() else "numba"
+        reason = _why_not_a_gpu(worthwhile)
+        if reason is None:
+            return "jax"
+        logger.info("backend='auto': fitting on the CPU, as %s.", reason)
+        return "numba"
     require_jax(gpu=backend == "gpu")
     return "jax"
 
@@ -47,6 +61,19 @@ def require_jax(*, gpu: bool = False) -> None:
             f"{platform()}. {INSTALL}, check that the driver works (nvidia-smi), or take "
             "backend='jax' or backend='cpu'."
         )
+
+
+def _why_not_a_gpu(worthwhile: bool) -> str | None:
+    """Why "auto" stays on the CPU; None if it does not. JAX is loaded where it may find a GPU."""
+    if not worthwhile:
+        return "that takes less time than to compile for a GPU"
+    if not any(Path(file).exists() for file in DRIVER_FILES):
+        return "there is no driver of a GPU"
+    if find_spec("jax") is None:
+        return "JAX is not installed (pip install 'tempering[gpu]')"
+    if not has_gpu():
+        return f"JAX found no GPU, only {platform()}"
+    return None
 
 
 def has_gpu() -> bool:

@@ -13,19 +13,18 @@ import numpy as np
 
 from tempering.inference.portable_classes import LDA_ARGUMENTS, constructed, make_portable
 from tempering.models.base import Array, LocalTerms
+from tempering.models.lda.gibbs import as_tokens
 from tempering.models.lda.kernels import document_energy
-from tempering.models.lda.model import (
-    Documents,
-    DocumentStep,
-    LatentDirichlet,
-    TopicExpectations,
-)
+from tempering.models.lda.model import LatentDirichlet
+from tempering.models.lda.steps import Documents, DocumentStep
+from tempering.models.lda.topic_rows import TopicExpectations
 from tempering.models.lda.topics import Float32, WordStatistics
 from tempering.scale.groups import cut_into_groups, fill_rectangle, ladder_step
 from tempering.scale.jax_functions import NEVER, pad_topics
 from tempering.scale.solver import (
     GROUP_SIZES,
     Kernel,
+    compiled_sampler,
     compiled_solver,
     default_kernel,
     settings_of,
@@ -38,6 +37,9 @@ class JaxLatentDirichlet(LatentDirichlet):
     Its sums agree with those of the CPU kernels to rounding in float32. With the GPU kernels they
     have the same bits from run to run on one device.
     """
+
+    #: A device wants many documents at a time.
+    shard_size = 16_384
 
     #: Which code runs the groups; None for the best that the device can.
     kernel: Kernel | None = None
@@ -88,7 +90,8 @@ class JaxLatentDirichlet(LatentDirichlet):
     ) -> tuple[Float32, Float32]:
         """γ [n, K] and the statistics [U, K], group by group."""
         kernel = self.kernel or default_kernel()
-        solve = compiled_solver(kernel, settings_of(self))
+        sampled = self._samples(documents, inverse_temperature)
+        solve = compiled_sampler(kernel) if sampled else compiled_solver(kernel, settings_of(self))
         n_documents, n_used = documents.indptr.size - 1, log_rows.shape[0]
         alpha = np.asarray(self.doc_topic_prior, np.float32)
         table = np.zeros((ladder_step(n_used), self.n_topics), np.float32)
@@ -97,19 +100,23 @@ class JaxLatentDirichlet(LatentDirichlet):
         temperatures = np.broadcast_to(np.asarray(inverse_temperature, np.float32), n_documents)
         size = min(GROUP_SIZES[kernel], ladder_step(n_documents))
         matrix = (documents.indptr, documents.columns, documents.counts)
+        lengths = np.diff(documents.indptr)
+        if sampled:  # a chain has a place for each token
+            tokens = as_tokens(*matrix[:2], documents.counts.astype(np.int64))
+            lengths = np.diff(tokens.first_tokens)
         solved_gamma = np.tile(alpha, (n_documents, 1))
         statistics = np.zeros((n_used, self.n_topics), np.float32)
-        for group in cut_into_groups(np.diff(documents.indptr), np.arange(n_documents), size):
+        for group in cut_into_groups(lengths, np.arange(n_documents), size):
             n = group.rows.size
             words = fill_rectangle(*matrix, group, table.shape[0])
             s = np.ones(group.size, np.float32)
             s[:n] = temperatures[group.rows]
-            lengths = words.counts.sum(axis=1, keepdims=True)
-            mass = np.repeat(lengths / self.n_topics, self.n_topics, axis=1)
+            totals = words.counts.sum(axis=1, keepdims=True)
+            mass = np.repeat(totals / self.n_topics, self.n_topics, axis=1)
             if gamma is not None:
-                mass[:n] = (gamma[group.rows] - alpha) / s[:n, None] * (lengths[:n] > 0)
-            mass = pad_topics(mass, 0.0)
-            solved = solve(*words, s, mass, table, padded_alpha)
+                mass[:n] = (gamma[group.rows] - alpha) / s[:n, None] * (totals[:n] > 0)
+            start = () if sampled else (s, pad_topics(mass, 0.0))
+            solved = solve(*words, *start, table, padded_alpha)
             solved_gamma[group.rows] = np.asarray(solved.gamma)[:n, : self.n_topics]
             statistics += np.asarray(solved.statistics)[:n_used, : self.n_topics]
         return solved_gamma, statistics

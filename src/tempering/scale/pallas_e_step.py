@@ -63,17 +63,9 @@ def solve_group(
 
     Parameters are those of :func:`tempering.scale.jax_e_step.solve_group`.
     """
-    import jax.numpy as jnp
-
-    n_words = table.shape[0]
     inputs = (columns, counts, lengths, s, mass, table, alpha)
     mass, log_theta, log_z, sweeps = settle_documents(inputs, settings, interpret)
-    words = columns.ravel()
-    order = jnp.argsort(words, stable=True)
-    documents = (order // columns.shape[1]).astype(jnp.int32)
-    # Places without a word are out of bounds; they are dropped here, and come last in the order.
-    occurrences = jnp.zeros(n_words, jnp.int32).at[words].add(1, mode="drop")
-    starts = jnp.pad(jnp.cumsum(occurrences), (1, 0))
+    starts, documents, order = entries_by_word(columns, table.shape[0])
     weights = (s[:, None] * counts).ravel()[order]
     entries = (starts, documents, s[documents], weights, log_z.ravel()[order])
     statistics = sum_words(entries, log_theta, table, interpret)
@@ -165,6 +157,18 @@ def document_kernel(
     store(mass_out.at[d, topics], mass, mask=real)
     store(log_theta_out.at[d, topics], log_theta, mask=real)
     sweeps_out[d] = sweeps
+
+
+def entries_by_word(columns: Any, n_words: int) -> tuple[Any, Any, Any]:
+    """Where each word's entries start [n_words + 1]; document and place of each entry."""
+    import jax.numpy as jnp
+
+    words = columns.ravel()
+    order = jnp.argsort(words, stable=True)
+    documents = (order // columns.shape[1]).astype(jnp.int32)
+    # Places without a word are out of bounds; they are dropped here, and come last in the order.
+    occurrences = jnp.zeros(n_words, jnp.int32).at[words].add(1, mode="drop")
+    return jnp.pad(jnp.cumsum(occurrences), (1, 0)), documents, order
 
 
 def sum_words(entries: tuple, log_theta: Any, table: Any, interpret: bool) -> Any:

@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import Any, Literal
 
 from tempering.models.lda.model import LatentDirichlet
-from tempering.scale import jax_e_step, pallas_e_step
+from tempering.scale import jax_e_step, jax_sampling, pallas_e_step, pallas_sampling
 from tempering.scale.jax_device import has_gpu
 from tempering.scale.jax_functions import Settings
 
@@ -40,9 +40,24 @@ def group_solver(kernel: Kernel) -> Callable[..., Any]:
     return partial(pallas_e_step.solve_group, interpret=kernel == "interpreted")
 
 
+def group_sampler(kernel: Kernel) -> Callable[..., Any]:
+    """The function that samples the topics of a group, to be called inside compiled code."""
+    if kernel == "plain":
+        return jax_sampling.sample_group
+    return partial(pallas_sampling.sample_group, interpret=kernel == "interpreted")
+
+
 @cache
 def compiled_solver(kernel: Kernel, settings: Settings) -> Any:
     """:func:`group_solver`, compiled; once for each shape that it meets."""
     import jax
 
     return jax.jit(partial(group_solver(kernel), settings=settings))
+
+
+@cache
+def compiled_sampler(kernel: Kernel) -> Any:
+    """:func:`group_sampler`, compiled; once for each shape that it meets."""
+    import jax
+
+    return jax.jit(group_sampler(kernel))

@@ -1,0 +1,103 @@
+"""One batch on the GPU against the least time that its bytes and its operations could take."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from typing import Any
+
+import numpy as np
+
+from gpu_tasks import RATES, Task, new_model
+from tempering.models.lda.model import LatentDirichlet
+from tempering.scale.device_fit import fit_on_device
+from tempering.scale.groups import cut_into_groups, fill_rectangle
+from tempering.scale.jax_functions import NEVER, pad_topics
+from tempering.scale.solver import compiled_sampler, compiled_solver, default_kernel, settings_of
+from tempering.scale.token_counts import count_tokens
+
+#: Operations a second in float32 outside the matrix units, from the data sheet of an H200.
+H200_OPERATIONS = 67e12
+
+
+def limits(task: Task, n_topics: int, options: argparse.Namespace) -> dict[str, Any]:
+    """One batch at T = 1 with fitted topics: its time, and the least that its work could take."""
+    model = new_model(task, n_topics, options.tolerance)
+    result = fit_on_device(
+        model, task.train, learning_rate=RATES, batch_size=options.batch_size, max_passes=1
+    )
+    parameters = result.posterior.parameters()
+    table = pad_topics(np.log(parameters / parameters.sum(axis=0)), NEVER)
+    rows = np.arange(min(options.batch_size, task.train.shape[0]))
+    lengths = np.diff(task.train.indptr)
+    (group,) = cut_into_groups(lengths, rows, rows.size)
+    matrix = task.train.indptr, task.train.indices, task.train.data
+    words = fill_rectangle(*matrix, group, model.n_words)
+    mass = np.repeat(words.counts.sum(axis=1, keepdims=True) / n_topics, n_topics, axis=1)
+    alpha = pad_topics(model.doc_topic_prior, 1.0)
+    arguments = _on_device(
+        *words, np.ones(rows.size, np.float32), pad_topics(mass, 0.0), table, alpha
+    )
+    solve = compiled_solver(default_kernel(), settings_of(model))
+    solved, seconds = median_seconds(solve, *arguments)
+    sweeps = np.asarray(solved.sweeps)
+    # Each sweep, and the two passes for normalisers and statistics, weighs every word's topics.
+    weighed = float(((sweeps + 2) * lengths[group.rows]).sum()) * n_topics
+    least_bytes = 2 * table.nbytes + 2 * sum(np.asarray(a).nbytes for a in words) + 2 * mass.nbytes
+    bandwidth = copy_bandwidth()
+    sampled = sampling_seconds(task, model, rows, table)
+    return {
+        "topics": n_topics,
+        "batch": rows.size,
+        "mean sweeps": float(sweeps.mean()),
+        "most": int(sweeps.max()),
+        "ms": 1e3 * seconds,
+        "documents/s": rows.size / seconds,
+        "sampled, ms": 1e3 * sampled,
+        "sampled, documents/s": rows.size / sampled,
+        "least bytes, GB": least_bytes / 1e9,
+        "copy, TB/s": bandwidth / 1e12,
+        "bytes limit, ms": 1e3 * least_bytes / bandwidth,
+        "operations, G": 4 * weighed / 1e9,
+        "operations limit, ms": 1e3 * 4 * weighed / H200_OPERATIONS,
+        "exponentials, G": weighed / 1e9,
+        "cache read, TB/s": 4 * weighed / seconds / 1e12,
+    }
+
+
+def sampling_seconds(task: Task, model: LatentDirichlet, rows: Any, table: Any) -> float:
+    """The time to sample the topics of the same documents."""
+    sample, alpha = compiled_sampler(default_kernel()), pad_topics(model.doc_topic_prior, 1.0)
+    matrix, seconds = (task.train.indptr, task.train.indices, task.train.data), 0.0
+    for group in cut_into_groups(count_tokens(task.train), rows, rows.size):
+        words = fill_rectangle(*matrix, group, model.n_words)
+        seconds += median_seconds(sample, *_on_device(*words, table, alpha))[1]
+    return seconds
+
+
+def copy_bandwidth() -> float:
+    """Bytes read and written in a second by a large copy on the device."""
+    import jax
+
+    (numbers,) = _on_device(np.random.default_rng(0).random(1 << 28, dtype=np.float32))
+    _, seconds = median_seconds(jax.jit(lambda x: x + 1.0), numbers)
+    return 2 * numbers.nbytes / seconds
+
+
+def median_seconds(work: Any, *arguments: Any, repeats: int = 20) -> tuple[Any, float]:
+    """What a compiled function returns, and its median time after a first call."""
+    import jax
+
+    result = jax.block_until_ready(work(*arguments))
+    seconds = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        jax.block_until_ready(work(*arguments))
+        seconds.append(time.perf_counter() - started)
+    return result, float(np.median(seconds))
+
+
+def _on_device(*arrays: Any) -> list[Any]:
+    import jax
+
+    return [jax.device_put(array) for array in arrays]

@@ -1,0 +1,88 @@
+"""What the GPU benchmarks share: documents to learn from and to test on, the model, scores."""
+
+from __future__ import annotations
+
+import argparse
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from tempering.estimators.lda import SMALLEST_PRIOR_TO_SAMPLE, TEMPERED_PART
+from tempering.evaluation import Split, completion_score, split_documents
+from tempering.inference import RobbinsMonro
+from tempering.models.lda.model import LatentDirichlet
+from tempering.models.lda.start import document_contrast, starting_inverse_temperature
+from tempering.temperature import Annealing, schedules
+
+RATES = RobbinsMonro(16.0, 0.7)
+EXACT_DOCUMENTS = 2000
+
+
+class Task(NamedTuple):
+    """Documents to learn from and to test on."""
+
+    train: sparse.csr_matrix
+    test: Split
+    passes: float
+
+    @property
+    def visits(self) -> float:
+        return self.train.shape[0] * self.passes
+
+    @property
+    def tokens(self) -> float:
+        return float(self.train.sum(dtype=np.float64)) * self.passes
+
+
+def prepare(corpus: sparse.csr_matrix, options: argparse.Namespace) -> Task:
+    """The last documents are for the test."""
+    cut = corpus.shape[0] - options.test_documents
+    test = split_documents(corpus[cut:], seed=0)
+    cut = min(cut, options.documents or cut)
+    task = Task(corpus[:cut], test, options.passes)
+    print(
+        f"{cut} documents, {corpus.shape[1]} words, {task.tokens / options.passes:.4g} tokens, "
+        f"{task.train.nnz} entries; {options.passes:g} passes"
+    )
+    return task
+
+
+def new_model(task: Task, n_topics: int, tolerance: float, n_threads: int = 1) -> LatentDirichlet:
+    """As the estimator makes it by default."""
+    return LatentDirichlet(
+        n_topics,
+        task.train.shape[1],
+        max(1.0 / n_topics, SMALLEST_PRIOR_TO_SAMPLE),
+        1.0 / n_topics,
+        update="sampled",
+        tolerance=tolerance,
+        n_threads=n_threads,
+    )
+
+
+def automatic_policy(task: Task, model: LatentDirichlet, batch_size: int) -> Annealing:
+    """The start that the estimator computes, cooled over as much of the run as there."""
+    contrast = document_contrast(task.train, np.random.default_rng(0))
+    n_steps = int(np.ceil(task.train.shape[0] / batch_size) * task.passes)
+    start = starting_inverse_temperature(
+        contrast,
+        float(model.doc_topic_prior.mean()),
+        task.tokens / task.visits / model.n_topics,
+        sum(RATES(t) for t in range(1, n_steps + 1)),
+        sweeps=model.min_iterations,
+    )
+    return Annealing(schedules.linear_inverse(1.0 / start), fraction=TEMPERED_PART)
+
+
+def score(task: Task, parameters: np.ndarray) -> float:
+    """Held-out nats a word, with mean-field proportions at α = 1/K."""
+    topics = (parameters / parameters.sum(axis=0)).T
+    return completion_score(*task.test, topics, 1.0 / len(topics), "vi")
+
+
+def exact_score(task: Task, parameters: np.ndarray) -> float:
+    """The same with the exact posterior mean of the proportions (Gibbs) at α = 0.1, on fewer."""
+    topics = (parameters / parameters.sum(axis=0)).T
+    observed, held_out = (part[:EXACT_DOCUMENTS] for part in task.test)
+    return completion_score(observed, held_out, topics, 0.1, "gibbs")

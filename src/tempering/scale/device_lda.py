@@ -1,0 +1,137 @@
+"""Latent Dirichlet allocation whose topics and documents are on the device.
+
+It is the model that a whole fit on the device runs with, under the engine and for temperatures that
+follow a schedule: the host decides which documents come next and how hot it is, and only what
+somebody asks for (a bound, a checkpoint, the topics at the end) travels back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import gammaln
+
+from tempering.models.base import Array, DataSource, LocalStep, LocalTerms
+from tempering.models.lda.model import LatentDirichlet
+from tempering.scale.device_corpus import DeviceDocuments, on_device
+from tempering.scale.device_steps import DeviceSteps, Sizes, device_steps
+from tempering.scale.device_topics import DeviceStatistics, DeviceTopics
+from tempering.scale.jax_functions import pad_topics
+from tempering.scale.solver import GROUP_SIZES, Kernel, settings_of
+
+
+class DeviceExpectations(NamedTuple):
+    """log β of every word, on the device."""
+
+    log_rows: Any  # [n_words, padded topics]
+
+
+class DeviceStep(LocalStep):
+    """A local step whose terms of the ELBO are computed only if somebody asks."""
+
+    def __init__(
+        self,
+        statistics: DeviceStatistics,
+        inverse_temperature: float,
+        n: int,
+        compute_terms: Callable[[], LocalTerms],
+    ):
+        self.statistics = statistics
+        self.inverse_temperature = inverse_temperature
+        self.bound = 0.0
+        self.n = n
+        self._compute_terms = compute_terms
+
+    @cached_property
+    def terms(self) -> LocalTerms:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self._compute_terms()
+
+
+class DeviceLatentDirichlet(LatentDirichlet):
+    """:class:`tempering.models.lda.model.LatentDirichlet` on the device, with given priors."""
+
+    #: A batch is never cut into shards: its groups are made in `local_step`.
+    shard_size = 1 << 40
+
+    kernel: Kernel
+
+    @classmethod
+    def of(cls, model: LatentDirichlet, kernel: Kernel) -> DeviceLatentDirichlet:
+        """The same model, on the device."""
+        made = cls.__new__(cls)
+        vars(made).update(vars(model), kernel=kernel)
+        return made
+
+    @property
+    def steps(self) -> DeviceSteps:
+        """The compiled parts for this model."""
+        return steps_of(self, self.kernel)
+
+    def initialize(self, source: DataSource, rng: np.random.Generator) -> Any:
+        """Gamma(100, 1/100) draws, made on the device."""
+        topics = self.steps.draw(int(rng.integers(2**31)))
+        return DeviceTopics(topics, self.n_topics, self.topic_word_prior)
+
+    def expectations(self, posterior: Any) -> Any:
+        return DeviceExpectations(self.steps.table(posterior.values))
+
+    def local_step(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, data: DeviceDocuments, expectations: Any, inverse_temperature: float | Array
+    ) -> Any:
+        steps, s = self.steps, np.float32(inverse_temperature)
+        log_rows, alpha = expectations.log_rows, placed_prior(self.doc_topic_prior.tobytes())
+        statistics, solved = None, []
+        sampled = self.update == "sampled" and s == 1.0 and data.can_be_sampled
+        for group in data.groups(GROUP_SIZES[self.kernel], for_tokens=sampled):
+            rectangle = data.corpus.rectangle(group)
+            if sampled:
+                statistics, _ = steps.sample(rectangle, log_rows, alpha, statistics)
+                continue
+            statistics, gamma = steps.solve(rectangle, s, log_rows, alpha, statistics)
+            if self.update == "variational":
+                solved.append((group, rectangle, gamma))
+
+        def compute_terms() -> LocalTerms:
+            energies, entropy = np.full(data.shape[0], np.nan), np.nan
+            if self.update == "variational":
+                entropy = 0.0
+                for group, rectangle, gamma in solved:
+                    n = group.rows.size
+                    parts = steps.terms(rectangle, s, log_rows, alpha, gamma)
+                    own, local = (np.asarray(part, float)[:n] for part in parts)
+                    energies[np.searchsorted(data.rows, group.rows)] = own
+                    entropy += float(local.sum())
+            # The other updates ascend no bound, so none is reported.
+            return LocalTerms(energies, entropy)
+
+        weighted = DeviceStatistics(statistics)
+        return DeviceStep(weighted, float(inverse_temperature), data.shape[0], compute_terms)
+
+    def divergence(self, posterior: Any, prior_weight: float = 1.0) -> float:
+        if self.update != "variational":
+            return np.nan  # as it would be added to a bound that is not there
+        eta, n_words = self.topic_word_prior, self.n_words
+        priors = np.float32(prior_weight * eta), np.float32(eta)
+        words, totals = self.steps.divergence(posterior.values, *priors)
+        log_gammas = gammaln(np.asarray(totals, float)[: self.n_topics])
+        # The words have log Γ(η) already, to the power of one.
+        normalizer = (prior_weight - 1) * n_words * gammaln(eta)
+        normalizer -= prior_weight * gammaln(n_words * eta)
+        total = np.asarray(words, float).sum() + log_gammas.sum()
+        return float(total + self.n_topics * normalizer)
+
+
+@lru_cache(maxsize=16)
+def placed_prior(numbers: bytes) -> Any:
+    """α on the device, from its numbers: sent once, as every step needs it."""
+    return on_device(pad_topics(np.frombuffer(numbers), 1.0))
+
+
+def steps_of(model: LatentDirichlet, kernel: Kernel) -> DeviceSteps:
+    """The compiled parts for this model."""
+    mean_topics = model.update != "variational"
+    sizes = Sizes(model.n_words, model.n_topics, mean_topics, settings_of(model), kernel)
+    return device_steps(sizes)

@@ -1,0 +1,105 @@
+"""Sampled topics in fits that stay on the device."""
+
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+pytest.importorskip("jax")
+
+from tempering import Annealing, Checkpoint, LatentDirichletAllocation, schedules
+from tempering.datasets import make_lda
+from tempering.inference import RobbinsMonro
+from tempering.models.lda.model import LatentDirichlet
+from tempering.models.lda.sampling import can_be_sampled
+from tempering.scale.device_corpus import CorpusSource
+from tempering.scale.device_fit import fit_on_device, steps_of
+from tempering.scale.device_lda import DeviceLatentDirichlet
+from tempering.scale.device_topics import DeviceTopics
+from tempering.scale.token_counts import count_tokens
+
+DATA = sparse.csr_matrix(make_lda(120, 5, 200, 30.0, seed=1).counts)
+RUN = {
+    "temperature": Annealing(schedules.linear_inverse(2.0), fraction=0.5),
+    "learning_rate": RobbinsMonro(16.0, 0.7),
+    "batch_size": 40,
+    "max_passes": 2,
+    "seed": 3,
+}
+
+
+def new_model(update: Any = "sampled"):
+    return LatentDirichlet(5, 200, 0.1, 0.1, update=update)
+
+
+def parameters(data: Any = DATA, update: Any = "sampled", **changes: Any):
+    return fit_on_device(new_model(update), data, **{**RUN, **changes}).posterior.parameters()
+
+
+def test_the_same_bits_again_kept_or_sent_and_nothing_is_compiled_again():
+    first = parameters()
+    n_compiled = steps_of(new_model(), "plain").n_compiled()
+    again, sent = parameters(), parameters(resident=False)
+    assert steps_of(new_model(), "plain").n_compiled() == n_compiled
+    assert_array_equal(first, again)
+    assert_array_equal(first, sent)
+    assert np.any(first != parameters(seed=4))
+
+
+def test_no_token_is_lost():
+    rate = {"learning_rate": lambda step: 1.0}
+    last = parameters(**rate, batch_size=120, temperature=None)
+    assert_allclose(last.sum(), DATA.sum() + 0.1 * last.size, rtol=1e-5)
+    assert_allclose(
+        last.sum(axis=1) - 0.5, np.asarray(DATA.sum(axis=0)).ravel(), rtol=1e-3, atol=1e-3
+    )
+
+
+def test_only_steps_at_one_and_whole_counts_are_sampled():
+    batch = next(iter(CorpusSource(DATA, 40).sweep())).data
+    topics = DeviceTopics.of(new_model().initialize(cast(Any, None), np.random.default_rng(0)), 0.1)
+    models = [
+        DeviceLatentDirichlet.of(new_model(update), "plain") for update in ("sampled", "mean")
+    ]
+    for s, equal in ((0.5, True), (1.0, False)):
+        steps = [model.local_step(batch, model.expectations(topics), s) for model in models]
+        one, other = (np.asarray(step.statistics.values) for step in steps)
+        assert np.array_equal(one, other) == equal
+    for data in (0.5 * DATA, 100.0 * DATA):
+        assert_array_equal(parameters(data), parameters(data, update="mean"))
+
+
+def test_what_can_be_sampled_is_what_the_cpu_samples():
+    counts = DATA.astype(np.float32)
+    counts.data[counts.indptr[7]] = 0.5
+    counts.data[counts.indptr[20] : counts.indptr[21]] = 4000.0
+    source = CorpusSource(counts, 10)
+    for batch in source.sweep():
+        own = counts[batch.data.rows]
+        assert batch.data.can_be_sampled == can_be_sampled(own.data)
+    assert np.flatnonzero(np.isnan(count_tokens(counts))).tolist() == [7]
+
+
+def test_a_fit_that_is_taken_up_again_ends_in_the_same_bits(tmp_path):
+    expected = parameters()
+
+    class Stop(Exception):
+        pass
+
+    def stop(report):
+        if report.record.step == 5:
+            raise Stop
+
+    checkpoint = Checkpoint(tmp_path, every_steps=1)
+    with pytest.raises(Stop):
+        parameters(checkpoint=checkpoint, callbacks=[stop])
+    assert_array_equal(parameters(checkpoint=checkpoint), expected)
+
+
+def test_the_default_of_the_estimator_stays_on_the_device():
+    posteriors = set()
+    lda = LatentDirichletAllocation(5, max_iter=2, batch_size=40, random_state=0, backend="jax")
+    lda.fit(DATA, callbacks=[lambda report: posteriors.add(type(report.posterior))])
+    assert posteriors == {DeviceTopics}
