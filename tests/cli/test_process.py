@@ -1,9 +1,11 @@
 """The command as a process: Ctrl-C and resume, exit codes, start-up."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -64,6 +66,58 @@ def test_ctrl_c_keeps_the_fit_and_the_same_command_ends_in_the_same_bits(command
     first, second = model_scores(interrupted), model_scores(whole)
     assert first[:1] == second[:1]
     assert len(first) == len(second) == 20
+
+
+def newest_checkpoint(folder):
+    """Its number, which is that of the step where each step writes one; 0 before the first."""
+    names = [path.stem for path in folder.glob("checkpoint-*.safetensors")]
+    return max((int(name.removeprefix("checkpoint-")) for name in names), default=0)
+
+
+def kill_after(arguments, folder, n_checkpoints, seconds):
+    """Kill the command so long after it has written so many checkpoints; its exit code."""
+    process = start(*arguments)
+    last = newest_checkpoint(folder) + n_checkpoints
+    while newest_checkpoint(folder) < last and process.poll() is None:
+        time.sleep(0.001)
+    time.sleep(seconds)
+    process.kill()
+    process.communicate()
+    return process.returncode
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="SIGKILL is for POSIX")
+@pytest.mark.parametrize("name", ["small.npz", "small.parquet"])
+def test_a_killed_command_given_again_ends_in_the_same_bits(files, tmp_path, name):
+    """A checkpoint after each of 360 steps, so that many of the moments are within a write."""
+    write(tmp_path / name, files.corpus)
+    options = ["-k", 4, "--passes", 60, "--batch-size", 64, "--checkpoint-minutes", 0, "--json"]
+    arguments = ["fit", tmp_path / name, *options, "--out"]
+    whole, killed, kept = tmp_path / "whole", tmp_path / "killed", tmp_path / "killed.checkpoint"
+    code, output, errors = finish(start(*arguments, whole))
+    assert code == 0, errors
+    expected = json.loads(output)
+    assert expected["n_documents"] == 400
+    rng = np.random.default_rng(0)
+    within_a_write = 0
+    # The first before anything is kept.
+    for n_checkpoints in (0, *rng.integers(1, 60, size=5)):
+        code = kill_after([*arguments, killed], kept, n_checkpoints, rng.uniform(0, 0.03))
+        assert code == -signal.SIGKILL
+        within_a_write += any(kept.glob(".partial-*"))
+    assert newest_checkpoint(kept) > 0
+    code, output, errors = finish(start(*arguments, killed))
+    assert code == 0, errors
+    again = json.loads(output)
+    assert again["resumed"]
+    assert not expected["resumed"]
+    for result in ("held_out_score", "topics"):
+        assert again[result] == expected[result]
+    for file in ("model.safetensors", "vocab.txt"):
+        assert (killed / file).read_bytes() == (whole / file).read_bytes()
+    assert not kept.exists()
+    print(f"6 kills of the command on {name}, {within_a_write} within the write of a checkpoint")
 
 
 def test_a_warning_is_one_line(tmp_path):

@@ -70,7 +70,11 @@ def assert_same(one, other):
         assert np.array_equal(one, other, equal_nan=isinstance(one, np.floating))
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=100,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(tree=trees)
 def test_trees_come_back_as_they_were(tmp_path, tree):
     path = tmp_path / "tree.safetensors"

@@ -51,7 +51,7 @@ def read_entries(
         tokens = Tokens(text)
         _check_columns(path, tokens, n_columns, first_line)
         places = np.arange(0, len(tokens), n_columns)
-        lines = tokens.lines[places] + first_line
+        lines = tokens.lines[places].astype(np.int64) + first_line
         seen += places.size
         if seen > n_entries:
             line = lines[n_entries - seen]
@@ -146,16 +146,23 @@ def rows_of_sorted(
         last = int(documents[-1])
         complete = int(np.searchsorted(documents, last))
         if last > next_row:
-            ends = np.searchsorted(documents[:complete], np.arange(next_row, last + 1))
+            ends = row_ends(documents[:complete] - next_row, last - next_row)
             arrays = counts[:complete], words[:complete], ends
             yield canonical(sparse.csr_array(arrays, (last - next_row, shape[1])), path)
             next_row = last
         rest = [documents[complete:], words[complete:], counts[complete:]]
     if shape[0] > next_row:
         documents, words, counts = rest
-        ends = np.searchsorted(documents, np.arange(next_row, shape[0] + 1))
+        ends = row_ends(documents - next_row, shape[0] - next_row)
         block = sparse.csr_array((counts, words, ends), (shape[0] - next_row, shape[1]))
         yield canonical(block, path)
+
+
+def row_ends(rows: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
+    """Where each row ends among the numbers of rows, sorted; after a 0."""
+    ends = np.zeros(n_rows + 1, np.int64)
+    ends[1:] = np.bincount(rows, minlength=n_rows)
+    return np.cumsum(ends, out=ends)
 
 
 def write_entries(file: IO[bytes], stored: Stored) -> None:

@@ -14,13 +14,23 @@ from scipy import sparse
 BLOCK_SIZE = 8192
 LARGEST_COUNT = np.iinfo(np.int32).max
 MOST_WORDS = np.iinfo(np.int32).max
-# Documents that a header may claim beyond one for each byte of the file. Empty documents take room
-# in memory but none in some formats, so that a claim alone could fill the memory.
+# Documents that a header may claim beyond one for each two bytes of the file. Empty documents take
+# room in memory but none in some formats, so that a claim alone could fill the memory.
 SPARE_DOCUMENTS = 65536
 
 
 class CorpusError(ValueError):
-    """A corpus that cannot be read or written. The message names the file and the place in it."""
+    """A corpus that cannot be read or written. The message names the file and the place in it.
+
+    Examples
+    --------
+    >>> from tempering.corpus import Corpus, CorpusError
+    >>> try:
+    ...     Corpus([[1, 2]])
+    ... except CorpusError as error:
+    ...     print(error)
+    counts must be a sparse matrix of real numbers; got list of None.
+    """
 
 
 def fail(path: Any, place: str, problem: str) -> NoReturn:
@@ -30,7 +40,14 @@ def fail(path: Any, place: str, problem: str) -> NoReturn:
 
 @runtime_checkable
 class Stored(Protocol):
-    """A corpus that can be read in blocks, from the start, as often as wanted."""
+    """A corpus that can be read in blocks, from the start, as often as wanted.
+
+    Examples
+    --------
+    >>> from tempering.corpus import Stored, from_texts
+    >>> isinstance(from_texts(["the cat sat"]), Stored)
+    True
+    """
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -71,6 +88,14 @@ class Corpus:
         Names of the documents, one a row.
     texts : list of str, optional
         The documents themselves, where they are at hand. No file format keeps them.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> from tempering.corpus import Corpus
+    >>> corpus = Corpus(sparse.csr_array([[2, 0], [1, 3]]), vocabulary=["sun", "snow"])
+    >>> corpus.shape, corpus.n_tokens
+    ((2, 2), 6)
     """
 
     counts: sparse.csr_array
@@ -119,7 +144,15 @@ class Corpus:
 
 
 def gather(stored: Stored) -> Corpus:
-    """A stored corpus as a whole in memory."""
+    """A stored corpus as a whole in memory.
+
+    Examples
+    --------
+    >>> from tempering.corpus import gather
+    >>> from tempering.datasets import LDAStream
+    >>> gather(LDAStream(n_documents=20, n_topics=2, n_words=50)).shape
+    (20, 50)
+    """
     if isinstance(stored, Corpus):
         return stored
     blocks = list(stored.blocks())
@@ -147,7 +180,7 @@ def _without_duplicates(counts: Any, path: Any) -> Any:
         counts.sum_duplicates()
         return counts
     # In 64 bits: sums of small types could overflow.
-    counts = counts.astype(np.int64)
+    counts.data = counts.data.astype(np.int64)
     counts.sum_duplicates()
     check_counts(path, counts.data, counts.indptr, 0)
     return counts.astype(np.int32)
@@ -157,7 +190,7 @@ def check_shape(path: Any, place: str, n_documents: int, n_words: int, n_bytes: 
     """Refuse a size that a file of ``n_bytes`` cannot have, before memory is taken for it."""
     if not 0 <= n_words <= MOST_WORDS:
         fail(path, place, f"a corpus has 0 to {MOST_WORDS} words; got {n_words}.")
-    if not 0 <= n_documents <= n_bytes + SPARE_DOCUMENTS:
+    if not 0 <= n_documents <= n_bytes // 2 + SPARE_DOCUMENTS:
         fail(
             path,
             place,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from tokenize import TokenError
 
 from scipy import sparse
 
@@ -22,8 +21,7 @@ class CSRDirectory:
         self.path = path
         try:
             self.files = CSRFiles(path)
-        # numpy reads the header of an array as Python, and tells of errors in many ways.
-        except (ValueError, FileNotFoundError, TokenError, TypeError) as error:
+        except (ValueError, FileNotFoundError) as error:
             raise CorpusError(f"{path}: {error}") from error
         self.shape = self.files.shape
         self.dtype = self.files.data.dtype

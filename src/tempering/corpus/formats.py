@@ -85,6 +85,18 @@ def open_corpus(
     -------
     Stored
         With ``shape``, ``dtype``, ``vocabulary``, ``names`` and ``blocks()``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tempering.corpus import open_corpus
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "reviews.csv"
+    ...     _ = path.write_text("title,review\\nA,good food\\nB,slow food\\n")
+    ...     stored = open_corpus(path, column="review")
+    ...     stored.shape, stored.vocabulary
+    ((2, 3), ['food', 'good', 'slow'])
     """
     path = Path(path)
     if not path.exists():
@@ -113,6 +125,15 @@ def read(
     ----------
     path, format, column, name_column, vectorizer
         As in :func:`open_corpus`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from tempering.corpus import from_texts, read, write
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(f"{folder}/corpus.npz", from_texts(["the cat sat", "the dog"]))
+    ...     read(f"{folder}/corpus.npz").vocabulary
+    ['cat', 'dog', 'sat', 'the']
     """
     stored = open_corpus(
         path, format, column=column, name_column=name_column, vectorizer=vectorizer
@@ -121,7 +142,19 @@ def read(
 
 
 def open_source(path: str | os.PathLike[str], batch_size: int = 1024) -> BlockSource:
-    """A corpus that streams: batches of a ``.parquet`` file or of a ``.csr`` directory."""
+    """A corpus that streams: batches of a ``.parquet`` file or of a ``.csr`` directory.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from tempering.corpus import open_source, write
+    >>> from tempering.datasets import LDAStream
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(f"{folder}/big.csr", LDAStream(n_documents=100, n_words=50))
+    ...     source = open_source(f"{folder}/big.csr", batch_size=10)
+    ...     source.shape, source.batch_size
+    ((100, 50), 10)
+    """
     path = Path(path)
     name = detect(path) if path.exists() else detect_by_name(path)
     if name == "parquet":
@@ -151,6 +184,16 @@ def write(
         One of ``FORMATS``; None to tell it from the name.
     overwrite : bool
         Whether files may be replaced. (A ``.csr`` directory is never.)
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tempering.corpus import from_texts, write
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(f"{folder}/corpus.mtx", from_texts(["the cat sat", "the dog"]))
+    ...     sorted(path.name for path in Path(folder).iterdir())
+    ['corpus.mtx', 'corpus.vocab.txt']
     """
     path = Path(path)
     form = FORMATS[check_target(path, format, overwrite)]
@@ -237,6 +280,15 @@ def convert(
     -------
     tuple of int
         Documents and words.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from tempering.corpus import convert, from_texts, write
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(f"{folder}/corpus.npz", from_texts(["the cat sat", "the dog"]))
+    ...     convert(f"{folder}/corpus.npz", f"{folder}/corpus.mtx")
+    (2, 4)
     """
     # Before the work of counting.
     check_target(Path(target), target_format, overwrite)

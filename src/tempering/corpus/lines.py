@@ -11,19 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from tempering.corpus.corpus import CorpusError, fail
+from tempering.corpus.expansion import expansion_limit, refuse_expansion
 
-CHUNK_BYTES = 1 << 20
+# Numbers take about 30 times the room of their text while it is taken apart.
+CHUNK_BYTES = 1 << 18
 LONGEST_LINE = 1 << 26
 LINE_BREAKS = re.compile(r"[\r\n]+")
 GZIP_MAGIC = b"\x1f\x8b"
-# How much larger than its file compressed data may be; word counts compress about fourfold.
-LARGEST_EXPANSION = 100
-SPARE_BYTES = 1 << 24
-
-
-def expansion_limit(path: Path) -> int:
-    """The most bytes that a compressed file may stand for."""
-    return SPARE_BYTES + LARGEST_EXPANSION * path.stat().st_size
 
 
 class Bytes:
@@ -51,17 +45,12 @@ class Bytes:
         if self.left is not None:
             self.left -= len(got)
             if self.left < 0:
-                fail(
-                    self.path,
-                    "",
-                    f"it unpacks to more than {LARGEST_EXPANSION} times its size, which no corpus "
-                    "does; unpack it by hand if you trust it.",
-                )
+                refuse_expansion(self.path)
         return got
 
 
 def line_chunks(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Whole lines, about a megabyte of them at a time, with the number of the first (from 1).
+    """Whole lines, about 256 kB of them at a time, with the number of the first (from 1).
 
     Every line ends in a line feed, also the last one.
     """

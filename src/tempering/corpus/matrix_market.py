@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from tempering.corpus.beside import read_names, read_vocabulary
-from tempering.corpus.coordinates import count_entries, read_entries, write_entries
+from tempering.corpus.coordinates import count_entries, read_entries, row_ends, write_entries
 from tempering.corpus.corpus import Corpus, Stored, check_shape, fail
 from tempering.corpus.lines import line_chunks
 from tempering.corpus.numbers import Tokens
@@ -37,7 +37,7 @@ def open_matrix_market(path: Path) -> Corpus:
     places = np.concatenate(documents), np.concatenate(words)
     # Without duplicates: `Corpus` adds them up in 64 bits.
     order = np.lexsort(places[::-1])
-    ends = np.searchsorted(places[0][order], np.arange(shape[0] + 1))
+    ends = row_ends(places[0], shape[0])
     matrix = sparse.csr_array((np.concatenate(counts)[order], places[1][order], ends), shape)
     names = read_names(path, shape[0])
     return Corpus(matrix, vocabulary, None if names is None else list(names))

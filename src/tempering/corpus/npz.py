@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tempering.corpus.beside import read_names, read_vocabulary
+from tempering.corpus.coordinates import row_ends
 from tempering.corpus.corpus import Corpus, Stored, check_counts, check_shape, fail, gather
-from tempering.corpus.lines import expansion_limit
+from tempering.corpus.expansion import expansion_limit, refuse_expansion
 from tempering.corpus.zipped import open_zip
 
 LONGEST_HEADER = 4096
@@ -76,7 +77,8 @@ def _read_array(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> 
         # numpy evaluates the header as a Python literal, which fails in many ways.
         except Exception as error:
             fail(path, info.filename, f"it is no array: {error}.")
-        promised = int(np.prod(shape, dtype=object)) * dtype.itemsize
+        length = int(np.prod(shape, dtype=object))
+        promised = length * dtype.itemsize
         there = info.file_size - file.tell()
         if dtype.kind not in "biufSU" or len(shape) > 1:
             problem = f"it should be a row of numbers; got shape {shape} of type {dtype}."
@@ -84,6 +86,9 @@ def _read_array(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> 
         if promised != there:
             problem = f"its header tells of {promised} bytes, but it holds {there}."
             fail(path, info.filename, problem)
+        # What is stored in a byte or two takes four in memory.
+        if length * max(dtype.itemsize, 4) > expansion_limit(path):
+            refuse_expansion(path)
         content = file.read()
     if len(content) != promised:
         fail(path, info.filename, f"it is cut short: {len(content)} of {promised} bytes.")
@@ -106,9 +111,9 @@ def _assemble(path: Path, kind: str, shape: tuple[int, int], arrays: list[NDArra
         for name, array, n in zip(names, arrays, shape):
             _check_range(path, name, array, n)
             _check_length(path, name, array, data.size)
-        rows, columns = (array.astype(np.int64) for array in arrays[:2])
+        rows, columns = arrays[0].astype(np.int64), arrays[1].astype(np.int32)
         order = np.lexsort((columns, rows))
-        ends = np.searchsorted(rows[order], np.arange(shape[0] + 1))
+        ends = row_ends(rows, shape[0])
         check_counts(path, data[order], ends, 0)
         return sparse.csr_array((data[order], columns[order], ends), shape)
     n_major, n_minor = shape if kind == "csr" else shape[::-1]
@@ -117,11 +122,11 @@ def _assemble(path: Path, kind: str, shape: tuple[int, int], arrays: list[NDArra
     _check_length(path, "indices", places, data.size)
     _check_range(path, "indices", places, n_minor)
     _check_range(path, "indptr", ends, data.size + 1)
-    ends = ends.astype(np.int64)
+    ends = ends.astype(np.int64, copy=False)
     if ends[0] != 0 or ends[-1] != data.size or np.any(np.diff(ends) < 0):
         fail(path, "indptr.npy", f"it should rise from 0 to {data.size}, the number of entries.")
     make: Any = sparse.csr_array if kind == "csr" else sparse.csc_array
-    return make((data, places.astype(np.int32), ends), shape)
+    return make((data, places.astype(np.int32, copy=False), ends), shape)
 
 
 def _check_range(path: Path, name: str, array: NDArray[Any], n: int) -> None:

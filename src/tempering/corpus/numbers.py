@@ -57,8 +57,8 @@ class Tokens:
         digits = self.raw - np.uint8(48)
         lengths = self.ends - self.starts
         longest = min(int(lengths.max(initial=0)), MOST_DIGITS)
-        values = np.zeros(len(self), np.int64)
-        for place in range(longest):
+        values = digits[self.starts].astype(np.int64)
+        for place in range(1, longest):
             there = np.flatnonzero(lengths > place)
             values[there] *= 10
             values[there] += digits[self.starts[there] + place]
@@ -68,14 +68,15 @@ class Tokens:
         return values
 
     @cached_property
-    def lines(self) -> NDArray[np.int64]:
+    def lines(self) -> NDArray[np.int32]:
         """The line of each part, from 0."""
-        return np.searchsorted(np.flatnonzero(self.raw == NEWLINE), self.starts)
+        return np.cumsum(self.raw == NEWLINE, dtype=np.int32)[self.starts]
 
     def by_line(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Lines that are not blank, the first part of each, and how many parts it has."""
-        heads = np.flatnonzero(np.diff(self.lines, prepend=-1))
-        return self.lines[heads], heads, np.diff(heads, append=len(self))
+        begins = np.diff(self.lines, prepend=np.int32(-1)) != 0
+        heads = np.flatnonzero(begins)
+        return self.lines[heads].astype(np.int64), heads, np.diff(heads, append=len(self))
 
     def text(self, i: int) -> str:
         """A part as it is written, for messages."""

@@ -45,10 +45,11 @@ def read_rows(path: Path, first_line: int, text: bytes) -> Rows:
     """The documents of some lines, blank ones left out; numbers are not looked at yet."""
     tokens = Tokens(text, BLANKS_AND_COLONS)
     lines, heads, numbers = tokens.by_line()
-    position = np.arange(len(tokens)) - np.repeat(heads, numbers)
-    is_word = position % 2 == 1
+    # Parts are heads, words and counts in turn, from the beginning of each line.
+    is_odd = np.arange(len(tokens), dtype=np.int32) % 2 == 1
+    is_word = is_odd != np.repeat(heads % 2 == 1, numbers)
     has_colon = tokens.raw[tokens.ends] == COLON
-    next_start = np.append(tokens.starts[1:], -1)
+    next_start = np.append(tokens.starts[1:], np.int32(-1))
     wrong = has_colon != is_word
     wrong |= is_word & (next_start != tokens.ends + 1)
     wrong[heads + numbers - 1] |= numbers % 2 == 0
@@ -126,22 +127,25 @@ class PairsFile:
     def blocks(self) -> Iterator[sparse.csr_array]:
         """Some documents at a time, in order."""
         for first_line, text in line_chunks(self.path):
-            rows = self.rows(self.path, first_line, text)
-            words = self._words(rows) - self.first
-            lines = rows.lines_of_pairs()
-            wrong = (words < 0) | (words >= self.shape[1])
-            if wrong.any():
-                pair = int(np.argmax(wrong))
-                problem = (
-                    f"word {words[pair] + self.first} is out of range: there are {self.shape[1]}, "
-                    f"numbered from {self.first}."
-                )
-                fail(self.path, f"line {lines[pair]}", problem)
-            whole = self.dtype.kind == "i"
-            counts = read_counts(self.path, rows.tokens, rows.places + 1, lines, whole)
-            arrays = counts, words.astype(np.int32), rows.indptr
-            block = sparse.csr_array(arrays, (rows.lines.size, self.shape[1]))
-            yield canonical(block, self.path)
+            yield canonical(self._block(first_line, text), self.path)
+
+    def _block(self, first_line: int, text: bytes) -> sparse.csr_array:
+        """The documents of some lines."""
+        rows = self.rows(self.path, first_line, text)
+        words = self._words(rows) - self.first
+        lines = rows.lines_of_pairs()
+        wrong = (words < 0) | (words >= self.shape[1])
+        if wrong.any():
+            pair = int(np.argmax(wrong))
+            problem = (
+                f"word {words[pair] + self.first} is out of range: there are {self.shape[1]}, "
+                f"numbered from {self.first}."
+            )
+            fail(self.path, f"line {lines[pair]}", problem)
+        whole = self.dtype.kind == "i"
+        counts = read_counts(self.path, rows.tokens, rows.places + 1, lines, whole)
+        arrays = counts, words.astype(np.int32), rows.indptr
+        return sparse.csr_array(arrays, (rows.lines.size, self.shape[1]))
 
 
 def write_pairs(file: IO[bytes], stored: Stored, first: int, head: Callable[[int], Any]) -> None:

@@ -26,7 +26,8 @@ from tempering.corpus.corpus import (
     check_shape,
     fail,
 )
-from tempering.corpus.lines import LARGEST_EXPANSION, one_line
+from tempering.corpus.expansion import expansion_limit
+from tempering.corpus.lines import one_line
 
 IDS, COUNTS, NAME = "ids", "counts", "doc_id"
 #: What our files tell beyond what Parquet itself does.
@@ -54,7 +55,7 @@ class ParquetRows:
         sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         self.edges = np.append(0, np.cumsum(sizes, dtype=np.int64))
         n_documents = int(self.edges[-1])
-        check_shape(path, "", n_documents, 0, path.stat().st_size * LARGEST_EXPANSION)
+        check_shape(path, "", n_documents, 0, expansion_limit(path))
         with reading(path):
             schema = self._open.schema_arrow
             self.dtype = _check_columns(path, schema)

@@ -30,6 +30,16 @@ class ParquetSource(BlockSource):
     ----------
     vocabulary : list of str or None
         The words, if they stand beside the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from tempering.corpus import ParquetSource, write
+    >>> from tempering.datasets import LDAStream
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(f"{folder}/big.parquet", LDAStream(n_documents=100, n_words=50))
+    ...     ParquetSource(f"{folder}/big.parquet", batch_size=10).shape
+    (100, 50)
     """
 
     files: ParquetRows

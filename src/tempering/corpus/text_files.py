@@ -21,7 +21,14 @@ LONGEST_FIELD = 1 << 30
 
 
 class Document(NamedTuple):
-    """A text with a name."""
+    """A text with a name.
+
+    Examples
+    --------
+    >>> from tempering.corpus import Document, from_texts
+    >>> from_texts([Document("first.txt", "the cat sat")]).names
+    ['first.txt']
+    """
 
     name: str
     text: str
@@ -53,6 +60,17 @@ def read_texts(
         The column that holds the text; "text" unless told otherwise.
     name_column : str, optional
         The column that holds names; without it, documents have the numbers of their lines.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tempering.corpus import read_texts
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     (Path(folder) / "a.txt").write_text("the cat sat")
+    ...     list(read_texts(Path(folder)))
+    11
+    [Document(name='a.txt', text='the cat sat')]
     """
     column = TEXT_COLUMN if column is None else column
     kind = text_kind(path)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tempering.corpus.corpus import fail
+from tempering.corpus.expansion import refuse_expansion
 
 #: Other methods may take gigabytes of memory for a small file.
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
@@ -32,7 +33,10 @@ def open_zip(path: Path, limit: int) -> Iterator[zipfile.ZipFile]:
             with zipfile.ZipFile(file) as archive:
                 members = archive.infolist()
                 if sum(info.file_size for info in members) > limit:
-                    fail(path, "", f"it unpacks to more than {limit} bytes, too many for its size.")
+                    refuse_expansion(path)
+                # A reader takes memory for as many bytes as a member claims to have.
+                if sum(info.compress_size for info in members) > path.stat().st_size:
+                    fail(path, "", "its members claim more bytes than the file has.")
                 if any(info.compress_type not in METHODS for info in members):
                     fail(path, "", "it is packed in a way other than stored or deflated.")
                 yield archive

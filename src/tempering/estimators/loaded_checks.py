@@ -5,7 +5,7 @@ Kernels trust the shapes that they are given, so nothing of a file may reach the
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from tempering.inference import State
 from tempering.inference.portable import expect, expect_count, expect_numbers
 from tempering.models import Natural
 from tempering.models.factorial_mixture import FactorialModel, FeatureExpectations
-from tempering.models.lda.model import LatentDirichlet
+from tempering.models.lda.model import LatentDirichlet, Update
 from tempering.models.lda.topics import Topics
 from tempering.temperature import Untempered
 
@@ -38,7 +38,7 @@ def check_topics(estimator: Any) -> None:
     for name in ("topic_word_prior", "mean_length"):
         expect_positive(name, np.asarray(getattr(model, name), float), ())
     expect(0 <= model.tolerance < 1, f"bad tolerance {model.tolerance!r:.40}.")
-    expect(model.update in ("variational", "mean", "collapsed"), f"bad update {model.update!r}.")
+    expect(model.update in get_args(Update), f"bad update {model.update!r:.40}.")
     for name, least in (
         ("min_iterations", 0),
         ("max_iterations", 1),
@@ -58,6 +58,14 @@ def check_topics(estimator: Any) -> None:
 def check_mixture(estimator: Any) -> None:
     """A mixture: the posterior against the model that the parameters make."""
     state, d = _state(estimator), estimator.n_features_in_
+    # Before anything is made in the sizes that the parameters tell.
+    expect(isinstance(state.posterior, Natural), "the posterior is missing.")
+    shape = np.shape(state.posterior.get("components"))
+    expect(
+        len(shape) == 2 and shape[0] == estimator.n_components and shape[1] >= d,
+        f"the components have the shape {shape}; the parameters ask for {estimator.n_components} "
+        f"of {d} columns.",
+    )
     if hasattr(estimator, "_centre"):
         expect_numbers("centre", estimator._centre, (d,))
     expect(estimator._transformed(np.zeros((1, d))).shape == (1, d), "data would change shape.")

@@ -17,6 +17,7 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from tokenize import TokenError
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ ARRAYS = ("indptr", "indices", "data")
 # Rows of a matrix in memory are written so many at a time, to copy few of them at once.
 ROWS_PER_WRITE = 65536
 HEADER_BYTES = 128
+LONGEST_HEADER = 1 << 14
 
 
 def write_csr(path: str | os.PathLike[str], blocks: Any) -> None:
@@ -46,6 +48,17 @@ def write_csr(path: str | os.PathLike[str], blocks: Any) -> None:
     blocks : sparse matrix or iterable of them
         Counts, one document a row: all at once, or some documents at a time, of which only one
         block is held in memory. The first block decides the type of the counts.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from scipy import sparse
+    >>> from tempering.inference import MappedCSR, write_csr
+    >>> blocks = (sparse.csr_array([[1, n]]) for n in (2, 3))  # any number, one in memory at a time
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_csr(f"{folder}/corpus", blocks)
+    ...     MappedCSR(f"{folder}/corpus").shape
+    (2, 2)
     """
     if sparse.issparse(blocks):
         blocks = _row_blocks(blocks)
@@ -263,14 +276,17 @@ def _open_array(path: Path) -> StoredArray:
     """The place of a one-dimensional array in its file, with the file's length checked."""
     try:
         with open(path, "rb") as file:
-            version = npy.read_magic(file)
-            read_header = npy.read_array_header_2_0 if version[0] > 1 else npy.read_array_header_1_0
-            shape, _, dtype = read_header(file)
-            offset = file.tell()
+            # Not from the file: it takes memory for as many bytes as a header claims to have.
+            start = io.BytesIO(file.read(LONGEST_HEADER))
             end = file.seek(0, os.SEEK_END)
+        version = npy.read_magic(start)
+        read_header = npy.read_array_header_2_0 if version[0] > 1 else npy.read_array_header_1_0
+        shape, _, dtype = read_header(start)
+        offset = start.tell()
     except FileNotFoundError:
         raise FileNotFoundError(f"{path} is missing.") from None
-    except ValueError as error:
+    # numpy reads the header as Python, and tells of errors in many ways.
+    except (ValueError, TypeError, TokenError) as error:
         raise ValueError(f"{path} is not a .npy file: {error}") from None
     if len(shape) != 1 or dtype.hasobject:
         raise ValueError(f"{path} must be a row of numbers; got shape {shape} of type {dtype}.")

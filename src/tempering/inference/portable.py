@@ -47,6 +47,14 @@ def make_portable(
         attributes.
     unpack : callable, optional
         From that dictionary to the object; by default the attributes are set as they are.
+
+    Examples
+    --------
+    >>> from tempering.inference import make_portable
+    >>> class Rates:
+    ...     def __init__(self, values):
+    ...         self.values = values
+    >>> make_portable(Rates, "example.Rates")
     """
     _NAMES[cls] = name
     _CODECS[name] = Codec(pack, unpack or partial(_with_attributes, cls))
@@ -79,7 +87,7 @@ def unpack(tree: Any) -> Any:
         return _CODECS[kind].unpack(parts)
     except StorageError:
         raise
-    except (TypeError, ValueError, KeyError, AttributeError, OverflowError) as error:
+    except (TypeError, ValueError, KeyError, AttributeError, ArithmeticError) as error:
         raise StorageError(f"an object of the kind {kind!r} is damaged: {error}") from None
 
 

@@ -144,6 +144,13 @@ def unpack_history(parts: dict[str, Any]) -> History:
     return History([Record(**dict(zip(columns, row))) for row in zip(*columns.values())])
 
 
+def unpack_factorial(parts: dict[str, Any]) -> FactorialModel:
+    # The constructor would make one of this length out of a single number.
+    probabilities = parts["activation_probability"]
+    expect_numbers("activation_probability", probabilities, (parts["n_features"],))
+    return FACTORIAL.unpack(parts)
+
+
 def constructed(cls: Any, arguments: Sequence[str], others: Sequence[str] = ()) -> Codec:
     """A class whose constructor takes what its attributes of the same names hold."""
 
@@ -210,6 +217,7 @@ FACTORIAL_ARGUMENTS = (
     "tolerance",
     "max_sweeps",
 )
+FACTORIAL = constructed(FactorialModel, FACTORIAL_ARGUMENTS, ("_shared_probability",))
 
 for _cls, _name, _codec in (
     (Natural, "natural", Codec(dict, unpack_natural)),
@@ -243,7 +251,7 @@ for _cls, _name, _codec in (
     (
         FactorialModel,
         "factorial_model",
-        constructed(FactorialModel, FACTORIAL_ARGUMENTS, ("_shared_probability",)),
+        Codec(FACTORIAL.pack, unpack_factorial),
     ),
 ):
     make_portable(_cls, _name, *_codec)

@@ -41,7 +41,17 @@ Arrays = dict[str, NDArray[Any]]
 
 
 class StorageError(ValueError):
-    """A file is missing, damaged, too new or not what it should be; or a value cannot be stored."""
+    """A file is missing, damaged, too new or not what it should be; or a value cannot be stored.
+
+    Examples
+    --------
+    >>> import tempering
+    >>> try:
+    ...     tempering.load("no such model")
+    ... except tempering.StorageError as error:
+    ...     print(type(error).__name__)
+    StorageError
+    """
 
 
 def flatten(tree: Any) -> tuple[Any, Arrays]:
@@ -51,7 +61,10 @@ def flatten(tree: Any) -> tuple[Any, Arrays]:
 
 
 def unflatten(value: Any, arrays: Arrays) -> Any:
-    """The tree that :func:`flatten` was given; arrays are checked against what is told of them."""
+    """The tree that :func:`flatten` was given; arrays are checked against what is told of them.
+
+    They are taken out of ``arrays``.
+    """
     if isinstance(value, list):
         return [unflatten(entry, arrays) for entry in value]
     if isinstance(value, int) and not _is_integer(value):
@@ -121,9 +134,9 @@ def _stored_array(array: Any, name: str, arrays: Arrays) -> dict[str, Any]:
 
 def _checked_array(told: dict[str, Any], arrays: Arrays) -> Any:
     name = told.get("name")
-    array = arrays.get(name) if isinstance(name, str) else None
-    if array is None:
+    if not isinstance(name, str) or name not in arrays:
         raise StorageError(f"the array {name!r} is missing.")
+    array = arrays[name]
     by_columns = told.get("by_columns") is True
     shape = list(array.shape[::-1] if by_columns else array.shape)
     found = [array.dtype.name, shape, _checksum(array)]
@@ -133,6 +146,8 @@ def _checked_array(told: dict[str, Any], arrays: Arrays) -> Any:
             raise StorageError(
                 f"the array {name!r} is damaged: its {what} is {here}, and should be {there}."
             )
+    # Each is told of once; a file that tells of a large one again and again would take for ever.
+    del arrays[name]
     return array.T if by_columns else array
 
 

@@ -1,0 +1,305 @@
+"""Models and checkpoints take a small multiple of their files, whatever these claim."""
+
+import json
+import shutil
+import warnings
+import zlib
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+import tempering
+from memory import assert_modest, measured, tracing
+from mutations import mutate
+from tempering import BayesianGaussianMixture, FactorialMixture, LatentDirichletAllocation
+from tempering.estimators.saving import _config_checksum
+from tempering.inference.checkpoint import read_checkpoint
+from tempering.storage.tensors import StorageError, read_arrays, write_arrays
+
+pytestmark = pytest.mark.filterwarnings("ignore::tempering.estimators.topic_health.TopicWarning")
+
+#: Files of models are not packed: nothing but small buffers beyond what is in them.
+ALLOWANCE = 4 << 20
+#: What a size may be said to be.
+LARGE = (10**9, 10**12, 2**62)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """Models on disk by name, and the directory of a checkpoint."""
+    folder = tmp_path_factory.mktemp("saved")
+    rng = np.random.default_rng(0)
+    counts = sparse.csr_matrix(rng.poisson(0.5, size=(60, 25)))
+    rows = rng.normal(size=(40, 3))
+    common = {"n_components": 2, "random_state": 0}
+    topics = LatentDirichletAllocation(
+        **common, max_iter=2, batch_size=20, doc_topic_prior="auto", tempering="variational"
+    )
+    topics.fit(counts, checkpoint=folder / "checkpoint")
+    topics.save(folder / "topics", [f"word{i}" for i in range(25)])
+    BayesianGaussianMixture(**common).fit(rows).save(folder / "gaussian")
+    FactorialMixture(**common, max_iter=5).fit(rows).save(folder / "factorial")
+    return folder
+
+
+@pytest.fixture
+def folder(saved, tmp_path):
+    """A copy that may be damaged."""
+    shutil.copytree(saved, tmp_path / "saved")
+    return tmp_path / "saved"
+
+
+def checkpoint_file(folder):
+    return max((folder / "checkpoint").glob("checkpoint-*"))
+
+
+def take(path, reader=tempering.load, multiple=20):
+    """Read, and hold the memory against all files; whether it was refused, and why."""
+    files = path.iterdir() if path.is_dir() else [path]
+    n_bytes = sum(file.stat().st_size for file in files)
+    error = ""
+    with measured() as peak, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            reader(path)
+        except StorageError as refused:
+            error = str(refused)
+    assert_modest(peak, n_bytes, multiple, ALLOWANCE)
+    return error
+
+
+def damage(folder, n):
+    """Bytes of files of models, and of the checkpoint, are changed; how often it was refused."""
+    targets = [(path, tempering.load) for name in MODELS for path in (folder / name).iterdir()]
+    targets = [*sorted(targets, key=str), (checkpoint_file(folder), read_checkpoint)]
+    rng = np.random.default_rng(0)
+    refused = 0
+    with tracing():
+        for number in range(n):
+            path, reader = targets[number % len(targets)]
+            content = path.read_bytes()
+            path.write_bytes(mutate(content, rng))
+            refused += take(path.parent if reader is tempering.load else path, reader) != ""
+            path.write_bytes(content)
+    return refused
+
+
+MODELS = ("topics", "gaussian", "factorial")
+
+
+def test_damaged_files(folder):
+    assert damage(folder, 150) > 0.9 * 150
+
+
+@pytest.mark.slow
+def test_many_damaged_files(folder):
+    refused = damage(folder, 4000)
+    print(f"4000 damaged models and checkpoints, of which {refused} were refused")
+    assert refused > 0.9 * 4000
+
+
+def sizes_in(value, path=()):
+    """The way to each whole number in a tree of JSON."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        yield path
+    items = value.items() if isinstance(value, dict) else ()
+    items = enumerate(value) if isinstance(value, list) else items
+    for key, part in items:
+        yield from sizes_in(part, (*path, key))
+
+
+def put(tree, path, value):
+    *way, last = path
+    for key in way:
+        tree = tree[key]
+    tree[last] = value
+
+
+def claim(folder, chosen):
+    """Sizes are said to be large, with checksums as if they had been written so."""
+    cases = []
+    for name in MODELS:
+        text = (folder / name / "config.json").read_text()
+        cases += [(name, text, path) for path in sizes_in(json.loads(text))]
+    arrays, note = read_arrays(checkpoint_file(folder))
+    text = note.partition(" ")[2]
+    cases += [("checkpoint", text, path) for path in sizes_in(json.loads(text))]
+    cases = [(*case, value) for case in cases for value in LARGE if case[2] != ("checksum",)]
+    with tracing():
+        for name, text, path, value in chosen(cases):
+            tree = json.loads(text)
+            put(tree, path, value)
+            if name == "checkpoint":
+                changed = json.dumps(tree)
+                note = f"{zlib.crc32(changed.encode()):08x} {changed}"
+                write_arrays(checkpoint_file(folder), arrays, note)
+                take(checkpoint_file(folder), read_checkpoint)
+            else:
+                del tree["checksum"]
+                tree["checksum"] = _config_checksum(tree)
+                (folder / name / "config.json").write_text(json.dumps(tree))
+                take(folder / name)
+                (folder / name / "config.json").write_text(text)
+
+
+def test_claims_of_descriptions(folder):
+    rng = np.random.default_rng(0)
+    claim(folder, lambda cases: [cases[i] for i in rng.choice(len(cases), 80, replace=False)])
+
+
+@pytest.mark.slow
+def test_all_claims_of_descriptions(folder):
+    claim(folder, list)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("value", LARGE)
+def test_models_of_many_components_and_columns(folder, name, value):
+    path = folder / name / "config.json"
+    text = path.read_text()
+    tree = json.loads(text)
+    places = [
+        way
+        for way in sizes_in(tree)
+        if way[-1] in ("n_components", "n_features_in_", "n_topics", "n_words", "n_features")
+    ]
+    assert len(places) >= 2
+    # One at a time, and all that would agree with each other.
+    for chosen in ([place] for place in places), [places]:
+        for ways in chosen:
+            tree = json.loads(text)
+            for way in ways:
+                put(tree, way, value)
+            del tree["checksum"]
+            tree["checksum"] = _config_checksum(tree)
+            path.write_text(json.dumps(tree))
+            assert take(folder / name) != ""
+
+
+def test_a_model_of_many_features_from_one_number(folder):
+    """The constructor takes one probability for all features."""
+    path = folder / "factorial" / "config.json"
+    tree = json.loads(path.read_text())
+    tree["fitted"]["_model"]["fields"]["n_features"] = 10**9
+    tree["fitted"]["_model"]["fields"]["activation_probability"] = 0.5
+    del tree["checksum"]
+    tree["checksum"] = _config_checksum(tree)
+    path.write_text(json.dumps(tree))
+    assert "activation_probability must be an array" in take(folder / "factorial")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"[" * 1_000_000,
+        b"[" * 100_000 + b"]" * 100_000,
+        b'{"format": 1, "a": ' * 20_000,
+        b"9" * 1_000_000,
+        b'{"format": ' + b"9" * 4000 + b"}",
+        b'"' + b"\\u0041" * 300_000 + b'"',
+    ],
+    ids=range(6),
+)
+def test_descriptions_that_are_deep_or_long(folder, text):
+    (folder / "topics" / "config.json").write_bytes(text)
+    assert take(folder / "topics") != ""
+
+
+@pytest.mark.parametrize("part", ["[]", "{}", '"ab"', "1.5", "null"])
+def test_descriptions_that_are_wide(folder, part):
+    """An empty list takes three bytes of a file, and 64 in memory; it is read, and made anew."""
+    path = folder / "topics" / "config.json"
+    for name in ("parameters", "feature_names"):
+        tree = json.loads(path.read_text())
+        parts = [json.loads(part)] * 50_000
+        tree[name] = {**tree[name], "more": parts} if name == "parameters" else parts
+        tree["checksum"] = 0
+        text = json.dumps(tree, separators=(",", ":"))
+        del tree["checksum"]
+        checksum = _config_checksum(tree)
+        path.write_text(text.replace('"checksum":0', f'"checksum":{checksum}'))
+        assert take(folder / "topics", multiple=60) != ""
+
+
+def header(length, text=b"{}"):
+    return length.to_bytes(8, "little") + text
+
+
+def tensors(shape, offsets, dtype="F64", content=b""):
+    text = json.dumps({"a": {"dtype": dtype, "shape": shape, "data_offsets": offsets}}).encode()
+    return header(len(text), text) + content
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        header(10**12),
+        header(2**64 - 1),
+        header(99_999_999),
+        header(1_000_000, b"[" * 1_000_000),
+        tensors([10**12], [0, 8 * 10**12]),
+        tensors([10**12], [0, 8], content=bytes(8)),
+        tensors([2**40, 2**40], [0, 8], content=bytes(8)),
+        tensors([0, 10**12], [0, 0]),
+        tensors([1], [2**63, 2**63 + 8], content=bytes(8)),
+        tensors([1] * 100_000, [0, 8], content=bytes(8)),
+        tensors([1], [8, 0], content=bytes(8)),
+        tensors([10**9], [0, 8], "F4", bytes(8)),
+    ],
+    ids=range(13),
+)
+def test_claims_of_arrays(folder, content):
+    path = folder / "topics" / "model.safetensors"
+    path.write_bytes(content)
+    assert take(folder / "topics") != ""
+    checkpoint = checkpoint_file(folder)
+    checkpoint.write_bytes(content)
+    assert take(checkpoint, read_checkpoint) != ""
+
+
+def test_many_small_arrays(folder):
+    names = {f"a{i}": np.zeros(0) for i in range(5000)}
+    write_arrays(folder / "topics" / "model.safetensors", names)
+    assert "is missing" in take(folder / "topics")
+
+
+def test_an_array_is_told_of_once(tmp_path):
+    """Or else a description of a large one, again and again, would keep the reader busy."""
+    array = np.zeros(3)
+    told = {
+        "$array": {"name": "a", "dtype": "float64", "shape": [3], "crc32": zlib.crc32(array.data)}
+    }
+    text = json.dumps([told, told])
+    path = tmp_path / "tree.safetensors"
+    write_arrays(path, {"a": array}, f"{zlib.crc32(text.encode()):08x} {text}")
+    with pytest.raises(StorageError, match="'a' is missing"):
+        tempering.storage.tensors.read_tree(path)
+
+
+def test_more_words_and_steps_than_the_model_has(folder):
+    for name, line in (("vocab.txt", "word\n"), ("history.jsonl", "{}\n")):
+        path = folder / "topics" / "config.json"
+        tree = json.loads(path.read_text())
+        text = line * 300_000
+        (folder / "topics" / name).write_text(text)
+        del tree["checksum"]
+        tree[name] = zlib.crc32(text.encode())
+        tree["checksum"] = _config_checksum(tree)
+        before = path.read_text()
+        path.write_text(json.dumps(tree))
+        assert take(folder / "topics", multiple=30) != ""
+        path.write_text(before)
+
+
+def test_a_large_model(tmp_path):
+    """Where the allowance is small beside the files."""
+    rng = np.random.default_rng(0)
+    counts = sparse.random(200, 20_000, density=0.01, random_state=rng, format="csr")
+    counts.data[:] = 1
+    topics = LatentDirichletAllocation(30, max_iter=1, random_state=0)
+    topics.fit(counts, checkpoint=tmp_path / "checkpoint")
+    topics.save(tmp_path / "model", [f"word{i}" for i in range(20_000)])
+    assert take(tmp_path / "model", multiple=10) == ""
+    assert take(checkpoint_file(tmp_path), read_checkpoint, multiple=10) == ""
