@@ -28,6 +28,20 @@ def read_arxiv(
     ------
     Document
         Named by the identifier; title and abstract.
+
+    Examples
+    --------
+    >>> import json
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tempering.datasets import read_arxiv
+    >>> paper = {"id": "1411.1810", "title": "Variational Tempering", "abstract": " VI ...",
+    ...          "categories": "stat.ML cs.LG"}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "arxiv.json"
+    ...     _ = path.write_text(json.dumps(paper))
+    ...     list(read_arxiv(path, categories=["stat"]))
+    [Document(name='1411.1810', text='Variational Tempering\\nVI ...')]
     """
     path = Path(path)
     for number, row in json_rows(path):

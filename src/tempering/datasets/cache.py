@@ -12,6 +12,12 @@ def cache_directory() -> Path:
 
     ``TEMPERING_CACHE`` if it is set; else the platform's place for such files: on Linux
     ``XDG_CACHE_HOME/tempering``, by default ``~/.cache/tempering``.
+
+    Examples
+    --------
+    >>> from tempering.datasets import cache_directory
+    >>> cache_directory().is_absolute()
+    True
     """
     if chosen := os.environ.get("TEMPERING_CACHE"):
         return Path(chosen).expanduser()

@@ -70,6 +70,13 @@ def load_docstrings(
     -------
     Corpus
         With ``names`` such as "scipy.linalg.solve", and the docstrings in ``texts``.
+
+    Examples
+    --------
+    >>> from tempering.datasets import load_docstrings
+    >>> corpus = load_docstrings(["safetensors", "joblib"], cache=False)
+    >>> "joblib.memory.Memory" in corpus.names
+    True
     """
     chosen = tuple(PACKAGES if packages is None else packages)
     places = {package: place for package in chosen if (place := package_directory(package))}

@@ -44,6 +44,20 @@ def fetch(url: str, folder: Path | None = None, known_hash: str | None = None) -
     -------
     Path
         The file.
+
+    Examples
+    --------
+    A file that is here already, of a known hash, is not fetched again:
+
+    >>> import hashlib
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tempering.datasets import fetch
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "words.txt").write_bytes(b"sun")
+    ...     digest = hashlib.sha256(b"sun").hexdigest()
+    ...     fetch("https://example.org/words.txt", Path(folder), f"sha256:{digest}").name
+    'words.txt'
     """
     pooch = load_pooch()
     folder = cache_directory() if folder is None else Path(folder)

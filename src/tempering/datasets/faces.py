@@ -23,6 +23,18 @@ class YaleFaces(NamedTuple):
 
     ``images`` uint8 [n, height, width]; for each, the ``subject`` (from 1), the ``azimuth`` and
     ``elevation`` of the light in degrees, and whether the image is marked as ``bad``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tempering.datasets import load_yale_faces
+    >>> image = b"P5\\n2 1\\n255\\n" + bytes([7, 9])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = (Path(folder) / "yaleB01_P00A+035E-20.pgm").write_bytes(image)
+    ...     faces = load_yale_faces(folder)
+    >>> faces.azimuth, faces.elevation, faces.bad
+    (array([35]), array([-20]), array([False]))
     """
 
     images: NDArray[np.uint8]
@@ -46,6 +58,17 @@ def load_yale_faces(path: str | os.PathLike[str], reduce: int = 1) -> YaleFaces:
     -------
     YaleFaces
         In the order of subject, azimuth and elevation. Images of ambient light are left out.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tempering.datasets import load_yale_faces
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     image = b"P5\\n2 2\\n255\\n" + bytes([0, 10, 20, 30])
+    ...     _ = (Path(folder) / "yaleB01_P00A+000E+00.pgm").write_bytes(image)
+    ...     load_yale_faces(folder, reduce=2).images
+    array([[[15]]], dtype=uint8)
     """
     if reduce < 1:
         raise ValueError(f"reduce must be at least 1; got {reduce}.")

@@ -14,7 +14,14 @@ BLOCK_SIZE = 8192
 
 
 class SyntheticLDA(NamedTuple):
-    """A corpus drawn from latent Dirichlet allocation, and what it was drawn from."""
+    """A corpus drawn from latent Dirichlet allocation, and what it was drawn from.
+
+    Examples
+    --------
+    >>> from tempering.datasets import make_lda
+    >>> make_lda(n_documents=5, n_topics=2, n_words=10).proportions.shape
+    (5, 2)
+    """
 
     counts: sparse.csr_array
     topics: NDArray[np.float64]
@@ -44,6 +51,13 @@ class LDAStream:
     ----------
     topics : array of shape (n_topics, n_words)
         The topics, drawn at once.
+
+    Examples
+    --------
+    >>> from tempering.datasets import LDAStream
+    >>> stream = LDAStream(n_documents=10_000, n_topics=5, n_words=100)
+    >>> [block.shape for block in stream.blocks()]
+    [(8192, 100), (1808, 100)]
     """
 
     dtype = np.dtype(np.int32)
@@ -151,7 +165,14 @@ SHAPES = """
 
 
 class ToyImages(NamedTuple):
-    """Images with known features."""
+    """Images with known features.
+
+    Examples
+    --------
+    >>> from tempering.datasets import make_toy_images
+    >>> make_toy_images(n_images=10).active.shape
+    (10, 8)
+    """
 
     X: NDArray[np.float64]
     features: NDArray[np.float64]
@@ -187,6 +208,18 @@ def make_toy_images(
     References
     ----------
     Mandt, McInerney, Abrol, Ranganath and Blei, "Variational Tempering", AISTATS 2016.
+
+    Examples
+    --------
+    >>> from tempering.datasets import make_toy_images
+    >>> images = make_toy_images(n_images=100, seed=1)
+    >>> images.X.shape, images.features.shape
+    ((100, 16), (8, 16))
+    >>> (images.features[0].reshape(4, 4) > 0).astype(int)
+    array([[1, 1, 1, 1],
+           [0, 0, 0, 0],
+           [0, 0, 0, 0],
+           [0, 0, 0, 0]])
     """
     rng = np.random.default_rng(seed)
     rows = [line.split() for line in SHAPES.split("\n") if line]

@@ -38,6 +38,14 @@ def fetch_uci(name: str, folder: Path | None = None, url: str = URL) -> Path:
     -------
     Path
         The ``docword`` file; the words stand beside it.
+
+    Examples
+    --------
+    >>> from tempering.datasets import fetch_uci
+    >>> fetch_uci("wikipedia")
+    Traceback (most recent call last):
+        ...
+    ValueError: name must be one of kos, nips, enron, nytimes, pubmed; got 'wikipedia'.
     """
     if name not in SHAPES:
         raise ValueError(f"name must be one of {', '.join(SHAPES)}; got {name!r}.")
@@ -59,5 +67,15 @@ def load_uci(name: str, folder: Path | None = None, url: str = URL) -> Corpus:
     ----------
     name, folder, url
         As in :func:`fetch_uci`.
+
+    Examples
+    --------
+    ``load_uci("kos")`` is a corpus of 3,430 blog posts.
+
+    >>> from tempering.datasets import load_uci
+    >>> load_uci("blogs")
+    Traceback (most recent call last):
+        ...
+    ValueError: name must be one of kos, nips, enron, nytimes, pubmed; got 'blogs'.
     """
     return read(fetch_uci(name, folder, url))

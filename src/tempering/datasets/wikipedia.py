@@ -45,6 +45,19 @@ def read_wikipedia(path: str | os.PathLike[str]) -> Iterator[Document]:
     ------
     Document
         Named by the title.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from tempering.datasets import read_wikipedia
+    >>> dump = "<mediawiki><page><title>Heat</title><ns>0</ns><revision><text>It is '''[[energy]]'''."
+    >>> dump += "</text></revision></page></mediawiki>"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "dump.xml"
+    ...     _ = path.write_text(dump)
+    ...     list(read_wikipedia(path))
+    [Document(name='Heat', text='It is energy.')]
     """
     path = Path(path)
     for page in _pages(path):

@@ -25,6 +25,13 @@ def top_words(topics: ArrayLike, n_words: int = 10) -> NDArray[np.intp]:
     -------
     array [K, n_words]
         Columns of ``topics``.
+
+    Examples
+    --------
+    >>> from tempering.evaluation import top_words
+    >>> top_words([[0.1, 0.7, 0.2], [0.5, 0.2, 0.3]], n_words=2)
+    array([[1, 2],
+           [0, 2]])
     """
     topics = as_nonnegative(topics, "topics")
     if not 1 <= n_words <= topics.shape[1]:
@@ -67,6 +74,15 @@ def npmi(topics: ArrayLike, X: Any, n_words: int = 10) -> NDArray[np.float64]:
     -------
     array [K]
         In [−1, 1].
+
+    Examples
+    --------
+    Words that only occur together, and words that never do:
+
+    >>> from tempering.evaluation import npmi
+    >>> documents = [[2, 1, 0, 0], [1, 1, 0, 0], [0, 0, 3, 0], [0, 0, 0, 2]]
+    >>> npmi([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]], documents, n_words=2)
+    array([ 1., -1.])
     """
     topics = as_nonnegative(topics, "topics")
     documents: Any = as_counts(X, "X", topics.shape[1])

@@ -35,6 +35,13 @@ class Split(NamedTuple):
         What θ is inferred from.
     held_out : CSR matrix [D, V]
         What is to be predicted.
+
+    Examples
+    --------
+    >>> from tempering.evaluation import split_documents
+    >>> observed, held_out = split_documents([[3, 2, 1, 0]])
+    >>> observed.shape == held_out.shape
+    True
     """
 
     observed: sparse.csr_array
@@ -57,6 +64,15 @@ def split_documents(X: Any, seed: int | np.random.Generator = 0) -> Split:
     Returns
     -------
     Split
+
+    Examples
+    --------
+    >>> from tempering.evaluation import split_documents
+    >>> split = split_documents([[3, 2, 1, 0]], seed=0)
+    >>> (split.observed + split.held_out).toarray()
+    array([[3, 2, 1, 0]])
+    >>> split.observed.nnz, split.held_out.nnz
+    (2, 1)
     """
     counts: Any = as_counts(X, "X")
     rng = np.random.default_rng(seed)
@@ -111,6 +127,17 @@ def completion_score(
     -------
     float
         −∞ if no topic can make some held-out word.
+
+    Examples
+    --------
+    Where all topics are alike, the score is that of the words' frequencies:
+
+    >>> import numpy as np
+    >>> from tempering.evaluation import completion_score
+    >>> topics = np.full((3, 4), 0.25)
+    >>> score = completion_score([[1, 1, 0, 0]], [[0, 0, 1, 1]], topics)
+    >>> round(score, 4), round(float(np.log(0.25)), 4)
+    (-1.3863, -1.3863)
     """
     topics = as_probabilities(topics, "topics")
     observed = as_counts(observed, "observed", topics.shape[1])
@@ -199,6 +226,14 @@ def mean_field_proportions(
     -------
     array [D, K]
         γ with rows divided by their sums.
+
+    Examples
+    --------
+    >>> from tempering.evaluation import mean_field_proportions
+    >>> topics = [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
+    >>> mean_field_proportions([[3, 2, 0, 0], [0, 0, 4, 1]], topics).round(2)
+    array([[0.98, 0.02],
+           [0.02, 0.98]])
     """
     topics = as_probabilities(topics, "topics")
     observed = as_counts(observed, "observed", topics.shape[1])

@@ -20,6 +20,12 @@ class Matching(NamedTuple):
         For each topic of the first fit, its partner in the second.
     similarities : array [K]
         Cosine of each pair.
+
+    Examples
+    --------
+    >>> from tempering.evaluation import match_topics
+    >>> match_topics([[1.0, 0.0], [0.0, 1.0]], [[0.0, 2.0], [3.0, 0.0]]).similarities
+    array([1., 1.])
     """
 
     indices: NDArray[np.intp]
@@ -67,6 +73,12 @@ def topic_stability(a: ArrayLike, b: ArrayLike) -> float:
     -------
     float
         In [0, 1].
+
+    Examples
+    --------
+    >>> from tempering.evaluation import topic_stability
+    >>> topic_stability([[1.0, 0.0], [0.0, 1.0]], [[0.0, 2.0], [3.0, 0.0]])
+    1.0
     """
     return float(match_topics(a, b).similarities.mean())
 

@@ -23,7 +23,19 @@ Array = NDArray[np.float64]
 
 
 class ExponentialFamily(ABC):
-    """A distribution over a global variable β, in natural parameters η [..., size]."""
+    """A distribution over a global variable β, in natural parameters η [..., size].
+
+    Examples
+    --------
+    The posterior after data is the prior plus their statistics:
+
+    >>> import numpy as np
+    >>> from tempering.families import Beta, Bernoulli
+    >>> coin, toss = Beta(1), Bernoulli(1)
+    >>> posterior = coin.natural(1.0, 1.0) + toss.statistics(np.array([[1], [1], [0]])).sum(axis=0)
+    >>> coin.standard(posterior).successes, coin.standard(posterior).failures
+    (array([3.]), array([2.]))
+    """
 
     @property
     @abstractmethod
@@ -70,6 +82,14 @@ class Likelihood(ABC):
     """A local conditional p(x | β), conjugate to :attr:`conjugate`.
 
     Data arrive as an array with one datum a row, ``[n, ...]``.
+
+    Examples
+    --------
+    ∫ p(x | β)^s dx, here a sum over the two sides of a coin, is 1 at s = 1 and grows with T:
+
+    >>> from tempering.families import Bernoulli
+    >>> Bernoulli(1).log_power_integral([0.5], [1.0, 0.5]).round(3)
+    array([0.   , 0.347])
     """
 
     conjugate: ExponentialFamily

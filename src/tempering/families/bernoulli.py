@@ -14,7 +14,14 @@ from tempering.families.checks import check_table, refuse
 
 
 class BetaParameters(NamedTuple):
-    """The usual parameters of :class:`Beta`, each [..., D]."""
+    """The usual parameters of :class:`Beta`, each [..., D].
+
+    Examples
+    --------
+    >>> from tempering.families import Beta
+    >>> Beta(1).standard([2.0, 3.0])
+    BetaParameters(successes=array([2.]), failures=array([3.]))
+    """
 
     successes: Array
     failures: Array
@@ -29,6 +36,15 @@ class Beta(ExponentialFamily):
     ----------
     dimension : int
         Number of probabilities D.
+
+    Examples
+    --------
+    >>> from tempering.families import Beta
+    >>> family = Beta(2)
+    >>> family.natural([1.0, 2.0], 3.0)
+    array([1., 2., 3., 3.])
+    >>> family.point([1.0, 2.0, 3.0, 3.0])
+    array([0.25, 0.4 ])
     """
 
     def __init__(self, dimension: int):
@@ -99,6 +115,14 @@ class Bernoulli(Likelihood):
     ----------
     dimension : int
         Number of binary columns D.
+
+    Examples
+    --------
+    >>> from tempering.families import Bernoulli
+    >>> Bernoulli(2).statistics([[1, 0]])
+    array([[1., 0., 0., 1.]])
+    >>> Bernoulli(2).log_likelihood([[1, 0]], [0.5, 0.75]).round(3)
+    array([-2.079])
     """
 
     conjugate: Beta

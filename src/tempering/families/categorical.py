@@ -19,6 +19,13 @@ class Categorical(Likelihood):
     ----------
     dimension : int
         Number of categories V.
+
+    Examples
+    --------
+    >>> from tempering.families import Categorical
+    >>> Categorical(3).statistics([2, 0])
+    array([[0., 0., 1.],
+           [1., 0., 0.]])
     """
 
     conjugate: Dirichlet

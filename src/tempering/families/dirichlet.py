@@ -18,6 +18,16 @@ class Dirichlet(MixingWeights):
     ----------
     dimension : int
         Number of categories V.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering.families import Dirichlet
+    >>> family = Dirichlet(3)
+    >>> family.point([2.0, 1.0, 1.0])
+    array([0.5 , 0.25, 0.25])
+    >>> np.exp(family.log_moment([2.0, 1.0, 1.0], 1.0))
+    array([0.5 , 0.25, 0.25])
     """
 
     def __init__(self, dimension: int):

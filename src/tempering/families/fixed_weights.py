@@ -17,6 +17,13 @@ class FixedWeights(MixingWeights):
     ----------
     weights : array-like of shape (K,)
         Non-negative, summing to 1.
+
+    Examples
+    --------
+    >>> from tempering.families import FixedWeights
+    >>> family = FixedWeights([0.25, 0.75])
+    >>> family.size, family.mean_weights([])
+    (0, array([0.25, 0.75]))
     """
 
     def __init__(self, weights: ArrayLike):

@@ -28,6 +28,12 @@ class Multinomial(Likelihood):
         Number of draws N of a datum that :meth:`log_power_integral`,
         :meth:`log_expected_power_integral` and :meth:`sample` assume. The other methods take the
         draws from the data.
+
+    Examples
+    --------
+    >>> from tempering.families import Multinomial
+    >>> Multinomial(2).log_likelihood([[2, 1]], [0.5, 0.5]).round(3)
+    array([-2.079])
     """
 
     conjugate: Dirichlet

@@ -13,7 +13,14 @@ from tempering.families.checks import check_table
 
 
 class NormalParameters(NamedTuple):
-    """The usual parameters of :class:`Normal`: mean [..., D], variance [...]."""
+    """The usual parameters of :class:`Normal`: mean [..., D], variance [...].
+
+    Examples
+    --------
+    >>> from tempering.families import Normal
+    >>> Normal(1).standard([1.0, 4.0]).mean
+    array([0.25])
+    """
 
     mean: Array
     variance: Array
@@ -28,6 +35,15 @@ class Normal(ExponentialFamily):
     ----------
     dimension : int
         Length D of the vector.
+
+    Examples
+    --------
+    >>> from tempering.families import Normal
+    >>> family = Normal(2)
+    >>> family.natural([1.0, 2.0], 0.5)
+    array([2., 4., 2.])
+    >>> family.expected_statistics([2.0, 4.0, 2.0])
+    array([ 1.,  2., -3.])
     """
 
     def __init__(self, dimension: int):
@@ -90,6 +106,13 @@ class IsotropicGaussian(Likelihood):
         Number of columns D.
     variance : float
         The known variance σ² (not the standard deviation).
+
+    Examples
+    --------
+    >>> from tempering.families import IsotropicGaussian
+    >>> likelihood = IsotropicGaussian(2, variance=0.5)
+    >>> likelihood.log_likelihood([[1.0, 2.0]], [[1.0, 2.0]]).round(3)
+    array([[-1.145]])
     """
 
     conjugate: Normal

@@ -14,14 +14,28 @@ from tempering.families.checks import check_table
 
 
 class GaussianParameters(NamedTuple):
-    """A Gaussian: mean [..., D] and precision, [..., D] if diagonal and [..., D, D] if full."""
+    """A Gaussian: mean [..., D] and precision, [..., D] if diagonal and [..., D, D] if full.
+
+    Examples
+    --------
+    >>> from tempering.families import GaussianParameters
+    >>> GaussianParameters(mean=[0.0], precision=[4.0]).precision
+    [4.0]
+    """
 
     mean: Array
     precision: Array
 
 
 class NormalGammaParameters(NamedTuple):
-    """The usual parameters of :class:`NormalGamma`, each [..., D]."""
+    """The usual parameters of :class:`NormalGamma`, each [..., D].
+
+    Examples
+    --------
+    >>> from tempering.families import NormalGamma
+    >>> NormalGamma(1).standard([2.0, 10.0, 1.0, 6.0]).shape
+    array([3.])
+    """
 
     mean: Array
     mean_precision: Array
@@ -41,6 +55,15 @@ class NormalGamma(ExponentialFamily):
     ----------
     dimension : int
         Number of dimensions D.
+
+    Examples
+    --------
+    >>> from tempering.families import NormalGamma
+    >>> family = NormalGamma(1)
+    >>> family.natural(mean=2.0, mean_precision=1.0, shape=3.0, rate=3.0)
+    array([ 2., 10.,  1.,  6.])
+    >>> family.point([2.0, 10.0, 1.0, 6.0])
+    GaussianParameters(mean=array([2.]), precision=array([1.]))
     """
 
     def __init__(self, dimension: int):
@@ -118,6 +141,13 @@ class DiagonalGaussian(Likelihood):
     ----------
     dimension : int
         Number of columns D.
+
+    Examples
+    --------
+    >>> from tempering.families import DiagonalGaussian, GaussianParameters
+    >>> standard = GaussianParameters([0.0], [1.0])
+    >>> DiagonalGaussian(1).log_likelihood([[0.0], [1.0]], standard).round(3)
+    array([-0.919, -1.419])
     """
 
     conjugate: NormalGamma

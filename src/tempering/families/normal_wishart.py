@@ -15,7 +15,15 @@ from tempering.families.normal_gamma import GaussianParameters
 
 
 class NormalWishartParameters(NamedTuple):
-    """The usual parameters: m [..., D], κ [...], ν [...] and Ψ [..., D, D]."""
+    """The usual parameters: m [..., D], κ [...], ν [...] and Ψ [..., D, D].
+
+    Examples
+    --------
+    >>> from tempering.families import NormalWishart
+    >>> family = NormalWishart(1)
+    >>> family.standard(family.natural([1.0], 2.0, 3.0, [[4.0]])).scale
+    array([[4.]])
+    """
 
     mean: Array
     mean_precision: Array
@@ -37,6 +45,13 @@ class NormalWishart(ExponentialFamily):
     ----------
     dimension : int
         Length D of the mean.
+
+    Examples
+    --------
+    >>> from tempering.families import NormalWishart
+    >>> family = NormalWishart(1)
+    >>> family.natural(mean=[1.0], mean_precision=2.0, degrees_of_freedom=3.0, scale=[[4.0]])
+    array([2., 6., 2., 3.])
     """
 
     def __init__(self, dimension: int):
@@ -156,6 +171,14 @@ class FullGaussian(Likelihood):
     ----------
     dimension : int
         Number of columns D.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering.families import FullGaussian, GaussianParameters
+    >>> standard = GaussianParameters(np.zeros(2), np.eye(2))
+    >>> FullGaussian(2).log_likelihood([[0.0, 0.0]], standard).round(3)
+    array([-1.838])
     """
 
     conjugate: NormalWishart

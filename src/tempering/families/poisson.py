@@ -15,7 +15,14 @@ from tempering.families.count_sums import log_expected_poisson_power_sum, log_po
 
 
 class GammaParameters(NamedTuple):
-    """The usual parameters of :class:`Gamma`, each [..., D]."""
+    """The usual parameters of :class:`Gamma`, each [..., D].
+
+    Examples
+    --------
+    >>> from tempering.families import Gamma
+    >>> Gamma(1).standard([2.0, 4.0])
+    GammaParameters(shape=array([2.]), rate=array([4.]))
+    """
 
     shape: Array
     rate: Array
@@ -30,6 +37,13 @@ class Gamma(ExponentialFamily):
     ----------
     dimension : int
         Number of positive numbers D.
+
+    Examples
+    --------
+    >>> from tempering.families import Gamma
+    >>> family = Gamma(1)
+    >>> family.point(family.natural(shape=2.0, rate=4.0))
+    array([0.5])
     """
 
     def __init__(self, dimension: int):
@@ -83,6 +97,12 @@ class Poisson(Likelihood):
     ----------
     dimension : int
         Number of counts D of a datum.
+
+    Examples
+    --------
+    >>> from tempering.families import Poisson
+    >>> Poisson(1).log_likelihood([[0], [1]], [2.0]).round(3)
+    array([-2.   , -1.307])
     """
 
     conjugate: Gamma

@@ -29,6 +29,15 @@ class StickBreaking(MixingWeights):
     References
     ----------
     Blei and Jordan (2006), "Variational inference for Dirichlet process mixtures".
+
+    Examples
+    --------
+    >>> from tempering.families import StickBreaking
+    >>> family = StickBreaking(3)
+    >>> family.mean_weights(family.natural(1.0, 1.0))
+    array([0.5  , 0.25 , 0.125])
+    >>> family.statistics_from_counts([5.0, 3.0, 2.0])
+    array([5., 3., 2., 5., 2., 0.])
     """
 
     def __init__(self, dimension: int):

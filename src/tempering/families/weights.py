@@ -15,6 +15,15 @@ class MixingWeights(ExponentialFamily):
 
     The labels enter only through the (expected) number N_k of data in each component:
     Σ_k N_k log π_k = statistics_from_counts(N) · t(β).
+
+    Examples
+    --------
+    >>> from tempering.families import Dirichlet, StickBreaking
+    >>> Dirichlet(2).mean_weights([1.0, 3.0])
+    array([0.25, 0.75])
+    >>> sticks = StickBreaking(2)
+    >>> sticks.mean_weights(sticks.natural(1.0, 1.0))
+    array([0.5 , 0.25])
     """
 
     dimension: int

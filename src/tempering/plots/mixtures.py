@@ -40,6 +40,16 @@ def plot_mixtures(X: np.ndarray, mixtures: Mapping[str, BayesianGaussianMixture]
         The data.
     mixtures : mapping
         Titles to fitted mixtures.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import BayesianGaussianMixture
+    >>> from tempering.plots import plot_mixtures
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> fits = {f"K = {k}": BayesianGaussianMixture(n_components=k).fit(X) for k in (1, 2)}
+    >>> len(plot_mixtures(X, fits).axes)
+    2
     """
     figure = new_figure(figsize=(4.2 * len(mixtures), 4.6))
     for axis, (title, mixture) in zip(

@@ -27,6 +27,16 @@ def plot_temperature(history: History, axis: Any = None) -> Any:
     Returns
     -------
     matplotlib figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import LatentDirichletAllocation
+    >>> from tempering.plots import plot_temperature
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
+    >>> plot_temperature(lda.history_).axes[0].get_ylabel()
+    'temperature'
     """
     return _plot_column(history, "temperature", "temperature", axis)
 
@@ -44,6 +54,15 @@ def plot_elbo(history: History, axis: Any = None) -> Any:
     Returns
     -------
     matplotlib figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import BayesianGaussianMixture
+    >>> from tempering.plots import plot_elbo
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> plot_elbo(BayesianGaussianMixture(n_components=2).fit(X).history_).axes[0].get_ylabel()
+    'ELBO at T = 1'
     """
     if len(history) and not np.isfinite(history["elbo"]).any():
         raise ValueError(
@@ -79,6 +98,17 @@ def plot_topics(
     Returns
     -------
     matplotlib figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import LatentDirichletAllocation
+    >>> from tempering.plots import plot_topics
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
+    >>> figure = plot_topics(lda, ["sun", "sea", "snow", "ice"], n_words=2)
+    >>> [axis.get_title(loc="left") for axis in figure.axes]
+    ['topic 0', 'topic 1']
     """
     check_is_fitted(model)
     n_words = min(n_words, model.n_features_in_)
@@ -126,6 +156,16 @@ def plot_document_temperatures(
     Returns
     -------
     matplotlib figure
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import LatentDirichletAllocation
+    >>> from tempering.plots import plot_document_temperatures
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
+    >>> plot_document_temperatures(lda, X).axes[0].get_xlabel()
+    'temperature of the document'
     """
     axis = _axis_or_new(axis)
     axis.hist(model.document_temperatures(X), bins=bins, color="#c0561f")

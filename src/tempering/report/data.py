@@ -53,6 +53,16 @@ class ReportData:
         Those that a topic or the list of the hottest refers to, by place.
     temperatures : dict or None
         The histogram of the documents' temperatures and the places of the hottest ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import LatentDirichletAllocation
+    >>> from tempering.report import collect
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> data = collect(LatentDirichletAllocation(n_components=2, random_state=0).fit(X), X)
+    >>> data.facts["topics"], data.facts["documents"]
+    (2, 100)
     """
 
     title: str

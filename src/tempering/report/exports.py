@@ -35,6 +35,17 @@ def pyldavis_arguments(
     dict
         ``topic_term_dists``, ``doc_topic_dists``, ``doc_lengths``, ``vocab``, ``term_frequency``,
         and the settings by which topics keep the model's numbers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import LatentDirichletAllocation
+    >>> from tempering.report import pyldavis_arguments
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
+    >>> arguments = pyldavis_arguments(lda, X, ["sun", "sea", "snow", "ice"])
+    >>> arguments["doc_topic_dists"].shape, arguments["term_frequency"]
+    ((100, 2), array([200., 150., 250., 200.]))
     """
     check_is_fitted(model)
     counts = sparse.csr_array(X, dtype=np.float64)
@@ -67,6 +78,17 @@ def to_pyldavis(
     -------
     pyLDAvis.PreparedData
         Topics have the numbers that they have in the model, from 0.
+
+    Examples
+    --------
+    pyLDAvis is no dependency of this package:
+
+    >>> import numpy as np
+    >>> from tempering import LatentDirichletAllocation
+    >>> from tempering.report import to_pyldavis
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
+    >>> prepared = to_pyldavis(lda, X, ["sun", "sea", "snow", "ice"])  # doctest: +SKIP
     """
     library = _required("pyLDAvis", "to_pyldavis")
     return library.prepare(**pyldavis_arguments(model, X, vocabulary))
@@ -104,6 +126,17 @@ def to_arviz(
     arviz.InferenceData, or xarray.DataTree from ArviZ 1.0 on
         The posterior holds ``topics`` (chain, draw, topic, word) and, with X, ``proportions``
         (chain, draw, document, topic).
+
+    Examples
+    --------
+    ArviZ is no dependency of this package:
+
+    >>> import numpy as np
+    >>> from tempering import LatentDirichletAllocation
+    >>> from tempering.report import to_arviz
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
+    >>> posterior = to_arviz(lda, draws=10)  # doctest: +SKIP
     """
     library = _required("arviz", "to_arviz")
     check_is_fitted(model)

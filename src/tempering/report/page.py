@@ -27,6 +27,20 @@ def write_report(data: ReportData, path: str | os.PathLike[str]) -> None:
         What :func:`tempering.report.collect` computed.
     path : path
         The HTML file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from tempering import LatentDirichletAllocation
+    >>> from tempering.report import collect, write_report
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(collect(lda, X), Path(folder) / "report.html")
+    ...     (Path(folder) / "report.html").stat().st_size > 10_000
+    True
     """
     page = render(data)
     with atomic_file(path) as aside:
@@ -47,6 +61,16 @@ def render(data: ReportData) -> str:
     str
         HTML. Its security policy allows its own script and style and nothing else, so that the
         page can fetch nothing, and that no text in the data could ever run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import LatentDirichletAllocation
+    >>> from tempering.report import collect, render
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
+    >>> render(collect(lda, X, title="Weather")).count("<title>Weather</title>")
+    1
     """
     style = _asset("style.css")
     script = "(() => {\n'use strict';\n" + "\n".join(map(_asset, SCRIPTS)) + "})();\n"

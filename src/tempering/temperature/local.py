@@ -53,6 +53,17 @@ class LocalTempering(Untempered):
         is tempered.
     fraction : float or None
         Part of the planned run after which T_i = 1; None leaves the temperatures alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import LocalTempering, Mixture, fit
+    >>> from tempering.families import Dirichlet, IsotropicGaussian
+    >>> data = np.append(np.random.default_rng(0).normal(size=200), 8.0)[:, None]  # one outlier
+    >>> model = Mixture(IsotropicGaussian(1, 1.0), Dirichlet(1), [1.0], [0.0, 1.0])
+    >>> result = fit(model, data, temperature=LocalTempering(), seed=0)
+    >>> int(np.argmin(result.heat.inverse_temperature))
+    200
     """
 
     settles: ClassVar[bool] = True

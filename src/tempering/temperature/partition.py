@@ -34,6 +34,13 @@ class LogPartition:
     spread : array [M] or None
         Standard error of log C by the delta method; meaningless where the effective sample size is
         small, since heavy weights have not been seen.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering.temperature import LogPartition
+    >>> LogPartition(np.zeros(1), "monte-carlo", effective_sample_size=np.array([1.2])).reliable
+    False
     """
 
     values: Array
@@ -75,6 +82,15 @@ def log_partition(
         Monte Carlo draws of β from the prior.
     rng : Generator or int, optional
         Source of the draws.
+
+    Examples
+    --------
+    >>> from tempering import Mixture, log_partition
+    >>> from tempering.families import FixedWeights, IsotropicGaussian
+    >>> model = Mixture(IsotropicGaussian(1, 1.0), FixedWeights([0.5, 0.5]), [], [0.0, 1.0])
+    >>> known = log_partition(model, [1.0, 0.5], n_data=10)
+    >>> known.values.round(3), known.method
+    (array([ 0.   , 11.526]), 'closed-form')
     """
     s = np.asarray(inverse_temperatures, float)
     if s.ndim != 1 or not s.size or not np.all((s > 0) & (s <= 1)):

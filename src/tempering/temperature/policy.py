@@ -34,6 +34,14 @@ class Heat(NamedTuple):
         Common factor of all local inverse temperatures, while they are damped.
     first : float or None
         The temperature that annealing with an automatic start began at.
+
+    Examples
+    --------
+    >>> from tempering import Annealing, schedules
+    >>> from tempering.temperature import Heat, Progress
+    >>> policy = Annealing(schedules.linear(4.0), passes=10)
+    >>> policy.cool(Heat(), Progress(passes=0.0, step=1.0, planned=30.0)).inverse_temperature
+    0.25
     """
 
     inverse_temperature: float | Array = 1.0
@@ -46,7 +54,16 @@ class Heat(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """Where a run is: passes over the data made, passes made by one step, and passes planned."""
+    """Where a run is: passes over the data made, passes made by one step, and passes planned.
+
+    Examples
+    --------
+    >>> from tempering import Annealing, schedules
+    >>> from tempering.temperature import Heat, Progress
+    >>> policy = Annealing(schedules.linear(4.0), passes=10)
+    >>> policy.cool(Heat(), Progress(passes=10.0, step=1.0, planned=30.0)).finished
+    True
+    """
 
     passes: float
     step: float
@@ -55,7 +72,24 @@ class Progress(NamedTuple):
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What a policy may look at when it updates: the step that was just made."""
+    """What a policy may look at when it updates: the step that was just made.
+
+    Examples
+    --------
+    A policy of one's own reads it in ``update``:
+
+    >>> from tempering import Annealing, Mixture, fit, schedules
+    >>> from tempering.families import Dirichlet, Poisson
+    >>> class Watched(Annealing):
+    ...     def update(self, heat, local, surroundings):
+    ...         print(f"pass {surroundings.progress.passes:g}: energy {local.energy:.1f}")
+    ...         return super().update(heat, local, surroundings)
+    >>> model = Mixture(Poisson(1), Dirichlet(1), [1.0], [1.0, 1.0])
+    >>> policy = Watched(schedules.linear(2.0), passes=2)
+    >>> result = fit(model, [[1], [2]], temperature=policy, max_passes=3)
+    pass 0: energy -2.9
+    pass 1: energy -3.2
+    """
 
     model: Model
     data: Any
@@ -66,7 +100,14 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class Untempered:
-    """T = 1 throughout: plain variational inference. The base of the other policies."""
+    """T = 1 throughout: plain variational inference. The base of the other policies.
+
+    Examples
+    --------
+    >>> from tempering import Annealing, Untempered
+    >>> Untempered().length(100), Annealing(passes=50).length(100)
+    (0.0, 50)
+    """
 
     #: Whether the tempered ELBO comes to rest before T = 1, as that of a learned temperature does.
     settles: ClassVar[bool] = False

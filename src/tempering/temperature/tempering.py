@@ -59,6 +59,18 @@ class VariationalTempering(Untempered):
         None leaves s alone.
     n_samples : int
         Draws for the Monte Carlo formula.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import Mixture, VariationalTempering, fit
+    >>> from tempering.families import Dirichlet, IsotropicGaussian
+    >>> rng = np.random.default_rng(0)
+    >>> data = rng.normal(rng.choice([-4.0, 4.0], size=300))[:, None]
+    >>> model = Mixture(IsotropicGaussian(1, 1.0), Dirichlet(2), [1.0, 1.0], [0.0, 0.1])
+    >>> history = fit(model, data, temperature=VariationalTempering(), seed=0).history
+    >>> history[0].temperature > 1.5, history[-1].temperature
+    (True, 1.0)
     """
 
     settles: ClassVar[bool] = True
