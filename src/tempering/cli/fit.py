@@ -72,6 +72,14 @@ def fit(
             "for none. By default 5%, and 1000 at most.",
         ),
     ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Fit on a Dask cluster: the address of its scheduler, such as tcp://host:8786. "
+            "Its workers must see a .parquet or .csr corpus at the same path.",
+        ),
+    ] = None,
     vocabulary: Vocabulary = None,
     checkpoint_minutes: Annotated[
         float,
@@ -104,6 +112,7 @@ def fit(
       tempering fit 20news.npz --topics 50 --out news
       tempering fit folder-of-text/ --topics 20
       tempering fit posts.csv --column body --topics 100 --passes 20
+      tempering fit big.parquet --topics 100 --batch-size 4096 --scheduler tcp://host:8786
     """
     from tempering.cli.corpora import Reading
     from tempering.cli.fitting import Counting, Keeping, Settings, run_fit
@@ -119,6 +128,7 @@ def fit(
             validation,
             seed,
             jobs,
+            scheduler,
         ),
         Keeping(out, overwrite, checkpoint_minutes, resume),
         as_json,

@@ -19,6 +19,7 @@ from tempering.corpus.text_counts import TextCounts
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.batches import batch_size_for
 from tempering.inference import Checkpoint
+from tempering.scale import DaskExecutor
 from tempering.storage.tensors import StorageError
 
 #: Topics that are printed; `tempering topics` prints all.
@@ -46,6 +47,7 @@ class Settings(NamedTuple):
     validation: float | None
     seed: int
     jobs: int | None
+    scheduler: str | None = None
 
 
 class Keeping(NamedTuple):
@@ -87,6 +89,7 @@ def run_fit(
 ) -> None:
     """Read, fit, save, print."""
     keeping.check()
+    executor = None if settings.scheduler is None else connected(settings.scheduler)
     model = LatentDirichletAllocation(
         settings.topics,
         tempering=settings.tempering,
@@ -94,6 +97,7 @@ def run_fit(
         batch_size=settings.batch_size or "auto",
         random_state=settings.seed,
         n_jobs=settings.jobs,
+        executor=executor,
     )
     with error_console().status(f"Reading {reading.path}"):
         words = read_words(counting.vocabulary)
@@ -107,6 +111,9 @@ def run_fit(
         say(f"going on with the fit in {keeping.checkpoint}; --restart begins anew.")
     started = time.perf_counter()
     validation = _fit(model, parts, keeping)
+    if executor is not None:
+        executor.close()
+        model.set_params(executor=None)
     seconds = time.perf_counter() - started
     model.save(keeping.out, words, overwrite=keeping.overwrite)
     if validation is not None:
@@ -130,6 +137,13 @@ def run_fit(
         print_json(result)
     else:
         _print_result(result)
+
+
+def connected(scheduler: str) -> DaskExecutor:
+    """The cluster, found before the corpus is read."""
+    executor = DaskExecutor(scheduler)
+    executor.batch_size()
+    return executor
 
 
 def _fit(model: LatentDirichletAllocation, parts: Parts, keeping: Keeping) -> Validation | None:

@@ -7,14 +7,13 @@ one; cooling slowly through the temperature at which it splits leads to the bett
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from tempering.experiments.experiment import Case, Claim, Experiment, Row, Setting, Verdict
+from tempering.experiments.statistics import Paired, better, compare, mean_text
 from tempering.families import FixedWeights, IsotropicGaussian, Normal
 from tempering.inference import Report, fit
 from tempering.models import Mixture, Natural
@@ -27,23 +26,21 @@ PRIOR_VARIANCE = 25.0
 TEMPERATURES = (20.0, 13.0, 8.5, 1.0)
 GRID = np.linspace(-6.0, 6.0, 121)
 
+N_DATA = 300
+
+#: The case that looks at the surface; all others run a schedule.
+SURFACE = "surface"
+PLAIN = "plain VI"
+LINEAR = "linear in T, 20 to 1 in 50 iterations"
+HASTY = "linear in T, 20 to 1 in 5 iterations"
+GEOMETRIC = "geometric, 20 to 1 in 50 iterations"
 SCHEDULES: dict[str, Untempered] = {
-    "plain VI": Untempered(),
-    "linear in T, 20 to 1 in 50 iterations": Annealing(schedules.linear(20.0), passes=50),
+    PLAIN: Untempered(),
+    LINEAR: Annealing(schedules.linear(20.0), passes=50),
+    HASTY: Annealing(schedules.linear(20.0), passes=5),
     "linear in 1/T, 20 to 1 in 50 iterations": Annealing(schedules.linear_inverse(20.0), passes=50),
-    "geometric, 20 to 1 in 50 iterations": Annealing(schedules.geometric(20.0), passes=50),
+    GEOMETRIC: Annealing(schedules.geometric(20.0), passes=50),
 }
-
-
-@dataclass(frozen=True)
-class Success:
-    """How often a schedule reached the global optimum."""
-
-    schedule: str
-    runs: int
-    global_optimum: int
-    mean_elbo: float
-    iterations: float
 
 
 def two_gaussians() -> Mixture:
@@ -105,43 +102,32 @@ def local_optima(values: Array, grid: Array = GRID) -> list[tuple[float, float]]
     return [(float(grid[i]), float(grid[j])) for i, j in peaks]
 
 
-def success_table(
-    model: Mixture,
-    data: Array,
-    n_starts: int,
-    rng: np.random.Generator,
-    report: Callable[[str], None] = lambda name: None,
-) -> list[Success]:
-    """Coordinate ascent from random starts under each schedule."""
-    starts = rng.normal(scale=np.sqrt(PRIOR_VARIANCE), size=(n_starts, 2))
-    table = []
-    for name, temperature in SCHEDULES.items():
-        report(name)
-        runs = [
-            fit(
-                model,
-                data,
-                temperature=temperature,
-                initial=posterior_at(model, start, np.ones(2)),
-                max_passes=500,
-                tolerance=1e-8,
-                n_threads=1,
-                progress=False,
-            )
-            for start in starts
-        ]
-        # Unequal weights tell the two optima apart: in the better one the lighter is on the left.
-        right = sum(bool(means_of(run.posterior)[0] < means_of(run.posterior)[1]) for run in runs)
-        table.append(
-            Success(
-                name,
-                n_starts,
-                right,
-                float(np.mean([run.elbo for run in runs])),
-                float(np.mean([len(run.history) for run in runs])),
-            )
+def reached_optimum(
+    model: Mixture, data: Array, starts: Array, temperature: Untempered
+) -> tuple[list[bool], list[float], list[int]]:
+    """Coordinate ascent from each start: whether it ends in the global optimum, ELBO, iterations.
+
+    Unequal weights tell the two optima apart: in the better one the lighter is on the left.
+    """
+    runs = [
+        fit(
+            model,
+            data,
+            temperature=temperature,
+            initial=posterior_at(model, start, np.ones(2)),
+            max_passes=500,
+            tolerance=1e-8,
+            n_threads=1,
+            progress=False,
         )
-    return table
+        for start in starts
+    ]
+    means = [means_of(run.posterior) for run in runs]
+    return (
+        [bool(first < second) for first, second in means],
+        [run.elbo for run in runs],
+        [len(run.history) for run in runs],
+    )
 
 
 def annealed_path(model: Mixture, data: Array, start: Array) -> list[tuple[float, float, float]]:
@@ -155,7 +141,7 @@ def annealed_path(model: Mixture, data: Array, start: Array) -> list[tuple[float
     fit(
         model,
         data,
-        temperature=SCHEDULES["linear in T, 20 to 1 in 50 iterations"],
+        temperature=SCHEDULES[LINEAR],
         initial=posterior_at(model, start, np.ones(2)),
         max_passes=500,
         tolerance=1e-8,
@@ -165,37 +151,153 @@ def annealed_path(model: Mixture, data: Array, start: Array) -> list[tuple[float
     return path
 
 
-def run(
-    out: Path,
-    *,
-    n_starts: int = 200,
-    n_data: int = 300,
-    seed: int = 0,
-    report: Callable[[str], None] = lambda name: None,
-) -> dict:
-    """The whole experiment: numbers to ``landscape.json`` and ``.csv``, the figure to ``.png``."""
+def splitting_temperature(model: Mixture, data: Array) -> float:
+    """The temperature under which the surface has two optima, by bisection."""
+    cold, hot = 1.0, 40.0
+    while hot - cold > 0.1:
+        middle = (cold + hot) / 2
+        one = len(local_optima(annealed_elbo(model, data, middle))) == 1
+        cold, hot = (cold, middle) if one else (middle, hot)
+    return (cold + hot) / 2
+
+
+def problem(seed: int) -> tuple[Mixture, Array, np.random.Generator]:
+    """Model and data of a seed, and the generator that goes on to draw the starts."""
+    rng = np.random.default_rng(seed)
+    return two_gaussians(), draw_data(N_DATA, rng), rng
+
+
+def cases(setting: Setting) -> list[Case]:
+    n_starts = 50 if setting.scale == "quick" else 200
+    return [
+        *({"method": SURFACE, "seed": seed} for seed in range(setting.seeds)),
+        *(
+            {"method": schedule, "seed": seed, "n_starts": n_starts}
+            for seed in range(setting.seeds)
+            for schedule in SCHEDULES
+        ),
+    ]
+
+
+def run_case(case: Case, setting: Setting) -> dict[str, Any]:
+    model, data, rng = problem(case["seed"])
+    if case["method"] == SURFACE:
+        surfaces = {T: annealed_elbo(model, data, T) for T in TEMPERATURES}
+        optima = {T: local_optima(values) for T, values in surfaces.items()}
+        return {
+            "optima": {f"{T:g}": places for T, places in optima.items()},
+            "split": splitting_temperature(model, data),
+            "variance": float(data.var()),
+            # A start in the basin of the wrong optimum, which plain VI does not leave.
+            "path": annealed_path(model, data, np.array([5.0, 1.0])),
+        }
+    starts = rng.normal(scale=np.sqrt(PRIOR_VARIANCE), size=(case["n_starts"], 2))
+    right, elbos, iterations = reached_optimum(model, data, starts, SCHEDULES[case["method"]])
+    return {
+        "global_optimum": sum(right),
+        "mean_elbo": float(np.mean(elbos)),
+        "iterations": float(np.mean(iterations)),
+        "right": [int(each) for each in right],
+    }
+
+
+def draw(rows: list[Row], out: Path) -> None:
+    """``landscape.png``, of the first seed."""
     from tempering.plots.landscape import draw_landscape
 
-    out.mkdir(parents=True, exist_ok=True)
-    rng = np.random.default_rng(seed)
-    model, data = two_gaussians(), draw_data(n_data, rng)
-    report("the annealed ELBO on a grid")
-    surfaces = {T: annealed_elbo(model, data, T) for T in TEMPERATURES}
-    optima = {T: local_optima(values) for T, values in surfaces.items()}
-    # A start in the basin of the wrong optimum, which plain VI does not leave.
-    path = annealed_path(model, data, np.array([5.0, 1.0]))
-    table = success_table(model, data, n_starts, rng, report)
-    numbers = {
-        "seed": seed,
-        "n_data": n_data,
-        "optima": {str(T): places for T, places in optima.items()},
-        "success": [asdict(row) for row in table],
-        "path": path,
-    }
-    draw_landscape(out / "landscape.png", GRID, surfaces, optima, path)
-    (out / "landscape.json").write_text(json.dumps(numbers, indent=2) + "\n")
-    with (out / "landscape.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, fieldnames=list(numbers["success"][0]))
-        writer.writeheader()
-        writer.writerows(numbers["success"])
-    return numbers
+    row = next(row for row in rows if row["method"] == SURFACE)
+    model, data, _ = problem(row["seed"])
+    draw_landscape(
+        out / "landscape.png",
+        GRID,
+        {T: annealed_elbo(model, data, T) for T in TEMPERATURES},
+        {T: [(first, second) for first, second in row["optima"][f"{T:g}"]] for T in TEMPERATURES},
+        row["path"],
+    )
+
+
+def claims(rows: list[Row]) -> list[Claim]:
+    surfaces = [row for row in rows if row["method"] == SURFACE]
+    counts = [[len(row["optima"][f"{T:g}"]) for T in TEMPERATURES] for row in surfaces]
+    split = [count[0] == 1 and count[-1] == 2 for count in counts]
+    splits = [row["split"] for row in surfaces]
+    predicted = [row["variance"] for row in surfaces]
+    compared = {name: _over_starts(rows, name, PLAIN) for name in (LINEAR, GEOMETRIC)}
+    slower = _over_starts(rows, LINEAR, HASTY)
+    success = {name: _success(rows, name) for name in SCHEDULES}
+    data = f"{N_DATA} points, weights 0.3 and 0.7, means ±3.2, {len(surfaces)} data sets"
+    fits = next(row for row in rows if row["method"] == PLAIN)
+    ran = f"{data}, {fits['n_starts']} random starts in each, paired over starts"
+    return [
+        Claim(
+            "landscape",
+            "At large T the annealed ELBO has a single optimum; cooling reveals the two.",
+            data,
+            f"optima at T = {', '.join(f'{T:g}' for T in TEMPERATURES)}: "
+            + "; ".join(", ".join(map(str, count)) for count in dict.fromkeys(map(tuple, counts))),
+            "holds" if all(split) else ("holds in part" if any(split) else "does not hold"),
+            "Holds if there is one optimum at T = 20 and there are two at T = 1, in all data sets.",
+        ),
+        Claim(
+            "landscape",
+            "Thanks to annealing, the algorithm is positioned to move to the better optimum.",
+            ran,
+            f"global optimum reached: {PLAIN} {success[PLAIN]}, {LINEAR} {success[LINEAR]}; share "
+            f"{compared[LINEAR].text(2)}",
+            *better(compared[LINEAR]),
+        ),
+        Claim(
+            "landscape",
+            "With coordinate ascent, the slower the annealing, the better.",
+            ran,
+            f"global optimum reached: {HASTY} {success[HASTY]}, {LINEAR} {success[LINEAR]}; share "
+            f"{slower.text(2)}",
+            *better(slower),
+        ),
+        Claim(
+            "landscape",
+            "Added: what counts is time at the temperature where the optimum splits, near "
+            "Var(x)/σ²; a geometric schedule of the same length rushes through it.",
+            ran,
+            f"splits at T = {mean_text(splits, 1)}, Var(x)/σ² = {mean_text(predicted, 1)}; "
+            f"{GEOMETRIC} {success[GEOMETRIC]}, {LINEAR} {success[LINEAR]}",
+            _near_and_behind(splits, predicted, _over_starts(rows, LINEAR, GEOMETRIC)),
+            "Holds if the two temperatures agree to 10% and linear beats geometric with p < 0.05.",
+            added=True,
+        ),
+    ]
+
+
+def _near_and_behind(splits: list[float], predicted: list[float], ahead: Paired) -> Verdict:
+    near = bool(np.allclose(splits, predicted, rtol=0.1))
+    beaten = better(ahead)[0] == "holds"
+    return "holds" if near and beaten else ("holds in part" if near or beaten else "does not hold")
+
+
+def _over_starts(rows: list[Row], first: str, second: str) -> Paired:
+    """Two schedules from the same starts, of all data sets."""
+    right: dict[str, list[int]] = {first: [], second: []}
+    for row in rows:
+        if row["method"] in right:
+            right[row["method"]] += row["right"]
+    return compare(right[first], right[second])
+
+
+def _success(rows: list[Row], schedule: str) -> str:
+    chosen = [row for row in rows if row["method"] == schedule]
+    return f"{sum(r['global_optimum'] for r in chosen)}/{sum(r['n_starts'] for r in chosen)}"
+
+
+EXPERIMENT = Experiment(
+    name="landscape",
+    title="Figure 1: the annealed ELBO of two Gaussians",
+    claims_of=(
+        "At a large T the annealed ELBO of two Gaussians has a single optimum; cooling reveals the "
+        "two local ones, and leaves the algorithm near the better."
+    ),
+    cases=cases,
+    run=run_case,
+    draw=draw,
+    claims=claims,
+    default_seeds={"quick": 1, "full": 5},
+)
