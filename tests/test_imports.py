@@ -33,13 +33,25 @@ ALLOWED = {
     },
     "plots": {"inference", "evaluation", "estimators"},
     "report": {"storage", "inference", "evaluation", "estimators"},
-    "experiments": {"families", "models", "temperature", "inference", "estimators", "plots"},
+    "experiments": {
+        "storage",
+        "families",
+        "models",
+        "temperature",
+        "inference",
+        "corpus",
+        "datasets",
+        "evaluation",
+        "estimators",
+        "plots",
+    },
     "cli": {
         "storage",
         "inference",
         "corpus",
         "datasets",
         "evaluation",
+        "scale",
         "estimators",
         "plots",
         "report",
@@ -51,12 +63,18 @@ ALLOWED = {
 LAZY = {"matplotlib", "jax", "dask", "distributed", "pyarrow", "pooch", "arviz", "pyLDAvis"}
 
 
+def walk_outside_functions(node):
+    """Every node that runs when the file is loaded."""
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+            yield child
+            yield from walk_outside_functions(child)
+
+
 def imported_modules(path):
     """(module, whether it loads with the file) of every import in a file."""
     tree = ast.parse(path.read_text())
-    top_level = set()
-    for node in tree.body:
-        top_level.update(ast.walk(node) if not isinstance(node, ast.FunctionDef) else ())
+    top_level = set(walk_outside_functions(tree))
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node in top_level) for alias in node.names)

@@ -14,8 +14,10 @@ from tempering.estimators.mixture import MixtureEstimator
 from tempering.estimators.policies import Tempering
 from tempering.estimators.starts import random_assignment
 from tempering.families import Bernoulli, Likelihood, Poisson
+from tempering.inference.executors import Executor
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
+from tempering.scale.jax_device import Backend
 
 _PARAMETERS = """
     Parameters
@@ -28,7 +30,8 @@ _PARAMETERS = """
         Temperature policy: a name for its default setting, an object such as
         ``tempering.Annealing(...)``, or None for T = 1 throughout.
     tol, max_iter, n_init, weight_concentration_prior_type, weight_concentration_prior, \
-batch_size, learning_offset, learning_decay, total_samples, random_state, n_jobs, verbose
+batch_size, learning_offset, learning_decay, total_samples, backend, random_state, n_jobs, \
+executor, verbose
         As in :class:`tempering.BayesianGaussianMixture`.
 
     Attributes
@@ -65,8 +68,10 @@ class _DiscreteMixture(MixtureEstimator):
         learning_offset: float = 10.0,
         learning_decay: float = 0.7,
         total_samples: float | None = None,
+        backend: Backend = "cpu",
         random_state: Any = None,
         n_jobs: int | None = None,
+        executor: Executor | None = None,
         verbose: int = 0,
     ):
         self.n_components = n_components
@@ -81,8 +86,10 @@ class _DiscreteMixture(MixtureEstimator):
         self.learning_offset = learning_offset
         self.learning_decay = learning_decay
         self.total_samples = total_samples
+        self.backend: Backend = backend
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.executor = executor
         self.verbose = verbose
 
     @abstractmethod

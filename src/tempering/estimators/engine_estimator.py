@@ -8,14 +8,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from tempering.estimators.policies import Tempering, as_policy
+from tempering.estimators.table_backend import model_on
 from tempering.inference import Algorithm, Batch, History, Result, RobbinsMonro, State
-from tempering.inference.executors import local_executor
+from tempering.inference.executors import Executor, open_executor
 from tempering.models import Model, Natural
 from tempering.models.base import Array
+from tempering.scale.jax_device import Backend
 from tempering.temperature import Untempered
 
 
@@ -32,8 +34,10 @@ class EngineEstimator(BaseEstimator):
         "learning_offset": [Interval(Real, 0, None, closed="left")],
         "learning_decay": [Interval(Real, 0.5, 1, closed="right")],
         "total_samples": [Interval(Real, 1, None, closed="left"), None],
+        "backend": [StrOptions({"cpu", "auto", "jax", "gpu"})],
         "random_state": ["random_state"],
         "n_jobs": [Interval(Integral, 1, None, closed="left"), None],
+        "executor": [Executor, None],
         "verbose": ["verbose"],
     }
 
@@ -47,8 +51,10 @@ class EngineEstimator(BaseEstimator):
     learning_offset: float
     learning_decay: float
     total_samples: float | None
+    backend: Backend
     random_state: Any
     n_jobs: int | None
+    executor: Executor | None
     verbose: int
 
     def _policy(self, planned_passes: float) -> Untempered:
@@ -61,6 +67,7 @@ class EngineEstimator(BaseEstimator):
             "max_passes": self.max_iter,
             "tolerance": self.tol,
             "n_threads": self.n_jobs,
+            "executor": self.executor,
             "progress": bool(self.verbose),
         }
         if self.batch_size is not None:
@@ -93,9 +100,10 @@ class EngineEstimator(BaseEstimator):
         first = not hasattr(self, "_state")
         seen = 0 if first else self._state.data_seen
         total = float(self.total_samples or 0)
-        with local_executor(self.n_jobs) as executor:
+        solver = model_on(self.backend, model, data.shape[0])
+        with open_executor(self.executor, self.n_jobs) as executor:
             algorithm = Algorithm(
-                model,
+                solver,
                 self._policy(1.0) if self.total_samples else Untempered(),
                 self._learning_rate(),
                 executor,
@@ -108,4 +116,5 @@ class EngineEstimator(BaseEstimator):
                 self._state: State = algorithm.start(posterior, generator)
                 self.history_ = History()
             self._state = algorithm.advance(self._state, Batch(data), evaluate=False).state
+        vars(model).update(vars(solver))  # what it has learned
         self.n_iter_ = self._state.step

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import (
-    ClassNamePrefixFeaturesOutMixin,
-    TransformerMixin,
-    _fit_context,
-)
+from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.engine_estimator import EngineEstimator
 from tempering.estimators.feature_moves import move_features
-from tempering.estimators.moves import MovedResult, fit_with_moves
+from tempering.estimators.feature_transformer import FeatureTransformer
+from tempering.estimators.moves import MovedResult
 from tempering.estimators.policies import DEFAULTS, PolicyNames, Tempering, as_policy
-from tempering.estimators.saving import SaveMixin
-from tempering.inference import ArraySource, Result, State, fit
+from tempering.estimators.table_backend import fit_table
+from tempering.inference import ArraySource, Result, State
 from tempering.inference.checkpoint import CheckpointLike, keeping, remembered_seed
+from tempering.inference.executors import Executor
 from tempering.models.base import Array, Natural
 from tempering.models.factorial.enumeration import MAX_ENUMERATED
 from tempering.models.factorial.moments import guess_variances
+from tempering.models.factorial.narrow import Narrow, worthwhile
 from tempering.models.factorial_mixture import FactorialModel
+from tempering.scale.jax_device import Backend
 from tempering.temperature import Annealing, Untempered
 
 #: Passes that the default spends on cooling, where the run is long enough.
@@ -37,9 +36,7 @@ COOLING_PASSES = 50
 RESTARTS = 2
 
 
-class FactorialMixture(
-    SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator
-):
+class FactorialMixture(FeatureTransformer):
     """Factorial mixture model: each sample is a sum of some of K features, plus noise.
 
     x_n = Σ_k z_nk μ_k + ε_n with z_nk ~ Bern(π), μ_k ~ N(0, σ_μ²·1) and ε_n ~ N(0, σ²·1). The data
@@ -88,10 +85,17 @@ default="small"
         Minibatch step t has the size (learning_offset + t) ** −learning_decay.
     total_samples : float, default=None
         Length of the stream that :meth:`partial_fit` will see.
+    backend : {"cpu", "auto", "jax", "gpu"}, default="cpu"
+        What runs a fit: the CPU; JAX on whatever device it finds; JAX, but only on a GPU; or a GPU
+        where there is one and the data are many, else the CPU ("auto"). JAX needs
+        ``pip install 'tempering[gpu]'``.
     random_state : int, RandomState instance or None, default=None
         The same seed gives the same result, on any number of threads.
     n_jobs : int, default=None
         Threads; None for one a core.
+    executor : Executor, default=None
+        Who solves the shards of a batch: threads of this process, or a cluster, with
+        ``tempering.scale.DaskExecutor(client)``. Never changes the result, and is not saved.
     verbose : int, default=0
         Show a progress bar.
 
@@ -140,7 +144,7 @@ default="small"
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **EngineEstimator._parameter_constraints,
+        **FeatureTransformer._parameter_constraints,
         "noise_variance": [Interval(Real, 0, None, closed="neither"), None],
         "feature_variance": [Interval(Real, 0, None, closed="neither"), None],
         "activation_probability": [Interval(Real, 0, 1, closed="neither"), "array-like"],
@@ -171,8 +175,10 @@ default="small"
         learning_offset: float = 10.0,
         learning_decay: float = 0.7,
         total_samples: float | None = None,
+        backend: Backend = "cpu",
         random_state: Any = None,
         n_jobs: int | None = None,
+        executor: Executor | None = None,
         verbose: int = 0,
     ):
         self.n_components = n_components
@@ -192,8 +198,10 @@ default="small"
         self.learning_offset = learning_offset
         self.learning_decay = learning_decay
         self.total_samples = total_samples
+        self.backend: Backend = backend
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.executor = executor
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -224,12 +232,15 @@ default="small"
         policy = self._policy(self.max_iter)
         rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
         model = self._new_model(X)
+        narrow = None
+        if self.batch_size is None and worthwhile(len(X), X.shape[1], self.n_components):
+            narrow = Narrow.of(X, self.n_components)
         best: Result | None = None
         self.restart_elbos_ = []
         for number in range(self.n_init):
             seed = int(rng.randint(np.iinfo(np.int32).max))
             kept = keeping(checkpoint, resume, f"restart-{number}")
-            result = self._search(model, X, policy, seed, **kept)
+            result = self._search(model, X, policy, seed, narrow, **kept)
             self.restart_elbos_.append(result.elbo)
             if best is None or result.elbo > best.elbo:
                 best = result
@@ -274,111 +285,40 @@ default="small"
         return self
 
     def _search(
-        self, model: FactorialModel, X: Array, policy: Untempered, seed: int, **kept: Any
+        self,
+        model: FactorialModel,
+        X: Array,
+        policy: Untempered,
+        seed: int,
+        narrow: Narrow | None,
+        **kept: Any,
     ) -> Result:
         """One run of the engine, with moves where they are possible."""
         options: dict[str, Any] = {
             **self._run_options(),
             **kept,
+            "backend": self.backend,
+            "moves": {"features": move_features} if self.moves and self.batch_size is None else {},
             "temperature": policy,
-            "initial": self._given_start(model, X),
             "seed": seed,
         }
-        if not self.moves or self.batch_size is not None:
-            return fit(model, X, **options)
-        return fit_with_moves(model, X, moves={"features": move_features}, **options)
+        initial = self._given_start(model, X)
+        if narrow is None:
+            return fit_table(model, X, initial=initial, **options)
+        if initial is None:
+            initial = model.initialize(ArraySource(X), np.random.default_rng(seed))
+        options["initial"] = narrow.turned(initial)
+        # Who watches the fit sees features of the data as they are.
+        options["callbacks"] = [narrow.shown_to(each) for each in options.pop("callbacks", [])]
+        result = fit_table(narrow.model(model), narrow.data, **options)
+        assert isinstance(result.model, FactorialModel)
+        result.model.columns = model.columns
+        return replace(result, posterior=narrow.back(result.posterior))
 
     def _summarise(self, result: Result) -> None:
         super()._summarise(result)
         accepted = result.accepted if isinstance(result, MovedResult) else {}
         self.n_moves_ = sum(accepted.values())
-
-    def transform(self, X: Any) -> Array:
-        """Probability that each feature is active in each sample, at T = 1.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
-        """
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
-        return self._model.local_step(X, self._expectations, 1.0).activations
-
-    def inverse_transform(self, X: Any) -> Array:
-        """Sums of the active features, of shape (n_samples, n_features).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_components)
-            Activations.
-        """
-        check_is_fitted(self)
-        activations = np.asarray(X, float)
-        if activations.ndim != 2 or activations.shape[1] != self.n_components:
-            raise ValueError(
-                f"X must hold activations of {self.n_components} features; got shape "
-                f"{activations.shape}."
-            )
-        return activations @ self.features_
-
-    def score_samples(self, X: Any) -> Array:
-        """Log predictive density of each sample, with the untempered model.
-
-        With at most 12 features it is exact under the posterior of the features: the sum over all
-        activations. With more it is a lower bound, the ELBO of the sample.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples, seen or not.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        return self._model.log_predictive(self._validated(X, reset=False), self._expectations)
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Mean of :meth:`score_samples`. Higher is better."""
-        return float(np.mean(self.score_samples(X)))
-
-    def masked_score(self, X: Any, hidden: ArrayLike) -> float:
-        """Mean log predictive density of a hidden value, given the columns that are not hidden.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples, preferably unseen.
-        hidden : boolean array-like of shape (n_features,)
-            Which columns to hide from the inference of the activations and to predict.
-
-        Returns
-        -------
-        float
-            In nats a value; a lower bound if there are more than 12 features.
-        """
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
-        hidden = np.asarray(hidden)
-        if hidden.shape != (self.n_features_in_,) or hidden.dtype != bool or hidden.all():
-            raise ValueError(
-                f"hidden must hold {self.n_features_in_} booleans, not all of them True; got an "
-                f"array of {hidden.dtype} of shape {hidden.shape}."
-            )
-        if not hidden.any():
-            raise ValueError("hidden must be True somewhere: nothing is left to predict.")
-        scores = self._model.log_hidden(X, self._expectations, hidden)
-        return float(np.mean(scores)) / int(hidden.sum())
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components
 
     def _policy(self, planned_passes: float) -> Untempered:
         passes = min(float(COOLING_PASSES), planned_passes / 2)

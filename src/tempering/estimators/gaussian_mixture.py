@@ -11,13 +11,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from tempering.estimators.merge_split import merge_and_split
 from tempering.estimators.mixture import MixtureEstimator
-from tempering.estimators.moves import Move, MovedResult, fit_with_moves
+from tempering.estimators.moves import Move, MovedResult
 from tempering.estimators.policies import Tempering
 from tempering.estimators.starts import START_NAMES, Reannealing, start_assignment
+from tempering.estimators.table_backend import fit_table
 from tempering.families import DiagonalGaussian, FullGaussian
 from tempering.inference import Result
+from tempering.inference.executors import Executor
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
+from tempering.scale.jax_device import Backend
 from tempering.temperature import Untempered
 
 
@@ -77,10 +80,17 @@ default="dirichlet_process"
         Minibatch step t has the size (learning_offset + t) ** −learning_decay.
     total_samples : float, default=None
         How many samples a stream of :meth:`partial_fit` calls will bring; None if not known.
+    backend : {"cpu", "auto", "jax", "gpu"}, default="cpu"
+        What runs a fit: the CPU; JAX on whatever device it finds; JAX, but only on a GPU; or a GPU
+        where there is one and the data are many, else the CPU ("auto"). JAX needs
+        ``pip install 'tempering[gpu]'``.
     random_state : int, RandomState instance or None, default=None
         The same seed gives the same result, on any number of threads.
     n_jobs : int, default=None
         Threads; None for one a core.
+    executor : Executor, default=None
+        Who solves the shards of a batch: threads of this process, or a cluster, with
+        ``tempering.scale.DaskExecutor(client)``. Never changes the result, and is not saved.
     verbose : int, default=0
         Show a progress bar.
 
@@ -168,8 +178,10 @@ default="dirichlet_process"
         learning_offset: float = 10.0,
         learning_decay: float = 0.7,
         total_samples: float | None = None,
+        backend: Backend = "cpu",
         random_state: Any = None,
         n_jobs: int | None = None,
+        executor: Executor | None = None,
         verbose: int = 0,
     ):
         self.n_components = n_components
@@ -191,8 +203,10 @@ default="dirichlet_process"
         self.learning_offset = learning_offset
         self.learning_decay = learning_decay
         self.total_samples = total_samples
+        self.backend: Backend = backend
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.executor = executor
         self.verbose = verbose
 
     def _prepare(self, X: Array) -> None:
@@ -283,9 +297,10 @@ default="dirichlet_process"
             moves["merge_split"] = merge_and_split
         if not moves or self.n_components == 1 or self.batch_size is not None:
             return super()._search(model, data, policy, initial, seed, **kept)
-        return fit_with_moves(
+        return fit_table(
             model,
             data,
+            backend=self.backend,
             moves=moves,
             temperature=policy,
             max_passes=self.max_iter,
@@ -293,6 +308,7 @@ default="dirichlet_process"
             initial=initial,
             seed=seed,
             n_threads=self.n_jobs,
+            executor=self.executor,
             progress=bool(self.verbose),
             **kept,
         )

@@ -14,7 +14,15 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tempering.estimators.batches import batch_size_for
-from tempering.estimators.lda_backend import fit_topics, model_class, on_cpu
+from tempering.estimators.lda_backend import (
+    Where,
+    as_documents,
+    fit_topics,
+    largest_batch,
+    model_class,
+    on_cpu,
+    topics_backend,
+)
 from tempering.estimators.policies import Tempering, as_policy
 from tempering.estimators.topic_health import (
     TopicWarning,
@@ -34,7 +42,7 @@ from tempering.inference import (
 )
 from tempering.inference.callbacks import Callback
 from tempering.inference.checkpoint import CheckpointLike, remembered_seed
-from tempering.inference.executors import Serial
+from tempering.inference.executors import Executor, Serial
 from tempering.models.lda.model import LatentDirichlet, Update
 from tempering.models.lda.start import SAMPLE as START_SAMPLE
 from tempering.models.lda.start import document_contrast, starting_inverse_temperature
@@ -44,6 +52,12 @@ from tempering.temperature import Annealing, Heat, Untempered, schedules
 #: What a stream of unknown length is taken for: as many documents in all, as in scikit-learn, and a
 #: run of that many for the temperature, which must come down though nobody knows when it ends.
 UNKNOWN_TOTAL, UNKNOWN_HORIZON = 1e6, 2e4
+
+#: The part of a run in which ``tempering="auto"`` comes down to T = 1.
+TEMPERED_PART = 0.4
+
+#: In a document that is nearly sure of its topics, a short chain of samples does not move.
+SMALLEST_PRIOR_TO_SAMPLE = 0.05
 
 
 class LatentDirichletAllocation(TopicTransformer):
@@ -58,18 +72,20 @@ class LatentDirichletAllocation(TopicTransformer):
         Number of topics K.
     doc_topic_prior : float, array-like of shape (n_components,), "auto" or None, default=None
         Prior of the topic proportions of a document (α): one number, one for each topic, or
-        learned; 1 / n_components by default.
+        learned; 1 / n_components by default, but 0.05 at least where topics are sampled.
     topic_word_prior : float, "auto" or None, default=None
         Prior of the words of a topic (η), or learned; 1 / n_components by default.
     tempering : {"auto", "annealing", "variational", "local"}, policy or None, default="auto"
         "auto" computes from the data the highest temperature from which topics can still part
-        within the run, and cools linearly in 1/T to T = 1 over 80% of it. Else a name for a
+        within the run, and cools linearly in 1/T to T = 1 over 40% of it. Else a name for a
         policy's default setting, an object such as ``tempering.Annealing(...)``, or None for T = 1
         throughout (plain SVI).
-    update : {"auto", "variational", "mean", "collapsed"}, default="auto"
+    update : {"auto", "variational", "mean", "collapsed", "sampled"}, default="auto"
         How topics and proportions enter the inner update: as in the paper; posterior-mean topics;
-        posterior means of both. Only "variational" ascends an evidence lower bound. "auto" is
-        "mean" with ``tempering="auto"``, else "variational".
+        posterior means of both; or as "mean" until T = 1, from where on the topics of each document
+        are sampled by a short Gibbs chain with its proportions summed out. Only "variational"
+        ascends an evidence lower bound. "auto" is "sampled" with ``tempering="auto"``, else
+        "variational".
     learning_method : {"online", "batch"}, default="online"
         Minibatches (stochastic variational inference) or all documents at each step.
     learning_decay, learning_offset : float, default=0.7, 16.0
@@ -78,10 +94,10 @@ class LatentDirichletAllocation(TopicTransformer):
         Passes over the documents.
     batch_size : int or "auto", default="auto"
         Documents of a minibatch. "auto" cuts the run into about 2,000 steps, enough for the
-        temperature to be felt, with 16 documents at least and 1,024 at most.
+        temperature to be felt, with 16 documents at least and 1,024 at most; 8,192 on a GPU.
     total_samples : float, default=None
         Documents that a stream of :meth:`partial_fit` calls will bring in all; its tempered part
-        runs over its share of them. None if that is not known: then it is over after 16,000
+        runs over its share of them. None if that is not known: then it is over after 8,000
         documents, and counts are scaled to a corpus of a million.
     doc_update_tol : float, default=1e-2
         A document's inner iteration ends when a sweep moves less than this part of its words
@@ -92,11 +108,16 @@ class LatentDirichletAllocation(TopicTransformer):
         Restarts; the one with the best ELBO is kept.
     evaluate_every : int, default=0
         Steps between two evaluations of the ELBO for ``history_``; 0 for one a pass.
-    backend : {"cpu", "auto", "jax", "gpu"}, default="cpu"
-        What runs a fit: the CPU; JAX on whatever device it finds; JAX, but only on a GPU; or JAX
-        where it finds a GPU, else the CPU ("auto"). JAX needs ``pip install 'tempering[gpu]'``.
+    backend : {"auto", "cpu", "jax", "gpu"}, default="auto"
+        What runs a fit: the CPU; JAX on whatever device it finds; JAX, but only on a GPU. "auto" is
+        the GPU where there is one and :meth:`fit` has 20 million words or more to visit, as it
+        takes some seconds to compile, and the CPU elsewhere. JAX needs
+        ``pip install 'tempering[gpu]'``.
     n_jobs : int, default=None
         Threads; None for one a core. Never changes the result.
+    executor : Executor, default=None
+        Who solves the shards of a batch: threads of this process, or a cluster, with
+        ``tempering.scale.DaskExecutor(client)``. Never changes the result, and is not saved.
     random_state : int, RandomState instance or None, default=None
         The same seed gives the same topics.
     verbose : int, default=0
@@ -135,7 +156,7 @@ class LatentDirichletAllocation(TopicTransformer):
         ],
         "topic_word_prior": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None],
         "tempering": [str, Untempered, None],
-        "update": [StrOptions({"auto", "variational", "mean", "collapsed"})],
+        "update": [StrOptions({"auto", "variational", "mean", "collapsed", "sampled"})],
         "learning_method": [StrOptions({"online", "batch"})],
         "learning_decay": [Interval(Real, 0.5, 1, closed="right")],
         "learning_offset": [Interval(Real, 0, None, closed="left")],
@@ -148,6 +169,7 @@ class LatentDirichletAllocation(TopicTransformer):
         "evaluate_every": [Interval(Integral, 0, None, closed="left")],
         "backend": [StrOptions({"cpu", "auto", "jax", "gpu"})],
         "n_jobs": [Interval(Integral, 1, None, closed="left"), None],
+        "executor": [Executor, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
@@ -170,8 +192,9 @@ class LatentDirichletAllocation(TopicTransformer):
         max_doc_update_iter: int = 100,
         n_init: int = 1,
         evaluate_every: int = 0,
-        backend: Backend = "cpu",
+        backend: Backend = "auto",
         n_jobs: int | None = None,
+        executor: Executor | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ):
@@ -192,6 +215,7 @@ class LatentDirichletAllocation(TopicTransformer):
         self.evaluate_every = evaluate_every
         self.backend: Backend = backend
         self.n_jobs = n_jobs
+        self.executor = executor
         self.random_state = random_state
         self.verbose = verbose
 
@@ -209,9 +233,10 @@ class LatentDirichletAllocation(TopicTransformer):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), or BlockSource
+        X : array-like or sparse matrix of shape (n_samples, n_features), Corpus, or BlockSource
             Counts (or weights) of words in documents; or a corpus that streams from disk, in
-            minibatches of its own ``batch_size``.
+            minibatches of its own ``batch_size``. With a :class:`tempering.scale.DaskExecutor`,
+            also a Dask bag or dataframe, as :class:`tempering.scale.DaskSource` takes it.
         y : Ignored
             Not used, present for API consistency.
         checkpoint : path or Checkpoint, optional
@@ -229,6 +254,7 @@ class LatentDirichletAllocation(TopicTransformer):
         -------
         self
         """
+        X = as_documents(X, self.executor, lambda n: self._batch_size(n * self.max_iter, "numba"))
         source = X if isinstance(X, BlockSource) else self._validated(X, reset=True)
         if isinstance(source, BlockSource):
             self.n_features_in_ = source.shape[1]
@@ -236,11 +262,14 @@ class LatentDirichletAllocation(TopicTransformer):
             batch_size = source.batch_size
         else:
             n_documents, n_tokens = source.shape[0], float(source.sum(dtype=np.float64))
-            batch_size = self._batch_size(n_documents * self.max_iter)
+            batch_size = None
         if not n_tokens > 0:
             raise ValueError("X must hold at least one word; every document is empty.")
+        where = topics_backend(self.backend, n_tokens * self.max_iter, self.executor)
+        if batch_size is None:
+            batch_size = self._batch_size(n_documents * self.max_iter, where)
         rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
-        model = self._new_model(n_tokens / n_documents)
+        model = self._new_model(n_tokens / n_documents, where)
         online = self.learning_method == "online"
         steps_a_pass = -(-n_documents // batch_size) if online else 1
         policy = self._policy(source, model, steps_a_pass * self.max_iter, rng)
@@ -254,8 +283,8 @@ class LatentDirichletAllocation(TopicTransformer):
             n_init=self.n_init,
             seed=int(rng.randint(np.iinfo(np.int32).max)),
             n_threads=1,
+            executor=self.executor,
             elbo_every=self.evaluate_every or steps_a_pass,
-            evaluate=self.evaluate_every > 0,
             final_elbo=False,
             callbacks=callbacks,
             progress=bool(self.verbose),
@@ -283,7 +312,7 @@ class LatentDirichletAllocation(TopicTransformer):
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Update the topics with more documents of a stream, in minibatches of ``batch_size``.
 
-        The stream is cooled as it comes: over 80% of ``total_samples``, or of the first 20,000
+        The stream is cooled as it comes: over 40% of ``total_samples``, or of the first 20,000
         documents where that is not known, then T = 1. Topics are better if the number is given.
 
         Parameters
@@ -302,10 +331,12 @@ class LatentDirichletAllocation(TopicTransformer):
         n_data = int(self.total_samples or UNKNOWN_TOTAL)
         horizon = self.total_samples or UNKNOWN_HORIZON
         seen = 0 if first else self._state.data_seen
-        batch_size = self._batch_size(max(horizon, seen))
+        # A stream comes in small pieces from the host: without being asked to, it stays there.
+        where = topics_backend(self.backend, 0)
+        batch_size = self._batch_size(max(horizon, seen), where)
         if first:
             rng = check_random_state(self.random_state)
-            self._model = self._new_model(max(X.sum(dtype=np.float64) / X.shape[0], 1.0))
+            self._model = self._new_model(max(X.sum(dtype=np.float64) / X.shape[0], 1.0), where)
             n_steps = max(1, int(horizon // batch_size))
             self._stream_policy = self._policy(X, self._model, n_steps, rng)
             self._stream_seed = int(rng.randint(np.iinfo(np.int32).max))
@@ -313,7 +344,7 @@ class LatentDirichletAllocation(TopicTransformer):
             self._model,
             self._stream_policy,
             self._learning_rate(),
-            Serial(),
+            self.executor or Serial(),
             n_data=n_data,
             planned_passes=horizon / n_data,
         )
@@ -330,18 +361,20 @@ class LatentDirichletAllocation(TopicTransformer):
         self._learned_inverse_temperature = self._state.heat.inverse_temperature
         return self
 
-    def _new_model(self, mean_length: float) -> LatentDirichlet:
+    def _new_model(self, mean_length: float, where: Where) -> LatentDirichlet:
         k = self.n_components
         alpha, eta = self.doc_topic_prior, self.topic_word_prior
         learn_alpha, learn_eta = _is_auto(alpha), _is_auto(eta)
-        alpha = np.asarray(1.0 / k if alpha is None or learn_alpha else alpha, float)
+        if alpha is None or learn_alpha:
+            alpha = max(1.0 / k, SMALLEST_PRIOR_TO_SAMPLE if self._update() == "sampled" else 0.0)
+        alpha = np.asarray(alpha, float)
         eta = 1.0 / k if eta is None or learn_eta else float(eta)
         if alpha.shape not in ((), (k,)) or not np.all(np.isfinite(alpha) & (alpha > 0)):
             raise ValueError(
                 f"doc_topic_prior must be positive: one number, or one for each of the {k} topics; "
                 f"got {self.doc_topic_prior!r}."
             )
-        return model_class(self.backend)(
+        return model_class(where)(
             k,
             self.n_features_in_,
             alpha,
@@ -358,7 +391,7 @@ class LatentDirichletAllocation(TopicTransformer):
     def _update(self) -> Update:
         if self.update != "auto":
             return self.update
-        return "mean" if self.tempering == "auto" else "variational"
+        return "sampled" if self.tempering == "auto" else "variational"
 
     def _policy(
         self, source: Any, model: LatentDirichlet, n_steps: int, rng: np.random.RandomState
@@ -380,13 +413,13 @@ class LatentDirichletAllocation(TopicTransformer):
             sweeps=model.min_iterations,
             collapsed=model.update == "collapsed",
         )
-        return Annealing(schedules.linear_inverse(1.0 / start), fraction=0.8)
+        return Annealing(schedules.linear_inverse(1.0 / start), fraction=TEMPERED_PART)
 
-    def _batch_size(self, n_visits: float) -> int:
+    def _batch_size(self, n_visits: float, where: Where) -> int:
         """Documents of a minibatch, in a run of so many visits to documents."""
         if self.batch_size != "auto":
             return self.batch_size
-        return batch_size_for(n_visits)
+        return batch_size_for(n_visits, largest_batch(where))
 
     def _learning_rate(self) -> RobbinsMonro:
         return RobbinsMonro(self.learning_offset, self.learning_decay)

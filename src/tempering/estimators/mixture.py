@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import EngineEstimator
 from tempering.estimators.saving import SaveMixin
+from tempering.estimators.table_backend import fit_table
 from tempering.families import Dirichlet, MixingWeights, StickBreaking
-from tempering.inference import Result, State, fit
+from tempering.inference import Result, State
 from tempering.inference.checkpoint import CheckpointLike, keeping, remembered_seed
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
@@ -123,9 +124,10 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
         **kept: Any,
     ) -> Result:
         """One run of the engine."""
-        return fit(
+        return fit_table(
             model,
             data,
+            backend=self.backend,
             temperature=policy,
             initial=initial,
             seed=seed,

@@ -125,6 +125,21 @@ def load(path: str | os.PathLike[str]) -> Any:
     ------
     tempering.storage.StorageError
         If a file is missing, damaged, or of a later format. It is a ``ValueError``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import tempering
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> lda = tempering.LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     lda.save(f"{folder}/model", ["sun", "sea", "snow", "ice"])
+    ...     loaded = tempering.load(f"{folder}/model")
+    >>> np.array_equal(lda.transform(X), loaded.transform(X))
+    True
+    >>> sorted(loaded.topics(n_words=2))
+    [['snow', 'ice'], ['sun', 'sea']]
     """
     path = Path(path)
     config = _read_config(path / "config.json")

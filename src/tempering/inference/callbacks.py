@@ -13,7 +13,20 @@ from tempering.temperature import Heat
 
 
 class Report(NamedTuple):
-    """What a callback sees after each step."""
+    """What a callback sees after each step.
+
+    Examples
+    --------
+    A callback that ends the run after its third step:
+
+    >>> from tempering import Mixture, fit
+    >>> from tempering.families import Dirichlet, Poisson
+    >>> model = Mixture(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 1.0])
+    >>> def enough(report):
+    ...     return report.record.step == 2
+    >>> len(fit(model, [[1], [9]], callbacks=[enough], tolerance=0.0).history)
+    3
+    """
 
     record: Record
     posterior: Any

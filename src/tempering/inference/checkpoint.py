@@ -35,7 +35,17 @@ SEED_FILE = "seed.safetensors"
 
 
 class CheckpointWarning(UserWarning):
-    """A checkpoint could not be used as it stands."""
+    """A checkpoint could not be used as it stands.
+
+    Examples
+    --------
+    To have it end the program instead:
+
+    >>> import warnings
+    >>> from tempering.inference import CheckpointWarning
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", CheckpointWarning)
+    """
 
 
 @dataclass(frozen=True)

@@ -19,20 +19,34 @@ import numpy as np
 
 from tempering.inference.callbacks import Callback, Report, progress_bar
 from tempering.inference.checkpoint import CheckpointLike, Keeper, open_keeper
-from tempering.inference.executors import Executor, Serial, local_executor
+from tempering.inference.executors import (
+    Executor,
+    Serial,
+    add_in_pairs,
+    open_executor,
+    resumable,
+)
 from tempering.inference.history import History, Record
 from tempering.inference.learning_rate import Constant, LearningRate, RobbinsMonro
+from tempering.inference.remote import Remote
 from tempering.inference.run import Result, Run, State
+from tempering.inference.shard_tasks import BoundOfShard, SolveShard, reads_energies
 from tempering.inference.sources import ArraySource, Batch, Source
-from tempering.models.base import LocalStep, Model, add_up, blend
+from tempering.models.base import LocalStep, Model, blend
 from tempering.temperature import Heat, Progress, Surroundings, Untempered
-from tempering.temperature.policy import first_local_step
 
 UNTEMPERED = Untempered()
 
 
 class Step(NamedTuple):
-    """What one turn of the loop made."""
+    """What one turn of the loop made.
+
+    Examples
+    --------
+    >>> from tempering.inference import Step
+    >>> Step._fields
+    ('state', 'local', 'tempered_elbo', 'elbo')
+    """
 
     state: State
     local: LocalStep
@@ -42,7 +56,24 @@ class Step(NamedTuple):
 
 @dataclass(frozen=True)
 class Algorithm:
-    """Algorithm 1 with its choices made: a model, a temperature policy, step sizes, an executor."""
+    """Algorithm 1 with its choices made: a model, a temperature policy, step sizes, an executor.
+
+    Examples
+    --------
+    The loop by hand, a step at a time:
+
+    >>> import numpy as np
+    >>> from tempering import Mixture, Untempered
+    >>> from tempering.families import Dirichlet, Poisson
+    >>> from tempering.inference import Algorithm, ArraySource, Batch, Constant
+    >>> from tempering.inference.executors import Serial
+    >>> model, data = Mixture(Poisson(1), Dirichlet(1), [1.0], [1.0, 1.0]), np.array([[1], [2]])
+    >>> algorithm = Algorithm(model, Untempered(), Constant(), Serial(), 2, planned_passes=10)
+    >>> rng = np.random.default_rng(0)
+    >>> state = algorithm.start(model.initialize(ArraySource(data), rng), rng)
+    >>> algorithm.advance(state, Batch(data)).state.posterior.components
+    array([[4., 3.]])
+    """
 
     model: Model
     temperature: Untempered
@@ -71,16 +102,19 @@ class Algorithm:
         # Line 4: local variational parameters φ = E_λ[η_l] / T.
         expected = model.expectations(posterior)
 
-        def solve(part: tuple[tuple[slice, Any], LocalStep | None]) -> LocalStep:
-            (rows, data), before = part
-            return temperature.solve(heat, model, data, expected, rows, before)
-
-        shards = batch.shards(model.shard_size)
-        solved = self.executor.map(solve, list(zip_longest(shards, state.solved)))
-        local = add_up(solved)
+        parts = list(zip_longest(batch.shards(model.shard_size), state.solved))
+        terms = evaluate or reads_energies(temperature, heat)
+        solve = SolveShard(temperature, heat, model, expected, terms, detach=len(parts) > 1)
+        solved: Sequence[LocalStep] = ()
+        if self.continues:
+            solved = self.executor.map(solve, parts)
+            local = add_in_pairs(solved)
+        else:
+            local = self.executor.add_up(solve, parts)
 
         # Line 8, variational tempering: update T.
-        surroundings = Surroundings(model, batch.data, expected, scale, progress)
+        data = batch.data.shown() if isinstance(batch.data, Remote) else batch.data
+        surroundings = Surroundings(model, data, expected, scale, progress)
         local, heat = temperature.update(heat, local, surroundings)
 
         prior_weight = temperature.prior_weight(heat)
@@ -97,8 +131,7 @@ class Algorithm:
         if heat.finished:
             model.learn_hyperparameters(local, posterior, rate)
 
-        kept = tuple(solved) if self.continues else ()
-        state = State(posterior, heat, state.step + 1, state.data_seen + batch.size, kept)
+        state = State(posterior, heat, state.step + 1, state.data_seen + batch.size, tuple(solved))
         return Step(state, local, *bounds)
 
     def progress(self, state: State, batch: Batch) -> Progress:
@@ -136,6 +169,7 @@ def fit(
     n_init: int = 1,
     seed: int = 0,
     n_threads: int | None = None,
+    executor: Executor | None = None,
     elbo_every: int = 1,
     final_elbo: bool = True,
     callbacks: Sequence[Callback] = (),
@@ -173,6 +207,9 @@ def fit(
         The same seed gives the same bits, on any number of threads.
     n_threads : int, optional
         Threads; one a core by default.
+    executor : Executor, optional
+        Who solves the shards of a batch: threads of this process by default, or
+        ``tempering.scale.DaskExecutor(client)`` for a cluster. Never changes the result.
     elbo_every : int
         Steps between two evaluations of the ELBO for the history (and for convergence).
     final_elbo : bool
@@ -193,6 +230,24 @@ def fit(
     Returns
     -------
     Result
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import Annealing, Mixture, fit, schedules
+    >>> from tempering.families import Dirichlet, IsotropicGaussian
+    >>> rng = np.random.default_rng(0)
+    >>> data = rng.normal(rng.choice([-4.0, 4.0], size=300))[:, None]
+    >>> model = Mixture(IsotropicGaussian(1, 1.0), Dirichlet(2), [1.0, 1.0], [0.0, 0.1])
+    >>> result = fit(model, data, temperature=Annealing(schedules.linear(10.0), passes=30))
+    >>> np.sort(model.likelihood.conjugate.point(result.posterior.components).ravel()).round()
+    array([-4.,  4.])
+    >>> result.converged, result.history[0].temperature, result.history[-1].temperature
+    (True, 10.0, 1.0)
+
+    Minibatches (stochastic variational inference) are one argument away:
+
+    >>> result = fit(model, data, batch_size=50, max_passes=20)
     """
     source = data if isinstance(data, Source) else ArraySource(data, batch_size)
     temperature = UNTEMPERED if temperature is None else temperature
@@ -223,12 +278,18 @@ def fit(
         elbo_every=elbo_every,
         final_elbo=final_elbo,
     )
-    with local_executor(n_threads) as executor, progress_bar(progress) as bar, keeper:
+    with (
+        resumable(checkpoint),
+        open_executor(executor, n_threads) as running,
+        running.reading(source) as source,
+        progress_bar(progress) as bar,
+        keeper,
+    ):
         algorithm = Algorithm(
             model,
             temperature,
             learning_rate,
-            executor,
+            running,
             source.size,
             max_passes,
             continues=source.whole and model.continues_steps,
@@ -266,17 +327,24 @@ def evaluate_elbo(
 
     Local variables are solved anew, or from where they were ``solved`` in the last step, where that
     was on the whole data.
+
+    Examples
+    --------
+    >>> from tempering import Mixture, fit
+    >>> from tempering.families import Dirichlet, Poisson
+    >>> from tempering.inference import ArraySource, evaluate_elbo
+    >>> model = Mixture(Poisson(1), Dirichlet(1), [1.0], [1.0, 1.0])
+    >>> result = fit(model, [[1], [2]])
+    >>> evaluate_elbo(model, result.posterior, ArraySource([[1], [2]])) == result.elbo
+    True
     """
     executor, model = executor or Serial(), model.with_bound()
-    expected = model.expectations(posterior)
+    bound_of = BoundOfShard(UNTEMPERED, Heat(), model, model.expectations(posterior))
     total = -model.divergence(posterior)
     for batch in source.sweep():
-        shards = batch.shards(model.shard_size)
-        for local in executor.map(
-            lambda part: first_local_step(model, part[0][1], expected, 1.0, part[1]),
-            list(zip_longest(shards, solved)),
-        ):
-            total += local.energy + local.entropy
+        parts = list(zip_longest(batch.shards(model.shard_size), solved))
+        for bound in executor.map(bound_of, parts):
+            total += bound
     return total
 
 

@@ -1,34 +1,63 @@
-"""How the shards of a batch are solved: one after the other, or on threads.
+"""Who solves the shards of a batch: this process, one after the other or on threads, or a cluster.
 
-Shards have a fixed size and their results are added in order, so the number of threads never
-changes a bit of the result. For the same reason BLAS runs on one thread inside a fit.
+Shards have a fixed size and their results are added in a fixed order, so neither the number of
+threads nor that of workers changes a bit of the result. For the same reason BLAS runs on one thread
+inside a fit.
 """
 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any
+
+from tempering.inference.checkpoint import CheckpointLike, as_checkpoint
+from tempering.inference.sources import Source
 
 
-class Executor(Protocol):
-    """Maps a function over shards and keeps their order."""
+class ClusterLost(ConnectionError):
+    """The cluster that a fit runs on is gone, or cannot finish a step."""
 
+
+class Executor(ABC):
+    """What the engine asks of an executor; :meth:`map` is all that one must have."""
+
+    @abstractmethod
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
         """[function(item) for item in items], in whatever way."""
-        ...
+
+    def add_up(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Any:
+        """The sum of function(item) over items, as :func:`add_in_pairs` has it."""
+        return add_in_pairs(self.map(function, items))
+
+    @contextmanager
+    def reading(self, source: Source) -> Iterator[Source]:
+        """The source as this executor wants it during a fit."""
+        yield source
+
+    def open(self, data: Any, batch_size: Callable[[int], int]) -> Any:
+        """Data as a source, if this executor brings data of its own; else as they are.
+
+        ``batch_size`` tells the size of minibatches from the number of data.
+        """
+        return data
 
 
-class Serial:
+class Serial(Executor):
     """One shard after the other."""
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
         return [function(item) for item in items]
 
+    def add_up(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Any:
+        return add_in_pairs(map(function, items))
 
-class Threads:
+
+class Threads(Executor):
     """Shards on a pool of threads; NumPy and the compiled kernels release the interpreter lock."""
 
     def __init__(self, pool: ThreadPoolExecutor):
@@ -36,6 +65,46 @@ class Threads:
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
         return list(self._pool.map(function, items))
+
+    def add_up(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Any:
+        return add_in_pairs(self._pool.map(function, items))
+
+
+@contextmanager
+def resumable(checkpoint: CheckpointLike) -> Iterator[None]:
+    """Where a cluster is lost, say what is left of the fit."""
+    try:
+        yield
+    except ClusterLost as error:
+        kept = as_checkpoint(checkpoint)
+        hope = "Nothing of the fit was kept: give it a checkpoint, to be able to resume it."
+        if kept is not None and any(Path(kept.path).glob("checkpoint-*")):
+            hope = (
+                f"The fit is kept in {kept.path}. To go on from its last checkpoint when the "
+                "cluster is back, call fit again with the same checkpoint, data and parameters."
+            )
+        raise ClusterLost(f"{error} {hope}") from error
+
+
+def add_in_pairs(parts: Iterable[Any]) -> Any:
+    """The sum of parts in an order that depends on their number alone.
+
+    Neighbours are added in pairs, their sums in pairs, and so on. So 2^m parts from a multiple of
+    2^m on can be added up elsewhere without changing a bit. Only one sum of each size is held.
+
+    >>> add_in_pairs("abcdefg"), add_in_pairs(["abcd", "efg"])
+    ('abcdefg', 'abcdefg')
+    """
+    sums: list[tuple[int, Any]] = []
+    for part in parts:
+        size = 1
+        while sums and sums[-1][0] == size:
+            size, part = 2 * size, sums.pop()[1] + part
+        sums.append((size, part))
+    total = sums.pop()[1]
+    while sums:
+        total = sums.pop()[1] + total
+    return total
 
 
 def available_cores() -> int:
@@ -46,16 +115,34 @@ def available_cores() -> int:
 
 
 @contextmanager
+def open_executor(executor: Executor | None, n_threads: int | None) -> Iterator[Executor]:
+    """An executor as given, or threads of this process: ``n_threads``, or one a core."""
+    if executor is None:
+        with local_executor(n_threads) as local:
+            yield local
+        return
+    with one_blas_thread():
+        yield executor
+
+
+@contextmanager
 def local_executor(n_threads: int | None) -> Iterator[Executor]:
     """Threads of this process: ``n_threads``, or one a core."""
-    from threadpoolctl import threadpool_limits
-
     n_threads = available_cores() if n_threads is None else n_threads
     if n_threads < 1:
         raise ValueError(f"n_threads must be at least 1, or None for all cores; got {n_threads}.")
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         if n_threads == 1:
             yield Serial()
         else:
             with ThreadPoolExecutor(n_threads) as pool:
                 yield Threads(pool)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """BLAS on one thread, in the whole process: its sums depend on how many it has."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(limits=1, user_api="blas"):
+        yield

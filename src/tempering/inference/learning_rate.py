@@ -37,6 +37,8 @@ class RobbinsMonro:
     decay : float
         κ in (0.5, 1], for convergence.
 
+    Examples
+    --------
     >>> RobbinsMonro(delay=15.0, decay=0.5 + 0.25)(1)
     0.125
     """

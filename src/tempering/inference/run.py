@@ -12,7 +12,16 @@ from tempering.temperature import Heat
 
 
 class State(NamedTuple):
-    """All that changes from one step to the next."""
+    """All that changes from one step to the next.
+
+    Examples
+    --------
+    >>> from tempering import Natural
+    >>> from tempering.inference import State
+    >>> from tempering.temperature import Heat
+    >>> State(Natural(counts=[1.0]), Heat()).step
+    0
+    """
 
     posterior: Any
     heat: Heat
@@ -54,6 +63,15 @@ class Result:
         The model with the hyperparameters that the best restart has learned.
     restart_elbos : list of float
         The ELBO that each restart reached; the posterior is that of the best.
+
+    Examples
+    --------
+    >>> from tempering import Mixture, fit
+    >>> from tempering.families import Dirichlet, Poisson
+    >>> model = Mixture(Poisson(1), Dirichlet(1), [1.0], [1.0, 1.0])
+    >>> result = fit(model, [[1], [2]])
+    >>> result.posterior.components, round(result.elbo, 3), result.converged
+    (array([[4., 3.]]), -3.296, True)
     """
 
     posterior: Any

@@ -12,9 +12,19 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
+from tempering.inference.remote import KeptRows
+
 
 class Batch(NamedTuple):
-    """Some rows of the data."""
+    """Some rows of the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering.inference import Batch
+    >>> [rows for rows, data in Batch(np.zeros((5, 1))).shards(2)]
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 6, None)]
+    """
 
     data: Any
 
@@ -31,7 +41,15 @@ class Batch(NamedTuple):
 
 @runtime_checkable
 class Source(Protocol):
-    """What the engine asks of a source of data."""
+    """What the engine asks of a source of data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering.inference import ArraySource, Source
+    >>> isinstance(ArraySource(np.zeros((5, 1))), Source)
+    True
+    """
 
     @property
     def size(self) -> int:
@@ -66,6 +84,15 @@ class ArraySource:
     batch_size : int, optional
         Rows in a minibatch; None, or more than there are, for the whole data at each step. A pass
         is cut into batches of as equal a size as can be, none larger than this.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from itertools import islice
+    >>> from tempering.inference import ArraySource
+    >>> source = ArraySource(np.arange(10)[:, None], batch_size=4)
+    >>> [batch.size for batch in islice(source.batches(seed=0), 3)]
+    [4, 3, 3]
     """
 
     def __init__(self, data: Any, batch_size: int | None = None):
@@ -106,3 +133,15 @@ class ArraySource:
     def sweep(self) -> Iterator[Batch]:
         for start in range(0, self.size, self.batch_size):
             yield Batch(self.data[start : start + self.batch_size])
+
+
+class KeptSource(ArraySource):
+    """An array that is the batch of every step, for workers that keep their part of it."""
+
+    def batches(self, seed: int, first_step: int = 0) -> Iterator[Batch]:
+        everything = Batch(KeptRows(self.data))
+        while True:
+            yield everything
+
+    def sweep(self) -> Iterator[Batch]:
+        yield next(self.batches(0))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from copy import copy
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from tempering.inference.csr_files import CSRFiles, write_csr
+from tempering.inference.remote import BlockCache, RowReference, stack
 from tempering.inference.sources import Batch
 
 __all__ = ["BlockSource", "MappedCSR", "StoredRows", "write_csr"]
@@ -65,7 +67,18 @@ class BlockSource:
         Documents and words.
     n_tokens : int or float
         Sum of the counts, as it was when the corpus was written.
+
+    Examples
+    --------
+    What ``open_source`` opens is one; :class:`MappedCSR` is another:
+
+    >>> from tempering.inference import BlockSource, MappedCSR
+    >>> issubclass(MappedCSR, BlockSource)
+    True
     """
+
+    #: What batches refer to that name their rows instead of holding them.
+    referred: Any = None
 
     def __init__(self, files: StoredRows, batch_size: int, edges: ArrayLike, window_blocks: int):
         check_positive(batch_size=batch_size, window_blocks=window_blocks)
@@ -102,7 +115,7 @@ class BlockSource:
         apart = np.diff(chosen) > WORTH_A_SEEK
         apart |= np.diff(np.searchsorted(self.edges, chosen, side="right")) > 0
         runs = np.split(chosen, np.flatnonzero(apart) + 1)
-        return _stack([self._take(run) for run in runs])
+        return stack([self._take(run) for run in runs])
 
     def batches(self, seed: int, first_step: int = 0) -> Iterator[Batch]:
         """Batches for ever, pass after pass.
@@ -116,7 +129,7 @@ class BlockSource:
             taken up again at once.
         """
         if self.whole:
-            everything = Batch(self.files.rows(0, self.size))
+            everything = Batch(self._rows(0, self.size))
             while True:
                 yield everything
         n_batches = -(-self.size // self.batch_size)
@@ -127,7 +140,30 @@ class BlockSource:
     def sweep(self) -> Iterator[Batch]:
         """All documents once, in order."""
         for start in range(0, self.size, self.batch_size):
-            yield Batch(self.files.rows(start, min(start + self.batch_size, self.size)))
+            yield Batch(self._rows(start, min(start + self.batch_size, self.size)))
+
+    def by_reference(self) -> Self:
+        """The same batches, of documents that are read where they are solved."""
+        referring = copy(self)
+        referring.referred = BlockCache(self.files)
+        return referring
+
+    def _rows(self, start: int, stop: int) -> Any:
+        """The documents from ``start`` to ``stop``."""
+        if self.referred is None:
+            return self.files.rows(start, stop)
+        first = int(np.searchsorted(self.edges, start, side="right")) - 1
+        last = int(np.searchsorted(self.edges, stop))
+        inside = self._blocks(range(first, last))
+        begin = start - int(self.edges[first])
+        return inside[begin : begin + stop - start]
+
+    def _blocks(self, numbers: Iterable[int]) -> Any:
+        """All documents of some blocks."""
+        blocks = [(int(self.edges[number]), int(self.edges[number + 1])) for number in numbers]
+        if self.referred is not None:
+            return RowReference.to_blocks(self.referred, blocks)
+        return stack([self.files.rows(*block) for block in blocks])
 
     def _take(self, run: NDArray[np.int64]) -> Any:
         """Some documents that lie near each other, in ascending order."""
@@ -146,14 +182,14 @@ class BlockSource:
             to_skip -= used
             if used == order.size:
                 continue
-            documents = _stack([self.files.rows(*block) for block in blocks])
+            documents = self._blocks(blocks)
             while used < order.size:
                 chosen = order[used : used + missing]
                 parts.append(documents[np.sort(chosen)])
                 used += chosen.size
                 missing -= chosen.size
                 if missing == 0:
-                    yield Batch(_stack(parts))
+                    yield Batch(stack(parts))
                     number += 1
                     parts, missing = [], least + (number < n_larger)
             # Before the next window is read, lest memory holds two.
@@ -161,15 +197,12 @@ class BlockSource:
 
     def _windows(
         self, seed: int, epoch: int
-    ) -> Iterator[tuple[list[tuple[int, int]], NDArray[np.int64]]]:
-        """The windows of one pass: the ends of their blocks, and an order of their documents."""
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """The windows of one pass: the numbers of their blocks, and an order of their documents."""
         numbers = np.random.default_rng([seed, epoch]).permutation(self.edges.size - 1)
         for number, first in enumerate(range(0, numbers.size, self.window_blocks)):
-            blocks = [
-                (int(self.edges[block]), int(self.edges[block + 1]))
-                for block in numbers[first : first + self.window_blocks]
-            ]
-            n_documents = sum(stop - start for start, stop in blocks)
+            blocks = numbers[first : first + self.window_blocks]
+            n_documents = int(np.sum(self.edges[blocks + 1] - self.edges[blocks]))
             # A stream for each window, so that one can be skipped. The last entry is never 0:
             # [seed, epoch, 0] would be the stream of the blocks' order again.
             rng = np.random.default_rng([seed, epoch, number + 1])
@@ -195,6 +228,17 @@ class MappedCSR(BlockSource):
         Consecutive documents that are read together.
     window_blocks : int
         Blocks that are shuffled together.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from scipy import sparse
+    >>> from tempering.inference import MappedCSR, write_csr
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_csr(f"{folder}/corpus", [sparse.csr_array([[1, 0], [0, 2], [3, 0]])])
+    ...     source = MappedCSR(f"{folder}/corpus", batch_size=2)
+    ...     source.shape, source.n_tokens, [batch.size for batch in source.sweep()]
+    ((3, 2), 6, [2, 1])
     """
 
     files: CSRFiles
@@ -218,8 +262,3 @@ def check_positive(**sizes: int) -> None:
     for name, value in sizes.items():
         if value < 1:
             raise ValueError(f"{name} must be at least 1; got {value}.")
-
-
-def _stack(parts: list[Any]) -> Any:
-    """Rows of several matrices as one."""
-    return parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csr")

@@ -24,7 +24,19 @@ Array = NDArray[np.float64]
 
 
 class UnsupportedTemperature(TypeError):
-    """The model lacks what the temperature policy asks of it."""
+    """The model lacks what the temperature policy asks of it.
+
+    Examples
+    --------
+    >>> import tempering
+    >>> from tempering.families import Dirichlet, Poisson
+    >>> counts = tempering.Mixture(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 1.0])
+    >>> try:
+    ...     tempering.log_partition(counts, [0.5], n_data=10, method="closed-form")
+    ... except tempering.models.UnsupportedTemperature as error:
+    ...     print(str(error)[:39])
+    Mixture does not define `log_partition`
+    """
 
 
 class Natural(Mapping[str, Array]):
@@ -109,6 +121,16 @@ class LocalStep:
         The s_i that the data were solved with.
     bound : float
         What the local temperatures q(T_i) add to the tempered ELBO (0 without them).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import LocalStep, Natural
+    >>> first = LocalStep(Natural(counts=[1.0, 0.0]), np.array([-0.5]), 0.1, 1.0)
+    >>> second = LocalStep(Natural(counts=[0.0, 2.0]), np.array([-0.7, -0.3]), 0.2, 1.0)
+    >>> both = first + second
+    >>> both.statistics.counts, both.energy, both.n
+    (array([1., 2.]), -1.5, 3)
     """
 
     def __init__(
@@ -231,6 +253,16 @@ class Model(ABC):
     The first five methods are all that variational inference and annealing need. Variational
     tempering asks for one of ``log_partition``, ``log_local_integral`` or ``local_log_normalizer``
     besides; local variational tempering for ``local_log_normalizer``.
+
+    Examples
+    --------
+    What a model can do is known before any work:
+
+    >>> from tempering import Mixture
+    >>> from tempering.families import Dirichlet, Poisson
+    >>> model = Mixture(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 1.0])
+    >>> model.learns_temperatures, model.provides("learn_hyperparameters")
+    (True, False)
     """
 
     #: Rows that one worker solves at a time. A constant, so that sums never depend on the workers.

@@ -54,6 +54,19 @@ class Mixture(Model):
         Natural parameters of the weights' prior.
     component_prior : array [size] or [K, size]
         Natural parameters of the components' prior.
+
+    Examples
+    --------
+    Two kinds of counts, few and many:
+
+    >>> import numpy as np
+    >>> from tempering import Mixture, fit
+    >>> from tempering.families import Dirichlet, Poisson
+    >>> data = np.random.default_rng(0).poisson([[2.0], [20.0]], size=(2, 200)).reshape(-1, 1)
+    >>> model = Mixture(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 0.1])
+    >>> posterior = fit(model, data).posterior
+    >>> np.sort(model.likelihood.conjugate.point(posterior.components).ravel()).round()
+    array([ 2., 20.])
     """
 
     def __init__(

@@ -8,13 +8,11 @@ tempered; the words are: p(w_dn, z_dn | θ_d, β)^{s_d}.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
-from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import digamma, gammaln
 
@@ -33,6 +31,9 @@ from tempering.models.lda.hyperparameters import (
 )
 from tempering.models.lda.kernels import document_energy, e_step
 from tempering.models.lda.partition import TopicDraws, log_document_integral
+from tempering.models.lda.sampling import can_be_sampled, sample_topics
+from tempering.models.lda.steps import Documents, DocumentStep, mean_log_proportions
+from tempering.models.lda.topic_rows import TopicExpectations
 from tempering.models.lda.topics import (
     Float32,
     TopicPrior,
@@ -40,67 +41,11 @@ from tempering.models.lda.topics import (
     WordStatistics,
     compact_words,
 )
-from tempering.models.lda.word_rows import TopicForm
 
 #: η takes a pass over all topics to learn, so that is done once in so many steps.
 TOPIC_PRIOR_STEPS = 100
 
-Update = Literal["variational", "mean", "collapsed"]
-
-
-class TopicExpectations(NamedTuple):
-    """E_q[log β] on demand: for the words of a batch alone."""
-
-    posterior: Topics
-    totals: Array  # Σ_v λ_vk, [K]
-    form: TopicForm
-    n_threads: int = 1
-
-    def log_rows(self, words: NDArray[np.int64]) -> Float32:
-        """E log β_kv, or the log of the posterior mean, for some words: [U, K]."""
-        return self.posterior.log_rows(words, self.totals, self.form, self.n_threads)
-
-
-class Documents(NamedTuple):
-    """Documents over the distinct words of their batch, in the kernels' layout."""
-
-    indptr: NDArray[np.int64]
-    columns: NDArray[np.int32]
-    counts: Float32
-    words: NDArray[np.int64]  # the word that each column stands for
-
-    @property
-    def lengths(self) -> Array:
-        """Number of words N_d of each document."""
-        running = np.append(0.0, np.cumsum(self.counts, dtype=np.float64))
-        return np.diff(running[self.indptr])
-
-
-class DocumentStep(LocalStep):
-    """A local step of documents. Its terms of the ELBO are computed only if somebody asks.
-
-    Asking is possible until the global update: the terms are those of the topics before it.
-    """
-
-    def __init__(
-        self,
-        statistics: WordStatistics,
-        inverse_temperature: float | Array,
-        gamma: Float32,
-        documents: Documents,
-        compute_terms: Callable[[], LocalTerms],
-    ):
-        self.statistics = statistics
-        self.inverse_temperature = inverse_temperature
-        self.bound = 0.0
-        self.n = gamma.shape[0]
-        self.gamma = gamma
-        self.documents = documents
-        self._compute_terms = compute_terms
-
-    @cached_property
-    def terms(self) -> LocalTerms:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._compute_terms()
+Update = Literal["variational", "mean", "collapsed", "sampled"]
 
 
 class LatentDirichlet(Model):
@@ -114,9 +59,10 @@ class LatentDirichlet(Model):
         α.
     topic_word_prior : float
         η.
-    update : {"variational", "mean", "collapsed"}
+    update : {"variational", "mean", "collapsed", "sampled"}
         How topics and proportions enter φ: exp E log β and exp E log θ (the paper, the one with an
-        ELBO); posterior-mean topics; posterior means of both (zero-order, as in CVB0).
+        ELBO); posterior-mean topics; posterior means of both (zero-order, as in CVB0); or as "mean"
+        until T = 1, and there by :mod:`tempering.models.lda.sampling`.
     tolerance, min_iterations, max_iterations
         Of a document's inner iterations; see :func:`tempering.models.lda.kernels.e_step`.
     mean_length : float
@@ -128,7 +74,8 @@ class LatentDirichlet(Model):
         Threads of the kernels; never changes the result.
     """
 
-    shard_size = 16_384
+    #: The default batches are one shard, which threads share; larger ones go to several workers.
+    shard_size = 1024
 
     def __init__(
         self,
@@ -188,6 +135,9 @@ class LatentDirichlet(Model):
     ) -> DocumentStep:
         documents = self.documents(data)
         log_rows = expectations.log_rows(documents.words)
+        if self._samples(documents, inverse_temperature):
+            salt = np.asarray(expectations.totals).tobytes()
+            return self._sampled_step(documents, log_rows, salt)
         theta = "collapsed" if self.update == "collapsed" else "variational"
         batch = (documents.indptr, documents.columns, documents.counts, log_rows)
         solved = e_step(
@@ -205,8 +155,7 @@ class LatentDirichlet(Model):
 
         def compute_terms() -> LocalTerms:
             if self.update != "variational":
-                # These updates ascend no bound, so none is reported.
-                return LocalTerms(np.full(documents.indptr.size - 1, np.nan), np.nan)
+                return _no_bound(documents)
             inner = document_energy(
                 *batch, solved.gamma, inverse_temperature, n_threads=self.n_threads
             )
@@ -215,6 +164,18 @@ class LatentDirichlet(Model):
 
         statistics = WordStatistics(documents.words, solved.statistics)
         return DocumentStep(statistics, inverse_temperature, solved.gamma, documents, compute_terms)
+
+    def _samples(self, documents: Documents, inverse_temperature: float | Array) -> bool:
+        """Whether the topics of these documents are sampled."""
+        at_one = self.update == "sampled" and bool(np.all(np.equal(inverse_temperature, 1.0)))
+        return at_one and can_be_sampled(documents.counts)
+
+    def _sampled_step(self, documents: Documents, log_rows: Float32, salt: bytes) -> DocumentStep:
+        sample = sample_topics(
+            documents, log_rows, self.doc_topic_prior, salt, n_threads=self.n_threads
+        )
+        statistics = WordStatistics(documents.words, sample.statistics)
+        return DocumentStep(statistics, 1.0, sample.gamma, documents, lambda: _no_bound(documents))
 
     def with_bound(self) -> LatentDirichlet:
         if self.update == "variational":
@@ -232,14 +193,6 @@ class LatentDirichlet(Model):
     ) -> DocumentStep:
         return self.local_step(data, expectations, inverse_temperature, gamma=local.gamma)
 
-    def solved_documents(
-        self, local: LocalStep, data: Any, expectations: TopicExpectations
-    ) -> DocumentStep:
-        """A step that still has its documents; a sum of steps is solved once more, in part."""
-        if isinstance(local, DocumentStep):
-            return local
-        return self.local_step(data[: self.shard_size], expectations, 1.0)
-
     def proportions_divergence(self, gamma: Float32) -> Array:
         """KL(q(θ_d) ‖ p(θ_d)) of each document."""
         alpha, g = self.doc_topic_prior, gamma.astype(np.float64)
@@ -253,10 +206,8 @@ class LatentDirichlet(Model):
 
     def learn_hyperparameters(self, local: LocalStep, posterior: Topics, rate: float) -> None:
         """Move α and η to where they make the current q(θ) and q(β) most likely."""
-        if self.learn_doc_topic_prior and isinstance(local, DocumentStep):
-            gamma = local.gamma.astype(np.float64)
-            expected = digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))
-            mean, remembered = expected.mean(axis=0), self._mean_log_proportions
+        if self.learn_doc_topic_prior:
+            mean, remembered = mean_log_proportions(local), self._mean_log_proportions
             if remembered is not None:
                 mean = (1 - rate) * remembered + rate * mean
             self._mean_log_proportions = mean
@@ -300,3 +251,8 @@ class LatentDirichlet(Model):
     def log_local_integral(self, parameters: TopicDraws, inverse_temperatures: Array) -> Array:
         """log ∫ p(θ) (Σ_v (Σ_k θ_k β_kv)^s)^N dθ for draws of the topics, [n, M]."""
         return log_document_integral(self, parameters, inverse_temperatures)
+
+
+def _no_bound(documents: Documents) -> LocalTerms:
+    """The terms of updates that ascend no bound: none is reported."""
+    return LocalTerms(np.full(documents.indptr.size - 1, np.nan), np.nan)

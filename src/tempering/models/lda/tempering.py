@@ -10,19 +10,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import digamma, logsumexp
 
 from tempering.families import Dirichlet
 from tempering.models.base import Array, LocalStep, TemperatureTerms, UnsupportedTemperature
-from tempering.models.lda.kernels import document_energy, log_predictive
+from tempering.models.lda.kernels import document_energy
 from tempering.models.lda.partition import Interpolation, log_power_sums
+from tempering.models.lda.steps import (
+    DocumentStep,
+    Summary,
+    mean_proportions,
+    predictive_energies,
+    summarise,
+)
 
 if TYPE_CHECKING:
-    from tempering.models.lda.model import DocumentStep, LatentDirichlet, TopicExpectations
-
-#: Documents of a batch whose normaliser over the whole vocabulary is computed for VT.
-SAMPLED_DOCUMENTS = 10
+    from tempering.models.lda.model import LatentDirichlet, TopicExpectations
 
 
 def temperature_terms(
@@ -44,14 +47,17 @@ def temperature_terms(
     LVT "paper"            E log p(w, z), and N_d log Σ_k E[θ_k^s] Z_k(s)
     =====================  ======================================================================
     """
-    solved = model.solved_documents(local, data, expectations)
     if formula == "z-integrated":
-        energies = predictive_energies(model, solved, expectations)
-        return TemperatureTerms(energies, np.zeros((1, grid.size)), exact=False)
+        summary = summarise(local, model, expectations, predictive=True)
+        assert summary.predictive is not None
+        return TemperatureTerms(summary.predictive, np.zeros((1, grid.size)), exact=False)
     if formula == "calibrated" and shared:
-        return _sampled_documents(solved, expectations, grid)
+        summary = summarise(local, model, expectations, predictive=False)
+        return _sampled_documents(summary, expectations, grid)
     if formula not in ("calibrated", "words", "paper"):
         raise UnsupportedTemperature(f"LatentDirichlet has no temperature formula {formula!r}.")
+    assert isinstance(local, DocumentStep)  # local temperatures are learned where it was solved
+    solved = local
     if formula == "calibrated":
         energies = predictive_energies(model, solved, expectations)
     elif formula == "words":
@@ -65,46 +71,23 @@ def temperature_terms(
     return TemperatureTerms(energies, lengths * normalizer, exact=False)
 
 
-def mean_proportions(gamma: NDArray[np.float32]) -> NDArray[np.float32]:
-    """θ̄, the posterior means of the topic proportions."""
-    return gamma / gamma.sum(axis=1, keepdims=True)
-
-
-def predictive_energies(
-    model: LatentDirichlet, local: DocumentStep, expectations: TopicExpectations
-) -> Array:
-    """Σ_n log p̄_{w_n} of each document."""
-    documents = local.documents
-    rows = expectations.posterior.rows(documents.words)
-    rows /= expectations.totals.astype(np.float32)
-    return log_predictive(
-        documents.indptr,
-        documents.columns,
-        documents.counts,
-        rows,
-        mean_proportions(local.gamma),
-        n_threads=model.n_threads,
-    )
-
-
 def _sampled_documents(
-    local: DocumentStep, expectations: TopicExpectations, grid: Array
+    summary: Summary, expectations: TopicExpectations, grid: Array
 ) -> TemperatureTerms:
     """Σ log p̄ and N log Σ_v p̄^s of the first documents of a batch, which come in random order."""
-    documents = local.documents
-    n = min(SAMPLED_DOCUMENTS, local.n)
-    weights = mean_proportions(local.gamma[:n]) / expectations.totals.astype(np.float32)
-    log_probability = np.log(expectations.posterior.project(weights.T)).T  # [n, V]
-    end = documents.indptr[n]
-    owner = np.repeat(np.arange(n), np.diff(documents.indptr[: n + 1]))
-    counts = documents.counts[:end].astype(np.float64)
-    used = log_probability[owner, documents.words[documents.columns[:end]]]
+    documents, gamma = summary.documents, summary.gamma
+    n = gamma.shape[0]
+    weights = mean_proportions(gamma) / expectations.totals.astype(np.float32)
+    log_probability = np.log(expectations.topics.project(weights.T)).T  # [n, V]
+    owner = np.repeat(np.arange(n), np.diff(documents.indptr))
+    counts = documents.counts.astype(np.float64)
+    used = log_probability[owner, documents.words]
     energies = np.bincount(owner, counts * used, minlength=n).astype(np.float64)
     to_grid = Interpolation(grid)
     normalizers = to_grid(log_power_sums(log_probability, to_grid.nodes))
     lengths = documents.lengths
-    share = lengths[:n].sum() / max(lengths.sum(), 1.0)
-    return TemperatureTerms(energies, lengths[:n, None] * normalizers, share or 1.0, exact=False)
+    share = lengths.sum() / max(summary.n_tokens, 1.0)
+    return TemperatureTerms(energies, lengths[:, None] * normalizers, share or 1.0, exact=False)
 
 
 def _word_energies(

@@ -61,11 +61,14 @@ class WordStatistics:
     __rmul__ = __mul__
 
     def __add__(self, other: WordStatistics) -> WordStatistics:
-        words = np.union1d(self.words, other.words)
+        last = max((part.words[-1] for part in (self, other) if part.words.size), default=-1)
+        used = np.zeros(last + 1, bool)
+        used[self.words] = used[other.words] = True
+        place = np.cumsum(used) - 1
+        words = np.flatnonzero(used)
         values = np.zeros((words.size, self.values.shape[1]), np.float32)
         for part in (self, other):
-            rows = np.searchsorted(words, part.words)
-            values[rows] += np.float32(part.factor) * part.values
+            add_scaled_rows(values, place[part.words], part.values, np.float32(part.factor))
         return WordStatistics(words, values)
 
 
@@ -237,6 +240,15 @@ def add_rows(values, words, rows, step, sums):
             change = factor * rows[u, k]
             row[k] += change
             sums[k] += change
+
+
+@njit(**ENTRY)
+def add_scaled_rows(values, places, rows, factor):
+    """values[places] += factor · rows."""
+    for u in range(places.size):
+        row = values[places[u]]
+        for k in range(row.size):
+            row[k] += factor * rows[u, k]
 
 
 @njit(**ENTRY)

@@ -1,0 +1,104 @@
+"""What is done with a shard: plain objects, so that they can be sent to another process."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tempering.inference.remote import read
+from tempering.models.base import LocalStep, Model
+from tempering.temperature import (
+    Annealing,
+    Heat,
+    LocalTempering,
+    Untempered,
+    VariationalTempering,
+)
+
+#: A shard with its place in the batch, and how the step before left it.
+Part = tuple[tuple[slice, Any], LocalStep | None]
+
+
+@dataclass(frozen=True)
+class SolveShard:
+    """Line 4 of Algorithm 1 for a shard: its local variables.
+
+    Parameters
+    ----------
+    temperature, heat, model
+        As in the engine.
+    expected : Any
+        E_q[t(β)].
+    terms : bool
+        Whether somebody will ask for energies.
+    detach : bool
+        Whether a step gives up what only its own process needs, so that it can be added to others.
+    """
+
+    temperature: Untempered
+    heat: Heat
+    model: Model
+    expected: Any
+    terms: bool = True
+    detach: bool = False
+
+    def __call__(self, part: Part) -> Any:
+        (rows, data), before = part
+        local: Any = self.temperature.solve(
+            self.heat, self.model, read(data), self.expected, rows, before
+        )
+        if self.detach and hasattr(local, "detached"):
+            return local.detached(self.model, self.expected, self.terms)
+        return local
+
+    # What an executor asks that sends the task elsewhere. Expectations that are large, and of which
+    # a shard needs those of its columns alone, have `for_columns`, `nbytes` and `prepare`.
+
+    @property
+    def column_bytes(self) -> int:
+        """The size of what could be cut to the columns of a batch; 0 if nothing can."""
+        return self.expected.nbytes if hasattr(self.expected, "for_columns") else 0
+
+    def packed(self, columns: NDArray[np.int64] | None) -> Self:
+        """The task for another process, with what data of these columns need."""
+        expected = self.expected
+        if hasattr(expected, "prepare") and isinstance(self.temperature, LocalTempering):
+            expected.prepare(np.asarray(self.temperature.inverse_temperatures))
+        if columns is not None:
+            expected = expected.for_columns(columns)
+        return replace(self, expected=expected, detach=True)
+
+    def on_threads(self, n_threads: int) -> Self:
+        """The task for a process that has so many threads to itself."""
+        model, expected = self.model, self.expected
+        if hasattr(model, "n_threads"):
+            model = copy(model)
+            model.n_threads = n_threads  # pyright: ignore[reportAttributeAccessIssue]
+        if hasattr(expected, "n_threads"):
+            expected = expected._replace(n_threads=n_threads)
+        return replace(self, model=model, expected=expected)
+
+
+@dataclass(frozen=True)
+class BoundOfShard(SolveShard):
+    """What a shard adds to the ELBO of the original model, and nothing else."""
+
+    def __call__(self, part: Part) -> float:
+        local = super().__call__(part)
+        return local.energy + local.entropy
+
+
+def reads_energies(temperature: Untempered, heat: Heat) -> bool:
+    """Whether the policy will look at the energies of a batch; where that is not known, yes."""
+    kind = type(temperature)
+    if kind in (Untempered, LocalTempering):
+        return False
+    if isinstance(temperature, Annealing) and kind is Annealing:
+        return temperature.start is not None and heat.first is None
+    if kind is VariationalTempering:
+        return heat.log_partition is not None
+    return True

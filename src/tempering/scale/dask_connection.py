@@ -1,0 +1,179 @@
+"""The way to a Dask cluster: its client, objects for its workers, and what goes wrong."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from concurrent.futures import CancelledError
+from typing import Any, NamedTuple, NoReturn
+
+from tempering.inference.executors import ClusterLost
+
+# Dask's own types have each result of a client also as a coroutine, for asynchronous clients.
+Client = Any
+Future = Any
+
+#: Seconds between two looks at whether the workers of a step are still there.
+WATCH_SECONDS = 2.0
+
+#: Seconds that sending to one worker may wait for it.
+SENDING_SECONDS = 10.0
+
+
+class WorkerLost(Exception):
+    """What a step has sent out is lost with a worker: it must be made again."""
+
+
+class Address(NamedTuple):
+    """An object for one worker."""
+
+    content: Any
+    worker: str
+
+
+class Connection:
+    """A client, connected when it is first used.
+
+    Parameters
+    ----------
+    client : Client or str
+        A client, or the address of a scheduler.
+    direct : bool
+        Whether this process can reach the workers.
+    timeout : float
+        Seconds to wait for the scheduler, and for a first worker.
+    """
+
+    def __init__(self, client: Client | str, direct: bool, timeout: float):
+        distributed = require_distributed()
+        if not isinstance(client, str | distributed.Client):
+            raise TypeError(
+                "client must be a dask.distributed.Client or the address of a scheduler such as "
+                f"'tcp://host:8786'; got {type(client).__name__}."
+            )
+        if not isinstance(client, str) and client.asynchronous:
+            raise ValueError("client must not be asynchronous: a fit blocks until it is done.")
+        self._given: Any = client
+        self._client: Any = None if isinstance(client, str) else client
+        self.direct, self.timeout = direct, timeout
+
+    @property
+    def address(self) -> str:
+        """Of the scheduler."""
+        if isinstance(self._given, str):
+            return self._given
+        scheduler = self._given.scheduler
+        return scheduler.address if scheduler is not None else "a client that was closed"
+
+    @property
+    def client(self) -> Client:
+        """The client, connected."""
+        if self._client is None:
+            try:
+                self._client = require_distributed().Client(
+                    self._given, timeout=self.timeout, set_as_default=False
+                )
+            except (OSError, ValueError) as error:
+                raise ClusterLost(
+                    f"no Dask scheduler answers at {self._given}: start one (dask scheduler), or "
+                    f"check the address. ({error})"
+                ) from error
+        return self._client
+
+    def close(self) -> None:
+        """Close the client, if it is our own."""
+        if isinstance(self._given, str) and self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def threads(self) -> dict[str, int]:
+        """The workers and how many threads each has; waits for a first one."""
+        client = self.client
+        try:
+            threads = client.nthreads()
+            if not threads:
+                client.wait_for_workers(1, timeout=self.timeout)
+                threads = client.nthreads()
+        except TimeoutError as error:
+            raise ClusterLost(
+                f"no worker has joined the scheduler at {self.address} in {self.timeout:g} seconds:"
+                " start some (dask worker ADDRESS)."
+            ) from error
+        except (OSError, RuntimeError, CancelledError) as error:
+            self.fail(error)
+        return dict(threads)
+
+    def send(self, parcels: Sequence[Address]) -> list[Future]:
+        """Each object to its worker, all at once."""
+        client = self.client
+
+        async def send_all() -> list[Future]:
+            return await asyncio.gather(
+                *(
+                    client.scatter(
+                        parcel.content,
+                        workers=[parcel.worker],
+                        direct=self.direct,
+                        hash=False,
+                        timeout=SENDING_SECONDS,
+                        asynchronous=True,
+                    )
+                    for parcel in parcels
+                )
+            )
+
+        try:
+            return list(client.sync(send_all))
+        except (OSError, TimeoutError, KeyError, ValueError, CancelledError) as error:
+            self.require_scheduler(error)
+            raise WorkerLost(f"a worker could not be sent to: {error!r}") from error
+
+    def gather(self, futures: list[Future], used: set[str]) -> list[Any]:
+        """The results; :class:`WorkerLost` if what they need was lost with one of these workers."""
+        distributed = require_distributed()
+        client = self.client
+        try:
+            with client.as_current():
+                while True:
+                    try:
+                        distributed.wait(futures, timeout=WATCH_SECONDS)
+                        break
+                    except TimeoutError:
+                        gone = used - self.threads().keys()
+                        if gone:
+                            raise WorkerLost(f"the worker {min(gone)} is gone.") from None
+            return list(client.gather(futures, direct=self.direct))
+        except CancelledError as error:
+            self.require_scheduler(error)
+            raise WorkerLost(str(error)) from error
+        except distributed.KilledWorker as error:
+            raise ClusterLost(
+                f"several workers of {self.address} died of the same shard; they may have too "
+                f"little memory. ({error})"
+            ) from error
+
+    def require_scheduler(self, cause: BaseException) -> None:
+        """Raise :class:`ClusterLost` if the scheduler is gone."""
+        if self.client.status != "running":
+            self.fail(cause)
+        try:
+            self.client.nthreads()
+        except (OSError, TimeoutError, RuntimeError, CancelledError) as error:
+            self.fail(error)
+
+    def fail(self, cause: BaseException) -> NoReturn:
+        """The scheduler is gone."""
+        raise ClusterLost(
+            f"the connection to the Dask scheduler at {self.address} is lost."
+        ) from cause
+
+
+def require_distributed() -> Any:
+    """The package, or an error that says how to get it."""
+    try:
+        import distributed
+    except ImportError:
+        raise ImportError(
+            "a fit on a cluster needs Dask: pip install 'tempering[distributed]'."
+        ) from None
+    return distributed
