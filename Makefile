@@ -3,9 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-CODE := src tests benchmarks
+CODE := src tests benchmarks docs/_build_tools docs/gallery
+# The newest Python to check a release with, beside PYTHON.
+NEWEST ?= $(PYTHON)
 
-.PHONY: demo test test-all lint format clean help
+.PHONY: demo test test-all lint format docs dist release-check clean help
 
 help:  ## List the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -15,7 +17,7 @@ $(READY): pyproject.toml
 	  || { echo "tempering needs Python 3.11 or newer; run: make PYTHON=/path/to/python3.11"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev
+	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev --group docs
 	@touch $@
 
 demo: $(READY)  ## Set up, then fit topics plainly and tempered to the docstrings here, with a report
@@ -38,5 +40,18 @@ format: $(READY)  ## Rewrite the code in the project's style
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
 
+docs: $(READY)  ## Build the site into site/, running the code of its pages (a few minutes)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+dist: $(READY)  ## Build the wheel and the source archive into dist/
+	$(BIN)/python -m pip install --quiet --group release
+	rm -rf dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+
+release-check: dist  ## Try the wheel with the lowest and the newest dependencies (many minutes)
+	$(BIN)/python tests/docs/check_release.py lowest $(PYTHON)
+	$(BIN)/python tests/docs/check_release.py newest $(NEWEST)
+
 clean:  ## Remove what the other commands made
-	rm -rf $(VENV) demo dist .pytest_cache .ruff_cache
+	rm -rf $(VENV) demo dist site .pytest_cache .ruff_cache

@@ -1,7 +1,8 @@
-"""The code in the documentation runs."""
+"""The code in the documentation runs, and every public name has an example that does."""
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 import re
 from pathlib import Path
@@ -10,21 +11,42 @@ import numpy as np
 import pytest
 
 import tempering
+from gallery import examples, run_example
+from run_blocks import run_blocks
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("docs/*.md"), ROOT / "README.md"])
+PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+#: Longer than an ordinary test may take.
+SLOW_EXAMPLES = {"a_tempered_and_plain"}
+
+
+def page_name(page):
+    return page.relative_to(ROOT).as_posix()
 
 
 def python_blocks(page):
     return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_the_pages_run(page, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    namespace = {}
-    for block in python_blocks(page):
-        exec(compile(block, str(page), "exec"), namespace)
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_the_pages_run(page, tmp_path):
+    missing = {shown.missing for shown in run_blocks(page.read_text(), tmp_path, page.name)}
+    missing.discard(None)
+    if missing:
+        pytest.skip(f"all else runs, but {', '.join(sorted(missing))} is not installed")
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        pytest.param(script, marks=[pytest.mark.slow] if script.stem in SLOW_EXAMPLES else [])
+        for script in examples(ROOT / "docs" / "gallery")
+    ],
+    ids=lambda script: script.stem,
+)
+def test_each_example_of_the_gallery_makes_a_picture(script, tmp_path):
+    run_example(script, tmp_path / "picture.png")
+    assert (tmp_path / "picture.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
 def test_the_own_model_is_short_and_right():
@@ -41,6 +63,28 @@ def test_the_own_model_is_short_and_right():
         assert result.history[-1].temperature == 1.0
 
 
+@pytest.mark.parametrize("page", PAGES, ids=page_name)
+def test_commands_that_pages_name_are_there(page):
+    """Too long to run: but the scripts exist, and know the options that they are given."""
+    for script, options in re.findall(
+        r"python ((?:benchmarks|docs)/\S+?\.py)([^`\n]*)", page.read_text()
+    ):
+        if "NAME" in script:
+            continue
+        code = (ROOT / script).read_text()
+        for option in re.findall(r"(?<=\s)--[a-z-]+", options):
+            assert f'"{option}"' in code, f"{script} has no {option}"
+    for command, options in re.findall(
+        r"^(?:    )?tempering ([a-z]+)([^#\n]*)", page.read_text(), re.MULTILINE
+    ):
+        module = importlib.import_module(f"tempering.cli.{command}")
+        help_text = inspect.getsource(module) + inspect.getsource(
+            importlib.import_module("tempering.cli.options")
+        )
+        for option in re.findall(r"(?<=\s)--([a-z-]+)", options):
+            assert f"--{option}" in help_text or option.replace("-", "_") in help_text, option
+
+
 MODULES = [
     module.name
     for module in pkgutil.walk_packages(tempering.__path__, "tempering.")
@@ -51,3 +95,39 @@ MODULES = [
 @pytest.mark.parametrize("name", MODULES)
 def test_docstring_examples(name):
     assert doctest.testmod(importlib.import_module(name)).failed == 0
+
+
+def public_objects():
+    """Every function, class and module that an ``__all__`` names, with its full name."""
+    packages = ["tempering", *(name for name in MODULES if name.count(".") == 1)]
+    for package in map(importlib.import_module, packages):
+        for name in getattr(package, "__all__", []):
+            value = getattr(package, name)
+            if inspect.ismodule(value):
+                functions = inspect.getmembers(value, inspect.isfunction)
+                own = [
+                    (f"{value.__name__}.{called}", function)
+                    for called, function in functions
+                    if function.__module__ == value.__name__ and not called.startswith("_")
+                ]
+                yield from own
+            elif inspect.isclass(value) or inspect.isfunction(value):
+                yield f"{package.__name__}.{name}", value
+
+
+def test_every_public_name_has_an_example():
+    # The inherited docstring of a base class is not one's own.
+    without = [
+        name for name, value in public_objects() if not doctest_of(value) or not value.__doc__
+    ]
+    assert without == []
+
+
+def doctest_of(value):
+    """The examples of a docstring that are run."""
+    parsed = doctest.DocTestParser().get_examples(value.__doc__ or "")
+    return [
+        example
+        for example in parsed
+        if "import" not in example.source and not example.options.get(doctest.SKIP)
+    ]
