@@ -51,8 +51,8 @@ def read_wikipedia(path: str | os.PathLike[str]) -> Iterator[Document]:
     >>> import tempfile
     >>> from pathlib import Path
     >>> from tempering.datasets import read_wikipedia
-    >>> dump = "<mediawiki><page><title>Heat</title><ns>0</ns><revision><text>It is '''[[energy]]'''."
-    >>> dump += "</text></revision></page></mediawiki>"
+    >>> dump = "<mediawiki><page><title>Heat</title><ns>0</ns><revision><text>"
+    >>> dump += "It is '''[[energy]]'''.</text></revision></page></mediawiki>"
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "dump.xml"
     ...     _ = path.write_text(dump)
