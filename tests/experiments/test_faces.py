@@ -24,7 +24,7 @@ def test_the_quick_form_runs_draws_and_judges(quick):
     assert [row["method"] for row in rows] == [*faces.METHODS] * 2
     assert (out / "faces.png").stat().st_size > 10_000
     judged = claims(rows)
-    assert len(judged) == 6
+    assert len(judged) == 7
     assert all("nan" not in claim.numbers for claim in judged)
     for row in rows:
         assert len(row["steps"]) == len(row["scores"])
@@ -167,10 +167,10 @@ def test_verdicts_follow_the_numbers():
         return [claim.verdict for claim in claims(made_up(scores))]
 
     good = verdicts({"VI": -2.0, FAST: -1.0, SLOW: -0.5, "VT": -0.55, "LVT": 0.0, DEFAULT: 0.0})
-    assert good[:3] == ["holds"] * 3
-    assert good[4:] == ["holds"] * 2
-    assert verdicts({"VI": -2.0, FAST: -1.0, SLOW: -0.5, "VT": -1.0})[1] == "holds in part"
-    assert verdicts({"VI": -2.0, FAST: -1.0, SLOW: -0.5, "VT": -1.9})[1] == "does not hold"
+    assert good[:4] == ["holds"] * 4
+    assert good[5:] == ["holds"] * 2
+    assert verdicts({"VI": -2.0, FAST: -1.0, SLOW: -0.5, "VT": -1.0})[2] == "holds in part"
+    assert verdicts({"VI": -2.0, FAST: -1.0, SLOW: -0.5, "VT": -1.9})[2] == "does not hold"
     bad = verdicts({"VI": 0.0, FAST: -1.0, SLOW: -0.5, "VT": -1.0, "LVT": -3.0, DEFAULT: -3.0})
-    assert bad[:2] == ["does not hold"] * 2
-    assert bad[4:] == ["does not hold"] * 2
+    assert bad[:3] == ["does not hold"] * 3
+    assert bad[5:] == ["does not hold"] * 2

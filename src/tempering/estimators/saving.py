@@ -239,6 +239,8 @@ def _parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, str]]:
     """The parameters, packed, and those that cannot be stored, in words."""
     parameters, not_stored = {}, {}
     for name, value in estimator.get_params(deep=False).items():
+        if name == "executor":  # a connection, not a part of the model
+            continue
         try:
             parameters[name] = pack(value)
             flatten(parameters[name])

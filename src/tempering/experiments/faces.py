@@ -223,10 +223,12 @@ def draw(rows: list[Row], out: Path) -> None:
             if k == sizes[-1]:
                 path = mean_curve([row["temperatures"] for row in chosen])
                 right.plot(np.arange(1, len(path) + 1), path, style, color=colour, lw=1.6)
-        axis.set_ylim(low, None)
+        # Room for the legend above the lines.
+        high = axis.get_ylim()[1]
+        axis.set_ylim(low, high + 0.25 * (high - low))
         axis.set_title(f"K = {k}", fontsize=10)
     panels[0].set_ylabel("held-out log likelihood, nats a pixel")
-    panels[0].legend(fontsize=8, loc="upper left")
+    panels[0].legend(fontsize=8, loc="upper left", ncols=2)
     right.set_ylabel("expected temperature")
     right.set_title(f"K = {sizes[-1]}", fontsize=10)
     for axis in (*panels, right):

@@ -26,16 +26,22 @@ def claims(rows: list[Row]) -> list[Claim]:
     local = _pairs(rows, "LVT", "VT")
     falling = [_falls(row["temperatures"]) for row in rows if row["method"] == "VT"]
     ran = _ran(rows)
-    annealed = [gains[name] for name in (FAST, SLOW, "VT")]
     return [
         Claim(
             "faces",
-            "AVI and VT find improved predictive likelihoods on held-out images, compared to VI.",
+            "AVI finds improved predictive likelihoods on held-out images, compared to VI.",
             ran,
             f"nats a pixel: {_ends(rows, 'VI')}; minus VI: "
-            + "; ".join(f"{name} {gains[name].text(4)}" for name in (FAST, SLOW, "VT")),
-            weakest(map(better, annealed)),
-            "Holds if each of the three is higher on average with p < 0.05.",
+            + "; ".join(f"{name} {gains[name].text(4)}" for name in (FAST, SLOW)),
+            weakest(better(gains[name]) for name in (FAST, SLOW)),
+            "Holds if both schedules are higher on average with p < 0.05.",
+        ),
+        Claim(
+            "faces",
+            "VT finds improved predictive likelihoods on held-out images, compared to VI.",
+            ran,
+            f"VT − VI: {gains['VT'].text(4)}",
+            *better(gains["VT"]),
         ),
         Claim(
             "faces",

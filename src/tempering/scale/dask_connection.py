@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import math
+import time
 from collections.abc import Sequence
 from concurrent.futures import CancelledError
 from typing import Any, NamedTuple, NoReturn
@@ -56,6 +58,8 @@ class Connection:
         self._given: Any = client
         self._client: Any = None if isinstance(client, str) else client
         self.direct, self.timeout = direct, timeout
+        self._threads: dict[str, int] = {}
+        self._asked = -math.inf
 
     @property
     def address(self) -> str:
@@ -87,6 +91,12 @@ class Connection:
             self._client = None
 
     def threads(self) -> dict[str, int]:
+        """The workers, as they were a moment ago, and how many threads each has."""
+        if not self._threads or time.monotonic() > self._asked + WATCH_SECONDS:
+            self._threads, self._asked = self.threads_now(), time.monotonic()
+        return self._threads
+
+    def threads_now(self) -> dict[str, int]:
         """The workers and how many threads each has; waits for a first one."""
         client = self.client
         try:
@@ -139,8 +149,9 @@ class Connection:
                         distributed.wait(futures, timeout=WATCH_SECONDS)
                         break
                     except TimeoutError:
-                        gone = used - self.threads().keys()
+                        gone = used - self.threads_now().keys()
                         if gone:
+                            self._threads = {}
                             raise WorkerLost(f"the worker {min(gone)} is gone.") from None
             return list(client.gather(futures, direct=self.direct))
         except CancelledError as error:
@@ -153,7 +164,8 @@ class Connection:
             ) from error
 
     def require_scheduler(self, cause: BaseException) -> None:
-        """Raise :class:`ClusterLost` if the scheduler is gone."""
+        """Raise :class:`ClusterLost` if the scheduler is gone; else ask anew who is there."""
+        self._threads = {}
         if self.client.status != "running":
             self.fail(cause)
         try:
