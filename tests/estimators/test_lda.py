@@ -340,11 +340,18 @@ def test_a_stream_of_unknown_length_is_cooled():
     for _ in range(10):
         model.partial_fit(X)
         temperatures.append(1.0 / np.mean(model._state.heat.inverse_temperature))
-    assert temperatures[0] > temperatures[4] > 1.0
-    assert temperatures[8:] == [1.0, 1.0]
+    assert temperatures[0] > temperatures[2] > 1.0
+    assert temperatures[4:] == [1.0] * 6  # 8,000 documents are 40% of the 20,000
 
 
-@pytest.mark.parametrize("options", [{}, {"tempering": "local"}, {"doc_topic_prior": "auto"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        pytest.param({"tempering": "local"}, marks=pytest.mark.slow),
+        pytest.param({"doc_topic_prior": "auto"}, marks=pytest.mark.slow),
+    ],
+)
 def test_jax_fits_what_the_kernels_fit(options):
     pytest.importorskip("jax")
     X = make_lda(300, 3, n_words=40, document_length=50, eta=0.1, seed=0).counts

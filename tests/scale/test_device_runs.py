@@ -151,6 +151,7 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path):
         fit(new_model(), DATA, **RUN, checkpoint=tmp_path, progress=False, final_elbo=False)
 
 
+@pytest.mark.slow
 def test_restarts_keep_the_one_with_the_best_bound():
     results = [
         fit_on_device(new_model("variational", **TIGHT), DATA, **RUN, n_init=n, final_elbo=True)

@@ -204,6 +204,7 @@ def test_weights_hot_steps_and_endless_repeats_are_not_sampled(scale, s):
     assert_array_equal(step(scale, s=s).gamma, step(scale, update="mean", s=s).gamma)
 
 
+@pytest.mark.slow
 def test_the_estimator_scores_as_on_the_cpu():
     data = sparse.csr_matrix(make_lda(700, 6, n_words=150, document_length=50, seed=5).counts)
     train, test = data[:500], split_documents(data[500:], seed=0)

@@ -166,6 +166,7 @@ def both_fits(model, in_jax, data, **options):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("batch_size", [None, 64])
 def test_fits_of_mixtures_equal_those_of_the_cpu(policy, batch_size):
@@ -179,6 +180,7 @@ def test_fits_of_mixtures_equal_those_of_the_cpu(policy, batch_size):
     assert_allclose(in_jax.elbo, on_cpu.elbo, rtol=1e-8)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", POLICIES)
 @pytest.mark.parametrize("local", ["exact", pytest.param("mean-field", marks=pytest.mark.slow)])
 def test_fits_of_the_factorial_mixture_equal_those_of_the_cpu(policy, local):
@@ -191,6 +193,7 @@ def test_fits_of_the_factorial_mixture_equal_those_of_the_cpu(policy, local):
     assert_allclose(in_jax.model.noise_variance, on_cpu.model.noise_variance, rtol=rtol)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("resident", [True, False])
 @pytest.mark.parametrize("batch_size", [None, 64])
 def test_tables_that_are_kept_and_those_that_are_sent(resident, batch_size):
@@ -277,6 +280,7 @@ ESTIMATORS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_estimators_find_the_same_on_both_backends(name):
     estimator, data, options = ESTIMATORS[name]
