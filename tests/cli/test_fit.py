@@ -165,7 +165,7 @@ def test_nothing_is_left_to_fit():
     [
         (["nowhere.npz", "-k", "2"], 1, "nowhere.npz does not exist"),
         (["CORPUS"], 2, "Missing option '--topics'"),
-        (["CORPUS", "-k", "0"], 2, "greater than or equal to 1"),
+        (["CORPUS", "-k", "0"], 2, "--topics"),
         (["CORPUS", "-k", "2", "--tempering", "warm"], 2, "'warm' is not one of"),
         (["CORPUS", "-k", "2", "--min-df", "few"], 2, "'few' is neither a whole number"),
         (["CORPUS", "-k", "2", "--validation", "500"], 1, "leaves nothing to fit"),

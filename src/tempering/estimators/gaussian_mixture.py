@@ -250,7 +250,7 @@ default="dirichlet_process"
         """Ψ0: a matrix, or the diagonal of one, proper for any data."""
         d, full = X.shape[1], self.covariance_type == "full"
         if self.covariance_prior is None:
-            scatter = np.cov(X, rowvar=False, ddof=min(1, X.shape[0] - 1)).reshape(d, d)
+            scatter = np.cov(X.T, ddof=min(1, X.shape[0] - 1)).reshape(d, d)
             covariance = scatter if full else np.diag(scatter)
         else:
             covariance = np.asarray(self.covariance_prior, float)

@@ -130,6 +130,7 @@ def plot_topics(
         axis.invert_yaxis()
         axis.set_title(f"topic {k}", fontsize=9, loc="left")
         axis.tick_params(axis="x", labelsize=7)
+        axis.locator_params(axis="x", nbins=3)
         axis.tick_params(axis="y", length=0)
         axis.spines[["top", "right"]].set_visible(False)
     for axis in axes[len(chosen) :]:
