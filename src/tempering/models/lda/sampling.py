@@ -161,5 +161,5 @@ def _word_weights(log_rows: Float32, alpha: Float64, n_threads: int) -> Words:
 def _hash(salt: bytes, documents: Documents) -> int:
     digest = blake2b(salt, digest_size=8)
     for part in (documents.words, documents.columns, documents.counts):
-        digest.update(np.ascontiguousarray(part))
+        digest.update(part.tobytes())
     return int.from_bytes(digest.digest(), "little")
