@@ -8,12 +8,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tempering.estimators.lda import SMALLEST_PRIOR_TO_SAMPLE, TEMPERED_PART
+from tempering.estimators import automatic
 from tempering.evaluation import Split, completion_score, split_documents
 from tempering.inference import RobbinsMonro
 from tempering.models.lda.model import LatentDirichlet
-from tempering.models.lda.start import document_contrast, starting_inverse_temperature
-from tempering.temperature import Annealing, schedules
+from tempering.temperature import Annealing
 
 RATES = RobbinsMonro(16.0, 0.7)
 EXACT_DOCUMENTS = 2000
@@ -53,26 +52,19 @@ def new_model(task: Task, n_topics: int, tolerance: float, n_threads: int = 1) -
     return LatentDirichlet(
         n_topics,
         task.train.shape[1],
-        max(1.0 / n_topics, SMALLEST_PRIOR_TO_SAMPLE),
+        automatic.default_doc_topic_prior(n_topics, "sampled"),
         1.0 / n_topics,
         update="sampled",
+        mean_length=task.tokens / task.visits,
         tolerance=tolerance,
         n_threads=n_threads,
     )
 
 
 def automatic_policy(task: Task, model: LatentDirichlet, batch_size: int) -> Annealing:
-    """The start that the estimator computes, cooled over as much of the run as there."""
-    contrast = document_contrast(task.train, np.random.default_rng(0))
+    """What the estimator would take for this run."""
     n_steps = int(np.ceil(task.train.shape[0] / batch_size) * task.passes)
-    start = starting_inverse_temperature(
-        contrast,
-        float(model.doc_topic_prior.mean()),
-        task.tokens / task.visits / model.n_topics,
-        sum(RATES(t) for t in range(1, n_steps + 1)),
-        sweeps=model.min_iterations,
-    )
-    return Annealing(schedules.linear_inverse(1.0 / start), fraction=TEMPERED_PART)
+    return automatic.automatic_policy(task.train, model, RATES, n_steps, np.random.default_rng(0))
 
 
 def score(task: Task, parameters: np.ndarray) -> float:

@@ -29,13 +29,11 @@ from tempering import (
     schedules,
 )
 from tempering.evaluation import Split, completion_score, npmi, split_documents
+from tempering.experiments.lda_fits import PAPER_START
 
 BATCH_SIZE = 100
 OFFSET, DECAY = 1024.0, 0.7
 TEST_DOCUMENTS = 2000
-
-#: Mean of 100 temperatures from 1 to 10 on an exponential scale, where the paper's AVI starts.
-PAPER_START = float(np.geomspace(1.0, 10.0, 100).mean())
 
 #: A fit, ready to run: it returns topics [K, V], not yet normalised.
 Fit = Callable[[], np.ndarray]

@@ -12,7 +12,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from problems import tiny_mixture
-from tempering.inference.engine import fit
+from tempering.inference.fitting import fit
 from tempering.inference.sources import ArraySource, Source
 from tempering.inference.streaming import MappedCSR, write_csr
 

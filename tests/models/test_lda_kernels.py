@@ -10,8 +10,9 @@ from numba import njit
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse, special
 
-from tempering.models.lda import fastmath, kernels, reference
-from tempering.models.lda.fastmath import ENTRY
+from tempering.models import fastmath
+from tempering.models.fastmath import ENTRY
+from tempering.models.lda import kernels, reference
 
 LENGTHS = [1, 2, 0, 3, 17, 60, 120, 2000, *[40] * 12]
 TIGHT = {"tolerance": 1e-7, "max_iterations": 2000}

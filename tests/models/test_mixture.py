@@ -11,8 +11,8 @@ from scipy.stats import dirichlet as dirichlet_distribution
 
 from problems import MIXTURES, bound, tiny_mixture
 from tempering.families import Bernoulli, Dirichlet
+from tempering.inference.executors import add_in_pairs
 from tempering.models import LocalStep, Mixture, Natural
-from tempering.models.base import add_up
 
 
 @pytest.mark.parametrize("name", MIXTURES)
@@ -172,7 +172,7 @@ def test_shards_add_up_to_the_whole(name):
     expected = model.expectations(posterior)
     s = np.linspace(0.3, 1.0, 6)
     whole = model.local_step(data, expected, s)
-    parts = add_up(
+    parts = add_in_pairs(
         [model.local_step(data[rows], expected, s[rows]) for rows in (slice(0, 2), slice(2, 6))]
     )
     np.testing.assert_allclose(parts.energies, whole.energies, rtol=1e-12)

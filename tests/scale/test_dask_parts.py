@@ -13,7 +13,7 @@ from tempering.datasets import make_lda
 from tempering.inference import ArraySource, MappedCSR, fit, write_csr
 from tempering.inference.executors import Executor, Serial, add_in_pairs
 from tempering.inference.remote import BlockCache, KeptRows, RowReference
-from tempering.inference.shard_tasks import BoundOfShard, SolveShard, reads_energies
+from tempering.inference.shard_tasks import BoundOfShard, SolveShard
 from tempering.inference.sources import KeptSource
 from tempering.models.lda.model import LatentDirichlet
 from tempering.scale.dask_placement import cut_into_runs, slots, spread
@@ -232,17 +232,17 @@ def test_sums_of_shards_are_those_of_the_whole_batch():
 
 def test_energies_are_computed_only_where_somebody_reads_them():
     heat = Heat()
-    assert not reads_energies(Untempered(), heat)
-    assert not reads_energies(Annealing(), heat)
-    assert not reads_energies(LocalTempering(), heat)
-    assert not reads_energies(VariationalTempering(), heat)
-    assert reads_energies(VariationalTempering(), Heat(log_partition=np.zeros(3)))
-    assert reads_energies(Annealing(start="auto"), heat)
+    assert not Untempered().reads_energies(heat)
+    assert not Annealing().reads_energies(heat)
+    assert not LocalTempering().reads_energies(heat)
+    assert not VariationalTempering().reads_energies(heat)
+    assert VariationalTempering().reads_energies(Heat(log_partition=np.zeros(3)))
+    assert Annealing(start="auto").reads_energies(heat)
 
     class OfOnesOwn(Untempered):
         pass
 
-    assert reads_energies(OfOnesOwn(), heat)
+    assert OfOnesOwn().reads_energies(heat)
 
 
 def test_an_executor_needs_no_more_than_map():

@@ -13,6 +13,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from tempering.estimators.automatic import automatic_policy, default_doc_topic_prior
 from tempering.estimators.batches import batch_size_for
 from tempering.estimators.lda_backend import (
     Where,
@@ -44,20 +45,12 @@ from tempering.inference.callbacks import Callback
 from tempering.inference.checkpoint import CheckpointLike, remembered_seed
 from tempering.inference.executors import Executor, Serial
 from tempering.models.lda.model import LatentDirichlet, Update
-from tempering.models.lda.start import SAMPLE as START_SAMPLE
-from tempering.models.lda.start import document_contrast, starting_inverse_temperature
 from tempering.scale.jax_device import Backend
-from tempering.temperature import Annealing, Heat, Untempered, schedules
+from tempering.temperature import Heat, Untempered
 
 #: What a stream of unknown length is taken for: as many documents in all, as in scikit-learn, and a
 #: run of that many for the temperature, which must come down though nobody knows when it ends.
 UNKNOWN_TOTAL, UNKNOWN_HORIZON = 1e6, 2e4
-
-#: The part of a run in which ``tempering="auto"`` comes down to T = 1.
-TEMPERED_PART = 0.4
-
-#: In a document that is nearly sure of its topics, a short chain of samples does not move.
-SMALLEST_PRIOR_TO_SAMPLE = 0.05
 
 
 class LatentDirichletAllocation(TopicTransformer):
@@ -366,7 +359,7 @@ class LatentDirichletAllocation(TopicTransformer):
         alpha, eta = self.doc_topic_prior, self.topic_word_prior
         learn_alpha, learn_eta = _is_auto(alpha), _is_auto(eta)
         if alpha is None or learn_alpha:
-            alpha = max(1.0 / k, SMALLEST_PRIOR_TO_SAMPLE if self._update() == "sampled" else 0.0)
+            alpha = default_doc_topic_prior(k, self._update())
         alpha = np.asarray(alpha, float)
         eta = 1.0 / k if eta is None or learn_eta else float(eta)
         if alpha.shape not in ((), (k,)) or not np.all(np.isfinite(alpha) & (alpha > 0)):
@@ -400,20 +393,8 @@ class LatentDirichletAllocation(TopicTransformer):
         if self.tempering != "auto":
             return as_policy(self.tempering, POLICIES)
         generator = np.random.default_rng(rng.randint(np.iinfo(np.int32).max))
-        is_stored = isinstance(source, BlockSource)
-        sample = source.sample(START_SAMPLE, generator) if is_stored else source
-        contrast = document_contrast(sample, generator)
         rates = self._learning_rate() if self.learning_method == "online" else Constant()
-        total_rate = sum(rates(t) for t in range(1, n_steps + 1))
-        start = starting_inverse_temperature(
-            contrast,
-            float(model.doc_topic_prior.mean()),
-            model.mean_length / model.n_topics,
-            total_rate,
-            sweeps=model.min_iterations,
-            collapsed=model.update == "collapsed",
-        )
-        return Annealing(schedules.linear_inverse(1.0 / start), fraction=TEMPERED_PART)
+        return automatic_policy(source, model, rates, n_steps, generator)
 
     def _batch_size(self, n_visits: float, where: Where) -> int:
         """Documents of a minibatch, in a run of so many visits to documents."""

@@ -11,17 +11,14 @@ overconfident and so rewards blurred topics; this is the fair judge.
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tempering.evaluation.checks import as_alpha, as_counts, as_probabilities, word_rows
+from tempering.models.lda.blocks import in_blocks
 from tempering.models.lda.gibbs import Words, as_tokens, new_chain, sample_documents
-
-# Fixed, whatever the number of threads; a block is some milliseconds of work.
-DOCUMENTS_PER_BLOCK = 16
 
 
 def gibbs_proportions(
@@ -91,18 +88,11 @@ def gibbs_proportions(
     mean_counts = np.zeros((observed.shape[0], n_topics))
     stream = np.uint64(int(seed) % 2**64)
 
-    def sample_block(start: int) -> None:
-        stop = min(start + DOCUMENTS_PER_BLOCK, mean_counts.shape[0])
+    def sample_block(start: int, stop: int) -> None:
         chain = new_chain(int(lengths[start:stop].max()), n_topics)
         sweeps = (int(burn_in), int(n_sweeps))
         sample_documents(start, stop, stream, documents, words, *sweeps, chain, mean_counts)
 
-    starts = range(0, mean_counts.shape[0], DOCUMENTS_PER_BLOCK)
-    if n_threads == 1 or len(starts) < 2:
-        for start in starts:
-            sample_block(start)
-    else:
-        with ThreadPoolExecutor(int(n_threads), thread_name_prefix="tempering-gibbs") as pool:
-            list(pool.map(sample_block, starts))
+    in_blocks(sample_block, mean_counts.shape[0], int(n_threads))
     proportions = mean_counts + alpha
     return proportions / proportions.sum(axis=1, keepdims=True)

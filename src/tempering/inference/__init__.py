@@ -2,7 +2,8 @@
 
 from tempering.inference.callbacks import Report
 from tempering.inference.checkpoint import Checkpoint, CheckpointWarning
-from tempering.inference.engine import Algorithm, Step, evaluate_elbo, fit
+from tempering.inference.engine import Algorithm, Step, evaluate_elbo
+from tempering.inference.fitting import fit
 from tempering.inference.history import History, Record
 from tempering.inference.learning_rate import Constant, RobbinsMonro
 from tempering.inference.portable import make_portable

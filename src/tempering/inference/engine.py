@@ -17,21 +17,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tempering.inference.callbacks import Callback, Report, progress_bar
-from tempering.inference.checkpoint import CheckpointLike, Keeper, open_keeper
+from tempering.inference.callbacks import Callback, Report
+from tempering.inference.checkpoint import Keeper
 from tempering.inference.executors import (
     Executor,
     Serial,
     add_in_pairs,
-    open_executor,
-    resumable,
 )
 from tempering.inference.history import History, Record
-from tempering.inference.learning_rate import Constant, LearningRate, RobbinsMonro
+from tempering.inference.learning_rate import LearningRate
 from tempering.inference.remote import Remote
 from tempering.inference.run import Result, Run, State
-from tempering.inference.shard_tasks import BoundOfShard, SolveShard, reads_energies
-from tempering.inference.sources import ArraySource, Batch, Source
+from tempering.inference.shard_tasks import BoundOfShard, SolveShard
+from tempering.inference.sources import Batch, Source
 from tempering.models.base import LocalStep, Model, blend
 from tempering.temperature import Heat, Progress, Surroundings, Untempered
 
@@ -103,7 +101,7 @@ class Algorithm:
         expected = model.expectations(posterior)
 
         parts = list(zip_longest(batch.shards(model.shard_size), state.solved))
-        terms = evaluate or reads_energies(temperature, heat)
+        terms = evaluate or temperature.reads_energies(heat)
         solve = SolveShard(temperature, heat, model, expected, terms, detach=len(parts) > 1)
         solved: Sequence[LocalStep] = ()
         if self.continues:
@@ -155,167 +153,6 @@ class Algorithm:
         )
 
 
-def fit(
-    model: Model,
-    data: Any,
-    *,
-    temperature: Untempered | None = None,
-    learning_rate: LearningRate | None = None,
-    batch_size: int | None = None,
-    max_passes: float = 100,
-    tolerance: float = 1e-3,
-    finish: bool = True,
-    initial: Any = None,
-    n_init: int = 1,
-    seed: int = 0,
-    n_threads: int | None = None,
-    executor: Executor | None = None,
-    elbo_every: int = 1,
-    final_elbo: bool = True,
-    callbacks: Sequence[Callback] = (),
-    progress: bool = True,
-    checkpoint: CheckpointLike = None,
-    resume: bool = True,
-) -> Result:
-    """Fit a conditionally conjugate model by (annealed, tempered) variational inference.
-
-    Parameters
-    ----------
-    model : Model
-        What to fit. It stays as it is; hyperparameters that are learned are in ``Result.model``.
-    data : array, CSR matrix or Source
-        One datum a row, or a source of batches.
-    temperature : policy, optional
-        ``Annealing``, ``VariationalTempering``, ``LocalTempering``; by default none, T = 1.
-    learning_rate : callable, optional
-        Step t = 1, 2, … to ρ_t. By default 1 in batch inference, (1024 + t)^−0.7 otherwise.
-    batch_size : int, optional
-        Size of a minibatch; None takes the whole data at each step (coordinate ascent).
-    max_passes : float
-        Passes over the data at most; iterations, in batch inference.
-    tolerance : float
-        Rise of the ELBO, in nats, under which batch inference has converged.
-    finish : bool
-        End with a phase at T = 1, so that the posterior is one of the original model. It begins
-        when the policy has come to T = 1, when a tempered batch fit has converged, or after two
-        thirds of the run.
-    initial : Natural, optional
-        λ at step 0, instead of ``model.initialize``.
-    n_init : int
-        Restarts; the one with the best ELBO at T = 1 is kept.
-    seed : int
-        The same seed gives the same bits, on any number of threads.
-    n_threads : int, optional
-        Threads; one a core by default.
-    executor : Executor, optional
-        Who solves the shards of a batch: threads of this process by default, or
-        ``tempering.scale.DaskExecutor(client)`` for a cluster. Never changes the result.
-    elbo_every : int
-        Steps between two evaluations of the ELBO for the history (and for convergence).
-    final_elbo : bool
-        Compute the ELBO of the result over all data, which takes one more pass; without it
-        ``Result.elbo`` is NaN. Restarts always compute it, to be compared.
-    callbacks : sequence of callables
-        Each is called with a ``Report`` after each step; a true return value ends the run.
-    progress : bool
-        Show a progress bar when standard error is a terminal.
-    checkpoint : path or Checkpoint, optional
-        A directory in which the run is kept, every ten minutes or as often as ``Checkpoint`` says,
-        and at Ctrl-C.
-    resume : bool
-        Go on from the checkpoint, if there is one; the result has the same bits as if the run had
-        never ended. A checkpoint of other data or of other parameters is refused. False starts
-        anew, and replaces it.
-
-    Returns
-    -------
-    Result
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tempering import Annealing, Mixture, fit, schedules
-    >>> from tempering.families import Dirichlet, IsotropicGaussian
-    >>> rng = np.random.default_rng(0)
-    >>> data = rng.normal(rng.choice([-4.0, 4.0], size=300))[:, None]
-    >>> model = Mixture(IsotropicGaussian(1, 1.0), Dirichlet(2), [1.0, 1.0], [0.0, 0.1])
-    >>> result = fit(model, data, temperature=Annealing(schedules.linear(10.0), passes=30))
-    >>> np.sort(model.likelihood.conjugate.point(result.posterior.components).ravel()).round()
-    array([-4.,  4.])
-    >>> result.converged, result.history[0].temperature, result.history[-1].temperature
-    (True, 10.0, 1.0)
-
-    Minibatches (stochastic variational inference) are one argument away:
-
-    >>> result = fit(model, data, batch_size=50, max_passes=20)
-    """
-    source = data if isinstance(data, Source) else ArraySource(data, batch_size)
-    temperature = UNTEMPERED if temperature is None else temperature
-    _check_arguments(max_passes, tolerance, n_init, elbo_every, initial)
-    if finish and not temperature.length(max_passes) < max_passes:
-        raise ValueError(
-            f"{temperature} leaves no phase at T = 1 in a run of max_passes={max_passes}: raise "
-            "max_passes, shorten the tempered part, or pass finish=False to end tempered."
-        )
-    if isinstance(source, ArraySource):
-        model.check(source.data)
-    if learning_rate is None:
-        learning_rate = Constant() if source.whole else RobbinsMonro()
-
-    keeper = open_keeper(
-        checkpoint,
-        resume,
-        source,
-        model,
-        temperature=temperature,
-        learning_rate=learning_rate,
-        max_passes=max_passes,
-        tolerance=tolerance,
-        finish=finish,
-        initial=initial,
-        n_init=n_init,
-        seed=seed,
-        elbo_every=elbo_every,
-        final_elbo=final_elbo,
-    )
-    with (
-        resumable(checkpoint),
-        open_executor(executor, n_threads) as running,
-        running.reading(source) as source,
-        progress_bar(progress) as bar,
-        keeper,
-    ):
-        algorithm = Algorithm(
-            model,
-            temperature,
-            learning_rate,
-            running,
-            source.size,
-            max_passes,
-            continues=source.whole and model.continues_steps,
-        )
-        observers = [*callbacks, *([bar] if bar else [])]
-        seeds = np.random.SeedSequence(seed).generate_state(n_init)
-        for restart in range(len(keeper.elbos), n_init):
-            result = _run(
-                # What one restart learns is not the start of the next.
-                replace(algorithm, model=deepcopy(model)),
-                source,
-                initial=initial,
-                seed=int(seeds[restart]),
-                restart=restart,
-                tolerance=tolerance,
-                finish=finish,
-                elbo_every=elbo_every,
-                final_elbo=final_elbo or n_init > 1,
-                callbacks=observers,
-                keeper=keeper,
-            )
-            keeper.add(result)
-    assert keeper.best is not None
-    return replace(keeper.best, restart_elbos=keeper.elbos)
-
-
 def evaluate_elbo(
     model: Model,
     posterior: Any,
@@ -348,7 +185,7 @@ def evaluate_elbo(
     return total
 
 
-def _run(
+def run_restart(
     algorithm: Algorithm,
     source: Source,
     *,
@@ -439,21 +276,3 @@ def _turn(
         over=converged or state.data_seen >= algorithm.planned_passes * algorithm.n_data,
         seconds=seconds,
     )
-
-
-def _check_arguments(
-    max_passes: float, tolerance: float, n_init: int, elbo_every: int, initial: Any
-) -> None:
-    if not max_passes > 0:
-        raise ValueError(f"max_passes must be positive; got {max_passes}.")
-    if not tolerance >= 0:
-        raise ValueError(f"tolerance must be 0 or positive; got {tolerance}.")
-    if n_init < 1:
-        raise ValueError(f"n_init must be at least 1; got {n_init}.")
-    if elbo_every < 1:
-        raise ValueError(f"elbo_every must be at least 1; got {elbo_every}.")
-    if initial is not None and n_init > 1:
-        raise ValueError(
-            f"n_init={n_init} restarts from one given `initial` would all be the same: "
-            "leave one of the two out."
-        )

@@ -11,13 +11,7 @@ from numpy.typing import NDArray
 
 from tempering.inference.remote import read
 from tempering.models.base import LocalStep, Model
-from tempering.temperature import (
-    Annealing,
-    Heat,
-    LocalTempering,
-    Untempered,
-    VariationalTempering,
-)
+from tempering.temperature import Heat, LocalTempering, Untempered
 
 #: A shard with its place in the batch, and how the step before left it.
 Part = tuple[tuple[slice, Any], LocalStep | None]
@@ -90,15 +84,3 @@ class BoundOfShard(SolveShard):
     def __call__(self, part: Part) -> float:
         local = super().__call__(part)
         return local.energy + local.entropy
-
-
-def reads_energies(temperature: Untempered, heat: Heat) -> bool:
-    """Whether the policy will look at the energies of a batch; where that is not known, yes."""
-    kind = type(temperature)
-    if kind in (Untempered, LocalTempering):
-        return False
-    if isinstance(temperature, Annealing) and kind is Annealing:
-        return temperature.start is not None and heat.first is None
-    if kind is VariationalTempering:
-        return heat.log_partition is not None
-    return True

@@ -13,8 +13,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from copy import copy
-from functools import reduce
-from operator import add
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -206,11 +204,6 @@ def join_temperatures(first: LocalStep, second: LocalStep) -> float | Array:
     return np.concatenate(
         [np.broadcast_to(s, step.n) for s, step in ((mine, first), (theirs, second))]
     )
-
-
-def add_up(steps: list[LocalStep]) -> LocalStep:
-    """Sum of local steps in their given order: the same bits for any number of workers."""
-    return reduce(add, steps)
 
 
 class TemperatureTerms(NamedTuple):

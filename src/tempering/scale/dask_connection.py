@@ -153,6 +153,9 @@ class Connection:
                         if gone:
                             self._threads = {}
                             raise WorkerLost(f"the worker {min(gone)} is gone.") from None
+            for future in futures:
+                if future.status == "error":
+                    future.result()  # raises: of several errors the first, as one process would
             return list(client.gather(futures, direct=self.direct))
         except CancelledError as error:
             self.require_scheduler(error)

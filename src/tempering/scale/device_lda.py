@@ -20,6 +20,7 @@ from tempering.scale.device_corpus import DeviceDocuments, on_device
 from tempering.scale.device_steps import DeviceSteps, Sizes, device_steps
 from tempering.scale.device_topics import DeviceStatistics, DeviceTopics
 from tempering.scale.jax_functions import pad_topics
+from tempering.scale.recasting import recast
 from tempering.scale.solver import GROUP_SIZES, Kernel, settings_of
 
 
@@ -61,9 +62,7 @@ class DeviceLatentDirichlet(LatentDirichlet):
     @classmethod
     def of(cls, model: LatentDirichlet, kernel: Kernel) -> DeviceLatentDirichlet:
         """The same model, on the device."""
-        made = cls.__new__(cls)
-        vars(made).update(vars(model), kernel=kernel)
-        return made
+        return recast(model, cls, kernel=kernel)
 
     @property
     def steps(self) -> DeviceSteps:

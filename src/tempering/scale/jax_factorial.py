@@ -10,10 +10,11 @@ import numpy as np
 from tempering.inference.portable import expect, make_portable
 from tempering.models.base import Array, Natural
 from tempering.models.factorial.enumeration import all_states
-from tempering.models.factorial.mean_field import _orders
+from tempering.models.factorial.mean_field import sweep_orders
 from tempering.models.factorial_mixture import ActivationStep, FactorialModel, FeatureExpectations
 from tempering.scale.device_table import as_rows, double_precision, one_for_each, shard_rows
 from tempering.scale.jax_activations import Activations, enumerate_all, settle
+from tempering.scale.recasting import recast
 
 
 class Method(NamedTuple):
@@ -38,15 +39,11 @@ class JaxFactorialModel(FactorialModel):
     @classmethod
     def of(cls, model: FactorialModel) -> JaxFactorialModel:
         """The same model, in JAX."""
-        made = cls.__new__(cls)
-        vars(made).update(vars(model))
-        return made
+        return recast(model, cls)
 
     def on_cpu(self) -> FactorialModel:
         """The same model on the CPU, for what comes after a fit."""
-        plain = FactorialModel.__new__(FactorialModel)
-        vars(plain).update(vars(self))
-        return plain
+        return recast(self, FactorialModel)
 
     @property
     def shard_size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -90,7 +87,7 @@ class JaxFactorialModel(FactorialModel):
 
     def _step(self) -> Any:
         exact = self.local == "exact"
-        orders = () if exact else _orders(self.n_features, self.local_restarts)
+        orders = () if exact else sweep_orders(self.n_features, self.local_restarts)
         as_tuples = tuple(tuple(int(k) for k in order) for order in orders)
         return compiled_step(Method(exact, as_tuples, self.tolerance, self.max_sweeps))
 

@@ -7,20 +7,18 @@ where the temperature follows a schedule, as it keeps the topics on the device.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tempering.inference.portable_classes import LDA_ARGUMENTS, constructed, make_portable
-from tempering.models.base import Array, LocalTerms
+from tempering.models.base import Array
 from tempering.models.lda.gibbs import as_tokens
-from tempering.models.lda.kernels import document_energy
 from tempering.models.lda.model import LatentDirichlet
-from tempering.models.lda.steps import Documents, DocumentStep
+from tempering.models.lda.steps import Documents, Solved
 from tempering.models.lda.topic_rows import TopicExpectations
-from tempering.models.lda.topics import Float32, WordStatistics
+from tempering.models.lda.topics import Float32
 from tempering.scale.groups import cut_into_groups, fill_rectangle, ladder_step
 from tempering.scale.jax_functions import NEVER, pad_topics
+from tempering.scale.recasting import recast
 from tempering.scale.solver import (
     GROUP_SIZES,
     Kernel,
@@ -44,53 +42,21 @@ class JaxLatentDirichlet(LatentDirichlet):
     #: Which code runs the groups; None for the best that the device can.
     kernel: Kernel | None = None
 
-    def local_step(
-        self,
-        data: Any,
-        expectations: TopicExpectations,
-        inverse_temperature: float | Array,
-        gamma: Float32 | None = None,
-    ) -> DocumentStep:
-        documents = self.documents(data)
-        log_rows = expectations.log_rows(documents.words)
-        solved_gamma, statistics = self._solve(documents, log_rows, inverse_temperature, gamma)
-
-        def compute_terms() -> LocalTerms:
-            if self.update != "variational":
-                return LocalTerms(np.full(documents.indptr.size - 1, np.nan), np.nan)
-            inner = document_energy(
-                documents.indptr,
-                documents.columns,
-                documents.counts,
-                log_rows,
-                solved_gamma,
-                inverse_temperature,
-                n_threads=self.n_threads,
-            )
-            divergence = self.proportions_divergence(solved_gamma)
-            return LocalTerms(inner.energy, float(inner.entropy.sum() - divergence.sum()))
-
-        word_statistics = WordStatistics(documents.words, statistics)
-        return DocumentStep(
-            word_statistics, inverse_temperature, solved_gamma, documents, compute_terms
-        )
-
     def on_cpu(self) -> LatentDirichlet:
         """The same model with the kernels of the CPU, for what comes after a fit."""
-        plain = LatentDirichlet.__new__(LatentDirichlet)
-        vars(plain).update(vars(self))
-        return plain
+        return recast(self, LatentDirichlet)
 
-    def _solve(
+    def solve(
         self,
         documents: Documents,
         log_rows: Float32,
+        expectations: TopicExpectations,
         inverse_temperature: float | Array,
         gamma: Float32 | None,
-    ) -> tuple[Float32, Float32]:
-        """γ [n, K] and the statistics [U, K], group by group."""
+    ) -> Solved:
+        """γ and statistics of documents, group by group."""
         kernel = self.kernel or default_kernel()
-        sampled = self._samples(documents, inverse_temperature)
+        sampled = self.samples(documents, inverse_temperature)
         solve = compiled_sampler(kernel) if sampled else compiled_solver(kernel, settings_of(self))
         n_documents, n_used = documents.indptr.size - 1, log_rows.shape[0]
         alpha = np.asarray(self.doc_topic_prior, np.float32)
@@ -119,7 +85,7 @@ class JaxLatentDirichlet(LatentDirichlet):
             solved = solve(*words, *start, table, padded_alpha)
             solved_gamma[group.rows] = np.asarray(solved.gamma)[:n, : self.n_topics]
             statistics += np.asarray(solved.statistics)[:n_used, : self.n_topics]
-        return solved_gamma, statistics
+        return Solved(solved_gamma, statistics)
 
 
 make_portable(

@@ -30,6 +30,7 @@ from tempering.scale.device_table import (
     one_for_each,
     shard_rows,
 )
+from tempering.scale.recasting import recast
 
 LIKELIHOODS = {
     FullGaussian: "full",
@@ -57,15 +58,11 @@ class JaxMixture(Mixture):
     def of(cls, model: Mixture) -> JaxMixture:
         """The same mixture, in JAX."""
         kind_of(model.likelihood)
-        made = cls.__new__(cls)
-        vars(made).update(vars(model))
-        return made
+        return recast(model, cls)
 
     def on_cpu(self) -> Mixture:
         """The same mixture on the CPU, for what comes after a fit."""
-        plain = Mixture.__new__(Mixture)
-        vars(plain).update(vars(self))
-        return plain
+        return recast(self, Mixture)
 
     @property
     def shard_size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -101,6 +101,11 @@ class Annealing(Untempered):
         s = float(found.inverse_temperature)
         return local, Heat(s, first=1.0 / s)
 
+    def reads_energies(self, heat: Heat) -> bool:
+        """Only to find where to start."""
+        finds_start = self.start is not None and heat.first is None
+        return type(self) is not Annealing or finds_start
+
     def prior_weight(self, heat: Heat) -> float:
         return float(heat.inverse_temperature) if self.temper == "joint" else 1.0
 

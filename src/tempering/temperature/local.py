@@ -147,5 +147,9 @@ class LocalTempering(Untempered):
             heat = heat._replace(inverse_temperature=local.inverse_temperature)
         return local, heat
 
+    def reads_energies(self, heat: Heat) -> bool:
+        """Not here: local temperatures were learned with their data."""
+        return type(self) is not LocalTempering
+
     def _grid(self) -> tuple[Array, Array]:
         return np.asarray(self.inverse_temperatures), np.asarray(self.prior)

@@ -142,6 +142,13 @@ class Untempered:
         """Learn from the whole batch, after its shards were added up."""
         return local, heat
 
+    def reads_energies(self, heat: Heat) -> bool:
+        """Whether :meth:`update` will look at the energies of a batch, which cost a pass over it.
+
+        A policy of one's own may look at anything, unless it says here that it does not.
+        """
+        return type(self) is not Untempered
+
     def prior_weight(self, heat: Heat) -> float:
         """The power of the prior p(β): 1, unless the joint is annealed."""
         return 1.0

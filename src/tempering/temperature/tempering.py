@@ -138,6 +138,10 @@ class VariationalTempering(Untempered):
         heat = self.cool(heat, progress)
         return local.reweighted(float(heat.inverse_temperature)), heat
 
+    def reads_energies(self, heat: Heat) -> bool:
+        """With log C in closed form; otherwise the model looks at a sample of its own."""
+        return type(self) is not VariationalTempering or heat.log_partition is not None
+
     def _energy_and_penalty(
         self, heat: Heat, local: LocalStep, surroundings: Surroundings
     ) -> tuple[float, Array, bool]:

@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 
 from tempering.models.factorial.sigmoid import both_sides, log_of_product, rough_sigmoid
-from tempering.models.lda.fastmath import ELEMENTWISE
+from tempering.models.fastmath import ELEMENTWISE
 
 f32 = np.float32
 

@@ -23,7 +23,7 @@ from numba import njit
 
 from tempering.models.base import Array
 from tempering.models.factorial.sigmoid import exp_of_negative
-from tempering.models.lda.fastmath import ENTRY
+from tempering.models.fastmath import ENTRY
 
 #: Features whose activations can be enumerated in reasonable time and memory.
 MAX_ENUMERATED = 12

@@ -95,7 +95,7 @@ def settle_activations(
         activations,
         energies,
         entropies,
-        _orders(k, n_restarts),
+        sweep_orders(k, n_restarts),
         tolerance,
         max_sweeps,
     )
@@ -108,7 +108,7 @@ def _contiguous(array: Array) -> Array:
 
 
 @lru_cache(maxsize=16)
-def _orders(k: int, n_restarts: int) -> np.ndarray:
+def sweep_orders(k: int, n_restarts: int) -> np.ndarray:
     """The order of the features in the first ascent and in each restart.
 
     Which feature moves first decides which of several explanations wins.

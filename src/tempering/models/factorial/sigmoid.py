@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
-from tempering.models.lda.fastmath import ELEMENTWISE, exp_or_zero
+from tempering.models.fastmath import ELEMENTWISE, exp_or_zero
 
 _INT64, _DOUBLE = ir.IntType(64), ir.DoubleType()
 _MANTISSA_BITS, _BITS_OF_ONE = _INT64(52), _INT64(0x3FF0000000000000)

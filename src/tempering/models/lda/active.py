@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from tempering.models.lda.fastmath import KERNEL, larger
+from tempering.models.fastmath import KERNEL, larger
 from tempering.models.lda.sweeps import (
     ONE,
     SMALLEST_NORMALIZER,

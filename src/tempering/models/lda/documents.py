@@ -10,6 +10,7 @@ round again with the new active topics.
 import numpy as np
 from numba import njit
 
+from tempering.models.fastmath import ENTRY, KERNEL, digamma, f32, log, smaller
 from tempering.models.lda.active import (
     WORTH_GATHERING,
     add_words_in_logs,
@@ -18,7 +19,6 @@ from tempering.models.lda.active import (
     iterate_active,
     none_can_return,
 )
-from tempering.models.lda.fastmath import ENTRY, KERNEL, digamma, f32, log, smaller
 from tempering.models.lda.layout import Document
 from tempering.models.lda.sweeps import (
     SMALLEST_NORMALIZER,

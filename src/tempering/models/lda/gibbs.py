@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tempering.models.lda.fastmath import ENTRY, KERNEL
+from tempering.models.fastmath import ENTRY, KERNEL
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)

@@ -32,7 +32,7 @@ from tempering.models.lda.hyperparameters import (
 from tempering.models.lda.kernels import document_energy, e_step
 from tempering.models.lda.partition import TopicDraws, log_document_integral
 from tempering.models.lda.sampling import can_be_sampled, sample_topics
-from tempering.models.lda.steps import Documents, DocumentStep, mean_log_proportions
+from tempering.models.lda.steps import Documents, DocumentStep, Solved, mean_log_proportions
 from tempering.models.lda.topic_rows import TopicExpectations
 from tempering.models.lda.topics import (
     Float32,
@@ -135,29 +135,20 @@ class LatentDirichlet(Model):
     ) -> DocumentStep:
         documents = self.documents(data)
         log_rows = expectations.log_rows(documents.words)
-        if self._samples(documents, inverse_temperature):
-            salt = np.asarray(expectations.totals).tobytes()
-            return self._sampled_step(documents, log_rows, salt)
-        theta = "collapsed" if self.update == "collapsed" else "variational"
-        batch = (documents.indptr, documents.columns, documents.counts, log_rows)
-        solved = e_step(
-            *batch,
-            self.doc_topic_prior,
-            inverse_temperature,
-            theta=theta,
-            tolerance=self.tolerance,
-            min_iterations=self.min_iterations,
-            max_iterations=self.max_iterations,
-            n_threads=self.n_threads,
-            gamma=gamma,
-        )
-        assert solved.statistics is not None
+        solved = self.solve(documents, log_rows, expectations, inverse_temperature, gamma)
 
         def compute_terms() -> LocalTerms:
             if self.update != "variational":
-                return _no_bound(documents)
+                # These updates ascend no bound, so none is reported.
+                return LocalTerms(np.full(documents.indptr.size - 1, np.nan), np.nan)
             inner = document_energy(
-                *batch, solved.gamma, inverse_temperature, n_threads=self.n_threads
+                documents.indptr,
+                documents.columns,
+                documents.counts,
+                log_rows,
+                solved.gamma,
+                inverse_temperature,
+                n_threads=self.n_threads,
             )
             divergence = self.proportions_divergence(solved.gamma)
             return LocalTerms(inner.energy, float(inner.entropy.sum() - divergence.sum()))
@@ -165,17 +156,40 @@ class LatentDirichlet(Model):
         statistics = WordStatistics(documents.words, solved.statistics)
         return DocumentStep(statistics, inverse_temperature, solved.gamma, documents, compute_terms)
 
-    def _samples(self, documents: Documents, inverse_temperature: float | Array) -> bool:
+    def solve(
+        self,
+        documents: Documents,
+        log_rows: Float32,
+        expectations: TopicExpectations,
+        inverse_temperature: float | Array,
+        gamma: Float32 | None,
+    ) -> Solved:
+        """γ and statistics of documents, by the kernels of the CPU."""
+        if self.samples(documents, inverse_temperature):
+            salt = np.asarray(expectations.totals).tobytes()
+            alpha = self.doc_topic_prior
+            return sample_topics(documents, log_rows, alpha, salt, n_threads=self.n_threads)
+        found = e_step(
+            documents.indptr,
+            documents.columns,
+            documents.counts,
+            log_rows,
+            self.doc_topic_prior,
+            inverse_temperature,
+            theta="collapsed" if self.update == "collapsed" else "variational",
+            tolerance=self.tolerance,
+            min_iterations=self.min_iterations,
+            max_iterations=self.max_iterations,
+            n_threads=self.n_threads,
+            gamma=gamma,
+        )
+        assert found.statistics is not None
+        return Solved(found.gamma, found.statistics)
+
+    def samples(self, documents: Documents, inverse_temperature: float | Array) -> bool:
         """Whether the topics of these documents are sampled."""
         at_one = self.update == "sampled" and bool(np.all(np.equal(inverse_temperature, 1.0)))
         return at_one and can_be_sampled(documents.counts)
-
-    def _sampled_step(self, documents: Documents, log_rows: Float32, salt: bytes) -> DocumentStep:
-        sample = sample_topics(
-            documents, log_rows, self.doc_topic_prior, salt, n_threads=self.n_threads
-        )
-        statistics = WordStatistics(documents.words, sample.statistics)
-        return DocumentStep(statistics, 1.0, sample.gamma, documents, lambda: _no_bound(documents))
 
     def with_bound(self) -> LatentDirichlet:
         if self.update == "variational":
@@ -251,8 +265,3 @@ class LatentDirichlet(Model):
     def log_local_integral(self, parameters: TopicDraws, inverse_temperatures: Array) -> Array:
         """log ∫ p(θ) (Σ_v (Σ_k θ_k β_kv)^s)^N dθ for draws of the topics, [n, M]."""
         return log_document_integral(self, parameters, inverse_temperatures)
-
-
-def _no_bound(documents: Documents) -> LocalTerms:
-    """The terms of updates that ascend no bound: none is reported."""
-    return LocalTerms(np.full(documents.indptr.size - 1, np.nan), np.nan)

@@ -16,20 +16,17 @@ is a function of its arguments: the same on any thread or worker, and after a re
 from __future__ import annotations
 
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numba import njit
 
+from tempering.models.fastmath import ENTRY, f32, larger
 from tempering.models.lda.blocks import in_blocks
-from tempering.models.lda.fastmath import ENTRY, f32, larger
 from tempering.models.lda.gibbs import Words, as_tokens, new_chain, sample_documents
 from tempering.models.lda.layout import Batch, Float32, Float64
 from tempering.models.lda.statistics import find_occurrences
+from tempering.models.lda.steps import Documents, Solved
 from tempering.models.lda.word_rows import fill_rows
-
-if TYPE_CHECKING:
-    from tempering.models.lda.steps import Documents
 
 #: Sweeps until a document's topics are its own, and sweeps that count.
 BURN_IN, N_SWEEPS = 3, 3
@@ -37,13 +34,6 @@ BURN_IN, N_SWEEPS = 3, 3
 #: Sampling takes time by the token, mean-field by the distinct word. Documents that repeat their
 #: words more often than this are long, and need no sampling.
 MOST_REPEATED = 32
-
-
-class Sample(NamedTuple):
-    """Topics of documents by Gibbs sampling."""
-
-    gamma: Float32  # [D, K], α and the mean number of tokens of each topic
-    statistics: Float32  # [U, K], expected counts of the words by topic
 
 
 def can_be_sampled(counts: Float32) -> bool:
@@ -61,7 +51,7 @@ def sample_topics(
     burn_in: int = BURN_IN,
     n_sweeps: int = N_SWEEPS,
     n_threads: int = 1,
-) -> Sample:
+) -> Solved:
     """Sample the topics of all tokens of a batch.
 
     Parameters
@@ -105,7 +95,7 @@ def sample_topics(
         )
 
     in_blocks(fill_block, n_words, n_threads)
-    return Sample(gamma, statistics)
+    return Solved(gamma, statistics)
 
 
 @njit(**ENTRY)

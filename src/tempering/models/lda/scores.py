@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from tempering.models.lda.fastmath import (
+from tempering.models.fastmath import (
     ENTRY,
     FLUSHED,
     KERNEL,

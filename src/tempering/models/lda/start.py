@@ -12,6 +12,10 @@ much documents differ. Hot, but able to split within the run, is the smallest s 
 factor exceeds 1 by enough. It is far lower for short documents than for long ones: at few words a
 topic ψ' is large, and at a low temperature each document would fall at once for some topic or
 other, whatever its words.
+
+That is so wherever a > 1: sweeps amplify any difference by themselves, whatever other documents
+say. With many topics for few words a run does not start there, even if topics cannot part yet where
+it does start: they become alike, and part in good order when the ramp comes by.
 """
 
 from __future__ import annotations
@@ -28,6 +32,10 @@ SAMPLE = 2000
 
 #: By how many e-foldings a perturbation must be able to grow within the run.
 FOLDINGS = 8.0
+
+#: Words a topic in a document under which a run starts where documents do not fall for topics by
+#: themselves. With more, topics of equal size that all part at once have been seen to merge.
+FEW_WORDS = 0.25
 
 
 def document_contrast(X: Any, rng: np.random.Generator) -> float:
@@ -58,6 +66,27 @@ def document_contrast(X: Any, rng: np.random.Generator) -> float:
     return float(np.clip(largest, 0.0, 1.0) ** 2)
 
 
+def document_feedback(
+    s: np.ndarray | float, prior: float, words: float, *, collapsed: bool = False
+) -> Any:
+    """a: by how much a document's sweep multiplies a difference between its proportions.
+
+    Parameters
+    ----------
+    s : float or array
+        Inverse temperature.
+    prior : float
+        α, of one topic.
+    words : float
+        n, words a topic in a document.
+    collapsed : bool
+        Proportions enter φ as γ itself, not as exp ψ(γ): its logarithm has the slope 1/γ.
+    """
+    gamma = prior + np.asarray(s) * words
+    slope = 1.0 / gamma if collapsed else polygamma(1, gamma)
+    return np.asarray(s) ** 2 * words * slope
+
+
 def growth_factor(
     s: np.ndarray | float,
     contrast: float,
@@ -75,18 +104,12 @@ def growth_factor(
         Inverse temperature.
     contrast : float
         μ, see :func:`document_contrast`.
-    prior : float
-        α, of one topic.
-    words : float
-        n, words a topic in a document.
+    prior, words, collapsed
+        As in :func:`document_feedback`.
     sweeps : int
         m, that a document takes at least.
-    collapsed : bool
-        Proportions enter φ as γ itself, not as exp ψ(γ): its logarithm has the slope 1/γ.
     """
-    gamma = prior + np.asarray(s) * words
-    slope = 1.0 / gamma if collapsed else polygamma(1, gamma)
-    feedback = np.asarray(s) ** 2 * words * slope
+    feedback = document_feedback(s, prior, words, collapsed=collapsed)
     return s * (1.0 + contrast * sum(feedback**j for j in range(1, sweeps + 1)))
 
 
@@ -99,8 +122,14 @@ def starting_inverse_temperature(
     sweeps: int,
     collapsed: bool = False,
 ) -> float:
-    """The smallest s at which topics can part within a run of step sizes that sum to this."""
+    """The smallest s at which topics can part within a run of step sizes that sum to this.
+
+    Less where documents fall for topics by themselves there: then the s at which they begin to.
+    """
     grid = np.linspace(0.02, 1.0, 981)
     growth = growth_factor(grid, contrast, prior, words, sweeps=sweeps, collapsed=collapsed)
     grows = growth > 1.0 + FOLDINGS / total_rate
-    return float(grid[np.argmax(grows)]) if grows.any() else 1.0
+    feedback = document_feedback(grid, prior, words, collapsed=collapsed)
+    falls = (feedback > 1.0) & (words < FEW_WORDS)
+    first = grows | falls
+    return float(grid[np.argmax(first)]) if first.any() else 1.0

@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from tempering.models.fastmath import ENTRY, KERNEL, exp_or_zero
 from tempering.models.lda.documents import IN_LOGS
-from tempering.models.lda.fastmath import ENTRY, KERNEL, exp_or_zero
 from tempering.models.lda.layout import Batch, Int32, Int64
 from tempering.models.lda.sweeps import ZERO, add_word_in_logs, fill_log_theta
 

@@ -48,6 +48,13 @@ class Documents(NamedTuple):
         return Documents(self.indptr[: n + 1].copy(), columns, self.counts[:end].copy(), words)
 
 
+class Solved(NamedTuple):
+    """What the local variables of documents come to."""
+
+    gamma: Float32  # [D, K]
+    statistics: Float32  # [U, K], expected counts of the words by topic, weighted by 1/T
+
+
 class Summary(NamedTuple):
     """What is left of documents that were solved.
 

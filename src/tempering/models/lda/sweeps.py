@@ -14,7 +14,7 @@ it by `add_word_in_logs`.
 import numpy as np
 from numba import njit
 
-from tempering.models.lda.fastmath import (
+from tempering.models.fastmath import (
     KERNEL,
     digamma,
     exp_or_zero,

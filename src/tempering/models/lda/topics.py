@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
-from tempering.models.lda.fastmath import ENTRY, exp_or_zero, f32, larger, log
+from tempering.models.fastmath import ENTRY, exp_or_zero, f32, larger, log
 from tempering.models.lda.word_rows import TopicForm, gather_log_rows
 
 Float32 = NDArray[np.float32]

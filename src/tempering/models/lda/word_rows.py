@@ -7,8 +7,8 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy import special
 
+from tempering.models.fastmath import ENTRY, KERNEL, digamma, exp_or_zero, f32, larger, log
 from tempering.models.lda.blocks import in_blocks
-from tempering.models.lda.fastmath import ENTRY, KERNEL, digamma, exp_or_zero, f32, larger, log
 
 Float32 = NDArray[np.float32]
 TopicForm = Literal["variational", "mean"]

@@ -1,0 +1,69 @@
+"""What ``LatentDirichletAllocation`` chooses where nothing is said; see docs/choosing.md."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tempering.inference import BlockSource
+from tempering.inference.learning_rate import LearningRate
+from tempering.models.lda.model import LatentDirichlet, Update
+from tempering.models.lda.start import SAMPLE, document_contrast, starting_inverse_temperature
+from tempering.temperature import Annealing, schedules
+
+#: The part of a run in which ``tempering="auto"`` comes down to T = 1.
+TEMPERED_PART = 0.4
+
+#: In a document that is nearly sure of its topics, a short chain of samples does not move: α is at
+#: least the first, up to as many topics as the second says, and falls from there as K to the third.
+SMALLEST_PRIOR, MANY_TOPICS, PRIOR_DECAY = 0.05, 100, -0.5
+
+
+def default_doc_topic_prior(n_topics: int, update: Update) -> float:
+    """α where none is given.
+
+    >>> default_doc_topic_prior(10, "sampled"), default_doc_topic_prior(100, "sampled")
+    (0.1, 0.05)
+    >>> default_doc_topic_prior(100, "variational")
+    0.01
+    """
+    if update != "sampled":
+        return 1.0 / n_topics
+    smallest = SMALLEST_PRIOR * max(1.0, n_topics / MANY_TOPICS) ** PRIOR_DECAY
+    return max(1.0 / n_topics, smallest)
+
+
+def automatic_policy(
+    documents: Any,
+    model: LatentDirichlet,
+    learning_rate: LearningRate,
+    n_steps: int,
+    generator: np.random.Generator,
+) -> Annealing:
+    """Cool from where topics can just part within the run.
+
+    Parameters
+    ----------
+    documents : CSR matrix or BlockSource
+        The documents, of which a sample is looked at.
+    model : LatentDirichlet
+        Its priors, and its mean length of documents.
+    learning_rate : callable
+        Step t = 1, 2, … to ρ_t.
+    n_steps : int
+        Steps of the run.
+    generator : Generator
+        For the sample.
+    """
+    if isinstance(documents, BlockSource):
+        documents = documents.sample(SAMPLE, generator)
+    start = starting_inverse_temperature(
+        document_contrast(documents, generator),
+        float(model.doc_topic_prior.mean()),
+        model.mean_length / model.n_topics,
+        sum(learning_rate(t) for t in range(1, n_steps + 1)),
+        sweeps=model.min_iterations,
+        collapsed=model.update == "collapsed",
+    )
+    return Annealing(schedules.linear_inverse(1.0 / start), fraction=TEMPERED_PART)
