@@ -4,9 +4,11 @@
     python benchmarks/dask_lda.py --memory 100000 1000000    # memory of the client
 
 Speed: steps of 4,096 documents at K = 100, of a corpus drawn from the model (10,000 words, 100 a
-document), in Parquet, read by the workers. The clusters take turns, a few steps each, so that a
-load on the machine meets all of them; medians over the rounds are told, with the smallest and
-largest. Below stands what the formula of docs/scaling.md makes of the figures of one worker.
+document), in Parquet, read by the workers, with the estimator's default: half of the blocks of
+steps are tempered, in the others T = 1 and topics are sampled (40% and 60% of a whole fit). The
+clusters take turns, a block of steps each, so that a load on the machine meets all of them; medians
+are told, with the smallest and largest. Below stands what the formula of docs/scaling.md makes of
+the figures of one worker. Dask's own profiler is off on the workers, as that page advises.
 
 Memory: the largest resident memory of the process that runs the fit, one pass over corpora of these
 sizes, with the scheduler and two workers in processes of their own.
@@ -25,24 +27,27 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 
 import numpy as np
 from distributed import Client
 
-from tempering import schedules
 from tempering.corpus import open_source, write
 from tempering.datasets import LDAStream
+from tempering.estimators.automatic import automatic_policy, default_doc_topic_prior
 from tempering.inference import Algorithm, RobbinsMonro
 from tempering.inference.executors import Serial, available_cores, open_executor
 from tempering.models.lda.model import LatentDirichlet
 from tempering.scale import DaskExecutor
-from tempering.temperature import Annealing
 
 TOPICS, WORDS, LENGTH = 100, 10_000, 100.0
 WARM_UP = 3
+
+#: Steps of a whole fit, by which the start of its temperature is chosen.
+USUAL_STEPS = 2000
 
 
 def corpus(folder, n_documents):
@@ -55,8 +60,10 @@ def corpus(folder, n_documents):
 
 CLUSTER = """
 import sys
+import dask
 from distributed import LocalCluster
 if __name__ == "__main__":
+    dask.config.set({"distributed.worker.profile.enabled": False})
     cluster = LocalCluster(
         n_workers=int(sys.argv[1]), threads_per_worker=1, dashboard_address=":0", silence_logs=50
     )
@@ -82,110 +89,109 @@ def cluster(folder, n_workers):
 
 
 class Run:
-    """A fit that is made a few steps at a time."""
+    """A fit of so many steps that is made a few at a time, tempered in the first half of them."""
 
-    def __init__(self, path, batch_size, client=None):
-        self.client = client
-        self.executor = Serial() if client is None else DaskExecutor(client)
+    def __init__(self, path, batch_size, n_steps, n_workers):
         source = open_source(path, batch_size)
-        self._reading = self.executor.reading(source)
-        source = self._reading.__enter__()
-        model = LatentDirichlet(TOPICS, WORDS, 1 / TOPICS, 1 / TOPICS, update="mean")
+        alpha = default_doc_topic_prior(TOPICS, "sampled")
+        model = LatentDirichlet(
+            TOPICS, WORDS, alpha, 1 / TOPICS, update="sampled", mean_length=LENGTH
+        )
+        rates = RobbinsMonro(16.0, 0.7)
+        policy = automatic_policy(source, model, rates, USUAL_STEPS, np.random.default_rng(0))
         self.algorithm = Algorithm(
             model,
-            Annealing(schedules.linear_inverse(2.0)),
-            RobbinsMonro(16.0, 0.7),
-            self.executor,
+            replace(policy, fraction=0.5),
+            rates,
+            Serial(),
             source.size,
-            planned_passes=100,
+            planned_passes=n_steps * batch_size / source.size,
         )
         rng = np.random.default_rng(0)
         self.state = self.algorithm.start(model.initialize(source, rng), rng)
-        self.batches = source.batches(0)
-        self.seconds, self.processor = [], []
+        self.n_workers = n_workers
+        self.batches = (source.by_reference() if n_workers else source).batches(0)
+        self.seconds = {True: [], False: []}  # of tempered steps and others
+        self.processor = {True: [], False: []}
+        self.traffic = []  # of each block
 
-    def steps(self, n, counted=True):
-        """Some steps; their times are kept."""
-        with open_executor(self.executor, 1):
-            for _ in range(n):
-                before, started = self.processor_seconds(), time.perf_counter()
-                batch = next(self.batches)
-                self.state = self.algorithm.advance(self.state, batch, evaluate=False).state
-                if counted:
-                    self.seconds.append(time.perf_counter() - started)
-                    self.processor.append(self.processor_seconds() - before)
+    def block(self, folder, n_steps):
+        """Some steps on a cluster of their own: an idle one would take a part of the cores."""
+        if not self.n_workers:
+            return self.steps(n_steps, self.algorithm, time.process_time)
+        with (
+            cluster(folder, self.n_workers) as address,
+            Client(address, set_as_default=False) as client,
+        ):
+            client.wait_for_workers(self.n_workers)
+            executor = DaskExecutor(client)
+            self.traffic.append(executor.traffic)
+            self.steps(
+                n_steps,
+                replace(self.algorithm, executor=executor),
+                lambda: time.process_time() + sum(client.run(time.process_time).values()),
+            )
 
-    def processor_seconds(self):
-        """Of this process and of the workers."""
-        workers = self.client.run(time.process_time).values() if self.client else ()
-        return time.process_time() + sum(workers)
+    def steps(self, n_steps, algorithm, processor_seconds):
+        """Some steps; the times are kept, but for the first ones."""
+        with open_executor(algorithm.executor, 1):
+            for number in range(n_steps):
+                if number == WARM_UP and self.n_workers:
+                    self.traffic[-1].reset()
+                before, started = processor_seconds(), time.perf_counter()
+                step = algorithm.advance(self.state, next(self.batches), evaluate=False)
+                self.state = step.state
+                if number >= WARM_UP:
+                    tempered = bool(np.mean(self.state.heat.inverse_temperature) < 1.0)
+                    self.seconds[tempered].append(time.perf_counter() - started)
+                    self.processor[tempered].append(processor_seconds() - before)
 
-    def close(self):
-        self._reading.__exit__(None, None, None)
 
-
-def measure_speed(folder, batch_size, workers, rounds, steps):
+def measure_speed(folder, batch_size, workers, blocks, steps):
     path = corpus(folder, 16 * batch_size)
-    runs = {"one process": Run(path, batch_size)}
-    with ExitStack() as stack:
-        for n in workers:
-            address = stack.enter_context(cluster(folder, n))
-            client = stack.enter_context(Client(address, set_as_default=False))
-            client.wait_for_workers(n)
-            runs[f"{n} worker{'s' * (n > 1)}"] = Run(path, batch_size, client)
+    runs = {n: Run(path, batch_size, blocks * steps, n) for n in (0, *workers)}
+    for _ in range(blocks):
         for run in runs.values():
-            run.steps(WARM_UP, counted=False)
-            if run.client:
-                run.executor.traffic.reset()
-        for _ in range(rounds):
-            for run in runs.values():
-                run.steps(steps)
-        for run in runs.values():
-            run.close()
+            run.block(folder, steps)
     parameters = [run.state.posterior.parameters() for run in runs.values()]
     assert all(np.array_equal(parameters[0], other) for other in parameters), "bits differ"
-    report(runs, batch_size, workers)
+    report(runs, batch_size)
 
 
-def report(runs, batch_size, workers):
+def report(runs, batch_size):
     print(
         f"{batch_size} documents a step, K = {TOPICS}, V = {WORDS}, {available_cores()} cores; the"
     )
-    print(
-        "same bits from all of them. Seconds a step: median (smallest-largest), of the processor.\n"
-    )
-    print("| | s a step | CPU s | documents/s | MB sent | MB received | communication | speed-up |")
-    print("|---|---|---|---|---|---|---|---|")
-    first = None
-    for name, run in runs.items():
-        middle = statistics.median(run.seconds)
-        cells = [f"{middle:.3f} ({min(run.seconds):.3f}-{max(run.seconds):.3f})"]
-        cells += [f"{statistics.median(run.processor):.3f}", f"{batch_size / middle:,.0f}"]
-        if run.client:
-            traffic = run.executor.traffic
-            first = first or middle
-            cells += [
-                f"{traffic.bytes_sent / traffic.steps / 1e6:.1f}",
-                f"{traffic.bytes_received / traffic.steps / 1e6:.1f}",
-                f"{traffic.communication:.0%}",
-                f"{first / middle:.2f}",
-            ]
-        print(f"| {name} | {' | '.join(cells)} |")
-    project(runs, workers)
-
-
-def project(runs, workers):
-    """The formula of docs/scaling.md, with the figures of one worker.
-
-    Here 2 P / w and t_0 are not told apart: both are in the rest of one worker's step.
-    """
-    one = runs["1 worker"]
-    work = one.executor.traffic.busy_seconds / one.executor.traffic.steps
-    rest = statistics.median(one.seconds) - work
-    print(f"\nwork of a step {work:.3f} s, the rest {rest:.3f} s (of one worker). By the formula:")
-    for n, run in zip(workers, list(runs.values())[1:]):
-        predicted = work / min(n, available_cores()) + rest
-        print(f"  {n} workers: {predicted:.3f} s, measured {statistics.median(run.seconds):.3f} s")
+    print("same bits from all of them. Seconds a step: median (smallest-largest).")
+    for tempered in (True, False):
+        print("\nTempered steps\n" if tempered else "\nSteps at T = 1, sampled\n")
+        print("| workers | s a step | CPU s | documents/s | speed-up |")
+        print("|---|---|---|---|---|")
+        one = statistics.median(runs[1].seconds[tempered])
+        for n, run in runs.items():
+            seconds, processor = run.seconds[tempered], run.processor[tempered]
+            middle = statistics.median(seconds)
+            cells = [f"{middle:.3f} ({min(seconds):.3f}-{max(seconds):.3f})"]
+            cells += [f"{statistics.median(processor):.3f}", f"{batch_size / middle:,.0f}"]
+            print(f"| {n or 'none'} | {' | '.join(cells)} | {one / middle:.2f} |")
+    print("\n| workers | MB sent | MB received | communication | mean s | by the formula |")
+    print("|---|---|---|---|---|---|")
+    for n, run in runs.items():
+        if n:
+            sent, received, busy = (
+                sum(getattr(traffic, name) for traffic in run.traffic)
+                / sum(traffic.steps for traffic in run.traffic)
+                for name in ("bytes_sent", "bytes_received", "busy_seconds")
+            )
+            seconds = statistics.mean(run.seconds[True] + run.seconds[False])
+            if n == 1:
+                work, rest = busy, seconds - busy
+            # 2 P / w and t_0 are not told apart here: both are in the rest of one worker's step.
+            predicted = work / min(n, available_cores()) + rest
+            print(
+                f"| {n} | {sent / 1e6:.1f} | {received / 1e6:.1f} | {1 - busy / seconds:.0%} "
+                f"| {seconds:.3f} | {predicted:.3f} |"
+            )
 
 
 CLIENT = """
@@ -239,10 +245,10 @@ def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4], help="1 and more")
     parser.add_argument("--batch-size", type=int, default=4096)
-    parser.add_argument("--rounds", type=int, default=8)
-    parser.add_argument("--steps", type=int, default=3, help="of a round")
+    parser.add_argument("--blocks", type=int, default=6)
+    parser.add_argument("--steps", type=int, default=12, help="of a block, the first 3 not counted")
     parser.add_argument("--memory", type=int, nargs="+", metavar="N", help="documents")
     parser.add_argument("--folder", help="where corpora are kept; a temporary one by default")
     arguments = parser.parse_args()
@@ -255,7 +261,7 @@ def main():
                 folder,
                 arguments.batch_size,
                 arguments.workers,
-                arguments.rounds,
+                arguments.blocks,
                 arguments.steps,
             )
 
