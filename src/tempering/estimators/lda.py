@@ -65,7 +65,8 @@ class LatentDirichletAllocation(TopicTransformer):
         Number of topics K.
     doc_topic_prior : float, array-like of shape (n_components,), "auto" or None, default=None
         Prior of the topic proportions of a document (α): one number, one for each topic, or
-        learned; 1 / n_components by default, but 0.05 at least where topics are sampled.
+        learned; 1 / n_components by default, but where topics are sampled 0.05 at least, or with
+        more than 100 of them 0.5 / sqrt(n_components).
     topic_word_prior : float, "auto" or None, default=None
         Prior of the words of a topic (η), or learned; 1 / n_components by default.
     tempering : {"auto", "annealing", "variational", "local"}, policy or None, default="auto"
