@@ -14,6 +14,7 @@ from tempering.datasets import make_lda
 from tempering.inference import RobbinsMonro
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.sampling import can_be_sampled
+from tempering.models.lda.topics import Topics
 from tempering.scale.device_corpus import CorpusSource
 from tempering.scale.device_fit import fit_on_device, steps_of
 from tempering.scale.device_lda import DeviceLatentDirichlet
@@ -103,3 +104,18 @@ def test_the_default_of_the_estimator_stays_on_the_device():
     lda = LatentDirichletAllocation(5, max_iter=2, batch_size=40, random_state=0, backend="jax")
     lda.fit(DATA, callbacks=[lambda report: posteriors.add(type(report.posterior))])
     assert posteriors == {DeviceTopics}
+
+
+def test_copies_are_parted_as_on_the_host():
+    topics = make_lda(10, 4, 200, 30.0, seed=2).topics
+    parameters = (1000 * np.vstack([topics, topics[:1]]) + 0.1).T.astype(np.float32)
+    host = Topics(parameters, 0.1)
+    device = DeviceLatentDirichlet.of(new_model(), "plain")
+    parted = device.revise(DeviceTopics.of(host, 0.1), 0.39, 0.41)
+    assert_array_equal(parted.parameters(), new_model().revise(host, 0.39, 0.41).parameters())
+    assert np.any(parted.parameters() != parameters)
+
+    kept = DeviceTopics.of(host, 0.1)
+    assert device.revise(kept, 0.41, 0.42) is kept
+    without = DeviceTopics.of(Topics(parameters[:, :4], 0.1), 0.1)
+    assert device.revise(without, 0.39, 0.41) is without

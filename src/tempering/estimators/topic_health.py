@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tempering.models.base import Array
+from tempering.models.lda.copies import similar_pairs
 
 #: Cosine similarity from which two topics count as one.
 COPY_SIMILARITY = 0.98
@@ -25,8 +26,7 @@ def unused_topics(counts: Array, n_data: float) -> np.ndarray:
 def copied_topics(topics: Array, skip: np.ndarray) -> list[tuple[int, int]]:
     """Pairs of topics [K, V] that are nearly the same, leaving some out."""
     kept = np.setdiff1d(np.arange(len(topics)), skip)
-    unit = topics[kept] / np.linalg.norm(topics[kept], axis=1, keepdims=True)
-    pairs = np.argwhere(np.triu(unit @ unit.T, 1) > COPY_SIMILARITY)
+    pairs = similar_pairs(topics[kept], COPY_SIMILARITY)
     return [(int(kept[a]), int(kept[b])) for a, b in pairs]
 
 

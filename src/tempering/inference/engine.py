@@ -128,6 +128,7 @@ class Algorithm:
         posterior = blend(posterior, target, rate)
         if heat.finished:
             model.learn_hyperparameters(local, posterior, rate)
+            posterior = model.revise(posterior, *progress.parts)
 
         state = State(posterior, heat, state.step + 1, state.data_seen + batch.size, tuple(solved))
         return Step(state, local, *bounds)

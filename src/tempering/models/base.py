@@ -296,6 +296,13 @@ class Model(ABC):
     ) -> None:
         """Adjust the priors after a step at T = 1 (empirical Bayes). By default they stay."""
 
+    def revise(self, posterior: Any, before: float, after: float) -> Any:
+        """λ after a step at T = 1 that took the run from one part of it to another.
+
+        For a model that knows how to leave an optimum that its steps cannot. By default λ stays.
+        """
+        return posterior
+
     def log_partition(self, inverse_temperatures: Array, n_data: int) -> Array:
         """log C(s) [M] in closed form, where the model has one."""
         raise self._lacks("log_partition")

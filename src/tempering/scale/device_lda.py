@@ -109,6 +109,12 @@ class DeviceLatentDirichlet(LatentDirichlet):
         weighted = DeviceStatistics(statistics)
         return DeviceStep(weighted, float(inverse_temperature), data.shape[0], compute_terms)
 
+    def parted(self, posterior: DeviceTopics) -> DeviceTopics:
+        parted = super().parted(posterior.host)
+        if parted is posterior.host:
+            return posterior
+        return DeviceTopics.of(parted, posterior.prior)
+
     def divergence(self, posterior: Any, prior_weight: float = 1.0) -> float:
         if self.update != "variational":
             return np.nan  # as it would be added to a bound that is not there

@@ -69,6 +69,11 @@ class Progress(NamedTuple):
     step: float
     planned: float
 
+    @property
+    def parts(self) -> tuple[float, float]:
+        """The part of the run that is over before the step, and after it."""
+        return self.passes / self.planned, (self.passes + self.step) / self.planned
+
 
 @dataclass(frozen=True)
 class Surroundings:

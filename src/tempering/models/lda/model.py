@@ -25,6 +25,7 @@ from tempering.models.base import (
     TemperatureTerms,
 )
 from tempering.models.lda import tempering
+from tempering.models.lda.copies import without_copies
 from tempering.models.lda.hyperparameters import (
     fit_concentration,
     fit_symmetric_concentration,
@@ -44,6 +45,10 @@ from tempering.models.lda.topics import (
 
 #: η takes a pass over all topics to learn, so that is done once in so many steps.
 TOPIC_PRIOR_STEPS = 100
+
+#: The parts of a run after which copies among sampled topics are parted, if T = 1 by then. Copies
+#: show some time after topics have frozen, and what is parted needs time to settle.
+REVISIONS = (0.4, 0.5, 0.6, 0.7)
 
 Update = Literal["variational", "mean", "collapsed", "sampled"]
 
@@ -232,6 +237,16 @@ class LatentDirichlet(Model):
                     posterior.mean_log(), self.n_words, self.topic_word_prior
                 )
             self._steps_at_temperature_one += 1
+
+    def revise(self, posterior: Any, before: float, after: float) -> Any:
+        """Part topics that have become one; where a bound is ascended, nothing."""
+        if self.update != "sampled" or not any(before < part <= after for part in REVISIONS):
+            return posterior
+        return self.parted(posterior)
+
+    def parted(self, posterior: Any) -> Any:
+        """The posterior without copies among its topics."""
+        return without_copies(posterior)
 
     def check(self, data: Any) -> None:
         if not sparse.issparse(data) or data.format != "csr":
