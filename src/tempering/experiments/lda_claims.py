@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,10 @@ COOL, ALIKE = 1.1, 2.0
 
 
 def claims(rows: list[Row]) -> list[Claim]:
-    listed = []
-    for group in groups(rows):
-        listed += _claims_on(group)
+    listed, found = [], groups(rows)
+    for group in found:
+        where = f" ({group[0]['corpus']}, K = {group[0]['topics']})" if len(found) > 1 else ""
+        listed += [replace(claim, sentence=claim.sentence + where) for claim in _claims_on(group)]
     return listed
 
 

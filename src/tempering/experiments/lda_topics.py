@@ -151,7 +151,7 @@ def draw(rows: list[Row], out: Path) -> None:
 
 EXPERIMENT = Experiment(
     name="lda-topics",
-    title="Topic models: does tempering gain more with more topics?",
+    title="Topic models: the gain of tempering by the number of topics",
     claims_of="Larger topic numbers make the problem harder, thus larger improvements over SVI.",
     cases=cases,
     run=run_case,
