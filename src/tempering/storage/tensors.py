@@ -180,7 +180,7 @@ def write_arrays(path: Path, arrays: Arrays, note: str = "") -> None:
         path.chmod(mode)
     except SafetensorError as error:
         # The library tells the system's error only in words; a full disk is to be known by number.
-        number = re.search(r"os error (\d+)", str(error))
+        number = re.search(r"(?:os error|Os { code:) (\d+)", str(error))
         if number is None:
             raise
         raise OSError(int(number[1]), str(error)) from error
