@@ -25,7 +25,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from lda_common import is_installed, load_corpus, print_table, timed
-from lda_quality import Prepare, Task, prepare_sklearn, prepare_tomotopy, warm_up
+from lda_quality import (
+    Prepare,
+    Task,
+    prepare_gensim,
+    prepare_sklearn,
+    prepare_tomotopy,
+    warm_up,
+)
 from scipy import sparse
 
 from tempering import Annealing, LatentDirichletAllocation, schedules
@@ -154,6 +161,8 @@ def all_recipes(with_peers: bool, corpus: Corpus) -> Iterator[tuple[str, Prepare
         yield "true topics", lambda task, seed: lambda: corpus.truth
     if with_peers:
         yield "scikit-learn", prepare_sklearn
+        if is_installed("gensim"):
+            yield "gensim", prepare_gensim
         if is_installed("tomotopy"):
             yield "tomotopy, 500 sweeps", partial(prepare_tomotopy, sweeps=500)
 
@@ -261,7 +270,7 @@ def _parse_options() -> argparse.Namespace:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--part", choices=("validation", "test"), default="validation")
     parser.add_argument("--only", nargs="+", help="only these recipes, by name")
-    parser.add_argument("--peers", action="store_true", help="scikit-learn and tomotopy too")
+    parser.add_argument("--peers", action="store_true", help="other programs too")
     parser.add_argument("--output", type=Path, default=Path("lda_recipes.jsonl"))
     parser.add_argument("--plot", type=Path, help="draw the table too")
     return parser.parse_args()

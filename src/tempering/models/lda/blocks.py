@@ -5,11 +5,17 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
-# More blocks than threads share the work out evenly, few keep calls into the kernels cheap.
+#: Blocks of a thread at most: more share the work out evenly, but each takes a while to hand over.
 BLOCKS_PER_THREAD = 4
 
+#: Items of a block at least, where there are enough for all threads: of documents, and of words,
+#: which take far less each.
+DOCUMENTS, WORDS = 64, 2048
 
-def in_blocks(work: Callable[[int, int], None], n_items: int, n_threads: int) -> None:
+
+def in_blocks(
+    work: Callable[[int, int], None], n_items: int, n_threads: int, smallest: int = DOCUMENTS
+) -> None:
     """Call work(start, stop) on all items, in blocks spread over threads.
 
     Kernels release the interpreter's lock and treat each item by itself: neither the blocks nor
@@ -22,12 +28,14 @@ def in_blocks(work: Callable[[int, int], None], n_items: int, n_threads: int) ->
     if n_threads == 1:
         work(0, n_items)
         return
-    block_size = -(-n_items // (BLOCKS_PER_THREAD * n_threads))
+    n_blocks = min(max(n_items // smallest, n_threads), BLOCKS_PER_THREAD * n_threads)
+    block_size = -(-n_items // n_blocks)
     pool = _thread_pool(n_threads, os.getpid())
     tasks = [
         pool.submit(work, start, min(start + block_size, n_items))
-        for start in range(0, n_items, block_size)
+        for start in range(block_size, n_items, block_size)
     ]
+    work(0, min(block_size, n_items))  # the first one here: one thread less to wake up
     for task in tasks:
         task.result()
 

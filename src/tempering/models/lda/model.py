@@ -221,6 +221,8 @@ class LatentDirichlet(Model):
         return divergence + gammaln(alpha).sum() - gammaln(alpha.sum())
 
     def divergence(self, posterior: Topics, prior_weight: float = 1.0) -> float:
+        if self.update != "variational":
+            return np.nan  # as it would be added to a bound that is not there
         return posterior.divergence(self.topic_word_prior, prior_weight)
 
     def learn_hyperparameters(self, local: LocalStep, posterior: Topics, rate: float) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 from numba import njit
 
 from tempering.models.fastmath import ENTRY, f32, larger
-from tempering.models.lda.blocks import in_blocks
+from tempering.models.lda.blocks import WORDS, in_blocks
 from tempering.models.lda.gibbs import Words, as_tokens, new_chain, sample_documents
 from tempering.models.lda.layout import Batch, Float32, Float64
 from tempering.models.lda.statistics import find_occurrences
@@ -94,7 +94,7 @@ def sample_topics(
             start, stop, occurrences, documents.counts, words.rows, gamma, least, shares, statistics
         )
 
-    in_blocks(fill_block, n_words, n_threads)
+    in_blocks(fill_block, n_words, n_threads, WORDS)
     return Solved(gamma, statistics)
 
 
@@ -144,7 +144,7 @@ def _word_weights(log_rows: Float32, alpha: Float64, n_threads: int) -> Words:
         fill_rows(start, stop, log_rows, np.float32(1.0), maxima, rows, sums)
         fill_prior_masses(start, stop, rows, alpha, masses)
 
-    in_blocks(fill_block, n_words, n_threads)
+    in_blocks(fill_block, n_words, n_threads, WORDS)
     return Words(rows, masses, alpha)
 
 

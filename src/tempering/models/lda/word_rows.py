@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from tempering.models.fastmath import ENTRY, KERNEL, digamma, exp_or_zero, f32, larger, log
-from tempering.models.lda.blocks import in_blocks
+from tempering.models.lda.blocks import WORDS, in_blocks
 
 Float32 = NDArray[np.float32]
 TopicForm = Literal["variational", "mean"]
@@ -74,7 +74,7 @@ def gather_log_rows(
             log_rows[start:stop],
         )
 
-    in_blocks(fill_block, words.size, n_threads)
+    in_blocks(fill_block, words.size, n_threads, WORDS)
     return log_rows
 
 
