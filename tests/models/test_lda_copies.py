@@ -67,7 +67,7 @@ def test_topics_that_were_missed_are_found(monkeypatch):
         )
         return int(np.sum((truth @ unit.T).max(axis=1) < 0.8))
 
-    with_parting = sum(missed(seed) for seed in range(4))
+    with_parting = sum(missed(seed) for seed in (0, 1))
     monkeypatch.setattr(model, "REVISIONS", ())
-    without = sum(missed(seed) for seed in range(4))
+    without = sum(missed(seed) for seed in (0, 1))
     assert with_parting < without
