@@ -227,6 +227,7 @@ def test_a_model_alone_is_shown(open_page, fitted, tmp_path):
     assert page.locator("#topic-order option").count() == 2
 
 
+@pytest.mark.slow
 def test_the_report_of_the_demo_works(open_page, tmp_path, monkeypatch):
     """The real one, of the docstrings on this machine."""
     from typer.testing import CliRunner
