@@ -50,13 +50,26 @@ class JaxLatentDirichlet(LatentDirichlet):
         self,
         documents: Documents,
         log_rows: Float32,
-        expectations: TopicExpectations,
         inverse_temperature: float | Array,
         gamma: Float32 | None,
     ) -> Solved:
+        return self._in_groups(documents, log_rows, inverse_temperature, gamma)
+
+    def sample(self, documents: Documents, expectations: TopicExpectations) -> Solved:
+        log_rows = expectations.log_rows(documents.words)
+        return self._in_groups(documents, log_rows, 1.0, None, sampled=True)
+
+    def _in_groups(
+        self,
+        documents: Documents,
+        log_rows: Float32,
+        inverse_temperature: float | Array,
+        gamma: Float32 | None,
+        *,
+        sampled: bool = False,
+    ) -> Solved:
         """γ and statistics of documents, group by group."""
         kernel = self.kernel or default_kernel()
-        sampled = self.samples(documents, inverse_temperature)
         solve = compiled_sampler(kernel) if sampled else compiled_solver(kernel, settings_of(self))
         n_documents, n_used = documents.indptr.size - 1, log_rows.shape[0]
         alpha = np.asarray(self.doc_topic_prior, np.float32)

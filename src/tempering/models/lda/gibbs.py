@@ -24,6 +24,7 @@ FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
 SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
 FIRST_SHIFT, SECOND_SHIFT, THIRD_SHIFT = np.uint64(30), np.uint64(27), np.uint64(31)
 UNUSED_BITS = np.uint64(11)
+NOWHERE = np.uint32(2**32 - 1)
 
 
 class Documents(NamedTuple):
@@ -51,25 +52,30 @@ class Words(NamedTuple):
 
 
 class Chain(NamedTuple):
-    """Room for the chain of one document; ``counts`` is all 0 between two documents."""
+    """Room for the chain of one document.
 
-    words: NDArray[np.int32]
-    topics: NDArray[np.int32]
-    counts: NDArray[np.int32]
-    active: NDArray[np.int32]
-    places: NDArray[np.int32]
-    weights: NDArray[np.float64]
+    The topics that it holds, ``active``, stand in no order. ``places`` says where each topic
+    stands there, and is ``NOWHERE`` for all topics between two documents. Places are unsigned: so
+    Numba need not ask whether one is negative.
+    """
+
+    words: NDArray[np.uint32]
+    topics: NDArray[np.uint32]
+    active: NDArray[np.uint32]
+    counts: NDArray[np.float64]  # tokens of each active topic
+    weights: NDArray[np.float64]  # of the active topics for one token, added up
+    places: NDArray[np.uint32]
 
 
 def new_chain(n_tokens: int, n_topics: int) -> Chain:
     """Room for documents of up to so many tokens."""
     return Chain(
-        np.empty(n_tokens, np.int32),
-        np.empty(n_tokens, np.int32),
-        np.zeros(n_topics, np.int32),
-        np.empty(n_topics, np.int32),
-        np.empty(n_topics, np.int32),
+        np.empty(n_tokens, np.uint32),
+        np.empty(n_tokens, np.uint32),
+        np.empty(n_topics, np.uint32),
         np.empty(n_topics, np.float64),
+        np.empty(n_topics, np.float64),
+        np.full(n_topics, NOWHERE),
     )
 
 
@@ -113,39 +119,33 @@ def sample_document(d, n_tokens, seed, words, burn_in, n_sweeps, chain, count_su
             n_active = add_token(i, topic, n_active, chain)
         if sweep >= burn_in:
             for a in range(n_active):
-                count_sums[chain.active[a]] += chain.counts[chain.active[a]]
+                count_sums[chain.active[a]] += chain.counts[a]
     for a in range(n_active):
-        chain.counts[chain.active[a]] = 0
+        chain.places[chain.active[a]] = NOWHERE
 
 
 @njit(**KERNEL)
 def draw_topic(v, share, n_active, words, chain):
     """The topic at the given share, in [0, 1), of the weights (n_k + α_k) β_kv.
 
-    Rounding may carry the point past the last weight; the last topic that has any takes it.
+    Rounding may carry the point past the last weight of all; the last topic that has any takes it.
     """
     held = 0.0
     for a in range(n_active):
-        k = chain.active[a]
-        weight = chain.counts[k] * np.float64(words.rows[v, k])
-        chain.weights[a] = weight
-        held += weight
+        held += chain.counts[a] * np.float64(words.rows[v, chain.active[a]])
+        chain.weights[a] = held
     point = share * (held + words.prior_masses[v])
     if point < held:
-        last = 0
-        for a in range(n_active):
-            if chain.weights[a] > 0.0:
-                last = a
-                point -= chain.weights[a]
-                if point < 0.0:
-                    break
-        return chain.active[last]
+        a = 0
+        while point >= chain.weights[a]:
+            a += 1
+        return chain.active[a]
     point -= held
-    topic = np.int32(0)
+    topic = np.uint32(0)
     for k in range(words.alpha.size):
         weight = words.alpha[k] * np.float64(words.rows[v, k])
         if weight > 0.0:
-            topic = np.int32(k)
+            topic = np.uint32(k)
             point -= weight
             if point < 0.0:
                 break
@@ -156,11 +156,13 @@ def draw_topic(v, share, n_active, words, chain):
 def add_token(i, topic, n_active, chain):
     """Put token i into a topic; the number of active topics."""
     chain.topics[i] = topic
-    if chain.counts[topic] == 0:
-        chain.active[n_active] = topic
+    place = chain.places[topic]
+    if place == NOWHERE:
         chain.places[topic] = n_active
-        n_active += 1
-    chain.counts[topic] += 1
+        chain.active[n_active] = topic
+        chain.counts[n_active] = 1.0
+        return n_active + 1
+    chain.counts[place] += 1.0
     return n_active
 
 
@@ -168,12 +170,15 @@ def add_token(i, topic, n_active, chain):
 def remove_token(i, n_active, chain):
     """Take token i out of its topic; the number of active topics."""
     topic = chain.topics[i]
-    chain.counts[topic] -= 1
-    if chain.counts[topic] == 0:
+    place = chain.places[topic]
+    chain.counts[place] -= 1.0
+    if chain.counts[place] == 0.0:
         n_active -= 1
         last = chain.active[n_active]
-        chain.active[chain.places[topic]] = last
-        chain.places[last] = chain.places[topic]
+        chain.active[place] = last
+        chain.counts[place] = chain.counts[n_active]
+        chain.places[last] = place
+        chain.places[topic] = NOWHERE
     return n_active
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 Int32 = NDArray[np.int32]
+UInt32 = NDArray[np.uint32]  # to index with: Numba need not ask whether a place is negative
 Int64 = NDArray[np.int64]
 
 
@@ -54,7 +55,7 @@ class Fit(NamedTuple):
     """What the sweeps leave behind for each document; enough to rebuild phi."""
 
     gamma: Float32  # [n_documents, n_topics]
-    topics: Int32  # [n_documents, n_topics], the active topics first
+    topics: UInt32  # [n_documents, n_topics], the active topics first
     weights: Float32  # [n_documents, padded_topics], of these topics
     n_active: Int64  # [n_documents]; n_topics means all of them, in order
     word_weights: Float32  # [nnz], s n_u / z_u, or IN_LOGS
@@ -65,7 +66,7 @@ class Fit(NamedTuple):
 class Topics(NamedTuple):
     """Numbers that a document holds for each topic: for all of them, or for the active ones."""
 
-    index: Int32  # which topics these are
+    index: UInt32  # which topics these are
     alpha: Float32
     mass: Float32
     new_mass: Float32
@@ -111,7 +112,7 @@ def padded_to(multiple: int, n: int) -> int:
 
 def new_topics(size: int) -> Topics:
     """Room for `size` topics."""
-    return Topics(np.arange(size, dtype=np.int32), *np.zeros((6, size), np.float32))
+    return Topics(np.arange(size, dtype=np.uint32), *np.zeros((6, size), np.float32))
 
 
 def new_room(longest: int, alpha: Float32, shared: bool) -> Room:
@@ -137,7 +138,7 @@ def new_fit(n_documents: int, n_topics: int, n_entries: int) -> Fit:
     """Room for the results of all documents."""
     return Fit(
         np.empty((n_documents, n_topics), np.float32),
-        np.empty((n_documents, n_topics), np.int32),
+        np.empty((n_documents, n_topics), np.uint32),
         np.empty((n_documents, padded_to(16, n_topics)), np.float32),
         np.empty(n_documents, np.int64),
         np.empty(n_entries, np.float32),

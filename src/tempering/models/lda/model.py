@@ -139,11 +139,14 @@ class LatentDirichlet(Model):
         gamma: Float32 | None = None,
     ) -> DocumentStep:
         documents = self.documents(data)
-        log_rows = expectations.log_rows(documents.words)
-        solved = self.solve(documents, log_rows, expectations, inverse_temperature, gamma)
+        if self.samples(documents, inverse_temperature):
+            log_rows, solved = None, self.sample(documents, expectations)
+        else:
+            log_rows = expectations.log_rows(documents.words)
+            solved = self.solve(documents, log_rows, inverse_temperature, gamma)
 
         def compute_terms() -> LocalTerms:
-            if self.update != "variational":
+            if log_rows is None or self.update != "variational":
                 # These updates ascend no bound, so none is reported.
                 return LocalTerms(np.full(documents.indptr.size - 1, np.nan), np.nan)
             inner = document_energy(
@@ -165,15 +168,10 @@ class LatentDirichlet(Model):
         self,
         documents: Documents,
         log_rows: Float32,
-        expectations: TopicExpectations,
         inverse_temperature: float | Array,
         gamma: Float32 | None,
     ) -> Solved:
         """γ and statistics of documents, by the kernels of the CPU."""
-        if self.samples(documents, inverse_temperature):
-            salt = np.asarray(expectations.totals).tobytes()
-            alpha = self.doc_topic_prior
-            return sample_topics(documents, log_rows, alpha, salt, n_threads=self.n_threads)
         found = e_step(
             documents.indptr,
             documents.columns,
@@ -190,6 +188,14 @@ class LatentDirichlet(Model):
         )
         assert found.statistics is not None
         return Solved(found.gamma, found.statistics)
+
+    def sample(self, documents: Documents, expectations: TopicExpectations) -> Solved:
+        """The same with sampled topics."""
+        rows = expectations.mean_rows(documents.words)
+        salt = np.asarray(expectations.totals).tobytes()
+        return sample_topics(
+            documents, rows, self.doc_topic_prior, salt, n_threads=self.n_threads
+        )
 
     def samples(self, documents: Documents, inverse_temperature: float | Array) -> bool:
         """Whether the topics of these documents are sampled."""

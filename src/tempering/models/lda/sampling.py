@@ -26,7 +26,6 @@ from tempering.models.lda.gibbs import Words, as_tokens, new_chain, sample_docum
 from tempering.models.lda.layout import Batch, Float32, Float64
 from tempering.models.lda.statistics import find_occurrences
 from tempering.models.lda.steps import Documents, Solved
-from tempering.models.lda.word_rows import fill_rows
 
 #: Sweeps until a document's topics are its own, and sweeps that count.
 BURN_IN, N_SWEEPS = 3, 3
@@ -44,7 +43,7 @@ def can_be_sampled(counts: Float32) -> bool:
 
 def sample_topics(
     documents: Documents,
-    log_rows: Float32,
+    rows: Float32,
     alpha: Float64,
     salt: bytes,
     *,
@@ -58,8 +57,8 @@ def sample_topics(
     ----------
     documents : Documents
         The batch, with whole counts.
-    log_rows : array [U, K]
-        log β_kv of the batch's words, up to a constant for each word.
+    rows : array [U, K]
+        β_kv of the batch's words, up to a factor for each word.
     alpha : array [K]
         α.
     salt : bytes
@@ -69,12 +68,15 @@ def sample_topics(
     n_threads : int
         Threads; the result is the same for any number.
     """
-    n_documents, (n_words, n_topics) = documents.indptr.size - 1, log_rows.shape
+    n_documents, (n_words, n_topics) = documents.indptr.size - 1, rows.shape
     tokens = as_tokens(documents.indptr, documents.columns, documents.counts.astype(np.int64))
     alpha = np.array(alpha, np.float64)  # contiguous, where it is one number for all topics
-    words = _word_weights(log_rows, alpha, n_threads)
+    words = Words(rows, np.empty(n_words), alpha)
     seed = np.uint64(_hash(salt, documents))
     mean_counts = np.zeros((n_documents, n_topics))
+
+    def weigh_block(start: int, stop: int) -> None:
+        fill_prior_masses(start, stop, rows, alpha, words.prior_masses)
 
     def sample_block(start: int, stop: int) -> None:
         longest = int(np.diff(tokens.first_tokens[start : stop + 1]).max())
@@ -82,6 +84,7 @@ def sample_topics(
         sweeps = (burn_in, n_sweeps)
         sample_documents(start, stop, seed, tokens, words, *sweeps, chain, mean_counts)
 
+    in_blocks(weigh_block, n_words, n_threads, WORDS)
     in_blocks(sample_block, n_documents, n_threads)
     gamma = (mean_counts + alpha).astype(np.float32)
     occurrences = find_occurrences(Batch(*documents[:3]), n_words)
@@ -91,7 +94,7 @@ def sample_topics(
     def fill_block(start: int, stop: int) -> None:
         shares = np.empty(n_topics, np.float32)
         fill_expected_counts(
-            start, stop, occurrences, documents.counts, words.rows, gamma, least, shares, statistics
+            start, stop, occurrences, documents.counts, rows, gamma, least, shares, statistics
         )
 
     in_blocks(fill_block, n_words, n_threads, WORDS)
@@ -132,20 +135,6 @@ def fill_prior_masses(start, stop, rows, alpha, masses):
         for k in range(alpha.size):
             total += alpha[k] * np.float64(rows[v, k])
         masses[v] = total
-
-
-def _word_weights(log_rows: Float32, alpha: Float64, n_threads: int) -> Words:
-    """β_kv, scaled to a largest entry of 1 for each word."""
-    n_words, n_topics = log_rows.shape
-    rows = np.empty((n_words, n_topics), np.float32)
-    masses, (maxima, sums) = np.empty(n_words), np.empty((2, n_words), np.float32)
-
-    def fill_block(start: int, stop: int) -> None:
-        fill_rows(start, stop, log_rows, np.float32(1.0), maxima, rows, sums)
-        fill_prior_masses(start, stop, rows, alpha, masses)
-
-    in_blocks(fill_block, n_words, n_threads, WORDS)
-    return Words(rows, masses, alpha)
 
 
 def _hash(salt: bytes, documents: Documents) -> int:

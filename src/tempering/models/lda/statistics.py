@@ -13,6 +13,11 @@ from tempering.models.fastmath import ENTRY, KERNEL, exp_or_zero
 from tempering.models.lda.documents import IN_LOGS
 from tempering.models.lda.layout import Batch, Int32, Int64
 from tempering.models.lda.sweeps import ZERO, add_word_in_logs, fill_log_theta
+from tempering.models.prefetch import LINE, prefetch
+
+# How many entries ahead a document's topics are asked for, and how many of these.
+ENTRIES_AHEAD = 8
+TOPICS_AHEAD = 32
 
 
 class Occurrences(NamedTuple):
@@ -60,6 +65,7 @@ def fill_statistics(start, stop, occurrences, batch, word_rows, settings, room, 
         for k in range(n_topics):
             row[k] = ZERO
         for i in range(occurrences.indptr[v], occurrences.indptr[v + 1]):
+            ask_for_topics(occurrences, i + ENTRIES_AHEAD, fit)
             d = occurrences.documents[i]
             weight = fit.word_weights[occurrences.positions[i]]
             if weight == IN_LOGS:
@@ -79,6 +85,15 @@ def fill_statistics(start, stop, occurrences, batch, word_rows, settings, room, 
                     room.mass[k] = (fit.gamma[d, k] - settings.alpha[k]) / s
                 fill_log_theta(room, n_topics, s, settings.collapsed)
                 add_word_in_logs(word_rows.logs[v], s * batch.counts[p], room, n_topics, s, row)
+
+
+@njit(**KERNEL)
+def ask_for_topics(occurrences, i, fit):
+    """Ask for the active topics of the document of entry i."""
+    if i < occurrences.documents.size:
+        for j in range(0, min(TOPICS_AHEAD, fit.topics.shape[1]), LINE):
+            prefetch(fit.topics, occurrences.documents[i], j)
+            prefetch(fit.weights, occurrences.documents[i], j)
 
 
 @njit(**KERNEL)

@@ -215,13 +215,11 @@ def predictive_energies(
 ) -> Array:
     """Σ_n log p̄_{w_n} of each document."""
     documents = local.documents
-    rows = expectations.posterior.rows(documents.words)
-    rows /= expectations.totals.astype(np.float32)
     return log_predictive(
         documents.indptr,
         documents.columns,
         documents.counts,
-        rows,
+        expectations.mean_rows(documents.words),
         mean_proportions(local.gamma),
         n_threads=model.n_threads,
     )

@@ -23,12 +23,15 @@ from tempering.models.fastmath import (
     log,
     smaller,
 )
+from tempering.models.prefetch import LINE, prefetch
 
 # Entries that `exp_or_zero` flushed are below 2e-19. Above this limit they are less than 1e-6 of a
 # normalizer, for up to ten thousand topics.
 SMALLEST_NORMALIZER = np.float32(1e-9)
 ZERO = np.float32(0.0)
 ONE = np.float32(1.0)
+# Lines of a row that are asked for before its turn; the processor then sees where it goes on.
+LINES_AHEAD = 2
 
 
 @njit(**KERNEL)
@@ -80,6 +83,14 @@ def replace_mass(topics, n_topics, threshold):
 
 
 @njit(**KERNEL)
+def ask_for_rows(rows, index, start, n_topics):
+    """Ask for the beginnings of four rows."""
+    for u in range(start, min(start + 4, index.size)):
+        for k in range(0, min(n_topics, LINES_AHEAD * LINE), LINE):
+            prefetch(rows, index[u], k)
+
+
+@njit(**KERNEL)
 def first_sweep(document, mass):
     """Mass under equal topic weights: z_u is then the sum of a row, which is known."""
     rows, index, counts = document.rows, document.index, document.counts
@@ -96,6 +107,7 @@ def first_sweep(document, mass):
             rows[index[u + 2]],
             rows[index[u + 3]],
         )
+        ask_for_rows(rows, index, u + 4, n_topics)
         share0 = counts[u] / row_sums[u]
         share1 = counts[u + 1] / row_sums[u + 1]
         share2 = counts[u + 2] / row_sums[u + 2]

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from tempering.models.fastmath import ENTRY, exp_or_zero, f32, larger, log
-from tempering.models.lda.word_rows import TopicForm, gather_log_rows
+from tempering.models.lda.word_rows import TopicForm, gather_log_rows, gather_mean_rows
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
@@ -135,6 +135,13 @@ class Topics:
         """E log β, or the log of its mean, for some words, [U, K]."""
         lazy = (self.factor, self.offset)
         return gather_log_rows(self._values, words, *lazy, totals, form, n_threads)
+
+    def mean_rows(
+        self, words: NDArray[np.int64], totals: Float64, n_threads: int = 1
+    ) -> Float32:
+        """E β for some words, [U, K]."""
+        lazy = (self.factor, self.offset)
+        return gather_mean_rows(self._values, words, *lazy, totals, n_threads)
 
     def parameters(self) -> Float32:
         """λ, [V, K]."""

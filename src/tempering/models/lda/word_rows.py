@@ -1,4 +1,4 @@
-"""Rows of the batch's words: E log beta from the topics, and its tempered exponentials."""
+"""Rows of the batch's words: E beta and E log beta from the topics, and tempered exponentials."""
 
 from typing import Literal
 
@@ -76,6 +76,36 @@ def gather_log_rows(
 
     in_blocks(fill_block, words.size, n_threads, WORDS)
     return log_rows
+
+
+def gather_mean_rows(
+    values: Float32,
+    words: NDArray[np.int64],
+    factor: float,
+    offset: float,
+    topic_totals: NDArray[np.float64],
+    n_threads: int = 1,
+) -> Float32:
+    """The posterior means lambda / total, lambda being offset + factor * values[words]."""
+    shares = (1.0 / topic_totals).astype(np.float32)
+    rows = np.empty((words.size, values.shape[1]), np.float32)
+
+    def fill_block(start: int, stop: int) -> None:
+        lazy = (np.float32(factor), np.float32(offset))
+        fill_mean_rows(values, words[start:stop], *lazy, shares, rows[start:stop])
+
+    in_blocks(fill_block, words.size, n_threads, WORDS)
+    return rows
+
+
+@njit(**ENTRY)
+def fill_mean_rows(values, words, factor, offset, shares, rows):
+    """Set the rows: each parameter times its topic's share, 1 / total."""
+    for u in range(words.size):
+        row = values[words[u]]
+        out = rows[u]
+        for k in range(row.size):
+            out[k] = larger(offset + factor * row[k], SMALLEST_PARAMETER) * shares[k]
 
 
 @njit(**ENTRY)
