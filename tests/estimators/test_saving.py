@@ -545,7 +545,7 @@ def test_a_fit_without_a_seed_goes_on_with_its_own(tmp_path, monkeypatch):
     ("options", "message"),
     [
         ({"n_components": 4}, "other parameters: .*n_topics"),
-        ({"learning_decay": 0.8}, "other parameters: learning_rate.decay"),
+        ({"learning_decay": 0.8}, "other parameters: learning_rate.rule.decay"),
         ({"random_state": 1}, "other parameters: .*seed"),
     ],
 )

@@ -6,7 +6,7 @@ from scipy import sparse
 
 from problems import tiny_mixture
 from tempering.families import Dirichlet, IsotropicGaussian, Multinomial
-from tempering.inference import ArraySource, Constant, RobbinsMonro, fit
+from tempering.inference import ArraySource, Constant, RobbinsMonro, Settling, fit
 from tempering.models import Mixture, Natural, UnsupportedTemperature
 from tempering.temperature import (
     Annealing,
@@ -266,6 +266,18 @@ def test_bad_data_are_named_before_any_work(data, message):
         quiet_fit(gaussian_mixture(), data)
 
 
+def test_settling_weighs_all_its_steps_alike():
+    rates = Settling(RobbinsMonro(16.0, 0.55), start=30)
+    assert all(rates(t) == RobbinsMonro(16.0, 0.55)(t) for t in range(1, 31))
+    weights = np.zeros(50)  # of each step in what is left at the end
+    for t in range(1, 51):
+        weights *= 1 - rates(t)
+        weights[t - 1] = rates(t)
+    np.testing.assert_allclose(weights[30:], rates(50))
+    np.testing.assert_allclose(weights[29], rates(50))
+    assert np.all(np.diff(weights[:30]) > 0)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -283,6 +295,7 @@ def test_bad_data_are_named_before_any_work(data, message):
         (lambda: RobbinsMonro(decay=0.4), "decay must be above 0.5"),
         (lambda: RobbinsMonro(delay=-1), "delay must be"),
         (lambda: Constant(2.0), "rate must be"),
+        (lambda: Settling(Constant(), 0), "start must be"),
     ],
 )
 def test_bad_policies_are_refused_when_made(make, message):

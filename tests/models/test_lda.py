@@ -176,7 +176,9 @@ def test_mean_rows_are_those_of_all_words_where_they_were_cut_out_too():
     rng = np.random.default_rng(0)
     topics = Topics(rng.gamma(2.0, size=(40, 4)), 0.3)
     target = TopicPrior(0.3) + 7.0 * WordStatistics(np.arange(3), np.ones((3, 4), np.float32))
-    expected = LatentDirichlet(4, 40, 0.1, 0.3, n_threads=2).expectations(blend(topics, target, 0.4))
+    expected = LatentDirichlet(4, 40, 0.1, 0.3, n_threads=2).expectations(
+        blend(topics, target, 0.4)
+    )
     means = topics.parameters() / topics.totals()
     words = np.array([0, 2, 17, 30])
     np.testing.assert_allclose(expected.mean_rows(words), means[words], rtol=1e-6)

@@ -189,9 +189,7 @@ def test_a_step_is_one_of_those_that_the_cpu_could_make():
     model = LatentDirichlet(8, 200, 0.1, 0.1, update="sampled")
     documents = model.documents(CORPUS)
     rows = model.expectations(topics_of(0)).mean_rows(documents.words)
-    samples = [
-        sample_topics(documents, rows, model.doc_topic_prior, bytes([i])) for i in range(40)
-    ]
+    samples = [sample_topics(documents, rows, model.doc_topic_prior, bytes([i])) for i in range(40)]
     for name, found in (("gamma", in_jax.gamma), ("statistics", in_jax.statistics.values)):
         all_found = np.array([getattr(one, name) for one in samples])
         center = all_found.mean(axis=0)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from tempering.inference import BlockSource
+from tempering.inference import BlockSource, RobbinsMonro, Settling
 from tempering.inference.learning_rate import LearningRate
 from tempering.models.lda.model import LatentDirichlet, Update
 from tempering.models.lda.start import SAMPLE, document_contrast, starting_inverse_temperature
@@ -18,6 +18,13 @@ TEMPERED_PART = 0.4
 #: In a document that is nearly sure of its topics, a short chain of samples does not move: α is at
 #: least the first, up to as many topics as the second says, and falls from there as K to the third.
 SMALLEST_PRIOR, MANY_TOPICS, PRIOR_DECAY = 0.05, 100, -0.5
+
+#: Sampled topics want large steps, to go on moving, and an end that averages what they draw. The
+#: decay κ of the steps, and the part of the run after which λ settles.
+SAMPLED_DECAY, SETTLED_PART = 0.55, 0.8
+
+#: κ of other runs, and of those whose end is not known.
+DECAY = 0.7
 
 
 def default_doc_topic_prior(n_topics: int, update: Update) -> float:
@@ -32,6 +39,22 @@ def default_doc_topic_prior(n_topics: int, update: Update) -> float:
         return 1.0 / n_topics
     smallest = SMALLEST_PRIOR * max(1.0, n_topics / MANY_TOPICS) ** PRIOR_DECAY
     return max(1.0 / n_topics, smallest)
+
+
+def minibatch_steps(
+    offset: float, decay: float | Literal["auto"], update: Update, n_steps: int | None
+) -> LearningRate:
+    """ρ_t of a run of so many steps, or of a stream, whose end is not known.
+
+    >>> minibatch_steps(16.0, "auto", "variational", 1000)
+    RobbinsMonro(delay=16.0, decay=0.7)
+    >>> minibatch_steps(16.0, "auto", "sampled", 1000)
+    Settling(rule=RobbinsMonro(delay=16.0, decay=0.55), start=800)
+    """
+    if update != "sampled" or n_steps is None:
+        return RobbinsMonro(offset, DECAY if decay == "auto" else decay)
+    steps = RobbinsMonro(offset, SAMPLED_DECAY if decay == "auto" else decay)
+    return Settling(steps, max(1, int(SETTLED_PART * n_steps)))
 
 
 def automatic_policy(

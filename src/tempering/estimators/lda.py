@@ -13,7 +13,11 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from tempering.estimators.automatic import automatic_policy, default_doc_topic_prior
+from tempering.estimators.automatic import (
+    automatic_policy,
+    default_doc_topic_prior,
+    minibatch_steps,
+)
 from tempering.estimators.batches import batch_size_for
 from tempering.estimators.lda_backend import (
     Where,
@@ -38,12 +42,12 @@ from tempering.inference import (
     BlockSource,
     Constant,
     History,
-    RobbinsMonro,
     State,
 )
 from tempering.inference.callbacks import Callback
 from tempering.inference.checkpoint import CheckpointLike, remembered_seed
 from tempering.inference.executors import Executor, Serial
+from tempering.inference.learning_rate import LearningRate
 from tempering.models.lda.model import LatentDirichlet, Update
 from tempering.scale.jax_device import Backend
 from tempering.temperature import Heat, Untempered
@@ -82,8 +86,12 @@ class LatentDirichletAllocation(TopicTransformer):
         "variational".
     learning_method : {"online", "batch"}, default="online"
         Minibatches (stochastic variational inference) or all documents at each step.
-    learning_decay, learning_offset : float, default=0.7, 16.0
-        Minibatch step t has the size (learning_offset + t) ** −learning_decay.
+    learning_decay : float or "auto", default="auto"
+        κ: minibatch step t has the size (learning_offset + t) ** −κ. "auto" is 0.55 where topics
+        are sampled in a run of known length, else 0.7. Sampled topics are averaged over the last
+        fifth of such a run: there the steps are smaller.
+    learning_offset : float, default=16.0
+        Holds the first steps back.
     max_iter : int, default=10
         Passes over the documents.
     batch_size : int or "auto", default="auto"
@@ -152,7 +160,7 @@ class LatentDirichletAllocation(TopicTransformer):
         "tempering": [str, Untempered, None],
         "update": [StrOptions({"auto", "variational", "mean", "collapsed", "sampled"})],
         "learning_method": [StrOptions({"online", "batch"})],
-        "learning_decay": [Interval(Real, 0.5, 1, closed="right")],
+        "learning_decay": [Interval(Real, 0.5, 1, closed="right"), StrOptions({"auto"})],
         "learning_offset": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
@@ -177,7 +185,7 @@ class LatentDirichletAllocation(TopicTransformer):
         tempering: Tempering = "auto",
         update: Update | Literal["auto"] = "auto",
         learning_method: Literal["online", "batch"] = "online",
-        learning_decay: float = 0.7,
+        learning_decay: float | Literal["auto"] = "auto",
         learning_offset: float = 16.0,
         max_iter: int = 10,
         batch_size: int | Literal["auto"] = "auto",
@@ -198,7 +206,7 @@ class LatentDirichletAllocation(TopicTransformer):
         self.tempering = tempering
         self.update: Update | Literal["auto"] = update
         self.learning_method = learning_method
-        self.learning_decay = learning_decay
+        self.learning_decay: float | Literal["auto"] = learning_decay
         self.learning_offset = learning_offset
         self.max_iter = max_iter
         self.batch_size: int | Literal["auto"] = batch_size
@@ -266,12 +274,14 @@ class LatentDirichletAllocation(TopicTransformer):
         model = self._new_model(n_tokens / n_documents, where)
         online = self.learning_method == "online"
         steps_a_pass = -(-n_documents // batch_size) if online else 1
-        policy = self._policy(source, model, steps_a_pass * self.max_iter, rng)
+        n_steps = steps_a_pass * self.max_iter
+        rates = self._learning_rate(n_steps) if online else Constant()
+        policy = self._policy(source, model, rates, n_steps, rng)
         result = fit_topics(
             model,
             source,
             temperature=policy,
-            learning_rate=self._learning_rate() if online else Constant(),
+            learning_rate=rates,
             batch_size=batch_size if online else None,
             max_passes=self.max_iter,
             n_init=self.n_init,
@@ -332,7 +342,7 @@ class LatentDirichletAllocation(TopicTransformer):
             rng = check_random_state(self.random_state)
             self._model = self._new_model(max(X.sum(dtype=np.float64) / X.shape[0], 1.0), where)
             n_steps = max(1, int(horizon // batch_size))
-            self._stream_policy = self._policy(X, self._model, n_steps, rng)
+            self._stream_policy = self._policy(X, self._model, self._learning_rate(), n_steps, rng)
             self._stream_seed = int(rng.randint(np.iinfo(np.int32).max))
         algorithm = Algorithm(
             self._model,
@@ -388,13 +398,17 @@ class LatentDirichletAllocation(TopicTransformer):
         return "sampled" if self.tempering == "auto" else "variational"
 
     def _policy(
-        self, source: Any, model: LatentDirichlet, n_steps: int, rng: np.random.RandomState
+        self,
+        source: Any,
+        model: LatentDirichlet,
+        rates: LearningRate,
+        n_steps: int,
+        rng: np.random.RandomState,
     ) -> Untempered:
         """The policy, from the data where it is "auto"."""
         if self.tempering != "auto":
             return as_policy(self.tempering, POLICIES)
         generator = np.random.default_rng(rng.randint(np.iinfo(np.int32).max))
-        rates = self._learning_rate() if self.learning_method == "online" else Constant()
         return automatic_policy(source, model, rates, n_steps, generator)
 
     def _batch_size(self, n_visits: float, where: Where) -> int:
@@ -403,8 +417,9 @@ class LatentDirichletAllocation(TopicTransformer):
             return self.batch_size
         return batch_size_for(n_visits, largest_batch(where))
 
-    def _learning_rate(self) -> RobbinsMonro:
-        return RobbinsMonro(self.learning_offset, self.learning_decay)
+    def _learning_rate(self, n_steps: int | None = None) -> LearningRate:
+        """Step sizes of a run of so many steps, or of a stream."""
+        return minibatch_steps(self.learning_offset, self.learning_decay, self._update(), n_steps)
 
     def _report_troubles(self, n_tokens: float) -> None:
         """Warn, by name, of topics that died or became copies."""

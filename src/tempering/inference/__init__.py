@@ -5,7 +5,7 @@ from tempering.inference.checkpoint import Checkpoint, CheckpointWarning
 from tempering.inference.engine import Algorithm, Step, evaluate_elbo
 from tempering.inference.fitting import fit
 from tempering.inference.history import History, Record
-from tempering.inference.learning_rate import Constant, RobbinsMonro
+from tempering.inference.learning_rate import Constant, RobbinsMonro, Settling
 from tempering.inference.portable import make_portable
 from tempering.inference.run import Result, State
 from tempering.inference.sources import ArraySource, Batch, Source
@@ -25,6 +25,7 @@ __all__ = [
     "Report",
     "Result",
     "RobbinsMonro",
+    "Settling",
     "Source",
     "State",
     "Step",

@@ -54,3 +54,37 @@ class RobbinsMonro:
 
     def __call__(self, t: int) -> float:
         return (self.delay + t) ** -self.decay
+
+
+@dataclass(frozen=True)
+class Settling:
+    """ρ_t of another rule up to a step; from there on λ is the mean of what the steps find.
+
+    With the step size ρ, λ remembers the last 1/ρ steps. From the step ``start`` on it remembers
+    them all: 1/ρ grows by 1 a step. What is random in single steps cancels out.
+
+    Parameters
+    ----------
+    rule : callable
+        ρ_t up to ``start``.
+    start : int
+        The last step of the rule, at least 1.
+
+    Examples
+    --------
+    >>> rates = Settling(Constant(0.1), start=100)
+    >>> rates(100), rates(101), rates(110)
+    (0.1, 0.09090909090909091, 0.05)
+    """
+
+    rule: LearningRate
+    start: int
+
+    def __post_init__(self) -> None:
+        if self.start < 1:
+            raise ValueError(f"start must be at least 1; got {self.start}.")
+
+    def __call__(self, t: int) -> float:
+        if t <= self.start:
+            return self.rule(t)
+        return 1.0 / (1.0 / self.rule(self.start) + t - self.start)

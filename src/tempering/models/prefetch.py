@@ -4,6 +4,7 @@ Kernels that take rows of a large table in no order wait for each row's first ca
 processor sees by itself only that memory is read line after line. Asking changes no result.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -20,9 +21,8 @@ _ADDRESS = ir.IntType(8).as_pointer()
 _HOW = [_INT32(0), _INT32(3), _INT32(1)]
 
 
-@intrinsic
-def prefetch(typingctx: Any, table: Any, row: Any, column: Any) -> Any:
-    """Ask for the cache line that holds table[row, column]; neither index may be negative."""
+def _type_and_code(typingctx: Any, table: Any, row: Any, column: Any) -> Any:
+    """The signature of `prefetch`, and what writes its code."""
 
     def generate(context, builder, signature, args):
         array = context.make_array(signature.args[0])(context, builder, args[0])
@@ -33,3 +33,10 @@ def prefetch(typingctx: Any, table: Any, row: Any, column: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(table, types.intp, types.intp), generate
+
+
+prefetch: Callable[..., None] = intrinsic(_type_and_code)
+"""prefetch(table, row, column): ask for the cache line that holds table[row, column].
+
+Neither index may be negative.
+"""

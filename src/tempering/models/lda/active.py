@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from tempering.models.fastmath import KERNEL, larger
+from tempering.models.fastmath import KERNEL, exp_or_zero, f32, larger
 from tempering.models.lda.sweeps import (
     ONE,
     SMALLEST_NORMALIZER,
@@ -134,7 +134,8 @@ def iterate_active(
 ):
     """Sweep over the active topics until they change by no more than `limit`, and write them back.
 
-    Returns the number of sweeps, that of the topics still active, and whether they came to rest.
+    Returns the number of sweeps, that of the topics still active, whether they came to rest, and
+    the largest log theta.
     """
     s = document.inverse_temperature
     largest = ZERO
@@ -155,12 +156,11 @@ def iterate_active(
             n_active = shrink(document, every, active, n_active, threshold)
     for j in range(n_active):
         write_back(active, j, every)
-    fill_weights(every, every.weights.size, largest, s)
-    return sweeps, n_active, at_rest
+    return sweeps, n_active, at_rest, largest
 
 
 @njit(**KERNEL)
-def none_can_return(document, every, n_topics, threshold):
+def none_can_return(document, every, n_topics, threshold, largest):
     """Whether no topic that was left out can rise above the threshold in the next full sweep.
 
     Entries of a row are at most 1, so a mass is at most t_k sum_u n_u / z_u. With a small alpha the
@@ -171,7 +171,9 @@ def none_can_return(document, every, n_topics, threshold):
         if not document.normalizers[u] > SMALLEST_NORMALIZER:
             return False
         total += document.shares[u]
-    heaviest = ZERO
+    highest = f32(-np.inf)
     for k in range(n_topics):
-        heaviest = larger(heaviest, every.weights[k] if every.mass[k] <= threshold else ZERO)
+        log_theta = every.log_theta[k] if every.mass[k] <= threshold else f32(-np.inf)
+        highest = larger(highest, log_theta)
+    heaviest = exp_or_zero(document.inverse_temperature * (highest - largest))
     return heaviest * total <= threshold

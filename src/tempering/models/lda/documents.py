@@ -136,7 +136,7 @@ def settle(document, log_rows, settings, room):
             n_active = empty_weightless(every, n_topics)
         if n_active <= WORTH_GATHERING * n_topics and left > 0:
             n_block = gather_active(document, every, n_topics, threshold, active)
-            taken, n_block, at_rest = iterate_active(
+            taken, n_block, at_rest, largest = iterate_active(
                 document,
                 every,
                 active,
@@ -150,8 +150,9 @@ def settle(document, log_rows, settings, room):
             )
             sweeps += taken
             n_returned = 0
-            if at_rest and none_can_return(document, every, n_topics, threshold):
+            if at_rest and none_can_return(document, every, n_topics, threshold, largest):
                 break
+            fill_weights(every, every.weights.size, largest, document.inverse_temperature)
     return sweeps, n_block if n_returned == 0 else 0
 
 

@@ -193,9 +193,7 @@ class LatentDirichlet(Model):
         """The same with sampled topics."""
         rows = expectations.mean_rows(documents.words)
         salt = np.asarray(expectations.totals).tobytes()
-        return sample_topics(
-            documents, rows, self.doc_topic_prior, salt, n_threads=self.n_threads
-        )
+        return sample_topics(documents, rows, self.doc_topic_prior, salt, n_threads=self.n_threads)
 
     def samples(self, documents: Documents, inverse_temperature: float | Array) -> bool:
         """Whether the topics of these documents are sampled."""

@@ -62,6 +62,7 @@ def fill_statistics(start, stop, occurrences, batch, word_rows, settings, room, 
     n_topics = word_rows.logs.shape[1]
     for v in range(start, stop):
         row = statistics[v]
+        ask_for_row(word_rows.tempered, v + 1)
         for k in range(n_topics):
             row[k] = ZERO
         for i in range(occurrences.indptr[v], occurrences.indptr[v + 1]):
@@ -85,6 +86,14 @@ def fill_statistics(start, stop, occurrences, batch, word_rows, settings, room, 
                     room.mass[k] = (fit.gamma[d, k] - settings.alpha[k]) / s
                 fill_log_theta(room, n_topics, s, settings.collapsed)
                 add_word_in_logs(word_rows.logs[v], s * batch.counts[p], room, n_topics, s, row)
+
+
+@njit(**KERNEL)
+def ask_for_row(rows, v):
+    """Ask for all of a row, as its entries will be taken in no order."""
+    if v < rows.shape[0]:
+        for k in range(0, rows.shape[1], LINE):
+            prefetch(rows, v, k)
 
 
 @njit(**KERNEL)

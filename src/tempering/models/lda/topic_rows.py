@@ -46,9 +46,7 @@ class TopicRows:
         lazy = (self.factor, self.offset)
         return gather_log_rows(self._values, self._places(words), *lazy, totals, form, n_threads)
 
-    def mean_rows(
-        self, words: NDArray[np.int64], totals: Float64, n_threads: int = 1
-    ) -> Float32:
+    def mean_rows(self, words: NDArray[np.int64], totals: Float64, n_threads: int = 1) -> Float32:
         """E β for some of the words, [u, K]."""
         lazy = (self.factor, self.offset)
         return gather_mean_rows(self._values, self._places(words), *lazy, totals, n_threads)
