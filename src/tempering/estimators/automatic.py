@@ -15,16 +15,17 @@ from tempering.temperature import Annealing, schedules
 #: The part of a run in which ``tempering="auto"`` comes down to T = 1.
 TEMPERED_PART = 0.4
 
+#: With more topics than this, each has few words of a document, and of a batch.
+MANY_TOPICS = 100
+
 #: In a document that is nearly sure of its topics, a short chain of samples does not move: α is at
-#: least the first, up to as many topics as the second says, and falls from there as K to the third.
-SMALLEST_PRIOR, MANY_TOPICS, PRIOR_DECAY = 0.05, 100, -0.5
+#: least the first, up to many topics, and falls from there as K to the second.
+SMALLEST_PRIOR, PRIOR_DECAY = 0.05, -0.5
 
-#: Sampled topics want large steps, to go on moving, and an end that averages what they draw. The
-#: decay κ of the steps, and the part of the run after which λ settles.
-SAMPLED_DECAY, SETTLED_PART = 0.55, 0.8
-
-#: κ of other runs, and of those whose end is not known.
-DECAY = 0.7
+#: κ, the decay of the step sizes. Sampled topics want large steps, to go on moving, and an end that
+#: averages what they draw: the part of the run after which λ settles. Where topics are many, large
+#: steps leave a topic with too few words: κ rises to the usual one by so much each time K doubles.
+DECAY, SAMPLED_DECAY, DECAY_RISE, SETTLED_PART = 0.7, 0.55, 0.15, 0.8
 
 
 def default_doc_topic_prior(n_topics: int, update: Update) -> float:
@@ -41,19 +42,33 @@ def default_doc_topic_prior(n_topics: int, update: Update) -> float:
     return max(1.0 / n_topics, smallest)
 
 
+def default_decay(n_topics: int) -> float:
+    """κ where topics are sampled in a run whose end is known, and none is given.
+
+    >>> default_decay(20), default_decay(100), default_decay(200), default_decay(1000)
+    (0.55, 0.55, 0.7, 0.7)
+    """
+    doublings = np.log2(max(1.0, n_topics / MANY_TOPICS))
+    return min(DECAY, SAMPLED_DECAY + DECAY_RISE * float(doublings))
+
+
 def minibatch_steps(
-    offset: float, decay: float | Literal["auto"], update: Update, n_steps: int | None
+    offset: float,
+    decay: float | Literal["auto"],
+    n_topics: int,
+    update: Update,
+    n_steps: int | None,
 ) -> LearningRate:
     """ρ_t of a run of so many steps, or of a stream, whose end is not known.
 
-    >>> minibatch_steps(16.0, "auto", "variational", 1000)
+    >>> minibatch_steps(16.0, "auto", 50, "variational", 1000)
     RobbinsMonro(delay=16.0, decay=0.7)
-    >>> minibatch_steps(16.0, "auto", "sampled", 1000)
+    >>> minibatch_steps(16.0, "auto", 50, "sampled", 1000)
     Settling(rule=RobbinsMonro(delay=16.0, decay=0.55), start=800)
     """
     if update != "sampled" or n_steps is None:
         return RobbinsMonro(offset, DECAY if decay == "auto" else decay)
-    steps = RobbinsMonro(offset, SAMPLED_DECAY if decay == "auto" else decay)
+    steps = RobbinsMonro(offset, default_decay(n_topics) if decay == "auto" else decay)
     return Settling(steps, max(1, int(SETTLED_PART * n_steps)))
 
 

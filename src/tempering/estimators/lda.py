@@ -87,9 +87,9 @@ class LatentDirichletAllocation(TopicTransformer):
     learning_method : {"online", "batch"}, default="online"
         Minibatches (stochastic variational inference) or all documents at each step.
     learning_decay : float or "auto", default="auto"
-        κ: minibatch step t has the size (learning_offset + t) ** −κ. "auto" is 0.55 where topics
-        are sampled in a run of known length, else 0.7. Sampled topics are averaged over the last
-        fifth of such a run: there the steps are smaller.
+        κ: minibatch step t has the size (learning_offset + t) ** −κ. "auto" is 0.55 where up
+        to 100 topics are sampled in a run of known length, else 0.7 (from 200 topics on). Sampled
+        topics are averaged over the last fifth of such a run: there the steps are smaller.
     learning_offset : float, default=16.0
         Holds the first steps back.
     max_iter : int, default=10
@@ -419,7 +419,9 @@ class LatentDirichletAllocation(TopicTransformer):
 
     def _learning_rate(self, n_steps: int | None = None) -> LearningRate:
         """Step sizes of a run of so many steps, or of a stream."""
-        return minibatch_steps(self.learning_offset, self.learning_decay, self._update(), n_steps)
+        return minibatch_steps(
+            self.learning_offset, self.learning_decay, self.n_components, self._update(), n_steps
+        )
 
     def _report_troubles(self, n_tokens: float) -> None:
         """Warn, by name, of topics that died or became copies."""
