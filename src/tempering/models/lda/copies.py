@@ -2,8 +2,10 @@
 
 Where two topics end up as one, another one often holds the words of two: there are as many topics
 as there should be, and no single step can mend it. So one of the copies takes over the other's
-words, and the one that is left shares those of the largest topic, at random. If that topic was two,
-they part; if it was not, they are copies again, and nothing is lost.
+words, and the one that is left shares those of a third topic, word by word at random. If that topic
+was two, they part; if it was not, they are copies again, nothing is lost, and there is a next time.
+The third topic is the largest, which is the one that is two where topics are few and alike in size;
+or, every other time, drawn by size: with many topics the largest hold what all documents share.
 """
 
 from __future__ import annotations
@@ -34,9 +36,9 @@ def similar_pairs(topics: Array, similarity: float) -> list[tuple[int, int]]:
 
 
 def without_copies(topics: Topics) -> Topics:
-    """The topics with one of each pair of copies given to a large topic; themselves if none are.
+    """The topics with one of each pair of copies given to another topic; themselves if none are.
 
-    A function of the topics alone: the noise is made of them, by a hash.
+    A function of the topics alone: what is random is made of them, by a hash.
     """
     counts = topics.parameters() - np.float32(topics.offset)  # [V, K]
     frequent = np.argsort(counts.sum(axis=1), kind="stable")[-COMPARED_WORDS:]
@@ -45,19 +47,21 @@ def without_copies(topics: Topics) -> Topics:
         return topics
     digest = blake2b(topics.totals().tobytes(), digest_size=8).digest()
     rng = np.random.default_rng(int.from_bytes(digest, "little"))
-    sizes = counts.sum(axis=0, dtype=np.float64)
+    sizes = np.maximum(counts.sum(axis=0, dtype=np.float64), 0.0)
     taken: set[int] = set()
     for first, second in pairs:
         if first in taken or second in taken:
             continue
         taken |= {first, second}
-        others = [k for k in np.argsort(-sizes, kind="stable") if int(k) not in taken]
-        if not others:
+        sizes[[first, second]] = 0.0
+        if not sizes.any():
             break
-        large = int(others[0])
-        taken.add(large)
+        drawn = rng.choice(sizes.size, p=sizes / sizes.sum())
+        third = int(np.argmax(sizes) if rng.random() < 0.5 else drawn)
+        taken.add(third)
+        sizes[third] = 0.0
         counts[:, first] += counts[:, second]
         share = rng.uniform(LEAST_SHARE, 1.0 - LEAST_SHARE, counts.shape[0]).astype(np.float32)
-        counts[:, second] = share * counts[:, large]
-        counts[:, large] *= 1.0 - share
+        counts[:, second] = share * counts[:, third]
+        counts[:, third] *= 1.0 - share
     return Topics(counts + np.float32(topics.offset), topics.offset)

@@ -48,7 +48,7 @@ TOPIC_PRIOR_STEPS = 100
 
 #: The parts of a run after which copies among sampled topics are parted, if T = 1 by then. Copies
 #: show some time after topics have frozen, and what is parted needs time to settle.
-REVISIONS = (0.4, 0.5, 0.6, 0.7)
+REVISIONS = (0.5, 0.6, 0.7, 0.8)
 
 Update = Literal["variational", "mean", "collapsed", "sampled"]
 
