@@ -28,7 +28,7 @@ DECAY, SAMPLED_DECAY, SETTLED_PART = 0.7, 0.55, 0.8
 
 #: Large steps leave each of many topics with too few words: from so many topics on, κ rises to the
 #: usual one, by so much each time their number doubles.
-SEVERAL_TOPICS, DECAY_RISE = 50, 0.1
+SEVERAL_TOPICS, DECAY_RISE = 50, 0.05
 
 
 def default_doc_topic_prior(n_topics: int, update: Update) -> float:
@@ -49,7 +49,7 @@ def default_decay(n_topics: int) -> float:
     """κ where topics are sampled in a run whose end is known, and none is given.
 
     >>> default_decay(20), default_decay(100), default_decay(200), default_decay(1000)
-    (0.55, 0.65, 0.7, 0.7)
+    (0.55, 0.6, 0.65, 0.7)
     """
     doublings = np.log2(max(1.0, n_topics / SEVERAL_TOPICS))
     return min(DECAY, SAMPLED_DECAY + DECAY_RISE * float(doublings))
