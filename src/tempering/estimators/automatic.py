@@ -48,8 +48,8 @@ def default_doc_topic_prior(n_topics: int, update: Update) -> float:
 def default_decay(n_topics: int) -> float:
     """κ where topics are sampled in a run whose end is known, and none is given.
 
-    >>> default_decay(20), default_decay(100), default_decay(200), default_decay(1000)
-    (0.55, 0.6, 0.65, 0.7)
+    >>> [round(default_decay(n_topics), 3) for n_topics in (20, 100, 200, 1000)]
+    [0.55, 0.6, 0.65, 0.7]
     """
     doublings = np.log2(max(1.0, n_topics / SEVERAL_TOPICS))
     return min(DECAY, SAMPLED_DECAY + DECAY_RISE * float(doublings))
