@@ -15,19 +15,16 @@ from tempering.temperature import Annealing, schedules
 #: The part of a run in which ``tempering="auto"`` comes down to T = 1.
 TEMPERED_PART = 0.4
 
-#: With more topics than this, each has few words of a document, and of a batch.
-MANY_TOPICS = 100
-
 #: In a document that is nearly sure of its topics, a short chain of samples does not move: α is at
-#: least the first, up to many topics, and falls from there as K to the second.
-SMALLEST_PRIOR, PRIOR_DECAY = 0.05, -0.5
+#: least the first, up to as many topics as the second says, and falls from there as K to the third.
+SMALLEST_PRIOR, MANY_TOPICS, PRIOR_DECAY = 0.05, 100, -0.5
 
 #: κ, the decay of the step sizes. Sampled topics want large steps, to go on moving, and an end that
 #: averages what they draw: the part of the run after which λ settles.
 DECAY, SAMPLED_DECAY, SETTLED_PART = 0.7, 0.55, 0.8
 
-#: Large steps leave each of many topics with too few words: from so many topics on, κ rises to the
-#: usual one, by so much each time their number doubles.
+#: Large steps make topics that are too sharp, the more of them there are: from so many topics on, κ
+#: rises to the usual one, by so much each time their number doubles.
 SEVERAL_TOPICS, DECAY_RISE = 50, 0.05
 
 

@@ -35,7 +35,7 @@ class Batch(NamedTuple):
 
     def shards(self, size: int) -> list[tuple[slice, Any]]:
         """The batch in pieces of ``size`` rows, with their place in the batch."""
-        if self.size <= size:
+        if self.size <= size:  # a slice of a sparse matrix is a copy
             return [(slice(0, size), self.data)]
         slices = [slice(start, start + size) for start in range(0, self.size, size)]
         return [(rows, self.data[rows]) for rows in slices]

@@ -33,12 +33,6 @@ class TopicRows:
         self._values = topics._values[words]
         self._power_sums = topics._power_sums
 
-    def rows(self, words: NDArray[np.int64]) -> Float32:
-        """λ for some of the words, [u, K]."""
-        rows = self._values[self._places(words)] * np.float32(self.factor)
-        rows += np.float32(self.offset)
-        return rows
-
     def log_rows(
         self, words: NDArray[np.int64], totals: Float64, form: TopicForm, n_threads: int = 1
     ) -> Float32:

@@ -123,7 +123,7 @@ class Topics:
         """Σ_v λ_vk, [K]."""
         return self.shape[0] * self.offset + self.factor * self._sums
 
-    def rows(self, words: NDArray[np.int64] | slice) -> Float32:
+    def rows(self, words: slice) -> Float32:
         """λ for some words, [U, K]."""
         rows = self._values[words] * np.float32(self.factor)
         rows += np.float32(self.offset)
