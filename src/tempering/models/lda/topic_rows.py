@@ -10,7 +10,12 @@ from numpy.typing import NDArray
 from tempering.models.base import Array
 from tempering.models.lda.partition import Interpolation
 from tempering.models.lda.topics import Float32, Float64, Topics
-from tempering.models.lda.word_rows import TopicForm, gather_log_rows, gather_mean_rows
+from tempering.models.lda.word_rows import (
+    LazyRows,
+    TopicForm,
+    gather_log_rows,
+    gather_mean_rows,
+)
 
 #: The part of the vocabulary up to which the rows of a batch's words are worth being cut out.
 WORTH_CUTTING = 0.8
@@ -33,17 +38,9 @@ class TopicRows:
         self._values = topics._values[words]
         self._power_sums = topics._power_sums
 
-    def log_rows(
-        self, words: NDArray[np.int64], totals: Float64, form: TopicForm, n_threads: int = 1
-    ) -> Float32:
-        """E log β, or the log of its mean, for some of the words, [u, K]."""
-        lazy = (self.factor, self.offset)
-        return gather_log_rows(self._values, self._places(words), *lazy, totals, form, n_threads)
-
-    def mean_rows(self, words: NDArray[np.int64], totals: Float64, n_threads: int = 1) -> Float32:
-        """E β for some of the words, [u, K]."""
-        lazy = (self.factor, self.offset)
-        return gather_mean_rows(self._values, self._places(words), *lazy, totals, n_threads)
+    def lazy_rows(self, words: NDArray[np.int64]) -> LazyRows:
+        """λ for some of the words, to be computed where it is needed."""
+        return LazyRows(self._values, self._places(words), self.factor, self.offset)
 
     def log_power_sums(self, nodes: Float64) -> Float64:
         """The sums over the whole vocabulary, as they were when the rows were cut out."""
@@ -65,11 +62,12 @@ class TopicExpectations(NamedTuple):
 
     def log_rows(self, words: NDArray[np.int64]) -> Float32:
         """E log β_kv, or the log of the posterior mean, for some words: [U, K]."""
-        return self.posterior.log_rows(words, self.totals, self.form, self.n_threads)
+        rows = self.posterior.lazy_rows(words)
+        return gather_log_rows(rows, self.totals, self.form, self.n_threads)
 
     def mean_rows(self, words: NDArray[np.int64]) -> Float32:
         """E β_kv for some words: [U, K]."""
-        return self.posterior.mean_rows(words, self.totals, self.n_threads)
+        return gather_mean_rows(self.posterior.lazy_rows(words), self.totals, self.n_threads)
 
     @property
     def topics(self) -> Topics:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from tempering.models.fastmath import ENTRY, exp_or_zero, f32, larger, log
-from tempering.models.lda.word_rows import TopicForm, gather_log_rows, gather_mean_rows
+from tempering.models.lda.word_rows import LazyRows
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
@@ -129,17 +129,9 @@ class Topics:
         rows += np.float32(self.offset)
         return rows
 
-    def log_rows(
-        self, words: NDArray[np.int64], totals: Float64, form: TopicForm, n_threads: int = 1
-    ) -> Float32:
-        """E log β, or the log of its mean, for some words, [U, K]."""
-        lazy = (self.factor, self.offset)
-        return gather_log_rows(self._values, words, *lazy, totals, form, n_threads)
-
-    def mean_rows(self, words: NDArray[np.int64], totals: Float64, n_threads: int = 1) -> Float32:
-        """E β for some words, [U, K]."""
-        lazy = (self.factor, self.offset)
-        return gather_mean_rows(self._values, words, *lazy, totals, n_threads)
+    def lazy_rows(self, words: NDArray[np.int64]) -> LazyRows:
+        """λ for some words, to be computed where it is needed."""
+        return LazyRows(self._values, words, self.factor, self.offset)
 
     def parameters(self) -> Float32:
         """λ, [V, K]."""

@@ -1,6 +1,6 @@
 """Rows of the batch's words: E beta and E log beta from the topics, and tempered exponentials."""
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -15,6 +15,20 @@ TopicForm = Literal["variational", "mean"]
 
 # digamma(x) is about -1/x: below this it would leave the range of float32.
 SMALLEST_PARAMETER = np.float32(1e-30)
+
+
+class LazyRows(NamedTuple):
+    """Dirichlet parameters of some words, offset + factor * values[words], not yet computed."""
+
+    values: Float32  # [n_words of the vocabulary, n_topics]
+    words: NDArray[np.int64]
+    factor: float
+    offset: float
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the rows when they are computed."""
+        return self.words.size, self.values.shape[1]
 
 
 def log_word_rows(
@@ -45,57 +59,46 @@ def log_word_rows(
             f"{np.size(topic_totals)} topic_totals, got shape {posterior_rows.shape}."
         )
     every_row = np.arange(posterior_rows.shape[0])
-    return gather_log_rows(posterior_rows, every_row, 1.0, 0.0, topic_totals, form)
+    return gather_log_rows(LazyRows(posterior_rows, every_row, 1.0, 0.0), topic_totals, form)
 
 
 def gather_log_rows(
-    values: Float32,
-    words: NDArray[np.int64],
-    factor: float,
-    offset: float,
-    topic_totals: NDArray[np.float64],
-    form: TopicForm,
-    n_threads: int = 1,
+    rows: LazyRows, topic_totals: NDArray[np.float64], form: TopicForm, n_threads: int = 1
 ) -> Float32:
-    """The same for parameters offset + factor * values[words], in one pass over them."""
+    """The same for lazy rows, in one pass over them."""
     totals = np.asarray(topic_totals, dtype=np.float64)
     log_totals = special.digamma(totals) if form == "variational" else np.log(totals)
     log_totals = log_totals.astype(np.float32)
-    log_rows = np.empty((words.size, values.shape[1]), np.float32)
+    log_rows = np.empty(rows.shape, np.float32)
 
     def fill_block(start: int, stop: int) -> None:
         fill_log_rows(
-            values,
-            words[start:stop],
-            np.float32(factor),
-            np.float32(offset),
+            rows.values,
+            rows.words[start:stop],
+            np.float32(rows.factor),
+            np.float32(rows.offset),
             log_totals,
             form == "mean",
             log_rows[start:stop],
         )
 
-    in_blocks(fill_block, words.size, n_threads, WORDS)
+    in_blocks(fill_block, rows.words.size, n_threads, WORDS)
     return log_rows
 
 
 def gather_mean_rows(
-    values: Float32,
-    words: NDArray[np.int64],
-    factor: float,
-    offset: float,
-    topic_totals: NDArray[np.float64],
-    n_threads: int = 1,
+    rows: LazyRows, topic_totals: NDArray[np.float64], n_threads: int = 1
 ) -> Float32:
-    """The posterior means lambda / total, lambda being offset + factor * values[words]."""
+    """The posterior means of the topics, lambda / total."""
     shares = (1.0 / topic_totals).astype(np.float32)
-    rows = np.empty((words.size, values.shape[1]), np.float32)
+    means = np.empty(rows.shape, np.float32)
 
     def fill_block(start: int, stop: int) -> None:
-        lazy = (np.float32(factor), np.float32(offset))
-        fill_mean_rows(values, words[start:stop], *lazy, shares, rows[start:stop])
+        line = (np.float32(rows.factor), np.float32(rows.offset))
+        fill_mean_rows(rows.values, rows.words[start:stop], *line, shares, means[start:stop])
 
-    in_blocks(fill_block, words.size, n_threads, WORDS)
-    return rows
+    in_blocks(fill_block, rows.words.size, n_threads, WORDS)
+    return means
 
 
 @njit(**ENTRY)
