@@ -105,6 +105,16 @@ def test_float32_functions_are_accurate_and_keep_nan():
         assert np.isnan(function([np.nan])[0])
 
 
+def test_digamma_floor_is_below_and_near():
+    floor = elementwise(fastmath.digamma_floor)
+    y = -np.geomspace(2.01, 1e4, 2_000).astype(np.float32)
+    below = special.digamma(floor(y).astype(float))
+    assert np.all(below <= y * (1 - 1e-6))
+    assert_allclose(below, y, rtol=0.1)
+    assert_allclose(below[y < -8], y[y < -8], rtol=2e-6)
+    assert_array_equal(floor([-1.9, 0.0, 3.0]), 0)
+
+
 @pytest.mark.parametrize("form", ["variational", "mean"])
 def test_log_word_rows(corpora, form):
     corpus = corpora[50]
@@ -204,6 +214,20 @@ def test_words_that_underflow_are_not_dropped(inverse_temperature, last_row):
     )
     assert_allclose(energy, expected.energy, rtol=1e-5)
     assert_allclose(entropy, expected.entropy, atol=1e-2)
+
+
+@pytest.mark.parametrize("theta", ["variational", "collapsed"])
+def test_a_word_whose_topics_were_all_left_out_gets_them_back(theta):
+    # Sixty topics share the last word: none has any weight after the first sweep. It has no other.
+    log_rows = np.full((11, 100), -300, dtype=np.float32)
+    log_rows[:10, 0] = -1
+    log_rows[10, 20:80] = -2 - 0.01 * np.arange(60)
+    counts = np.append(np.full(10, 6.0), 1.0)
+    args = ([0, 11], np.arange(11), counts, log_rows, 0.002)
+    result = kernels.e_step(*args, theta=theta, **TIGHT)
+    expected = reference.e_step(*args, theta=theta, tolerance=1e-7)
+    assert_matches_reference(result, expected)
+    assert_allclose(result.gamma, expected.gamma, rtol=1e-4)
 
 
 def test_rows_far_apart_still_give_a_fixed_point():

@@ -170,3 +170,17 @@ def digamma(x):
     inverse = product * reciprocal
     series = inverse * (f32(1 / 24) - inverse * (f32(7 / 960) - inverse * f32(31 / 8064)))
     return log(w) + (series - recurrence)
+
+
+@njit(**ELEMENTWISE)
+def digamma_floor(y):
+    """An x with digamma(x) <= y, for float32: almost the largest one if y < -2, and 0 if not.
+
+    x = 1 / (digamma(1 + x) - y) at the solution. Each round of this goes to the other side of it
+    and brings it nearer, by a factor of about 1/y^2; so after an even number x is below, as at 0.
+    """
+    x = f32(0.0)
+    if y < f32(-2.0):
+        for _ in range(4):
+            x = f32(1.0) / (digamma(f32(1.0) + x) - y)
+    return x

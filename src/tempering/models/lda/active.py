@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from tempering.models.fastmath import KERNEL, exp_or_zero, f32, larger
+from tempering.models.fastmath import KERNEL, digamma, digamma_floor, exp_or_zero, larger, log
 from tempering.models.lda.sweeps import (
     ONE,
     SMALLEST_NORMALIZER,
@@ -22,6 +22,10 @@ WORTH_GATHERING = np.float32(0.5)
 WORTH_SHRINKING = np.float32(0.75)
 # A topic with less than this part of the largest weight gets next to nothing of any word.
 WEIGHTLESS = np.float32(1e-7)
+LOG_WEIGHTLESS = np.float32(np.log(WEIGHTLESS))
+# In place of the log theta of a topic that was left out before it was computed. Not -inf: LLVM
+# knows that a maximum ignores it, turns it into a branch, and does not vectorise that.
+NOT_COMPUTED = np.finfo(np.float32).min
 
 
 @njit(**KERNEL)
@@ -71,17 +75,59 @@ def empty_weightless(topics, n_topics):
 
 
 @njit(**KERNEL)
-def gather_active(document, every, n_topics, threshold, active):
-    """Gather the topics above the threshold and their rows; return how many they are.
+def weightless_gamma(topics, n_topics, s, collapsed):
+    """The gamma up to which topics have next to no weight, and how many are above it.
+
+    So that the log theta of all the others need not be computed.
+    """
+    alpha, mass = topics.alpha, topics.mass
+    largest = ZERO
+    for k in range(n_topics):
+        largest = larger(largest, alpha[k] + s * mass[k])
+    if collapsed:
+        gamma = largest * exp_or_zero(LOG_WEIGHTLESS / s)
+    else:
+        gamma = digamma_floor(digamma(largest) + LOG_WEIGHTLESS / s)
+    n_above = ZERO
+    for k in range(n_topics):
+        n_above += ONE if alpha[k] + s * mass[k] > gamma else ZERO
+    return gamma, int(n_above)
+
+
+@njit(**KERNEL)
+def choose_active(every, n_topics, threshold, weightless, s, active):
+    """Take the topics above the threshold that have some weight; return how many they are.
+
+    And return the largest gamma of the others. They wait without their log theta, and those of
+    next to no weight without their mass.
+    """
+    alpha, mass = every.alpha, every.mass
+    highest = ZERO
+    for k in range(n_topics):
+        held = mass[k]
+        gamma = alpha[k] + s * held
+        held = held if gamma > weightless else ZERO
+        mass[k] = held
+        highest = larger(highest, ZERO if held > threshold else gamma)
+    for k in range(every.log_theta.size):
+        every.log_theta[k] = NOT_COMPUTED
+    n_active = 0
+    for k in range(n_topics):  # without a branch, which nobody could foresee
+        active.index[n_active] = k
+        n_active += 1 if mass[k] > threshold else 0
+    for j in range(n_active):
+        active.alpha[j] = alpha[active.index[j]]
+        active.mass[j] = mass[active.index[j]]
+    return n_active, highest
+
+
+@njit(**KERNEL)
+def gather_rows(document, active, n_active):
+    """Gather the rows of the active topics into the block.
 
     The block has the words innermost: the active topics are few, the words are many. Words are
     filled up to a multiple of 16, with entries of 1 (they have count 0).
     """
-    n_active = 0
-    for k in range(n_topics):
-        if every.mass[k] > threshold:
-            copy_topic(every, k, active, n_active)
-            n_active += 1
     n_real = document.columns.size
     rows, index, block = document.rows, document.index, document.block
     in_fours = n_real - n_real % 4
@@ -100,7 +146,6 @@ def gather_active(document, every, n_topics, threshold, active):
         for u in range(n_real, document.n_words):
             document.block[j, u] = np.float32(1.0)
     pad_block(document, active, n_active)
-    return n_active
 
 
 @njit(**KERNEL)
@@ -160,20 +205,30 @@ def iterate_active(
 
 
 @njit(**KERNEL)
-def none_can_return(document, every, n_topics, threshold, largest):
+def none_can_return(document, every, n_topics, threshold, highest, largest):
     """Whether no topic that was left out can rise above the threshold in the next full sweep.
 
     Entries of a row are at most 1, so a mass is at most t_k sum_u n_u / z_u. With a small alpha the
-    weight t_k of a topic that is left out is nothing at all, and the sweep can be spared.
+    weight t_k of a topic that is left out is nothing at all, and the sweep can be spared. `highest`
+    is the largest log theta of those that never were in the block.
     """
     total = ZERO
     for u in range(document.n_words):
         if not document.normalizers[u] > SMALLEST_NORMALIZER:
             return False
         total += document.shares[u]
-    highest = f32(-np.inf)
     for k in range(n_topics):
-        log_theta = every.log_theta[k] if every.mass[k] <= threshold else f32(-np.inf)
-        highest = larger(highest, log_theta)
+        log_theta = every.log_theta[k]  # outside of the condition, or the loop does not vectorise
+        highest = larger(highest, log_theta if every.mass[k] <= threshold else NOT_COMPUTED)
     heaviest = exp_or_zero(document.inverse_temperature * (highest - largest))
     return heaviest * total <= threshold
+
+
+@njit(**KERNEL)
+def complete_log_theta(every, s, collapsed):
+    """Compute the log theta that was not, with the mass that the last full sweep found."""
+    alpha, mass, log_theta = every.alpha, every.new_mass, every.log_theta
+    for k in range(log_theta.size):
+        gamma = alpha[k] + s * mass[k]
+        computed = log(gamma) if collapsed else digamma(gamma)
+        log_theta[k] = computed if log_theta[k] == NOT_COMPUTED else log_theta[k]

@@ -14,10 +14,12 @@ from tempering.models.fastmath import ENTRY, KERNEL, digamma, f32, log, smaller
 from tempering.models.lda.active import (
     WORTH_GATHERING,
     add_words_in_logs,
-    empty_weightless,
-    gather_active,
+    choose_active,
+    complete_log_theta,
+    gather_rows,
     iterate_active,
     none_can_return,
+    weightless_gamma,
 )
 from tempering.models.lda.layout import Document
 from tempering.models.lda.sweeps import (
@@ -108,12 +110,13 @@ def settle(document, log_rows, settings, room):
     """
     every, active = room.every, room.active
     n_topics = log_rows.shape[1]
+    s, collapsed = document.inverse_temperature, settings.collapsed
     limit = settings.tolerance * document.total
     threshold = NEGLIGIBLE * limit / f32(n_topics)
     n_block = 0
     sweeps = 0
     if not settings.equal_start:
-        weigh_topics(every, document, settings)
+        weigh_topics(every, every.weights.size, s, collapsed)
     while True:
         if sweeps == 0 and settings.equal_start:
             first_sweep(document, every.new_mass)
@@ -126,42 +129,46 @@ def settle(document, log_rows, settings, room):
         settled = sweeps >= settings.min_sweeps and change <= limit and n_returned == 0
         if settled or sweeps >= settings.max_sweeps:
             break
-        weigh_topics(every, document, settings)
         n_block = 0
         # One sweep of the allowance is kept for the full sweep that follows.
         left = settings.max_sweeps - sweeps - 1
+        weightless = ZERO
         if sweeps == 1 and settings.equal_start:
             # Most topics hold a little of the words after the first sweep, and nothing after the
-            # next one: their weight already tells.
-            n_active = empty_weightless(every, n_topics)
-        if n_active <= WORTH_GATHERING * n_topics and left > 0:
-            n_block = gather_active(document, every, n_topics, threshold, active)
-            taken, n_block, at_rest, largest = iterate_active(
-                document,
-                every,
-                active,
-                n_block,
-                log_rows,
-                settings.collapsed,
-                limit,
-                threshold,
-                settings.min_sweeps - sweeps,
-                left,
-            )
-            sweeps += taken
-            n_returned = 0
-            if at_rest and none_can_return(document, every, n_topics, threshold, largest):
-                break
-            fill_weights(every, every.weights.size, largest, document.inverse_temperature)
+            # next one: their gamma already tells.
+            weightless, n_active = weightless_gamma(every, n_topics, s, collapsed)
+        if n_active > WORTH_GATHERING * n_topics or left <= 0:
+            weigh_topics(every, every.weights.size, s, collapsed)
+            continue
+        n_block, highest = choose_active(every, n_topics, threshold, weightless, s, active)
+        gather_rows(document, active, n_block)
+        weigh_topics(active, round_up(n_block, 4), s, collapsed)
+        taken, n_block, at_rest, largest = iterate_active(
+            document,
+            every,
+            active,
+            n_block,
+            log_rows,
+            collapsed,
+            limit,
+            threshold,
+            settings.min_sweeps - sweeps,
+            left,
+        )
+        sweeps += taken
+        n_returned = 0
+        highest = log(highest) if collapsed else digamma(highest)
+        if at_rest and none_can_return(document, every, n_topics, threshold, highest, largest):
+            break
+        complete_log_theta(every, s, collapsed)
+        fill_weights(every, every.weights.size, largest, s)
     return sweeps, n_block if n_returned == 0 else 0
 
 
 @njit(**KERNEL)
-def weigh_topics(topics, document, settings):
-    """Set log theta and the weights of all topics; return the largest log theta."""
-    s = document.inverse_temperature
-    n_topics = topics.weights.size
-    largest = fill_log_theta(topics, n_topics, s, settings.collapsed)
+def weigh_topics(topics, n_topics, s, collapsed):
+    """Set log theta and the weights of the topics; return the largest log theta."""
+    largest = fill_log_theta(topics, n_topics, s, collapsed)
     fill_weights(topics, n_topics, largest, s)
     return largest
 
@@ -192,15 +199,14 @@ def close_document(d, document, n_block, batch, word_rows, settings, room, fit):
         for j in range(n_block):
             active.mass[j] = every.mass[active.index[j]]
         padded = round_up(n_block, 4)
-        largest = fill_log_theta(active, padded, s, settings.collapsed)
-        fill_weights(active, padded, largest, s)
+        largest = weigh_topics(active, padded, s, settings.collapsed)
         block_normalizers(document, active.weights, padded)
         for j in range(n_block):
             fit.topics[d, j] = active.index[j]
             fit.weights[d, j] = active.weights[j]
         fit.n_active[d] = n_block
     else:
-        largest = weigh_topics(every, document, settings)
+        largest = weigh_topics(every, every.weights.size, s, settings.collapsed)
         row_normalizers(document, every.weights)
         for k in range(gamma.size):
             fit.weights[d, k] = every.weights[k]
