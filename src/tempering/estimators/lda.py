@@ -426,10 +426,9 @@ class LatentDirichletAllocation(TopicTransformer):
 
     def _report_troubles(self, n_tokens: float) -> None:
         """Warn, by name, of topics that died or became copies."""
-        posterior = self._state.posterior
-        counts = posterior.totals() - posterior.shape[0] * posterior.offset
-        unused = unused_topics(counts, n_tokens)
-        troubles = describe_troubles(unused, copied_topics(self._topics(), unused))
+        counts = self._state.posterior.counts().T
+        unused = unused_topics(counts.sum(axis=1, dtype=np.float64), n_tokens)
+        troubles = describe_troubles(unused, copied_topics(counts, unused))
         if troubles:
             warnings.warn(troubles, TopicWarning, stacklevel=4)
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tempering.models.base import Array
-from tempering.models.lda.copies import similar_pairs
+from tempering.models.lda.copies import overlapping_pairs
 
-#: Cosine similarity from which two topics count as one.
-COPY_SIMILARITY = 0.98
+#: Overlap from which two topics count as one.
+COPY_OVERLAP = 0.99
 
 #: So many names stand in a warning; the rest are counted.
 NAMED = 8
@@ -18,15 +18,15 @@ class TopicWarning(UserWarning):
     """A topic has died, or is a copy of another one."""
 
 
-def unused_topics(counts: Array, n_data: float) -> np.ndarray:
+def unused_topics(counts: NDArray[np.floating], n_data: float) -> np.ndarray:
     """Topics that hold less than one word, of expected counts [K] scaled to the whole corpus."""
     return np.flatnonzero(counts < min(1.0, 1e-6 * n_data))
 
 
-def copied_topics(topics: Array, skip: np.ndarray) -> list[tuple[int, int]]:
-    """Pairs of topics [K, V] that are nearly the same, leaving some out."""
-    kept = np.setdiff1d(np.arange(len(topics)), skip)
-    pairs = similar_pairs(topics[kept], COPY_SIMILARITY)
+def copied_topics(counts: NDArray[np.floating], skip: np.ndarray) -> list[tuple[int, int]]:
+    """Pairs of topics, by their counts [K, V], that are nearly the same, leaving some out."""
+    kept = np.setdiff1d(np.arange(len(counts)), skip)
+    pairs = overlapping_pairs(counts[kept], COPY_OVERLAP)
     return [(int(kept[a]), int(kept[b])) for a, b in pairs]
 
 

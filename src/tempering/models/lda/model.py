@@ -46,9 +46,9 @@ from tempering.models.lda.topics import (
 #: η takes a pass over all topics to learn, so that is done once in so many steps.
 TOPIC_PRIOR_STEPS = 100
 
-#: The parts of a run after which copies among sampled topics are parted, if T = 1 by then. Copies
-#: show some time after topics have frozen, and what is parted needs time to settle.
-REVISIONS = (0.5, 0.6, 0.7, 0.8)
+#: The parts of a run after which copies among sampled topics begin anew, if T = 1 by then. Copies
+#: show some time after topics have frozen, and what begins anew needs time to settle.
+REVISIONS = tuple(twentieth / 20 for twentieth in range(10, 20))
 
 Update = Literal["variational", "mean", "collapsed", "sampled"]
 
@@ -245,7 +245,7 @@ class LatentDirichlet(Model):
             self._steps_at_temperature_one += 1
 
     def revise(self, posterior: Any, before: float, after: float) -> Any:
-        """Part topics that have become one; where a bound is ascended, nothing."""
+        """Begin copies of other topics anew; where a bound is ascended, nothing."""
         if self.update != "sampled" or not any(before < part <= after for part in REVISIONS):
             return posterior
         return self.parted(posterior)

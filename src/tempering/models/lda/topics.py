@@ -133,6 +133,12 @@ class Topics:
         """λ for some words, to be computed where it is needed."""
         return LazyRows(self._values, words, self.factor, self.offset)
 
+    def counts(self) -> Float32:
+        """λ without the prior, [V, K]: what the topics have of the documents' words."""
+        counts = self.parameters()
+        counts -= np.float32(self.offset)
+        return np.maximum(counts, 0.0, out=counts)
+
     def parameters(self) -> Float32:
         """λ, [V, K]."""
         return self.rows(slice(None))
