@@ -108,16 +108,16 @@ def test_the_default_of_the_estimator_stays_on_the_device():
     assert posteriors == {DeviceTopics}
 
 
-def test_copies_are_parted_as_on_the_host():
+def test_copies_begin_anew_as_on_the_host():
     topics = make_lda(10, 4, 200, 30.0, seed=2).topics
     parameters = (1000 * np.vstack([topics, topics[:1]]) + 0.1).T.astype(np.float32)
     host = Topics(parameters, 0.1)
     device = DeviceLatentDirichlet.of(new_model(), "plain")
-    parted = device.revise(DeviceTopics.of(host, 0.1), 0.39, 0.41)
-    assert_array_equal(parted.parameters(), new_model().revise(host, 0.39, 0.41).parameters())
-    assert np.any(parted.parameters() != parameters)
+    revised = device.revise(DeviceTopics.of(host, 0.1), 0.49, 0.51)
+    assert_array_equal(revised.parameters(), new_model().revise(host, 0.49, 0.51).parameters())
+    assert np.max(np.abs(revised.parameters() - parameters)) > 1.0
 
     kept = DeviceTopics.of(host, 0.1)
-    assert device.revise(kept, 0.41, 0.42) is kept
+    assert device.revise(kept, 0.51, 0.52) is kept
     without = DeviceTopics.of(Topics(parameters[:, :4], 0.1), 0.1)
-    assert device.revise(without, 0.39, 0.41) is without
+    assert device.revise(without, 0.49, 0.51) is without

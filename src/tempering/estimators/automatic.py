@@ -43,7 +43,7 @@ def default_doc_topic_prior(n_topics: int, update: Update) -> float:
 
 
 def default_decay(n_topics: int) -> float:
-    """κ where topics are sampled in a run whose end is known, and none is given.
+    """κ of a fit (not of a stream) with sampled topics, where none is given.
 
     >>> [round(default_decay(n_topics), 3) for n_topics in (20, 100, 200, 1000)]
     [0.55, 0.6, 0.65, 0.7]

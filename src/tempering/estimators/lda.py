@@ -87,10 +87,10 @@ class LatentDirichletAllocation(TopicTransformer):
     learning_method : {"online", "batch"}, default="online"
         Minibatches (stochastic variational inference) or all documents at each step.
     learning_decay : float or "auto", default="auto"
-        κ: minibatch step t has the size (learning_offset + t) ** −κ. "auto" is 0.7; where
-        topics are sampled in a run of known length, 0.55, and from 50 topics on 0.05 more each time
-        their number doubles, up to 0.7. Sampled topics are averaged over the last fifth of such a
-        run: there the steps are smaller.
+        κ: minibatch step t has the size (learning_offset + t) ** −κ. "auto" is 0.7; in
+        :meth:`fit` with `update="sampled"` 0.55, and from 50 topics on 0.05 more each time their
+        number doubles, up to 0.7. Such topics are averaged over the last fifth of the run: there
+        the steps are smaller.
     learning_offset : float, default=16.0
         Holds the first steps back.
     max_iter : int, default=10

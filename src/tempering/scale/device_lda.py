@@ -109,11 +109,10 @@ class DeviceLatentDirichlet(LatentDirichlet):
         weighted = DeviceStatistics(statistics)
         return DeviceStep(weighted, float(inverse_temperature), data.shape[0], compute_terms)
 
-    def parted(self, posterior: DeviceTopics) -> DeviceTopics:
-        parted = super().parted(posterior.host)
-        if parted is posterior.host:
-            return posterior
-        return DeviceTopics.of(parted, posterior.prior)
+    def without_copies(self, posterior: DeviceTopics) -> DeviceTopics:
+        host = posterior.host
+        revised = super().without_copies(host)
+        return posterior if revised is host else DeviceTopics.of(revised, posterior.prior)
 
     def divergence(self, posterior: Any, prior_weight: float = 1.0) -> float:
         if self.update != "variational":

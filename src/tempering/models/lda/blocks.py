@@ -4,17 +4,18 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from threading import Lock
 
-#: Blocks of a thread at most: more share the work out evenly, but each takes a while to hand over.
+#: Blocks of a thread at most: more share the work out evenly, but each takes a while to begin.
 BLOCKS_PER_THREAD = 4
 
 #: Items of a block at least, where there are enough for all threads: of documents, and of words,
 #: which take far less each.
-DOCUMENTS, WORDS = 64, 2048
+FEWEST_DOCUMENTS, FEWEST_WORDS = 64, 2048
 
 
 def in_blocks(
-    work: Callable[[int, int], None], n_items: int, n_threads: int, smallest: int = DOCUMENTS
+    work: Callable[[int, int], None], n_items: int, n_threads: int, fewest: int = FEWEST_DOCUMENTS
 ) -> None:
     """Call work(start, stop) on all items, in blocks spread over threads.
 
@@ -28,16 +29,24 @@ def in_blocks(
     if n_threads == 1:
         work(0, n_items)
         return
-    n_blocks = min(max(n_items // smallest, n_threads), BLOCKS_PER_THREAD * n_threads)
+    n_blocks = min(max(n_items // fewest, n_threads), BLOCKS_PER_THREAD * n_threads)
     block_size = -(-n_items // n_blocks)
-    pool = _thread_pool(n_threads, os.getpid())
-    tasks = [
-        pool.submit(work, start, min(start + block_size, n_items))
-        for start in range(block_size, n_items, block_size)
-    ]
-    work(0, min(block_size, n_items))  # the first one here: one thread less to wake up
-    for task in tasks:
-        task.result()
+    starts = iter(range(0, n_items, block_size))
+    next_start = Lock()
+
+    def work_on_blocks() -> None:
+        while True:
+            with next_start:
+                start = next(starts, n_items)
+            if start == n_items:
+                return
+            work(start, min(start + block_size, n_items))
+
+    pool = _thread_pool(n_threads - 1, os.getpid())
+    others = [pool.submit(work_on_blocks) for _ in range(n_threads - 1)]
+    work_on_blocks()  # this thread is one of them
+    for other in others:
+        other.result()
 
 
 @lru_cache(maxsize=4)

@@ -2,8 +2,9 @@
 
 Where two topics end up as one, what the second should hold is spread over the others, and no single
 step can mend it. So one of the copies takes over the other's words, and the one that is left begins
-anew, with a share of all topics' words: it then gathers what they explain badly. If there is no
+anew, with a few of all topics' words: it then gathers what they explain badly. If there is no
 such thing, it soon is a copy of one of them again, nothing is lost, and there is a next time.
+Topics that died, with nothing but what is left of their start, count as copies, and begin anew too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from tempering.models.lda.topics import Topics
 #: Overlap from which two topics count as one while they are being learned.
 SAME = 0.95
 
+#: What a topic begins anew with, as a part of the mean size: what it gathers soon outweighs that.
+BEGINNING = 0.1
+
 #: Words that the overlap is computed from: the most frequent ones.
 COMPARED_WORDS = 2000
 
@@ -27,7 +31,7 @@ def overlapping_pairs(counts: NDArray[np.floating], overlap: float) -> list[tupl
 
     The overlap of two distributions, sum_v sqrt(p_v q_v), is 1 where they are the same. A cosine of
     them would be next to 1 for any two topics that are half made of one and the same word. Counts
-    are without the prior: it makes topics of next to no words alike, which are no copies.
+    are without the prior: it makes all topics of few words alike.
     """
     totals = counts.sum(axis=1, keepdims=True)
     roots = np.sqrt(counts / np.where(totals > 0, totals, 1.0))
@@ -41,22 +45,19 @@ def without_copies(topics: Topics) -> Topics:
     A function of the topics alone: what is random is made of them, by a hash.
     """
     counts = topics.counts()
-    frequent = np.argsort(counts.sum(axis=1), kind="stable")[-COMPARED_WORDS:]
-    pairs = overlapping_pairs(counts[frequent].T, SAME)
-    if not pairs:
+    word_totals = counts.sum(axis=1)
+    frequent = np.argsort(word_totals, kind="stable")[-COMPARED_WORDS:]
+    begun: set[int] = set()
+    for first, second in overlapping_pairs(counts[frequent].T, SAME):
+        if first not in begun and second not in begun:
+            begun.add(second)
+            counts[:, first] += counts[:, second]
+    if not begun:
         return topics
     digest = blake2b(topics.totals().tobytes(), digest_size=8).digest()
     rng = np.random.default_rng(int.from_bytes(digest, "little"))
     n_words, n_topics = counts.shape
-    begun: set[int] = set()
-    for first, second in pairs:
-        if first in begun or second in begun:
-            continue
-        begun.add(second)
-        counts[:, first] += counts[:, second]
-        counts[:, second] = 0.0
-        share = rng.uniform(0.0, 2.0, n_words).astype(np.float32) / n_topics
-        words = share * counts.sum(axis=1)
-        counts *= (1.0 - share)[:, None]
-        counts[:, second] = words
+    shares = rng.uniform(0.0, 2.0 * BEGINNING, (n_words, len(begun))).astype(np.float32) / n_topics
+    counts *= 1.0 - shares.sum(axis=1, keepdims=True)
+    counts[:, sorted(begun)] = shares * word_totals[:, None]
     return Topics(counts + np.float32(topics.offset), topics.offset)

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tempering.models.lda.blocks import WORDS, in_blocks
+from tempering.models.lda.blocks import FEWEST_WORDS, in_blocks
 from tempering.models.lda.checks import (
     check_batch,
     check_finite,
@@ -292,7 +292,7 @@ def temper_rows(log_rows: Float32, settings: Settings, shared: bool, n_threads: 
         s = settings.inverse_temperatures[0]
         fill_rows(start, stop, log_rows, s, maxima, tempered, sums)
 
-    in_blocks(fill_block, n_words, n_threads, WORDS)
+    in_blocks(fill_block, n_words, n_threads, FEWEST_WORDS)
     check_finite(maxima)
     return WordRows(log_rows, maxima, tempered, sums, shared)
 
@@ -304,7 +304,7 @@ def _row_maxima(log_rows: Float32, n_threads: int) -> Float32:
     def fill_block(start: int, stop: int) -> None:
         fill_maxima(start, stop, log_rows, maxima)
 
-    in_blocks(fill_block, maxima.size, n_threads, WORDS)
+    in_blocks(fill_block, maxima.size, n_threads, FEWEST_WORDS)
     check_finite(maxima)
     return maxima
 
@@ -322,5 +322,5 @@ def _sum_statistics(
         room.alpha[:] = settings.alpha
         fill_statistics(start, stop, occurrences, batch, word_rows, settings, room, fit, statistics)
 
-    in_blocks(fill_block, n_words, n_threads, WORDS)
+    in_blocks(fill_block, n_words, n_threads, FEWEST_WORDS)
     return statistics

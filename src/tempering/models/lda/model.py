@@ -47,8 +47,8 @@ from tempering.models.lda.topics import (
 TOPIC_PRIOR_STEPS = 100
 
 #: The parts of a run after which copies among sampled topics begin anew, if T = 1 by then. Copies
-#: show some time after topics have frozen, and what begins anew needs time to settle.
-REVISIONS = tuple(twentieth / 20 for twentieth in range(10, 20))
+#: show some time after topics have frozen, and what begins anew needs a tenth of the run to settle.
+REVISIONS = tuple(twentieth / 20 for twentieth in range(10, 19))
 
 Update = Literal["variational", "mean", "collapsed", "sampled"]
 
@@ -190,7 +190,7 @@ class LatentDirichlet(Model):
         return Solved(found.gamma, found.statistics)
 
     def sample(self, documents: Documents, expectations: TopicExpectations) -> Solved:
-        """The same with sampled topics."""
+        """γ and statistics of documents, with sampled topics."""
         rows = expectations.mean_rows(documents.words)
         salt = np.asarray(expectations.totals).tobytes()
         return sample_topics(documents, rows, self.doc_topic_prior, salt, n_threads=self.n_threads)
@@ -246,12 +246,11 @@ class LatentDirichlet(Model):
 
     def revise(self, posterior: Any, before: float, after: float) -> Any:
         """Begin copies of other topics anew; where a bound is ascended, nothing."""
-        if self.update != "sampled" or not any(before < part <= after for part in REVISIONS):
-            return posterior
-        return self.parted(posterior)
+        due = any(before < part <= after for part in REVISIONS) and after < 1.0
+        return self.without_copies(posterior) if due and self.update == "sampled" else posterior
 
-    def parted(self, posterior: Any) -> Any:
-        """The posterior without copies among its topics."""
+    def without_copies(self, posterior: Any) -> Any:
+        """The posterior with copies among its topics begun anew, or itself."""
         return without_copies(posterior)
 
     def check(self, data: Any) -> None:

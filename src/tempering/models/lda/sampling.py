@@ -21,7 +21,7 @@ import numpy as np
 from numba import njit
 
 from tempering.models.fastmath import ENTRY, f32, larger
-from tempering.models.lda.blocks import WORDS, in_blocks
+from tempering.models.lda.blocks import FEWEST_WORDS, in_blocks
 from tempering.models.lda.gibbs import Words, as_tokens, new_chain, sample_documents
 from tempering.models.lda.layout import Batch, Float32, Float64
 from tempering.models.lda.statistics import find_occurrences
@@ -84,7 +84,7 @@ def sample_topics(
         sweeps = (burn_in, n_sweeps)
         sample_documents(start, stop, seed, tokens, words, *sweeps, chain, mean_counts)
 
-    in_blocks(weigh_block, n_words, n_threads, WORDS)
+    in_blocks(weigh_block, n_words, n_threads, FEWEST_WORDS)
     in_blocks(sample_block, n_documents, n_threads)
     gamma = (mean_counts + alpha).astype(np.float32)
     occurrences = find_occurrences(Batch(*documents[:3]), n_words)
@@ -97,7 +97,7 @@ def sample_topics(
             start, stop, occurrences, documents.counts, rows, gamma, least, shares, statistics
         )
 
-    in_blocks(fill_block, n_words, n_threads, WORDS)
+    in_blocks(fill_block, n_words, n_threads, FEWEST_WORDS)
     return Solved(gamma, statistics)
 
 

@@ -53,7 +53,7 @@ class TopicRows:
 
 
 class TopicExpectations(NamedTuple):
-    """E_q[log β] on demand: for the words of a batch alone."""
+    """E_q[log β] and E_q[β] on demand: for the words of a batch alone."""
 
     posterior: Topics | TopicRows
     totals: Array  # Σ_v λ_vk, [K]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from tempering.models.fastmath import ENTRY, KERNEL, digamma, exp_or_zero, f32, larger, log
-from tempering.models.lda.blocks import WORDS, in_blocks
+from tempering.models.lda.blocks import FEWEST_WORDS, in_blocks
 
 Float32 = NDArray[np.float32]
 TopicForm = Literal["variational", "mean"]
@@ -20,8 +20,8 @@ SMALLEST_PARAMETER = np.float32(1e-30)
 class LazyRows(NamedTuple):
     """Dirichlet parameters of some words, offset + factor * values[words], not yet computed."""
 
-    values: Float32  # [n_words of the vocabulary, n_topics]
-    words: NDArray[np.int64]
+    values: Float32  # [words of the vocabulary or some of them, n_topics]
+    words: NDArray[np.int64]  # places among them
     factor: float
     offset: float
 
@@ -82,7 +82,7 @@ def gather_log_rows(
             log_rows[start:stop],
         )
 
-    in_blocks(fill_block, rows.words.size, n_threads, WORDS)
+    in_blocks(fill_block, rows.words.size, n_threads, FEWEST_WORDS)
     return log_rows
 
 
@@ -94,10 +94,16 @@ def gather_mean_rows(
     means = np.empty(rows.shape, np.float32)
 
     def fill_block(start: int, stop: int) -> None:
-        line = (np.float32(rows.factor), np.float32(rows.offset))
-        fill_mean_rows(rows.values, rows.words[start:stop], *line, shares, means[start:stop])
+        fill_mean_rows(
+            rows.values,
+            rows.words[start:stop],
+            np.float32(rows.factor),
+            np.float32(rows.offset),
+            shares,
+            means[start:stop],
+        )
 
-    in_blocks(fill_block, rows.words.size, n_threads, WORDS)
+    in_blocks(fill_block, rows.words.size, n_threads, FEWEST_WORDS)
     return means
 
 
