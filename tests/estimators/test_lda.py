@@ -175,6 +175,22 @@ def test_a_stream_is_tempered_against_its_announced_length():
     assert model.n_batch_iter_ == 20
 
 
+def test_steps_of_a_stream_are_small_and_those_of_a_fit_settle():
+    X = sparse.csr_matrix(np.random.default_rng(0).poisson(0.5, (60, 30)))
+
+    def stream(**settings):
+        model = LatentDirichletAllocation(3, total_samples=60, random_state=0, **settings)
+        for start in range(0, 60, 10):
+            model.partial_fit(X[start : start + 10])
+        return model.components_
+
+    np.testing.assert_array_equal(stream(), stream(learning_decay=0.7))
+    fitted = LatentDirichletAllocation(3, batch_size=10, max_iter=5, random_state=0).fit(X)
+    rates = (16.0 + np.arange(30)) ** -0.55
+    np.testing.assert_allclose(fitted.history_["learning_rate"][:24], rates[:24])
+    assert np.all(fitted.history_["learning_rate"][25:] < rates[25:])
+
+
 def test_learned_priors_and_updates():
     X, _ = make_corpus(400)
     learned = LatentDirichletAllocation(

@@ -65,6 +65,8 @@ def minibatch_steps(
     RobbinsMonro(delay=16.0, decay=0.7)
     >>> minibatch_steps(16.0, "auto", 50, "sampled", 1000)
     Settling(rule=RobbinsMonro(delay=16.0, decay=0.55), start=800)
+    >>> minibatch_steps(16.0, "auto", 50, "sampled", None)
+    RobbinsMonro(delay=16.0, decay=0.7)
     """
     if update != "sampled" or n_steps is None:
         return RobbinsMonro(offset, DECAY if decay == "auto" else decay)

@@ -114,9 +114,7 @@ class DeviceLatentDirichlet(LatentDirichlet):
         revised = super().without_copies(host)
         return posterior if revised is host else DeviceTopics.of(revised, posterior.prior)
 
-    def divergence(self, posterior: Any, prior_weight: float = 1.0) -> float:
-        if self.update != "variational":
-            return np.nan  # as it would be added to a bound that is not there
+    def topics_divergence(self, posterior: DeviceTopics, prior_weight: float) -> float:
         eta, n_words = self.topic_word_prior, self.n_words
         priors = np.float32(prior_weight * eta), np.float32(eta)
         words, totals = self.steps.divergence(posterior.values, *priors)

@@ -224,9 +224,13 @@ class LatentDirichlet(Model):
         divergence = ((g - alpha) * expected - gammaln(g)).sum(axis=1) + gammaln(total[:, 0])
         return divergence + gammaln(alpha).sum() - gammaln(alpha.sum())
 
-    def divergence(self, posterior: Topics, prior_weight: float = 1.0) -> float:
+    def divergence(self, posterior: Any, prior_weight: float = 1.0) -> float:
         if self.update != "variational":
             return np.nan  # as it would be added to a bound that is not there
+        return self.topics_divergence(posterior, prior_weight)
+
+    def topics_divergence(self, posterior: Any, prior_weight: float) -> float:
+        """KL(q(β) ‖ p(β)^prior_weight) of all topics."""
         return posterior.divergence(self.topic_word_prior, prior_weight)
 
     def learn_hyperparameters(self, local: LocalStep, posterior: Topics, rate: float) -> None:
