@@ -186,7 +186,7 @@ def test_steps_of_a_stream_are_small_and_those_of_a_fit_settle():
 
     np.testing.assert_array_equal(stream(), stream(learning_decay=0.7))
     fitted = LatentDirichletAllocation(3, batch_size=10, max_iter=5, random_state=0).fit(X)
-    rates = (16.0 + np.arange(30)) ** -0.55
+    rates = (16.0 + np.arange(1, 31)) ** -0.55
     np.testing.assert_allclose(fitted.history_["learning_rate"][:24], rates[:24])
     assert np.all(fitted.history_["learning_rate"][25:] < rates[25:])
 
