@@ -17,6 +17,10 @@ TopicForm = Literal["variational", "mean"]
 SMALLEST_PARAMETER = np.float32(1e-30)
 
 
+# Values, words, factor and offset of some lazy rows.
+PartOfRows = tuple[Float32, NDArray[np.int64], np.float32, np.float32]
+
+
 class LazyRows(NamedTuple):
     """Dirichlet parameters of some words, offset + factor * values[words], not yet computed."""
 
@@ -29,6 +33,11 @@ class LazyRows(NamedTuple):
     def shape(self) -> tuple[int, int]:
         """Of the rows when they are computed."""
         return self.words.size, self.values.shape[1]
+
+    def part(self, start: int, stop: int) -> PartOfRows:
+        """What kernels take of the rows from `start` to `stop`."""
+        words = self.words[start:stop]
+        return self.values, words, np.float32(self.factor), np.float32(self.offset)
 
 
 def log_word_rows(
@@ -72,15 +81,8 @@ def gather_log_rows(
     log_rows = np.empty(rows.shape, np.float32)
 
     def fill_block(start: int, stop: int) -> None:
-        fill_log_rows(
-            rows.values,
-            rows.words[start:stop],
-            np.float32(rows.factor),
-            np.float32(rows.offset),
-            log_totals,
-            form == "mean",
-            log_rows[start:stop],
-        )
+        part = rows.part(start, stop)
+        fill_log_rows(*part, log_totals, form == "mean", log_rows[start:stop])
 
     in_blocks(fill_block, rows.words.size, n_threads, FEWEST_WORDS)
     return log_rows
@@ -94,14 +96,7 @@ def gather_mean_rows(
     means = np.empty(rows.shape, np.float32)
 
     def fill_block(start: int, stop: int) -> None:
-        fill_mean_rows(
-            rows.values,
-            rows.words[start:stop],
-            np.float32(rows.factor),
-            np.float32(rows.offset),
-            shares,
-            means[start:stop],
-        )
+        fill_mean_rows(*rows.part(start, stop), shares, means[start:stop])
 
     in_blocks(fill_block, rows.words.size, n_threads, FEWEST_WORDS)
     return means
