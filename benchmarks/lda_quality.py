@@ -147,6 +147,7 @@ def policies() -> Iterator[tuple[str, Any, str]]:
     for formula in ("calibrated", "words"):
         tempering = LocalTempering(formula=formula, max_alternations=5, tolerance=0.02)
         yield f"LVT, {formula}", tempering, "variational"
+    yield "LVT, damped", "local", "variational"
     yield "SVI, mean topics", None, "mean"
     yield "annealing, mean topics", "annealing", "mean"
 
