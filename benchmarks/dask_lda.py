@@ -37,7 +37,11 @@ from distributed import Client
 
 from tempering.corpus import open_source, write
 from tempering.datasets import LDAStream
-from tempering.estimators.automatic import automatic_policy, default_doc_topic_prior
+from tempering.estimators.automatic import (
+    automatic_policy,
+    default_doc_topic_prior,
+    default_word_power,
+)
 from tempering.inference import Algorithm, RobbinsMonro
 from tempering.inference.executors import Serial, available_cores, open_executor
 from tempering.models.lda.model import LatentDirichlet
@@ -93,10 +97,10 @@ class Run:
 
     def __init__(self, path, batch_size, n_steps, n_workers):
         source = open_source(path, batch_size)
-        alpha = default_doc_topic_prior(TOPICS, "sampled")
-        model = LatentDirichlet(
-            TOPICS, WORDS, alpha, 1 / TOPICS, update="sampled", mean_length=LENGTH
-        )
+        alpha = default_doc_topic_prior(TOPICS, "sampled", LENGTH)
+        power = default_word_power(TOPICS, LENGTH, alpha * TOPICS)
+        options = {"update": "sampled", "word_power": power, "mean_length": LENGTH}
+        model = LatentDirichlet(TOPICS, WORDS, alpha, 1 / TOPICS, **options)
         rates = RobbinsMonro(16.0, 0.7)
         policy = automatic_policy(source, model, rates, USUAL_STEPS, np.random.default_rng(0))
         self.algorithm = Algorithm(

@@ -49,13 +49,16 @@ def prepare(corpus: sparse.csr_matrix, options: argparse.Namespace) -> Task:
 
 def new_model(task: Task, n_topics: int, tolerance: float, n_threads: int = 1) -> LatentDirichlet:
     """As the estimator makes it by default."""
+    length = task.tokens / task.visits
+    alpha = automatic.default_doc_topic_prior(n_topics, "sampled", length)
     return LatentDirichlet(
         n_topics,
         task.train.shape[1],
-        automatic.default_doc_topic_prior(n_topics, "sampled"),
+        alpha,
         1.0 / n_topics,
         update="sampled",
-        mean_length=task.tokens / task.visits,
+        word_power=automatic.default_word_power(n_topics, length, alpha * n_topics),
+        mean_length=length,
         tolerance=tolerance,
         n_threads=n_threads,
     )

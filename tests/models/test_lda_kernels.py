@@ -105,6 +105,14 @@ def test_float32_functions_are_accurate_and_keep_nan():
         assert np.isnan(function([np.nan])[0])
 
 
+@pytest.mark.parametrize("exponent", [0.5, 0.87, 0.999, 1.0])
+def test_powers_are_accurate_and_keep_nan(exponent):
+    power = elementwise(njit(lambda x: fastmath.power(x, np.float32(exponent))))
+    bases = np.exp(np.random.default_rng(0).uniform(-86, 86, 20_000)).astype(np.float32)
+    assert_allclose(power(bases), bases.astype(float) ** np.float32(exponent), rtol=1e-5)
+    assert np.isnan(power([np.nan])[0])
+
+
 def test_digamma_floor_is_below_and_near():
     floor = elementwise(fastmath.digamma_floor)
     y = -np.geomspace(2.01, 1e4, 2_000).astype(np.float32)

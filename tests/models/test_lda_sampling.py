@@ -63,13 +63,25 @@ def test_statistics_are_nearer_to_enumeration_than_mean_field(small):
     assert errors[0] < 0.6 * errors[1], errors
 
 
+def test_words_at_a_power_count_as_enumeration_does(small):
+    topics, counts, alpha = small
+    model = LatentDirichlet(3, 6, alpha, 0.1, update="sampled", word_power=0.6)
+    rows = model.expectations(Topics(100.0 * topics.T, 0.1)).mean_rows(np.arange(6), 0.6)
+    sample = sample_topics(layout(counts), rows, alpha, b"", burn_in=100, n_sweeps=2_000_000)
+    for d, row in enumerate(counts):
+        words = np.repeat(np.arange(6), row.astype(int))
+        exact = exact_posterior(words, topics**0.6, alpha).sum(axis=0)
+        assert_allclose(sample.gamma[d] - alpha, exact, atol=0.01)
+
+
 @pytest.fixture(scope="module")
 def corpus():
     return make_lda(300, 8, n_words=200, document_length=40, seed=3)
 
 
-def solved(corpus, n_threads=1, scale=1.0, update="sampled", s=1.0, seed=0):
-    model = LatentDirichlet(8, 200, 0.1, 0.1, update=update, n_threads=n_threads)
+def solved(corpus, n_threads=1, scale=1.0, update="sampled", s=1.0, seed=0, power=1.0):
+    options = {"update": update, "word_power": power, "n_threads": n_threads}
+    model = LatentDirichlet(8, 200, 0.1, 0.1, **options)
     topics = Topics(np.random.default_rng(seed).gamma(0.5, size=(200, 8)) + 0.1, 0.1)
     data = sparse.csr_matrix(corpus.counts, dtype=float) * scale
     return model.local_step(data, model.expectations(topics), s), data
@@ -92,6 +104,14 @@ def test_the_same_bits_again_and_on_threads(corpus):
 
 def test_other_topics_make_other_draws(corpus):
     assert np.any(solved(corpus)[0].gamma != solved(corpus, seed=1)[0].gamma)
+
+
+def test_below_one_tokens_go_with_the_others_and_hot_steps_are_left_alone(corpus):
+    def most(step):
+        return (step.gamma.max(axis=1) / step.gamma.sum(axis=1)).mean()
+
+    assert most(solved(corpus, power=0.5)[0]) > most(solved(corpus)[0]) + 0.05
+    assert_array_equal(solved(corpus, power=0.5, s=0.5)[0].gamma, solved(corpus, s=0.5)[0].gamma)
 
 
 @pytest.mark.parametrize(("scale", "s"), [(0.5, 1.0), (1.0, 0.5), (100.0, 1.0)])

@@ -74,6 +74,23 @@ def test_only_steps_at_one_and_whole_counts_are_sampled(monkeypatch):
         assert_array_equal(parameters(data), parameters(data, update="mean"))
 
 
+def test_words_enter_at_their_power_as_in_jax_on_the_host():
+    batch = next(iter(CorpusSource(DATA, 120).sweep())).data
+    topics = Topics(np.random.default_rng(0).gamma(0.2, size=(200, 5)) + 0.1, 0.1)
+    found = []
+    for power in (1.0, 0.5):
+        own = LatentDirichlet(5, 200, 0.1, 0.1, update="sampled", word_power=power)
+        device = DeviceLatentDirichlet.of(own, "plain")
+        placed = device.expectations(DeviceTopics.of(topics, 0.1))
+        on_device = np.asarray(device.local_step(batch, placed, 1.0).statistics.values)
+        on_host = own.local_step(DATA, own.expectations(topics), 1.0).statistics
+        found.append((on_device[on_host.words, :5], on_host.values))
+    (sharp, sharp_host), (soft, soft_host) = found
+    # The draws are others, so that numbers are not; but they are nearer than another power's.
+    assert np.abs(sharp - sharp_host).sum() < np.abs(sharp - soft_host).sum()
+    assert np.abs(soft - soft_host).sum() < np.abs(soft - sharp_host).sum()
+
+
 def test_what_can_be_sampled_is_what_the_cpu_samples():
     counts = DATA.astype(np.float32)
     counts.data[counts.indptr[7]] = 0.5

@@ -17,29 +17,34 @@ TEMPERED_PART = 0.4
 
 #: In a document that is nearly sure of its topics, a short chain of samples does not move: α is at
 #: least the first, up to as many topics as the second says, and falls from there as K to the third.
+#: But it never counts for more words than a document has.
 SMALLEST_PRIOR, MANY_TOPICS, PRIOR_DECAY = 0.05, 100, -0.5
 
 #: κ, the decay of the step sizes. Sampled topics want large steps, to go on moving, and an end that
 #: averages what they draw: the part of the run after which λ settles.
 DECAY, SAMPLED_DECAY, SETTLED_PART = 0.7, 0.55, 0.8
 
-#: Large steps make topics that are too sharp, the more of them there are: from so many topics on, κ
-#: rises to the usual one, by so much each time their number doubles.
-SEVERAL_TOPICS, DECAY_RISE = 50, 0.05
+#: Topics that are learned from few words each are too sharp. From so many topics on, with each
+#: doubling and for so many doublings, κ rises by a step, and the power to which topics enter where
+#: they are sampled falls by one.
+SEVERAL_TOPICS, MOST_DOUBLINGS = 50, 3.0
+DECAY_RISE, POWER_FALL = 0.05, 0.05
 
 
-def default_doc_topic_prior(n_topics: int, update: Update) -> float:
-    """α where none is given.
+def default_doc_topic_prior(n_topics: int, update: Update, mean_length: float) -> float:
+    """α where none is given, for documents of this many words on average.
 
-    >>> default_doc_topic_prior(10, "sampled"), default_doc_topic_prior(100, "sampled")
-    (0.1, 0.05)
-    >>> default_doc_topic_prior(100, "variational")
+    >>> [default_doc_topic_prior(n_topics, "sampled", 60.0) for n_topics in (10, 100)]
+    [0.1, 0.05]
+    >>> default_doc_topic_prior(400, "sampled", 60.0), default_doc_topic_prior(400, "sampled", 6.0)
+    (0.025, 0.015)
+    >>> default_doc_topic_prior(100, "variational", 60.0)
     0.01
     """
     if update != "sampled":
         return 1.0 / n_topics
     smallest = SMALLEST_PRIOR * max(1.0, n_topics / MANY_TOPICS) ** PRIOR_DECAY
-    return max(1.0 / n_topics, smallest)
+    return max(1.0 / n_topics, min(smallest, mean_length / n_topics))
 
 
 def default_decay(n_topics: int) -> float:
@@ -48,8 +53,36 @@ def default_decay(n_topics: int) -> float:
     >>> [round(default_decay(n_topics), 3) for n_topics in (20, 100, 200, 1000)]
     [0.55, 0.6, 0.65, 0.7]
     """
-    doublings = np.log2(max(1.0, n_topics / SEVERAL_TOPICS))
-    return min(DECAY, SAMPLED_DECAY + DECAY_RISE * float(doublings))
+    return SAMPLED_DECAY + DECAY_RISE * _doublings(n_topics)
+
+
+def default_word_power(n_topics: int, mean_length: float, prior_length: float) -> float:
+    """The power to which the topics enter where they are sampled.
+
+    Parameters
+    ----------
+    n_topics : int
+        K.
+    mean_length : float
+        Words of a document.
+    prior_length : float
+        Words that the prior of its proportions counts for. In short documents it decides much of
+        them, and words that said still less would leave topics alike.
+
+    Examples
+    --------
+    >>> default_word_power(50, 60.0, 2.5)
+    1.0
+    >>> round(default_word_power(500, 60.0, 11.0), 3), round(default_word_power(500, 6.0, 11.0), 3)
+    (0.873, 0.947)
+    """
+    decided_by_words = mean_length / (mean_length + prior_length)
+    return 1.0 - POWER_FALL * _doublings(n_topics) * decided_by_words
+
+
+def _doublings(n_topics: int) -> float:
+    doublings = float(np.log2(max(1.0, n_topics / SEVERAL_TOPICS)))
+    return min(MOST_DOUBLINGS, doublings)
 
 
 def minibatch_steps(

@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from tempering.estimators.automatic import (
     automatic_policy,
     default_doc_topic_prior,
+    default_word_power,
     minibatch_steps,
 )
 from tempering.estimators.batches import batch_size_for
@@ -70,7 +71,7 @@ class LatentDirichletAllocation(TopicTransformer):
     doc_topic_prior : float, array-like of shape (n_components,), "auto" or None, default=None
         Prior of the topic proportions of a document (α): one number, one for each topic, or
         learned; 1 / n_components by default, but where topics are sampled 0.05 at least, or with
-        more than 100 of them 0.5 / sqrt(n_components).
+        more than 100 of them 0.5 / sqrt(n_components); no more in all than a document has words.
     topic_word_prior : float, "auto" or None, default=None
         Prior of the words of a topic (η), or learned; 1 / n_components by default.
     tempering : {"auto", "annealing", "variational", "local"}, policy or None, default="auto"
@@ -371,7 +372,7 @@ class LatentDirichletAllocation(TopicTransformer):
         alpha, eta = self.doc_topic_prior, self.topic_word_prior
         learn_alpha, learn_eta = _is_auto(alpha), _is_auto(eta)
         if alpha is None or learn_alpha:
-            alpha = default_doc_topic_prior(k, self._update())
+            alpha = default_doc_topic_prior(k, self._update(), mean_length)
         alpha = np.asarray(alpha, float)
         eta = 1.0 / k if eta is None or learn_eta else float(eta)
         if alpha.shape not in ((), (k,)) or not np.all(np.isfinite(alpha) & (alpha > 0)):
@@ -387,6 +388,7 @@ class LatentDirichletAllocation(TopicTransformer):
             update=self._update(),
             tolerance=self.doc_update_tol,
             max_iterations=self.max_doc_update_iter,
+            word_power=default_word_power(k, mean_length, np.broadcast_to(alpha, k).sum()),
             mean_length=mean_length,
             learn_doc_topic_prior=learn_alpha,
             learn_topic_word_prior=learn_eta,

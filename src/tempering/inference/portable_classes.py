@@ -6,7 +6,7 @@ readable for good.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from functools import partial
 from itertools import pairwise
@@ -151,13 +151,22 @@ def unpack_factorial(parts: dict[str, Any]) -> FactorialModel:
     return FACTORIAL.unpack(parts)
 
 
-def constructed(cls: Any, arguments: Sequence[str], others: Sequence[str] = ()) -> Codec:
-    """A class whose constructor takes what its attributes of the same names hold."""
+def constructed(
+    cls: Any,
+    arguments: Sequence[str],
+    others: Sequence[str] = (),
+    later: Mapping[str, Any] | None = None,
+) -> Codec:
+    """A class whose constructor takes what its attributes of the same names hold.
+
+    Files that were written before it took those of ``later`` mean the values there.
+    """
 
     def take(value: Any) -> dict[str, Any]:
         return {name: getattr(value, name) for name in (*arguments, *others)}
 
     def construct(parts: dict[str, Any]) -> Any:
+        parts = {**(later or {}), **parts}
         made = cls(**{name: parts[name] for name in arguments})
         # The constructor has checked them; but what it normalised once is not normalised again.
         for name in (*arguments, *others):
@@ -200,10 +209,19 @@ LDA_ARGUMENTS = (
     "tolerance",
     "min_iterations",
     "max_iterations",
+    "word_power",
     "mean_length",
     "learn_doc_topic_prior",
     "learn_topic_word_prior",
 )
+
+
+def lda_codec(cls: type[LatentDirichlet]) -> Codec:
+    """The topic model, or one of its kind."""
+    learned = ("_mean_log_proportions", "_steps_at_temperature_one")
+    return constructed(cls, LDA_ARGUMENTS, learned, later={"word_power": 1.0})
+
+
 FACTORIAL_ARGUMENTS = (
     "n_features",
     "dimension",
@@ -244,9 +262,7 @@ for _cls, _name, _codec in (
     (
         LatentDirichlet,
         "latent_dirichlet",
-        constructed(
-            LatentDirichlet, LDA_ARGUMENTS, ("_mean_log_proportions", "_steps_at_temperature_one")
-        ),
+        lda_codec(LatentDirichlet),
     ),
     (
         FactorialModel,

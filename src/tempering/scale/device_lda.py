@@ -84,6 +84,8 @@ class DeviceLatentDirichlet(LatentDirichlet):
         log_rows, alpha = expectations.log_rows, placed_prior(self.doc_topic_prior.tobytes())
         statistics, solved = None, []
         sampled = self.update == "sampled" and s == 1.0 and data.can_be_sampled
+        if sampled and self.word_power != 1.0:
+            log_rows = np.float32(self.word_power) * log_rows
         for group in data.groups(GROUP_SIZES[self.kernel], for_tokens=sampled):
             rectangle = data.corpus.rectangle(group)
             if sampled:

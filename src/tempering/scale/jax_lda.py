@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tempering.inference.portable_classes import LDA_ARGUMENTS, constructed, make_portable
+from tempering.inference.portable_classes import lda_codec, make_portable
 from tempering.models.base import Array
 from tempering.models.lda.gibbs import as_tokens
 from tempering.models.lda.model import LatentDirichlet
@@ -56,7 +56,7 @@ class JaxLatentDirichlet(LatentDirichlet):
         return self._in_groups(documents, log_rows, inverse_temperature, gamma)
 
     def sample(self, documents: Documents, expectations: TopicExpectations) -> Solved:
-        log_rows = expectations.log_rows(documents.words)
+        log_rows = self.word_power * expectations.log_rows(documents.words)
         return self._in_groups(documents, log_rows, 1.0, None, sampled=True)
 
     def _in_groups(
@@ -101,10 +101,4 @@ class JaxLatentDirichlet(LatentDirichlet):
         return Solved(solved_gamma, statistics)
 
 
-make_portable(
-    JaxLatentDirichlet,
-    "jax_latent_dirichlet",
-    *constructed(
-        JaxLatentDirichlet, LDA_ARGUMENTS, ("_mean_log_proportions", "_steps_at_temperature_one")
-    ),
-)
+make_portable(JaxLatentDirichlet, "jax_latent_dirichlet", *lda_codec(JaxLatentDirichlet))

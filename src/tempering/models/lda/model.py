@@ -70,6 +70,10 @@ class LatentDirichlet(Model):
         until T = 1, and there by :mod:`tempering.models.lda.sampling`.
     tolerance, min_iterations, max_iterations
         Of a document's inner iterations; see :func:`tempering.models.lda.kernels.e_step`.
+    word_power : float
+        Where topics are sampled, β enters to this power, as if p(w | z, β) alone were tempered:
+        below 1, and down to 1/2, the topic of a token goes less by its word and more by the
+        document's other tokens.
     mean_length : float
         Words of a document on average, for the tempered partition function.
     learn_doc_topic_prior, learn_topic_word_prior : bool
@@ -93,6 +97,7 @@ class LatentDirichlet(Model):
         tolerance: float = 1e-2,
         min_iterations: int = 5,
         max_iterations: int = 100,
+        word_power: float = 1.0,
         mean_length: float = 100.0,
         learn_doc_topic_prior: bool = False,
         learn_topic_word_prior: bool = False,
@@ -106,6 +111,7 @@ class LatentDirichlet(Model):
         self.tolerance = tolerance
         self.min_iterations = min_iterations
         self.max_iterations = max_iterations
+        self.word_power = word_power
         self.mean_length = mean_length
         self.learn_doc_topic_prior = learn_doc_topic_prior
         self.learn_topic_word_prior = learn_topic_word_prior
@@ -191,7 +197,7 @@ class LatentDirichlet(Model):
 
     def sample(self, documents: Documents, expectations: TopicExpectations) -> Solved:
         """γ and statistics of documents, with sampled topics."""
-        rows = expectations.mean_rows(documents.words)
+        rows = expectations.mean_rows(documents.words, self.word_power)
         salt = np.asarray(expectations.totals).tobytes()
         return sample_topics(documents, rows, self.doc_topic_prior, salt, n_threads=self.n_threads)
 

@@ -65,9 +65,10 @@ class TopicExpectations(NamedTuple):
         rows = self.posterior.lazy_rows(words)
         return gather_log_rows(rows, self.totals, self.form, self.n_threads)
 
-    def mean_rows(self, words: NDArray[np.int64]) -> Float32:
-        """E β_kv for some words: [U, K]."""
-        return gather_mean_rows(self.posterior.lazy_rows(words), self.totals, self.n_threads)
+    def mean_rows(self, words: NDArray[np.int64], exponent: float = 1.0) -> Float32:
+        """E β_kv for some words, to a power from 1/2 to 1: [U, K]."""
+        rows = self.posterior.lazy_rows(words)
+        return gather_mean_rows(rows, self.totals, exponent, self.n_threads)
 
     @property
     def topics(self) -> Topics:

@@ -7,7 +7,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy import special
 
-from tempering.models.fastmath import ENTRY, KERNEL, digamma, exp_or_zero, f32, larger, log
+from tempering.models.fastmath import ENTRY, KERNEL, digamma, exp_or_zero, f32, larger, log, power
 from tempering.models.lda.blocks import FEWEST_WORDS, in_blocks
 
 Float32 = NDArray[np.float32]
@@ -89,14 +89,16 @@ def gather_log_rows(
 
 
 def gather_mean_rows(
-    rows: LazyRows, topic_totals: NDArray[np.float64], n_threads: int = 1
+    rows: LazyRows, topic_totals: NDArray[np.float64], exponent: float = 1.0, n_threads: int = 1
 ) -> Float32:
-    """The posterior means of the topics, lambda / total."""
+    """The posterior means of the topics, lambda / total, to a power from 1/2 to 1."""
     shares = (1.0 / topic_totals).astype(np.float32)
     means = np.empty(rows.shape, np.float32)
 
     def fill_block(start: int, stop: int) -> None:
         fill_mean_rows(*rows.part(start, stop), shares, means[start:stop])
+        if exponent != 1.0:
+            raise_rows(np.float32(exponent), means[start:stop])
 
     in_blocks(fill_block, rows.words.size, n_threads, FEWEST_WORDS)
     return means
@@ -110,6 +112,15 @@ def fill_mean_rows(values, words, factor, offset, shares, rows):
         out = rows[u]
         for k in range(row.size):
             out[k] = larger(offset + factor * row[k], SMALLEST_PARAMETER) * shares[k]
+
+
+@njit(**ENTRY)
+def raise_rows(exponent, rows):
+    """Raise all entries of the rows to a power."""
+    for u in range(rows.shape[0]):
+        row = rows[u]
+        for k in range(row.size):
+            row[k] = power(row[k], exponent)
 
 
 @njit(**ENTRY)
