@@ -98,7 +98,7 @@ class Run:
     def __init__(self, path, batch_size, n_steps, n_workers):
         source = open_source(path, batch_size)
         alpha = default_doc_topic_prior(TOPICS, "sampled", LENGTH)
-        power = default_word_power(TOPICS, LENGTH, alpha * TOPICS)
+        power = default_word_power(TOPICS, source.size, LENGTH, alpha * TOPICS)
         options = {"update": "sampled", "word_power": power, "mean_length": LENGTH}
         model = LatentDirichlet(TOPICS, WORDS, alpha, 1 / TOPICS, **options)
         rates = RobbinsMonro(16.0, 0.7)

@@ -57,7 +57,9 @@ def new_model(task: Task, n_topics: int, tolerance: float, n_threads: int = 1) -
         alpha,
         1.0 / n_topics,
         update="sampled",
-        word_power=automatic.default_word_power(n_topics, length, alpha * n_topics),
+        word_power=automatic.default_word_power(
+            n_topics, task.train.shape[0], length, alpha * n_topics
+        ),
         mean_length=length,
         tolerance=tolerance,
         n_threads=n_threads,

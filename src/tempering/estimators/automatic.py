@@ -30,6 +30,9 @@ DECAY, SAMPLED_DECAY, SETTLED_PART = 0.7, 0.55, 0.8
 SEVERAL_TOPICS, MOST_DOUBLINGS = 50, 3.0
 DECAY_RISE, POWER_FALL = 0.05, 0.05
 
+#: With less than so many documents a topic, topics at such a power become copies of each other.
+FEWEST_DOCUMENTS = 10
+
 
 def default_doc_topic_prior(n_topics: int, update: Update, mean_length: float) -> float:
     """α where none is given, for documents of this many words on average.
@@ -53,16 +56,20 @@ def default_decay(n_topics: int) -> float:
     >>> [round(default_decay(n_topics), 3) for n_topics in (20, 100, 200, 1000)]
     [0.55, 0.6, 0.65, 0.7]
     """
-    return SAMPLED_DECAY + DECAY_RISE * _doublings(n_topics)
+    return min(DECAY, SAMPLED_DECAY + DECAY_RISE * _doublings(n_topics))
 
 
-def default_word_power(n_topics: int, mean_length: float, prior_length: float) -> float:
+def default_word_power(
+    n_topics: int, n_documents: float, mean_length: float, prior_length: float
+) -> float:
     """The power to which the topics enter where they are sampled.
 
     Parameters
     ----------
     n_topics : int
         K.
+    n_documents : float
+        Of the corpus, or of the whole stream.
     mean_length : float
         Words of a document.
     prior_length : float
@@ -71,13 +78,14 @@ def default_word_power(n_topics: int, mean_length: float, prior_length: float) -
 
     Examples
     --------
-    >>> default_word_power(50, 60.0, 2.5)
-    1.0
-    >>> round(default_word_power(500, 60.0, 11.0), 3), round(default_word_power(500, 6.0, 11.0), 3)
-    (0.873, 0.947)
+    >>> round(default_word_power(500, 2e4, 60.0, 11.0), 3)
+    0.873
+    >>> default_word_power(500, 2e3, 60.0, 11.0), default_word_power(50, 2e4, 60.0, 2.5)
+    (1.0, 1.0)
     """
     decided_by_words = mean_length / (mean_length + prior_length)
-    return 1.0 - POWER_FALL * _doublings(n_topics) * decided_by_words
+    enough = np.clip(n_documents / (FEWEST_DOCUMENTS * n_topics) - 1.0, 0.0, 1.0)
+    return 1.0 - POWER_FALL * _doublings(n_topics) * decided_by_words * float(enough)
 
 
 def _doublings(n_topics: int) -> float:

@@ -273,7 +273,7 @@ class LatentDirichletAllocation(TopicTransformer):
         if batch_size is None:
             batch_size = self._batch_size(n_documents * self.max_iter, where)
         rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
-        model = self._new_model(n_tokens / n_documents, where)
+        model = self._new_model(n_documents, n_tokens / n_documents, where)
         online = self.learning_method == "online"
         steps_a_pass = -(-n_documents // batch_size) if online else 1
         n_steps = steps_a_pass * self.max_iter
@@ -342,7 +342,8 @@ class LatentDirichletAllocation(TopicTransformer):
         batch_size = self._batch_size(max(horizon, seen), where)
         if first:
             rng = check_random_state(self.random_state)
-            self._model = self._new_model(max(X.sum(dtype=np.float64) / X.shape[0], 1.0), where)
+            mean_length = max(X.sum(dtype=np.float64) / X.shape[0], 1.0)
+            self._model = self._new_model(n_data, mean_length, where)
             n_steps = max(1, int(horizon // batch_size))
             self._stream_policy = self._policy(X, self._model, self._learning_rate(), n_steps, rng)
             self._stream_seed = int(rng.randint(np.iinfo(np.int32).max))
@@ -367,7 +368,7 @@ class LatentDirichletAllocation(TopicTransformer):
         self._learned_inverse_temperature = self._state.heat.inverse_temperature
         return self
 
-    def _new_model(self, mean_length: float, where: Where) -> LatentDirichlet:
+    def _new_model(self, n_documents: int, mean_length: float, where: Where) -> LatentDirichlet:
         k = self.n_components
         alpha, eta = self.doc_topic_prior, self.topic_word_prior
         learn_alpha, learn_eta = _is_auto(alpha), _is_auto(eta)
@@ -388,7 +389,9 @@ class LatentDirichletAllocation(TopicTransformer):
             update=self._update(),
             tolerance=self.doc_update_tol,
             max_iterations=self.max_doc_update_iter,
-            word_power=default_word_power(k, mean_length, np.broadcast_to(alpha, k).sum()),
+            word_power=default_word_power(
+                k, n_documents, mean_length, np.broadcast_to(alpha, k).sum()
+            ),
             mean_length=mean_length,
             learn_doc_topic_prior=learn_alpha,
             learn_topic_word_prior=learn_eta,
