@@ -13,6 +13,7 @@ from tempering import Annealing, Checkpoint, LatentDirichletAllocation, schedule
 from tempering.datasets import make_lda
 from tempering.inference import RobbinsMonro
 from tempering.models.lda import model
+from tempering.models.lda.copies import COMPARED_WORDS, overlapping_pairs
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.sampling import can_be_sampled
 from tempering.models.lda.topics import Topics
@@ -136,5 +137,21 @@ def test_copies_begin_anew_as_on_the_host():
 
     kept = DeviceTopics.of(host, 0.1)
     assert device.revise(kept, 0.51, 0.52) is kept
-    without = DeviceTopics.of(Topics(parameters[:, :4], 0.1), 0.1)
+    topics = make_lda(10, 5, 200, 30.0, seed=2).topics
+    without = DeviceTopics.of(Topics((1000 * topics + 0.1).T, 0.1), 0.1)
     assert device.revise(without, 0.49, 0.51) is without
+    assert "host" not in vars(without)  # they did not travel
+
+
+@pytest.mark.parametrize("n_words", [200, 3000])
+def test_the_largest_overlap_is_that_of_the_host(n_words):
+    rng = np.random.default_rng(n_words)
+    counts = rng.gamma(0.3, 100.0, size=(n_words, 5)).astype(np.float32)
+    counts[:, 3] = 0.7 * counts[:, 1] + 0.3 * counts[:, 3]
+    counts[:, 4] = 0.0  # a topic without words
+    device = DeviceLatentDirichlet.of(LatentDirichlet(5, n_words, 0.1, 0.1), "plain")
+    placed = DeviceTopics.of(Topics(counts + np.float32(0.1), 0.1), 0.1)
+    largest = float(device.steps.overlap(placed.values, np.float32(0.1)))
+    frequent = np.argsort(counts.sum(axis=1), kind="stable")[-COMPARED_WORDS:]
+    assert overlapping_pairs(counts[frequent].T, largest - 1e-3) == [(1, 3)]
+    assert overlapping_pairs(counts[frequent].T, largest + 1e-3) == []

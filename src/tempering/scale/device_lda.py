@@ -15,6 +15,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from tempering.models.base import Array, DataSource, LocalStep, LocalTerms
+from tempering.models.lda.copies import SAME
 from tempering.models.lda.model import LatentDirichlet
 from tempering.scale.device_corpus import DeviceDocuments, on_device
 from tempering.scale.device_steps import DeviceSteps, Sizes, device_steps
@@ -22,6 +23,9 @@ from tempering.scale.device_topics import DeviceStatistics, DeviceTopics
 from tempering.scale.jax_functions import pad_topics
 from tempering.scale.recasting import recast
 from tempering.scale.solver import GROUP_SIZES, Kernel, settings_of
+
+#: By how much an overlap on the device and the same on the host may differ.
+ROUNDING = 1e-3
 
 
 class DeviceExpectations(NamedTuple):
@@ -112,6 +116,10 @@ class DeviceLatentDirichlet(LatentDirichlet):
         return DeviceStep(weighted, float(inverse_temperature), data.shape[0], compute_terms)
 
     def without_copies(self, posterior: DeviceTopics) -> DeviceTopics:
+        # Most times there are none, and the topics need not travel to be looked at.
+        overlap = self.steps.overlap(posterior.values, np.float32(posterior.prior))
+        if float(overlap) < SAME - ROUNDING:
+            return posterior
         host = posterior.host
         revised = super().without_copies(host)
         return posterior if revised is host else DeviceTopics.of(revised, posterior.prior)

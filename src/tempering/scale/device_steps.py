@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
+from tempering.models.lda.copies import COMPARED_WORDS
 from tempering.scale.device_topics import compiled_blend
 from tempering.scale.jax_functions import (
     NEVER,
@@ -39,6 +40,7 @@ class DeviceSteps(NamedTuple):
     sample: Any  # (rectangle, log β, α, statistics so far) → statistics, γ
     terms: Any  # (rectangle, s, log β, α, γ) → energies, entropies less divergences, [size]
     divergence: Any  # (λ, w η, η) → parts of words in KL(q(β) ‖ p(β)^w) [n_words], Σ_v λ
+    overlap: Any  # (λ, η) → the largest overlap of two topics
     blend: Any  # (λ, statistics, numbers) → λ
 
     def n_compiled(self) -> int:
@@ -121,4 +123,15 @@ def device_steps(sizes: Sizes) -> DeviceSteps:
 
         return jax.lax.map(one, topics, batch_size=WORDS_AT_ONCE), totals
 
-    return DeviceSteps(draw, table, solve, sample, terms, divergence, compiled_blend())
+    @jax.jit
+    def overlap(topics, prior):
+        """As in :func:`tempering.models.lda.copies.overlapping_pairs`."""
+        counts = jnp.where(real, jnp.maximum(topics - prior, 0.0), 0.0)
+        _, frequent = jax.lax.top_k(counts.sum(axis=1), min(COMPARED_WORDS, sizes.n_words))
+        counts = counts[frequent]
+        totals = counts.sum(axis=0)
+        roots = jnp.sqrt(counts / jnp.where(totals > 0, totals, 1.0))
+        overlaps = jnp.matmul(roots.T, roots, precision="highest")
+        return jnp.triu(overlaps, 1).max()
+
+    return DeviceSteps(draw, table, solve, sample, terms, divergence, overlap, compiled_blend())
