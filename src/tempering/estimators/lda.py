@@ -82,9 +82,9 @@ class LatentDirichletAllocation(TopicTransformer):
     update : {"auto", "variational", "mean", "collapsed", "sampled"}, default="auto"
         How topics and proportions enter the inner update: as in the paper; posterior-mean topics;
         posterior means of both; or as "mean" until T = 1, from where on the topics of each document
-        are sampled by a short Gibbs chain with its proportions summed out. Only "variational"
-        ascends an evidence lower bound. "auto" is "sampled" with ``tempering="auto"``, else
-        "variational".
+        are sampled by a short Gibbs chain with its proportions summed out (with more than 50
+        topics, by topics to a power a little below 1). Only "variational" ascends an evidence lower
+        bound. "auto" is "sampled" with ``tempering="auto"``, else "variational".
     learning_method : {"online", "batch"}, default="online"
         Minibatches (stochastic variational inference) or all documents at each step.
     learning_decay : float or "auto", default="auto"
