@@ -191,6 +191,30 @@ def test_steps_of_a_stream_are_small_and_those_of_a_fit_settle():
     assert np.all(fitted.history_["learning_rate"][25:] < rates[25:])
 
 
+@pytest.mark.parametrize(
+    ("n_topics", "n_documents", "length", "alpha", "power"),
+    [
+        (50, 2000, 12, 0.05, 1.0),
+        (100, 2000, 12, 0.05, 1 - 0.05 * 12 / 17),
+        (100, 2000, 3, 0.03, 1 - 0.05 / 2),
+        (100, 1500, 12, 0.05, 1 - 0.05 * 12 / 17 / 2),
+        (100, 1000, 12, 0.05, 1.0),
+    ],
+)
+def test_with_many_topics_words_decide_less(n_topics, n_documents, length, alpha, power):
+    rows, columns = np.indices((n_documents, length))
+    words = (rows + columns).ravel() % 40
+    X = sparse.csr_matrix((np.ones(words.size), (rows.ravel(), words)), shape=(n_documents, 40))
+    settings = {"max_iter": 1, "batch_size": 500, "random_state": 0, "n_jobs": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # so few words make no 100 topics
+        fitted = LatentDirichletAllocation(n_topics, **settings).fit(X)
+    stream = LatentDirichletAllocation(n_topics, **settings, total_samples=n_documents)
+    for model in (fitted, stream.partial_fit(X[:100])):
+        assert model._model.word_power == pytest.approx(power)
+        np.testing.assert_allclose(model.doc_topic_prior_, alpha)
+
+
 def test_learned_priors_and_updates():
     X, _ = make_corpus(400)
     learned = LatentDirichletAllocation(

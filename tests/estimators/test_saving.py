@@ -346,6 +346,7 @@ LDA_MODEL = ("fitted", "_model", "fields")
         (put(*LDA_MODEL, "topic_word_prior", {"$float": "nan"}), "topic_word_prior must be finite"),
         (put(*LDA_MODEL, "max_iterations", -3), "max_iterations must be a number"),
         (put(*LDA_MODEL, "update", "magic"), "bad update 'magic'"),
+        (put(*LDA_MODEL, "word_power", 0.2), "damaged: word_power must be from 0.5 to 1"),
         (put(*TOPICS, "sums", {"$tuple": []}), "the sums of topics must be an array"),
         (put(*TOPICS, "offset", {"$float": "nan"}), "must be finite"),
         (put(*TOPICS, "values", "$array", "name", "missing"), "array 'missing' is missing"),

@@ -121,6 +121,11 @@ def test_weights_hot_steps_and_endless_repeats_are_not_sampled(corpus, scale, s)
     assert_array_equal(sampled.gamma, mean.gamma)
 
 
+def test_a_power_that_the_kernels_cannot_make_is_named():
+    with pytest.raises(ValueError, match=r"word_power must be from 0\.5 to 1; got 0\.4"):
+        LatentDirichlet(8, 200, 0.1, 0.1, word_power=0.4)
+
+
 def test_what_can_be_sampled():
     assert can_be_sampled(np.array([1, 2, 30], np.float32))
     assert not can_be_sampled(np.array([1, 2.5], np.float32))

@@ -75,7 +75,7 @@ def test_only_steps_at_one_and_whole_counts_are_sampled(monkeypatch):
         assert_array_equal(parameters(data), parameters(data, update="mean"))
 
 
-def test_words_enter_at_their_power_as_in_jax_on_the_host():
+def test_words_enter_at_their_power_as_on_the_cpu():
     batch = next(iter(CorpusSource(DATA, 120).sweep())).data
     topics = Topics(np.random.default_rng(0).gamma(0.2, size=(200, 5)) + 0.1, 0.1)
     found = []

@@ -69,7 +69,7 @@ def default_word_power(
     n_topics : int
         K.
     n_documents : float
-        Of the corpus, or of the whole stream.
+        Of the corpus, or of the stream as far as it is known.
     mean_length : float
         Words of a document.
     prior_length : float

@@ -71,7 +71,8 @@ class LatentDirichletAllocation(TopicTransformer):
     doc_topic_prior : float, array-like of shape (n_components,), "auto" or None, default=None
         Prior of the topic proportions of a document (α): one number, one for each topic, or
         learned; 1 / n_components by default, but where topics are sampled 0.05 at least, or with
-        more than 100 of them 0.5 / sqrt(n_components); no more in all than a document has words.
+        more than 100 of them 0.5 / sqrt(n_components); no more in all than a document has words
+        (in a stream, those of the first call).
     topic_word_prior : float, "auto" or None, default=None
         Prior of the words of a topic (η), or learned; 1 / n_components by default.
     tempering : {"auto", "annealing", "variational", "local"}, policy or None, default="auto"
@@ -343,7 +344,7 @@ class LatentDirichletAllocation(TopicTransformer):
         if first:
             rng = check_random_state(self.random_state)
             mean_length = max(X.sum(dtype=np.float64) / X.shape[0], 1.0)
-            self._model = self._new_model(n_data, mean_length, where)
+            self._model = self._new_model(int(horizon), mean_length, where)
             n_steps = max(1, int(horizon // batch_size))
             self._stream_policy = self._policy(X, self._model, self._learning_rate(), n_steps, rng)
             self._stream_seed = int(rng.randint(np.iinfo(np.int32).max))

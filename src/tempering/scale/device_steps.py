@@ -37,7 +37,7 @@ class DeviceSteps(NamedTuple):
     draw: Any  # (seed) → λ [n_words, padded topics]
     table: Any  # (λ) → log β
     solve: Any  # (rectangle, s, log β, α, statistics so far) → statistics, γ
-    sample: Any  # (rectangle, log β, α, statistics so far) → statistics, γ
+    sample: Any  # (rectangle, log β times its power, α, statistics so far) → statistics, γ
     terms: Any  # (rectangle, s, log β, α, γ) → energies, entropies less divergences, [size]
     divergence: Any  # (λ, w η, η) → parts of words in KL(q(β) ‖ p(β)^w) [n_words], Σ_v λ
     overlap: Any  # (λ, η) → the largest overlap of two topics
@@ -125,7 +125,7 @@ def device_steps(sizes: Sizes) -> DeviceSteps:
 
     @jax.jit
     def overlap(topics, prior):
-        """As in :func:`tempering.models.lda.copies.overlapping_pairs`."""
+        """Of the words and by the measure of :func:`tempering.models.lda.copies.without_copies`."""
         counts = jnp.where(real, jnp.maximum(topics - prior, 0.0), 0.0)
         _, frequent = jax.lax.top_k(counts.sum(axis=1), min(COMPARED_WORDS, sizes.n_words))
         counts = counts[frequent]

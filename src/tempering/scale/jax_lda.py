@@ -56,7 +56,7 @@ class JaxLatentDirichlet(LatentDirichlet):
         return self._in_groups(documents, log_rows, inverse_temperature, gamma)
 
     def sample(self, documents: Documents, expectations: TopicExpectations) -> Solved:
-        log_rows = self.word_power * expectations.log_rows(documents.words)
+        log_rows = np.float32(self.word_power) * expectations.log_rows(documents.words)
         return self._in_groups(documents, log_rows, 1.0, None, sampled=True)
 
     def _in_groups(

@@ -46,7 +46,7 @@ def sample_group(
         The documents; see :class:`tempering.scale.groups.Rectangle`. Counts are whole, and no
         document has more than `width` tokens.
     table : array [n_words, K]
-        log β, up to a constant for each word.
+        log β, times the power to which it enters, up to a constant for each word.
     alpha : array [K]
         α.
     sweeps : Sweeps

@@ -103,6 +103,8 @@ class LatentDirichlet(Model):
         learn_topic_word_prior: bool = False,
         n_threads: int = 1,
     ):
+        if not 0.5 <= word_power <= 1.0:
+            raise ValueError(f"word_power must be from 0.5 to 1; got {word_power}.")
         self.n_topics = n_topics
         self.n_words = n_words
         self.doc_topic_prior = np.broadcast_to(np.asarray(doc_topic_prior, float), n_topics)
@@ -111,7 +113,7 @@ class LatentDirichlet(Model):
         self.tolerance = tolerance
         self.min_iterations = min_iterations
         self.max_iterations = max_iterations
-        self.word_power = word_power
+        self.word_power = float(word_power)
         self.mean_length = mean_length
         self.learn_doc_topic_prior = learn_doc_topic_prior
         self.learn_topic_word_prior = learn_topic_word_prior

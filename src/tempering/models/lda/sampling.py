@@ -9,6 +9,8 @@ conditional expectations,
 
     γ_dk = α_k + n_dk,   statistics_kv = Σ_d n_dv φ_dvk,   φ_dvk ∝ (γ_dk − own share) β_kv.
 
+β may enter to a power, here and in the draws, as if p(w | z, β) alone were tempered.
+
 The draws are made of the documents and the topics that they meet, by a hash, so that a local step
 is a function of its arguments: the same on any thread or worker, and after a resume.
 """
@@ -58,7 +60,7 @@ def sample_topics(
     documents : Documents
         The batch, with whole counts.
     rows : array [U, K]
-        β_kv of the batch's words, up to a factor for each word.
+        β_kv of the batch's words, to its power, up to a factor for each word.
     alpha : array [K]
         α.
     salt : bytes
