@@ -25,8 +25,8 @@ SMALLEST_PRIOR, MANY_TOPICS, PRIOR_DECAY = 0.05, 100, -0.5
 DECAY, SAMPLED_DECAY, SETTLED_PART = 0.7, 0.55, 0.8
 
 #: Topics that are learned from few words each are too sharp. From so many topics on, with each
-#: doubling and for so many doublings, κ rises by a step, and the power to which topics enter where
-#: they are sampled falls by one.
+#: doubling and for so many doublings, κ rises by the first step below, and the power to which
+#: topics enter where they are sampled falls by the second.
 SEVERAL_TOPICS, MOST_DOUBLINGS = 50, 3.0
 DECAY_RISE, POWER_FALL = 0.05, 0.05
 

@@ -37,7 +37,6 @@ def check_topics(estimator: Any) -> None:
     expect_positive("doc_topic_prior", model.doc_topic_prior, (k,))
     for name in ("topic_word_prior", "mean_length"):
         expect_positive(name, np.asarray(getattr(model, name), float), ())
-    expect(0.5 <= model.word_power <= 1, f"bad word_power {model.word_power!r:.40}.")
     expect(0 <= model.tolerance < 1, f"bad tolerance {model.tolerance!r:.40}.")
     expect(model.update in get_args(Update), f"bad update {model.update!r:.40}.")
     for name, least in (

@@ -159,7 +159,7 @@ def power(x, exponent):
     """x**exponent for a normal positive float32 and an exponent from 1/2 to 1.
 
     It is x times 2**(-(1 - exponent) log2(x)), where the factor before log2 makes its error small,
-    so that polynomials of low degree (Chebyshev) do: half the time of `exp_or_zero` and `log`.
+    so that polynomials of low degree (Chebyshev) do, in 0.6 of the time of `exp_or_zero` and `log`.
     """
     m = _mantissa(x) - f32(1.0)
     square = m * m
