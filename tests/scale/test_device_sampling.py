@@ -13,7 +13,7 @@ from tempering import Annealing, Checkpoint, LatentDirichletAllocation, schedule
 from tempering.datasets import make_lda
 from tempering.inference import RobbinsMonro
 from tempering.models.lda import model
-from tempering.models.lda.copies import COMPARED_WORDS, overlapping_pairs
+from tempering.models.lda.copies import COMPARED_WORDS, overlaps
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.sampling import can_be_sampled
 from tempering.models.lda.topics import Topics
@@ -126,32 +126,57 @@ def test_the_default_of_the_estimator_stays_on_the_device():
     assert posteriors == {DeviceTopics}
 
 
-def test_copies_begin_anew_as_on_the_host():
+def topics_with_a_copy():
+    """Four topics and, last, a copy of the first, as the host's and the device's."""
     topics = make_lda(10, 4, 200, 30.0, seed=2).topics
     parameters = (1000 * np.vstack([topics, topics[:1]]) + 0.1).T.astype(np.float32)
     host = Topics(parameters, 0.1)
-    device = DeviceLatentDirichlet.of(new_model(), "plain")
-    revised = device.revise(DeviceTopics.of(host, 0.1), 0.49, 0.51)
-    assert_array_equal(revised.parameters(), new_model().revise(host, 0.49, 0.51).parameters())
-    assert np.max(np.abs(revised.parameters() - parameters)) > 1.0
+    return host, DeviceTopics.of(host, 0.1)
 
-    kept = DeviceTopics.of(host, 0.1)
-    assert device.revise(kept, 0.51, 0.52) is kept
+
+def test_copies_begin_anew_as_on_the_host():
+    host, placed = topics_with_a_copy()
+    device = DeviceLatentDirichlet.of(new_model(), "plain")
+    on_device = device.revise(placed, 0.49, 0.51).parameters() - 0.1
+    on_host = new_model().revise(host, 0.49, 0.51).parameters() - 0.1
+    # The draws differ; what they are shares of, and how large those are, does not.
+    words = host.counts().sum(axis=1)
+    some = words > 1.0
+    held = host.counts()[some, :4]
+    held[:, 0] *= 2
+    for counts in (on_device, on_host):
+        assert_allclose(counts.sum(axis=1), words, rtol=1e-4, atol=1e-3)
+        share = counts[some, 4] / words[some]
+        assert np.all((share >= 0) & (share <= 0.2 / 5 + 1e-4))
+        assert_allclose(share.mean(), 0.1 / 5, rtol=0.2)
+        assert_allclose(counts[some, :4], held * (1 - share[:, None]), rtol=1e-3, atol=1e-2)
+    again = device.revise(placed, 0.49, 0.51).parameters() - 0.1
+    assert_array_equal(again, on_device)
+
+
+def test_topics_stay_on_the_device_while_copies_are_looked_for():
+    _, placed = topics_with_a_copy()
+    device = DeviceLatentDirichlet.of(new_model(), "plain")
+    device.revise(placed, 0.49, 0.51)
+    assert "host" not in vars(placed)
+    assert device.revise(placed, 0.51, 0.52) is placed
     topics = make_lda(10, 5, 200, 30.0, seed=2).topics
     without = DeviceTopics.of(Topics((1000 * topics + 0.1).T, 0.1), 0.1)
     assert device.revise(without, 0.49, 0.51) is without
-    assert "host" not in vars(without)  # they did not travel
 
 
 @pytest.mark.parametrize("n_words", [200, 3000])
-def test_the_largest_overlap_is_that_of_the_host(n_words):
+def test_overlaps_are_those_of_the_host(n_words):
     rng = np.random.default_rng(n_words)
     counts = rng.gamma(0.3, 100.0, size=(n_words, 5)).astype(np.float32)
     counts[:, 3] = 0.7 * counts[:, 1] + 0.3 * counts[:, 3]
     counts[:, 4] = 0.0  # a topic without words
     device = DeviceLatentDirichlet.of(LatentDirichlet(5, n_words, 0.1, 0.1), "plain")
     placed = DeviceTopics.of(Topics(counts + np.float32(0.1), 0.1), 0.1)
-    largest = float(device.steps.overlap(placed.values, np.float32(0.1)))
+    found, totals = device.steps.overlaps(placed.values, np.float32(0.1))
     frequent = np.argsort(counts.sum(axis=1), kind="stable")[-COMPARED_WORDS:]
-    assert overlapping_pairs(counts[frequent].T, largest - 1e-3) == [(1, 3)]
-    assert overlapping_pairs(counts[frequent].T, largest + 1e-3) == []
+    expected = overlaps(counts[frequent].T)
+    assert expected.max() == expected[1, 3] > 0.6
+    assert_allclose(np.asarray(found)[:5, :5], expected, atol=1e-3)
+    assert np.all(np.asarray(found)[5:] == 0)  # topics that only fill up are no copies
+    assert_allclose(np.asarray(totals)[:5], placed.parameters().sum(axis=0), rtol=1e-4)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from tempering.models.base import Array, DataSource, LocalStep, LocalTerms
-from tempering.models.lda.copies import SAME
+from tempering.models.lda.copies import owners, seed_of
 from tempering.models.lda.model import LatentDirichlet
 from tempering.scale.device_corpus import DeviceDocuments, on_device
 from tempering.scale.device_steps import DeviceSteps, Sizes, device_steps
@@ -23,9 +23,6 @@ from tempering.scale.device_topics import DeviceStatistics, DeviceTopics
 from tempering.scale.jax_functions import pad_topics
 from tempering.scale.recasting import recast
 from tempering.scale.solver import GROUP_SIZES, Kernel, settings_of
-
-#: By how much an overlap on the device and the same on the host may differ.
-ROUNDING = 1e-3
 
 
 class DeviceExpectations(NamedTuple):
@@ -116,13 +113,15 @@ class DeviceLatentDirichlet(LatentDirichlet):
         return DeviceStep(weighted, float(inverse_temperature), data.shape[0], compute_terms)
 
     def without_copies(self, posterior: DeviceTopics) -> DeviceTopics:
-        # Most times there are none, and the topics need not travel to be looked at.
-        overlap = self.steps.overlap(posterior.values, np.float32(posterior.prior))
-        if float(overlap) < SAME - ROUNDING:
+        # The host decides by the overlaps alone; the topics, which are much larger, stay.
+        values, prior = posterior.values, np.float32(posterior.prior)
+        overlap, totals = (np.asarray(part) for part in self.steps.overlaps(values, prior))
+        kept_by = owners(overlap)
+        if np.array_equal(kept_by, np.arange(len(kept_by))):
             return posterior
-        host = posterior.host
-        revised = super().without_copies(host)
-        return posterior if revised is host else DeviceTopics.of(revised, posterior.prior)
+        seed = seed_of(totals) % 2**31
+        values = self.steps.begin_anew(values, prior, kept_by.astype(np.int32), seed)
+        return DeviceTopics(values, posterior.n_topics, posterior.prior)
 
     def topics_divergence(self, posterior: DeviceTopics, prior_weight: float) -> float:
         eta, n_words = self.topic_word_prior, self.n_words

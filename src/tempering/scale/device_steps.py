@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-from tempering.models.lda.copies import COMPARED_WORDS
+from tempering.models.lda.copies import BEGINNING, COMPARED_WORDS
 from tempering.scale.device_topics import compiled_blend
 from tempering.scale.jax_functions import (
     NEVER,
@@ -40,7 +40,8 @@ class DeviceSteps(NamedTuple):
     sample: Any  # (rectangle, log β times its power, α, statistics so far) → statistics, γ
     terms: Any  # (rectangle, s, log β, α, γ) → energies, entropies less divergences, [size]
     divergence: Any  # (λ, w η, η) → parts of words in KL(q(β) ‖ p(β)^w) [n_words], Σ_v λ
-    overlap: Any  # (λ, η) → the largest overlap of two topics
+    overlaps: Any  # (λ, η) → overlaps of pairs of topics, above the diagonal, and Σ_v λ
+    begin_anew: Any  # (λ, η, who keeps the words of each topic, seed) → λ
     blend: Any  # (λ, statistics, numbers) → λ
 
     def n_compiled(self) -> int:
@@ -123,15 +124,33 @@ def device_steps(sizes: Sizes) -> DeviceSteps:
 
         return jax.lax.map(one, topics, batch_size=WORDS_AT_ONCE), totals
 
+    def counts_of(topics, prior):
+        return jnp.where(real, jnp.maximum(topics - prior, 0.0), 0.0)
+
     @jax.jit
-    def overlap(topics, prior):
+    def overlaps(topics, prior):
         """Of the words and by the measure of :func:`tempering.models.lda.copies.without_copies`."""
-        counts = jnp.where(real, jnp.maximum(topics - prior, 0.0), 0.0)
+        counts = counts_of(topics, prior)
         _, frequent = jax.lax.top_k(counts.sum(axis=1), min(COMPARED_WORDS, sizes.n_words))
         counts = counts[frequent]
         totals = counts.sum(axis=0)
         roots = jnp.sqrt(counts / jnp.where(totals > 0, totals, 1.0))
-        overlaps = jnp.matmul(roots.T, roots, precision="highest")
-        return jnp.triu(overlaps, 1).max()
+        overlap = jnp.matmul(roots.T, roots, precision="highest")
+        return jnp.triu(overlap, 1), topics.sum(axis=0)
 
-    return DeviceSteps(draw, table, solve, sample, terms, divergence, overlap, compiled_blend())
+    @jax.jit
+    def begin_anew(topics, prior, kept_by, seed):
+        """What :func:`tempering.models.lda.copies.without_copies` does with copies."""
+        counts = counts_of(topics, prior)
+        word_totals = counts.sum(axis=1, keepdims=True)
+        keeps = kept_by[:, None] == jnp.arange(kept_by.size)
+        counts = jnp.matmul(counts, keeps.astype(counts.dtype), precision="highest")
+        begun = kept_by != jnp.arange(kept_by.size)
+        draws = jax.random.uniform(jax.random.key(seed), counts.shape, maxval=2.0 * BEGINNING)
+        shares = jnp.where(begun, draws / n_topics, 0.0)
+        counts = counts * (1.0 - shares.sum(axis=1, keepdims=True)) + shares * word_totals
+        return jnp.where(real, counts + prior, topics)
+
+    return DeviceSteps(
+        draw, table, solve, sample, terms, divergence, overlaps, begin_anew, compiled_blend()
+    )

@@ -26,8 +26,8 @@ BEGINNING = 0.1
 COMPARED_WORDS = 2000
 
 
-def overlapping_pairs(counts: NDArray[np.floating], overlap: float) -> list[tuple[int, int]]:
-    """Pairs of topics, by their counts [K, V], that overlap by more than this.
+def overlaps(counts: NDArray[np.floating]) -> NDArray[np.floating]:
+    """The overlaps of all pairs of topics, by their counts [K, V], above the diagonal.
 
     The overlap of two distributions, sum_v sqrt(p_v q_v), is 1 where they are the same. A cosine of
     them would be next to 1 for any two topics that are half made of one and the same word. Counts
@@ -35,29 +35,50 @@ def overlapping_pairs(counts: NDArray[np.floating], overlap: float) -> list[tupl
     """
     totals = counts.sum(axis=1, keepdims=True)
     roots = np.sqrt(counts / np.where(totals > 0, totals, 1.0))
-    pairs = np.argwhere(np.triu(roots @ roots.T, 1) > overlap)
-    return [(int(first), int(second)) for first, second in pairs]
+    return np.triu(roots @ roots.T, 1)
+
+
+def overlapping_pairs(counts: NDArray[np.floating], overlap: float) -> list[tuple[int, int]]:
+    """Pairs of topics, by their counts [K, V], that overlap by more than this."""
+    return [(int(first), int(second)) for first, second in np.argwhere(overlaps(counts) > overlap)]
+
+
+def owners(overlap: NDArray[np.floating]) -> NDArray[np.int64]:
+    """Who keeps the words of each topic: itself, or the first of those that it is a copy of.
+
+    >>> owners(np.array([[0.0, 0.3, 0.97], [0.0, 0.0, 0.2], [0.0, 0.0, 0.0]]))
+    array([0, 1, 0])
+    """
+    kept_by = np.arange(len(overlap))
+    for first in np.flatnonzero((overlap > SAME).any(axis=1)):
+        if kept_by[first] == first:
+            copies = np.flatnonzero(overlap[first] > SAME)
+            kept_by[copies[kept_by[copies] == copies]] = first
+    return kept_by
+
+
+def seed_of(totals: NDArray[np.floating]) -> int:
+    """A seed that is made of the topics' sizes, by a hash."""
+    return int.from_bytes(blake2b(totals.tobytes(), digest_size=8).digest(), "little")
 
 
 def without_copies(topics: Topics) -> Topics:
     """The topics with all copies but the first begun anew; themselves if there are no copies.
 
-    A function of the topics alone: what is random is made of them, by a hash.
+    A function of the topics alone: what is random is made of them.
     """
     counts = topics.counts()
     word_totals = counts.sum(axis=1)
     frequent = np.argsort(word_totals, kind="stable")[-COMPARED_WORDS:]
-    begun: set[int] = set()
-    for first, second in overlapping_pairs(counts[frequent].T, SAME):
-        if first not in begun and second not in begun:
-            begun.add(second)
-            counts[:, first] += counts[:, second]
-    if not begun:
+    kept_by = owners(overlaps(counts[frequent].T))
+    begun = np.flatnonzero(kept_by != np.arange(len(kept_by)))
+    if not begun.size:
         return topics
-    digest = blake2b(topics.totals().tobytes(), digest_size=8).digest()
-    rng = np.random.default_rng(int.from_bytes(digest, "little"))
+    for copy in begun:
+        counts[:, kept_by[copy]] += counts[:, copy]
+    rng = np.random.default_rng(seed_of(topics.totals()))
     n_words, n_topics = counts.shape
-    shares = rng.uniform(0.0, 2.0 * BEGINNING, (n_words, len(begun))).astype(np.float32) / n_topics
+    shares = rng.uniform(0.0, 2.0 * BEGINNING, (n_words, begun.size)).astype(np.float32) / n_topics
     counts *= 1.0 - shares.sum(axis=1, keepdims=True)
-    counts[:, sorted(begun)] = shares * word_totals[:, None]
+    counts[:, begun] = shares * word_totals[:, None]
     return Topics(counts + np.float32(topics.offset), topics.offset)
