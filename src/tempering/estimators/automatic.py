@@ -17,8 +17,8 @@ TEMPERED_PART = 0.4
 
 #: In a document that is nearly sure of its topics, a short chain of samples does not move: α is at
 #: least the first, up to as many topics as the second says, and falls from there as K to the third.
-#: But it never counts for more words than a document has.
-SMALLEST_PRIOR, MANY_TOPICS, PRIOR_DECAY = 0.05, 100, -0.5
+#: But where documents are short, it counts for no more than a part of their words, the fourth.
+SMALLEST_PRIOR, MANY_TOPICS, PRIOR_DECAY, LARGEST_PART = 0.05, 100, -0.5, 0.5
 
 #: κ, the decay of the step sizes. Sampled topics want large steps, to go on moving, and an end that
 #: averages what they draw: the part of the run after which λ settles.
@@ -40,14 +40,14 @@ def default_doc_topic_prior(n_topics: int, update: Update, mean_length: float) -
     >>> [default_doc_topic_prior(n_topics, "sampled", 60.0) for n_topics in (10, 100)]
     [0.1, 0.05]
     >>> default_doc_topic_prior(400, "sampled", 60.0), default_doc_topic_prior(400, "sampled", 6.0)
-    (0.025, 0.015)
+    (0.025, 0.0075)
     >>> default_doc_topic_prior(100, "variational", 60.0)
     0.01
     """
     if update != "sampled":
         return 1.0 / n_topics
     smallest = SMALLEST_PRIOR * max(1.0, n_topics / MANY_TOPICS) ** PRIOR_DECAY
-    return max(1.0 / n_topics, min(smallest, mean_length / n_topics))
+    return max(1.0 / n_topics, min(smallest, LARGEST_PART * mean_length / n_topics))
 
 
 def default_decay(n_topics: int) -> float:

@@ -47,8 +47,10 @@ from tempering.models.lda.topics import (
 TOPIC_PRIOR_STEPS = 100
 
 #: The parts of a run after which copies among sampled topics begin anew, if T = 1 by then. Copies
-#: show some time after topics have frozen, and what begins anew needs a tenth of the run to settle.
-REVISIONS = tuple(twentieth / 20 for twentieth in range(10, 19))
+#: show some time after topics have frozen, and what begins anew needs a tenth of the run to gather
+#: what others explain badly. The last two are for copies that nothing was left for: they end as
+#: small topics of frequent words, which are better to have than the same topic twice.
+REVISIONS = (*(twentieth / 20 for twentieth in range(10, 20)), 0.975)
 
 Update = Literal["variational", "mean", "collapsed", "sampled"]
 
