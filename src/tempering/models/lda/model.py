@@ -48,9 +48,9 @@ TOPIC_PRIOR_STEPS = 100
 
 #: The parts of a run after which copies among sampled topics begin anew, if T = 1 by then. Copies
 #: show some time after topics have frozen, and what begins anew needs a tenth of the run to gather
-#: what others explain badly. The last two are for copies that nothing was left for: they end as
+#: what others explain badly. The last three are for copies that nothing was left for: they end as
 #: small topics of frequent words, which are better to have than the same topic twice.
-REVISIONS = (*(twentieth / 20 for twentieth in range(10, 20)), 0.975)
+REVISIONS = (*(twentieth / 20 for twentieth in range(10, 20)), 0.975, 0.99)
 
 Update = Literal["variational", "mean", "collapsed", "sampled"]
 
