@@ -73,6 +73,7 @@ def test_no_topic_begins_anew_at_the_last_step(counts):
     topics = topics_of(counts)
     assert lda.revise(topics, 0.8, 0.9) is not topics
     assert lda.revise(topics, 0.91, 0.94) is topics
+    assert lda.revise(topics, 0.98, 0.995) is not topics
     assert lda.revise(topics, 0.8, 1.0) is topics
 
 
