@@ -215,6 +215,27 @@ def test_with_many_topics_words_decide_less(n_topics, n_documents, length, alpha
         np.testing.assert_allclose(model.doc_topic_prior_, alpha)
 
 
+@pytest.mark.parametrize(
+    ("n_topics", "length", "update", "part"),
+    [
+        (100, 60, "auto", 0.4),
+        (200, 60, "auto", 0.45),
+        (200, 12, "auto", 0.4),
+        (200, 60, "mean", 0.4),
+    ],
+)
+def test_many_topics_are_cooled_for_longer_unless_documents_are_short(
+    n_topics, length, update, part
+):
+    X = sparse.csr_matrix(np.random.default_rng(0).multinomial(length, np.full(50, 0.02), 400))
+    settings = {"max_iter": 1, "batch_size": 4, "random_state": 0, "n_jobs": 1}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # so few words make no 100 topics
+        fitted = LatentDirichletAllocation(n_topics, update=update, **settings).fit(X)
+    hot = np.asarray(fitted.history_["temperature"]) > 1.0
+    assert hot.mean() == pytest.approx(part, abs=0.011)
+
+
 def test_learned_priors_and_updates():
     X, _ = make_corpus(400)
     learned = LatentDirichletAllocation(

@@ -12,8 +12,9 @@ from tempering.models.lda.model import LatentDirichlet, Update
 from tempering.models.lda.start import SAMPLE, document_contrast, starting_inverse_temperature
 from tempering.temperature import Annealing, schedules
 
-#: The part of a run in which ``tempering="auto"`` comes down to T = 1.
-TEMPERED_PART = 0.4
+#: The part of a run in which ``tempering="auto"`` comes down to T = 1, and how much longer it takes
+#: at most where topics are many.
+TEMPERED_PART, LONGER_PART = 0.4, 0.1
 
 #: In a document that is nearly sure of its topics, a short chain of samples does not move: α is at
 #: least the first, up to as many topics as the second says, and falls from there as K to the third.
@@ -88,6 +89,32 @@ def default_word_power(
     return 1.0 - POWER_FALL * _doublings(n_topics) * decided_by_words * float(enough)
 
 
+def tempered_part(n_topics: int, mean_length: float, prior_length: float) -> float:
+    """The part of a run in which it comes down to T = 1.
+
+    Many topics take longer to part. Where documents are short, the steps at T = 1 that this costs
+    were worth more.
+
+    Parameters
+    ----------
+    n_topics : int
+        K; from twice to four times ``MANY_TOPICS`` are many.
+    mean_length, prior_length : float
+        Words of a document, and words that the prior of its proportions counts for: at most half
+        of the former. Documents are long from a quarter on.
+
+    Examples
+    --------
+    >>> [tempered_part(n_topics, 60.0, 7.0) for n_topics in (100, 200, 400, 1000)]
+    [0.4, 0.45, 0.5, 0.5]
+    >>> tempered_part(400, 7.0, 3.5)
+    0.4
+    """
+    many = np.clip(np.log2(n_topics / MANY_TOPICS) / 2.0, 0.0, 1.0)
+    long = np.clip(mean_length / (2.0 * prior_length) - 1.0, 0.0, 1.0)
+    return TEMPERED_PART + LONGER_PART * float(many * long)
+
+
 def _doublings(n_topics: int) -> float:
     doublings = float(np.log2(max(1.0, n_topics / SEVERAL_TOPICS)))
     return min(MOST_DOUBLINGS, doublings)
@@ -147,4 +174,8 @@ def automatic_policy(
         sweeps=model.min_iterations,
         collapsed=model.update == "collapsed",
     )
-    return Annealing(schedules.linear_inverse(1.0 / start), fraction=TEMPERED_PART)
+    part = TEMPERED_PART
+    if model.update == "sampled":
+        prior_length = float(model.doc_topic_prior.sum())
+        part = tempered_part(model.n_topics, model.mean_length, prior_length)
+    return Annealing(schedules.linear_inverse(1.0 / start), fraction=part)

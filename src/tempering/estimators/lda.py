@@ -77,9 +77,9 @@ class LatentDirichletAllocation(TopicTransformer):
         Prior of the words of a topic (η), or learned; 1 / n_components by default.
     tempering : {"auto", "annealing", "variational", "local"}, policy or None, default="auto"
         "auto" computes from the data the highest temperature from which topics can still part
-        within the run, and cools linearly in 1/T to T = 1 over 40% of it. Else a name for a
-        policy's default setting, an object such as ``tempering.Annealing(...)``, or None for T = 1
-        throughout (plain SVI).
+        within the run, and cools linearly in 1/T to T = 1 over 40% of it, with more than 100
+        topics up to half. Else a name for a policy's default setting, an object such as
+        ``tempering.Annealing(...)``, or None for T = 1 throughout (plain SVI).
     update : {"auto", "variational", "mean", "collapsed", "sampled"}, default="auto"
         How topics and proportions enter the inner update: as in the paper; posterior-mean topics;
         posterior means of both; or as "mean" until T = 1, from where on the topics of each document
@@ -319,8 +319,9 @@ class LatentDirichletAllocation(TopicTransformer):
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Update the topics with more documents of a stream, in minibatches of ``batch_size``.
 
-        The stream is cooled as it comes: over 40% of ``total_samples``, or of the first 20,000
-        documents where that is not known, then T = 1. Topics are better if the number is given.
+        The stream is cooled as it comes: over 40% of ``total_samples`` (with more than 100 topics
+        up to half), or of the first 20,000 documents where that is not known, then T = 1. Topics
+        are better if the number is given.
 
         Parameters
         ----------
