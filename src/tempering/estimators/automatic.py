@@ -18,8 +18,8 @@ TEMPERED_PART, LONGER_PART = 0.4, 0.1
 
 #: In a document that is nearly sure of its topics, a short chain of samples does not move: α is at
 #: least the first, up to as many topics as the second says, and falls from there as K to the third.
-#: But where documents are short, it counts for no more than a part of their words, the fourth.
-SMALLEST_PRIOR, MANY_TOPICS, PRIOR_DECAY, LARGEST_PART = 0.05, 100, -0.5, 0.5
+#: But where documents are short, it counts for no more than a share of their words, the fourth.
+SMALLEST_PRIOR, MANY_TOPICS, PRIOR_DECAY, LARGEST_SHARE = 0.05, 100, -0.5, 0.5
 
 #: κ, the decay of the step sizes. Sampled topics want large steps, to go on moving, and an end that
 #: averages what they draw: the part of the run after which λ settles.
@@ -48,7 +48,7 @@ def default_doc_topic_prior(n_topics: int, update: Update, mean_length: float) -
     if update != "sampled":
         return 1.0 / n_topics
     smallest = SMALLEST_PRIOR * max(1.0, n_topics / MANY_TOPICS) ** PRIOR_DECAY
-    return max(1.0 / n_topics, min(smallest, LARGEST_PART * mean_length / n_topics))
+    return max(1.0 / n_topics, min(smallest, LARGEST_SHARE * mean_length / n_topics))
 
 
 def default_decay(n_topics: int) -> float:
@@ -98,10 +98,10 @@ def tempered_part(n_topics: int, mean_length: float, prior_length: float) -> flo
     Parameters
     ----------
     n_topics : int
-        K; from twice to four times ``MANY_TOPICS`` are many.
+        K. Above ``MANY_TOPICS`` the part grows, up to four times as many.
     mean_length, prior_length : float
-        Words of a document, and words that the prior of its proportions counts for: at most half
-        of the former. Documents are long from a quarter on.
+        Words of a document, and words that the prior of its proportions counts for. Documents are
+        short where the prior counts for half of them, and not at all where it does for a quarter.
 
     Examples
     --------

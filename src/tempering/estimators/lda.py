@@ -71,8 +71,8 @@ class LatentDirichletAllocation(TopicTransformer):
     doc_topic_prior : float, array-like of shape (n_components,), "auto" or None, default=None
         Prior of the topic proportions of a document (α): one number, one for each topic, or
         learned; 1 / n_components by default, but where topics are sampled 0.05 at least, or with
-        more than 100 of them 0.5 / sqrt(n_components); no more in all than a document has words
-        (in a stream, those of the first call).
+        more than 100 of them 0.5 / sqrt(n_components); in all no more than half of a document's
+        words (in a stream, of those of the first call).
     topic_word_prior : float, "auto" or None, default=None
         Prior of the words of a topic (η), or learned; 1 / n_components by default.
     tempering : {"auto", "annealing", "variational", "local"}, policy or None, default="auto"

@@ -49,10 +49,10 @@ def owners(overlap: NDArray[np.floating]) -> NDArray[np.int64]:
     >>> owners(np.array([[0.0, 0.3, 0.97], [0.0, 0.0, 0.2], [0.0, 0.0, 0.0]]))
     array([0, 1, 0])
     """
-    kept_by = np.arange(len(overlap))
-    for first in np.flatnonzero((overlap > SAME).any(axis=1)):
+    kept_by, same = np.arange(len(overlap)), overlap > SAME
+    for first in np.flatnonzero(same.any(axis=1)):
         if kept_by[first] == first:
-            copies = np.flatnonzero(overlap[first] > SAME)
+            copies = np.flatnonzero(same[first])
             kept_by[copies[kept_by[copies] == copies]] = first
     return kept_by
 
