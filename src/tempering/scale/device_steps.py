@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
-from tempering.models.lda.copies import BEGINNING, COMPARED_WORDS
+from tempering.models.lda.copies import BEGINNING, FREQUENT_WORDS
 from tempering.scale.device_topics import compiled_blend
 from tempering.scale.jax_functions import (
     NEVER,
@@ -129,13 +129,16 @@ def device_steps(sizes: Sizes) -> DeviceSteps:
 
     @jax.jit
     def overlaps(topics, prior):
-        """Of the words and by the measure of :func:`tempering.models.lda.copies.without_copies`."""
+        """As :func:`tempering.models.lda.copies.larger_overlaps`."""
         counts = counts_of(topics, prior)
-        _, frequent = jax.lax.top_k(counts.sum(axis=1), min(COMPARED_WORDS, sizes.n_words))
-        counts = counts[frequent]
-        totals = counts.sum(axis=0)
-        roots = jnp.sqrt(counts / jnp.where(totals > 0, totals, 1.0))
-        overlap = jnp.matmul(roots.T, roots, precision="highest")
+        _, frequent = jax.lax.top_k(counts.sum(axis=1), min(FREQUENT_WORDS, sizes.n_words))
+
+        def overlaps_of(counts):
+            totals = counts.sum(axis=0)
+            roots = jnp.sqrt(counts / jnp.where(totals > 0, totals, 1.0))
+            return jnp.matmul(roots.T, roots, precision="highest")
+
+        overlap = jnp.maximum(overlaps_of(counts[frequent]), overlaps_of(counts))
         return jnp.triu(overlap, 1), topics.sum(axis=0)
 
     @jax.jit

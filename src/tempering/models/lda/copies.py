@@ -22,8 +22,8 @@ SAME = 0.95
 #: What a topic begins anew with, as a part of the mean size: what it gathers soon outweighs that.
 BEGINNING = 0.1
 
-#: Words that the overlap is computed from: the most frequent ones.
-COMPARED_WORDS = 2000
+#: Words that are frequent: in the others, what two topics hold differs by chance.
+FREQUENT_WORDS = 2000
 
 
 def overlaps(counts: NDArray[np.floating]) -> NDArray[np.floating]:
@@ -36,6 +36,16 @@ def overlaps(counts: NDArray[np.floating]) -> NDArray[np.floating]:
     totals = counts.sum(axis=1, keepdims=True)
     roots = np.sqrt(counts / np.where(totals > 0, totals, 1.0))
     return np.triu(roots @ roots.T, 1)
+
+
+def larger_overlaps(counts: NDArray[np.floating]) -> NDArray[np.floating]:
+    """The overlaps by frequent words or by all, whichever is larger, of counts word by word [V, K].
+
+    All words alone would miss copies that differ in rare ones, and frequent ones those that hold
+    hardly any of them.
+    """
+    frequent = np.argsort(counts.sum(axis=1), kind="stable")[-FREQUENT_WORDS:]
+    return np.maximum(overlaps(counts[frequent].T), overlaps(counts.T))
 
 
 def overlapping_pairs(counts: NDArray[np.floating], overlap: float) -> list[tuple[int, int]]:
@@ -69,8 +79,7 @@ def without_copies(topics: Topics) -> Topics:
     """
     counts = topics.counts()
     word_totals = counts.sum(axis=1)
-    frequent = np.argsort(word_totals, kind="stable")[-COMPARED_WORDS:]
-    kept_by = owners(overlaps(counts[frequent].T))
+    kept_by = owners(larger_overlaps(counts))
     begun = np.flatnonzero(kept_by != np.arange(len(kept_by)))
     if not begun.size:
         return topics
