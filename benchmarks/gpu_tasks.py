@@ -51,15 +51,15 @@ def new_model(task: Task, n_topics: int, tolerance: float, n_threads: int = 1) -
     """As the estimator makes it by default."""
     length = task.tokens / task.visits
     alpha = automatic.default_doc_topic_prior(n_topics, "sampled", length)
+    sizes = n_topics, task.train.shape[0], length, alpha * n_topics
     return LatentDirichlet(
         n_topics,
         task.train.shape[1],
         alpha,
         1.0 / n_topics,
         update="sampled",
-        word_power=automatic.default_word_power(
-            n_topics, task.train.shape[0], length, alpha * n_topics
-        ),
+        word_power=automatic.default_word_power(*sizes),
+        settled=automatic.default_settled(*sizes, keep_prior=False),
         mean_length=length,
         tolerance=tolerance,
         n_threads=n_threads,

@@ -10,8 +10,10 @@ from sklearn.base import clone
 from sklearn.decomposition import LatentDirichletAllocation as Peer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import tempering
 from tempering import (
     Annealing,
+    Checkpoint,
     LatentDirichletAllocation,
     LocalTempering,
     VariationalTempering,
@@ -234,6 +236,70 @@ def test_many_topics_are_cooled_for_longer_unless_documents_are_short(
         fitted = LatentDirichletAllocation(n_topics, update=update, **settings).fit(X)
     hot = np.asarray(fitted.history_["temperature"]) > 1.0
     assert hot.mean() == pytest.approx(part, abs=0.011)
+
+
+@pytest.fixture(scope="module")
+def alike():
+    """Documents of 60 words that topics do not part."""
+    return sparse.csr_matrix(np.random.default_rng(0).multinomial(60, np.full(50, 0.02), 400))
+
+
+def settled_fit(X, n_topics=200, checkpoint=None, callbacks=(), **settings):
+    model = LatentDirichletAllocation(
+        n_topics, max_iter=1, batch_size=4, random_state=0, n_jobs=1, **settings
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # so few words make no 200 topics
+        return model.fit(X, checkpoint=checkpoint, callbacks=callbacks)
+
+
+@pytest.mark.parametrize(
+    ("settings", "times", "alpha"),
+    [
+        ({}, 1.5, 0.8 * 0.5 / np.sqrt(200)),
+        ({"n_topics": 400}, 2.0, 0.6 * 0.5 / np.sqrt(400)),
+        ({"doc_topic_prior": 0.05}, 1.5, 0.05),
+    ],
+)
+def test_many_topics_are_less_sharp_when_they_settle(alike, settings, times, alpha):
+    model = settled_fit(alike, **settings)
+    n_topics = settings.get("n_topics", 200)
+    first = settings.get("doc_topic_prior", 0.5 / np.sqrt(n_topics))
+    fall = 0.05 * min(3, np.log2(n_topics / 50)) * 60 / (60 + n_topics * first)
+    assert model._model.word_power == pytest.approx(1 - times * fall)
+    np.testing.assert_allclose(model.doc_topic_prior_, alpha)
+
+
+def test_topics_with_many_words_each_stay_as_sharp(alike):
+    few, many = (settled_fit(sparse.vstack([alike] * n), 101) for n in (10, 80))
+    fall = 0.05 * np.log2(101 / 50) * 60 / (60 + 101 * 0.5 / np.sqrt(101))
+    part = np.log2(1.01) / 2
+    assert few._model.word_power == pytest.approx(1 - (1 + part) * fall)
+    words = 80 * 400 * 60 / 101
+    assert many._model.word_power == pytest.approx(1 - (1 + part * 2500 / words) * fall)
+
+
+def test_a_fit_goes_on_where_it_was_when_topics_have_settled(alike, tmp_path):
+    def stop(report):
+        if report.record.step == 90:
+            raise KeyError("stop")
+
+    checkpoint = Checkpoint(tmp_path, every_steps=1)
+    with pytest.raises(KeyError, match="stop"):
+        settled_fit(alike, checkpoint=checkpoint, callbacks=[stop])
+    resumed = settled_fit(alike, checkpoint=tmp_path)
+    whole = settled_fit(alike)
+    np.testing.assert_array_equal(resumed.components_, whole.components_)
+    np.testing.assert_array_equal(resumed.doc_topic_prior_, whole.doc_topic_prior_)
+    assert resumed._model.word_power == whole._model.word_power < 0.9
+
+
+def test_what_holds_for_settled_topics_is_saved(alike, tmp_path):
+    model = settled_fit(alike)
+    model.save(tmp_path / "model")
+    loaded = tempering.load(tmp_path / "model")
+    assert loaded._model.settled == model._model.settled
+    np.testing.assert_array_equal(loaded.transform(alike[:5]), model.transform(alike[:5]))
 
 
 def test_learned_priors_and_updates():

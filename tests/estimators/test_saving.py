@@ -285,6 +285,11 @@ model.save({str(tmp_path / "model")!r}, overwrite=True)
 # What is not believed.
 
 
+def settled(part, word_power, doc_topic_prior):
+    fields = {"part": part, "word_power": word_power, "doc_topic_prior": doc_topic_prior}
+    return {"kind": "settled", "fields": fields}
+
+
 def edit_config(folder, change, sign=True):
     """Change the description of a saved model, and sign it as if it had been written so."""
     path = folder / "config.json"
@@ -347,6 +352,9 @@ LDA_MODEL = ("fitted", "_model", "fields")
         (put(*LDA_MODEL, "max_iterations", -3), "max_iterations must be a number"),
         (put(*LDA_MODEL, "update", "magic"), "bad update 'magic'"),
         (put(*LDA_MODEL, "word_power", 0.2), "damaged: word_power must be from 0.5 to 1"),
+        (put(*LDA_MODEL, "settled", settled(0.8, 0.2, 0.1)), "word_power must be from 0.5 to 1"),
+        (put(*LDA_MODEL, "settled", settled(0.8, 0.7, -0.1)), "settled must be positive"),
+        (put(*LDA_MODEL, "settled", {}), "what holds when topics settle is damaged"),
         (put(*TOPICS, "sums", {"$tuple": []}), "the sums of topics must be an array"),
         (put(*TOPICS, "offset", {"$float": "nan"}), "must be finite"),
         (put(*TOPICS, "values", "$array", "name", "missing"), "array 'missing' is missing"),

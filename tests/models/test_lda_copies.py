@@ -51,6 +51,23 @@ def test_one_of_two_copies_takes_all_and_the_other_begins_with_a_few_of_all_word
     assert overlapping_pairs(after, 0.95) == []
 
 
+@pytest.mark.parametrize("shared", ["frequent", "rare"])
+def test_copies_may_differ_in_frequent_words_or_in_rare_ones(shared):
+    rng = np.random.default_rng(1)
+    frequent, rare = 2000, 4000
+    counts = np.zeros((frequent + rare, 3))
+    counts[:frequent, 2] = 1000.0  # what makes them frequent
+    same, other = slice(frequent), slice(frequent, None)
+    if shared == "rare":
+        same, other = other, same
+    size = counts[same].shape[0]
+    counts[same, :2] = rng.gamma(1.0, size=(size, 1))
+    rows = np.arange(frequent + rare)[other]
+    counts[rows[::2], 0] = counts[rows[1::2], 1] = 0.05 if shared == "rare" else 0.5
+    after = without_copies(topics_of(counts.T)).parameters() - PRIOR
+    assert_allclose(after[same, 0], 2 * counts[same, 0], rtol=0.1)
+
+
 def test_topics_without_copies_stay_the_same_object(counts):
     topics = topics_of(counts[:3])
     assert without_copies(topics) is topics
@@ -75,6 +92,36 @@ def test_no_topic_begins_anew_at_the_last_step(counts):
     assert lda.revise(topics, 0.91, 0.94) is topics
     assert lda.revise(topics, 0.98, 0.995) is not topics
     assert lda.revise(topics, 0.8, 1.0) is topics
+
+
+def test_topics_settle_late_in_a_run_once_and_for_all():
+    settled = model.Settled(0.8, 0.7, 0.02)
+    lda = model.LatentDirichlet(4, 40, 0.1, PRIOR, update="sampled", settled=settled)
+    topics = topics_of(np.eye(4, 40))
+    lda.revise(topics, 0.7, 0.79)
+    assert (lda.word_power, lda.doc_topic_prior[0]) == (1.0, 0.1)
+    for parts in ((0.79, 0.8), (0.8, 0.81), (0.99, 1.0), (3.0, 3.1)):
+        lda.revise(topics, *parts)
+        assert lda.word_power == 0.7
+        assert_array_equal(lda.doc_topic_prior, np.full(4, 0.02))
+
+
+@pytest.mark.parametrize("update", ["variational", "mean", "collapsed"])
+def test_where_topics_are_not_sampled_nothing_settles(update, counts):
+    settled = model.Settled(0.8, 0.7, 0.02)
+    lda = model.LatentDirichlet(4, 40, 0.1, PRIOR, update=update, settled=settled)
+    topics = topics_of(counts)
+    assert lda.revise(topics, 0.84, 0.86) is topics
+    assert (lda.word_power, lda.doc_topic_prior[0]) == (1.0, 0.1)
+
+
+def test_a_prior_that_was_given_stays():
+    settled = model.Settled(0.8, 0.7)
+    lda = model.LatentDirichlet(
+        4, 40, [0.1, 0.2, 0.3, 0.4], PRIOR, update="sampled", settled=settled
+    )
+    lda.revise(topics_of(np.eye(4, 40)), 0.79, 0.8)
+    assert_array_equal(lda.doc_topic_prior, [0.1, 0.2, 0.3, 0.4])
 
 
 def test_topics_that_were_missed_are_found(monkeypatch):

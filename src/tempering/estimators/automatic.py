@@ -8,7 +8,7 @@ import numpy as np
 
 from tempering.inference import BlockSource, RobbinsMonro, Settling
 from tempering.inference.learning_rate import LearningRate
-from tempering.models.lda.model import LatentDirichlet, Update
+from tempering.models.lda.model import LatentDirichlet, Settled, Update
 from tempering.models.lda.start import SAMPLE, document_contrast, starting_inverse_temperature
 from tempering.temperature import Annealing, schedules
 
@@ -33,6 +33,10 @@ DECAY_RISE, POWER_FALL = 0.05, 0.05
 
 #: With less than so many documents a topic, topics at such a power become copies of each other.
 FEWEST_DOCUMENTS = 10
+
+#: Where topics are many, and λ settles: how many times as much the power falls, at which topics
+#: would not have parted, if they have so many words each at most; and what is left of α.
+SETTLED_FALL, FEW_WORDS, SETTLED_PRIOR = 2.0, 2500, 0.6
 
 
 def default_doc_topic_prior(n_topics: int, update: Update, mean_length: float) -> float:
@@ -84,9 +88,41 @@ def default_word_power(
     >>> default_word_power(500, 2e3, 60.0, 11.0), default_word_power(50, 2e4, 60.0, 2.5)
     (1.0, 1.0)
     """
-    decided_by_words = mean_length / (mean_length + prior_length)
     enough = np.clip(n_documents / (FEWEST_DOCUMENTS * n_topics) - 1.0, 0.0, 1.0)
-    return 1.0 - POWER_FALL * _doublings(n_topics) * decided_by_words * float(enough)
+    return 1.0 - _fall(n_topics, mean_length, prior_length) * float(enough)
+
+
+def default_settled(
+    n_topics: int, n_documents: float, mean_length: float, prior_length: float, keep_prior: bool
+) -> Settled | None:
+    """What holds when λ settles; None where topics are not many.
+
+    However few documents there are: topics have parted, and nothing makes copies of them any more.
+
+    Parameters
+    ----------
+    n_topics, n_documents, mean_length, prior_length
+        As in :func:`default_word_power`.
+    keep_prior : bool
+        Whether α stays as it is, as it was given or is learned.
+
+    Examples
+    --------
+    >>> default_settled(100, 2e4, 60.0, 5.0, keep_prior=False)
+    >>> default_settled(400, 1e4, 60.0, 10.0, keep_prior=False)
+    Settled(part=0.8, word_power=0.742..., doc_topic_prior=0.015)
+    """
+    many = _many(n_topics)
+    if many == 0.0:
+        return None
+    few_words = min(1.0, FEW_WORDS * n_topics / (n_documents * mean_length))
+    times = 1.0 + (SETTLED_FALL - 1.0) * many * few_words
+    prior = (1.0 - (1.0 - SETTLED_PRIOR) * many) * prior_length / n_topics
+    return Settled(
+        SETTLED_PART,
+        1.0 - times * _fall(n_topics, mean_length, prior_length),
+        None if keep_prior else prior,
+    )
 
 
 def tempered_part(n_topics: int, mean_length: float, prior_length: float) -> float:
@@ -110,9 +146,19 @@ def tempered_part(n_topics: int, mean_length: float, prior_length: float) -> flo
     >>> tempered_part(400, 7.0, 3.5)
     0.4
     """
-    many = np.clip(np.log2(n_topics / MANY_TOPICS) / 2.0, 0.0, 1.0)
     long = np.clip(mean_length / (2.0 * prior_length) - 1.0, 0.0, 1.0)
-    return TEMPERED_PART + LONGER_PART * float(many * long)
+    return TEMPERED_PART + LONGER_PART * _many(n_topics) * float(long)
+
+
+def _many(n_topics: int) -> float:
+    """From 0, up to ``MANY_TOPICS``, to 1, with four times as many."""
+    return float(np.clip(np.log2(n_topics / MANY_TOPICS) / 2.0, 0.0, 1.0))
+
+
+def _fall(n_topics: int, mean_length: float, prior_length: float) -> float:
+    """What the power of the words falls by, for the share of a document that they decide."""
+    decided_by_words = mean_length / (mean_length + prior_length)
+    return POWER_FALL * _doublings(n_topics) * decided_by_words
 
 
 def _doublings(n_topics: int) -> float:

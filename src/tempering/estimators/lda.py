@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from tempering.estimators.automatic import (
     automatic_policy,
     default_doc_topic_prior,
+    default_settled,
     default_word_power,
     minibatch_steps,
 )
@@ -374,6 +375,7 @@ class LatentDirichletAllocation(TopicTransformer):
         k = self.n_components
         alpha, eta = self.doc_topic_prior, self.topic_word_prior
         learn_alpha, learn_eta = _is_auto(alpha), _is_auto(eta)
+        own_alpha = alpha is not None
         if alpha is None or learn_alpha:
             alpha = default_doc_topic_prior(k, self._update(), mean_length)
         alpha = np.asarray(alpha, float)
@@ -383,6 +385,7 @@ class LatentDirichletAllocation(TopicTransformer):
                 f"doc_topic_prior must be positive: one number, or one for each of the {k} topics; "
                 f"got {self.doc_topic_prior!r}."
             )
+        sizes = k, n_documents, mean_length, float(np.broadcast_to(alpha, k).sum())
         return model_class(where)(
             k,
             self.n_features_in_,
@@ -391,9 +394,8 @@ class LatentDirichletAllocation(TopicTransformer):
             update=self._update(),
             tolerance=self.doc_update_tol,
             max_iterations=self.max_doc_update_iter,
-            word_power=default_word_power(
-                k, n_documents, mean_length, np.broadcast_to(alpha, k).sum()
-            ),
+            word_power=default_word_power(*sizes),
+            settled=default_settled(*sizes, keep_prior=own_alpha),
             mean_length=mean_length,
             learn_doc_topic_prior=learn_alpha,
             learn_topic_word_prior=learn_eta,

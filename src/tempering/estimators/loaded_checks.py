@@ -13,7 +13,7 @@ from tempering.inference import State
 from tempering.inference.portable import expect, expect_count, expect_numbers
 from tempering.models import Natural
 from tempering.models.factorial_mixture import FactorialModel, FeatureExpectations
-from tempering.models.lda.model import LatentDirichlet, Update
+from tempering.models.lda.model import LatentDirichlet, Settled, Update
 from tempering.models.lda.topics import Topics
 from tempering.temperature import Untempered
 
@@ -37,6 +37,10 @@ def check_topics(estimator: Any) -> None:
     expect_positive("doc_topic_prior", model.doc_topic_prior, (k,))
     for name in ("topic_word_prior", "mean_length"):
         expect_positive(name, np.asarray(getattr(model, name), float), ())
+    if model.settled is not None:
+        expect(isinstance(model.settled, Settled), "what holds when topics settle is damaged.")
+        numbers = [number for number in model.settled if number is not None]
+        expect_positive("settled", np.array(numbers, float), (len(numbers),))
     expect(0 <= model.tolerance < 1, f"bad tolerance {model.tolerance!r:.40}.")
     expect(model.update in get_args(Update), f"bad update {model.update!r:.40}.")
     for name, least in (

@@ -28,7 +28,7 @@ from tempering.inference.portable import (
 from tempering.inference.run import State
 from tempering.models.base import LocalStep, LocalTerms, Natural
 from tempering.models.factorial_mixture import ActivationStep, FactorialModel, FeatureExpectations
-from tempering.models.lda.model import LatentDirichlet
+from tempering.models.lda.model import LatentDirichlet, Settled
 from tempering.models.lda.topics import Topics
 from tempering.storage.tensors import StorageError
 from tempering.temperature import (
@@ -210,6 +210,7 @@ LDA_ARGUMENTS = (
     "min_iterations",
     "max_iterations",
     "word_power",
+    "settled",
     "mean_length",
     "learn_doc_topic_prior",
     "learn_topic_word_prior",
@@ -219,7 +220,7 @@ LDA_ARGUMENTS = (
 def lda_codec(cls: type[LatentDirichlet]) -> Codec:
     """The topic model, or one of its kind."""
     learned = ("_mean_log_proportions", "_steps_at_temperature_one")
-    return constructed(cls, LDA_ARGUMENTS, learned, later={"word_power": 1.0})
+    return constructed(cls, LDA_ARGUMENTS, learned, later={"word_power": 1.0, "settled": None})
 
 
 FACTORIAL_ARGUMENTS = (
@@ -244,6 +245,7 @@ for _cls, _name, _codec in (
     (State, "state", Codec(lambda state: state._asdict(), unpack_state)),
     (History, "history", Codec(pack_history, unpack_history)),
     (LocalTerms, "local_terms", tuple_codec(LocalTerms)),
+    (Settled, "settled", tuple_codec(Settled)),
     (FeatureExpectations, "feature_expectations", tuple_codec(FeatureExpectations)),
     (Untempered, "untempered", dataclass_codec(Untempered)),
     (Annealing, "annealing", dataclass_codec(Annealing)),

@@ -9,7 +9,7 @@ tempered; the words are: p(w_dn, z_dn | θ_d, β)^{s_d}.
 from __future__ import annotations
 
 from copy import copy
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -55,6 +55,27 @@ REVISIONS = (*(twentieth / 20 for twentieth in range(10, 20)), 0.975, 0.99)
 Update = Literal["variational", "mean", "collapsed", "sampled"]
 
 
+class Settled(NamedTuple):
+    """What sampled topics go by at the end of a run, when they are found and only averaged.
+
+    A lower power of the words, or a smaller prior, would keep topics from parting; once they have,
+    it makes them less sharp.
+
+    Attributes
+    ----------
+    part : float
+        The part of the run from which on it holds.
+    word_power : float
+        As the model's.
+    doc_topic_prior : float, optional
+        α; None leaves it as it is.
+    """
+
+    part: float
+    word_power: float
+    doc_topic_prior: float | None = None
+
+
 class LatentDirichlet(Model):
     """The topic model.
 
@@ -76,6 +97,8 @@ class LatentDirichlet(Model):
         Where topics are sampled, β enters to this power, as if p(w | z, β) alone were tempered:
         below 1, and down to 1/2, the topic of a token goes less by its word and more by the
         document's other tokens.
+    settled : Settled, optional
+        What takes the place of this power, and of α, at the end of a run.
     mean_length : float
         Words of a document on average, for the tempered partition function.
     learn_doc_topic_prior, learn_topic_word_prior : bool
@@ -100,13 +123,15 @@ class LatentDirichlet(Model):
         min_iterations: int = 5,
         max_iterations: int = 100,
         word_power: float = 1.0,
+        settled: Settled | None = None,
         mean_length: float = 100.0,
         learn_doc_topic_prior: bool = False,
         learn_topic_word_prior: bool = False,
         n_threads: int = 1,
     ):
-        if not 0.5 <= word_power <= 1.0:
-            raise ValueError(f"word_power must be from 0.5 to 1; got {word_power}.")
+        for power in (word_power, settled.word_power if settled else 1.0):
+            if not 0.5 <= power <= 1.0:
+                raise ValueError(f"word_power must be from 0.5 to 1; got {power}.")
         self.n_topics = n_topics
         self.n_words = n_words
         self.doc_topic_prior = np.broadcast_to(np.asarray(doc_topic_prior, float), n_topics)
@@ -116,6 +141,7 @@ class LatentDirichlet(Model):
         self.min_iterations = min_iterations
         self.max_iterations = max_iterations
         self.word_power = float(word_power)
+        self.settled = settled
         self.mean_length = mean_length
         self.learn_doc_topic_prior = learn_doc_topic_prior
         self.learn_topic_word_prior = learn_topic_word_prior
@@ -259,9 +285,16 @@ class LatentDirichlet(Model):
             self._steps_at_temperature_one += 1
 
     def revise(self, posterior: Any, before: float, after: float) -> Any:
-        """Begin copies of other topics anew; where a bound is ascended, nothing."""
+        """Begin copies of other topics anew, and settle; where topics are not sampled, nothing."""
+        if self.update != "sampled":
+            return posterior
+        if self.settled is not None and after >= self.settled.part:
+            self.word_power = self.settled.word_power
+            if self.settled.doc_topic_prior is not None:
+                alpha = np.asarray(self.settled.doc_topic_prior, float)
+                self.doc_topic_prior = np.broadcast_to(alpha, self.n_topics)
         due = any(before < part <= after for part in REVISIONS) and after < 1.0
-        return self.without_copies(posterior) if due and self.update == "sampled" else posterior
+        return self.without_copies(posterior) if due else posterior
 
     def without_copies(self, posterior: Any) -> Any:
         """The posterior with copies among its topics begun anew, or itself."""
