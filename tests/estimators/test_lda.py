@@ -270,13 +270,21 @@ def test_many_topics_are_less_sharp_when_they_settle(alike, settings, times, alp
     np.testing.assert_allclose(model.doc_topic_prior_, alpha)
 
 
+def test_of_short_documents_topics_settle_half_as_much():
+    X = sparse.csr_matrix(np.random.default_rng(0).multinomial(12, np.full(50, 0.02), 400))
+    model = settled_fit(X)
+    assert model._model.word_power == pytest.approx(1 - 1.25 * 0.05 * 2 * 12 / 18)
+    np.testing.assert_allclose(model.doc_topic_prior_, 0.9 * 6 / 200)
+
+
 def test_topics_with_many_words_each_stay_as_sharp(alike):
     few, many = (settled_fit(sparse.vstack([alike] * n), 101) for n in (10, 80))
-    fall = 0.05 * np.log2(101 / 50) * 60 / (60 + 101 * 0.5 / np.sqrt(101))
+    alpha = 0.5 / np.sqrt(101)
+    fall = 0.05 * np.log2(101 / 50) * 60 / (60 + 101 * alpha)
     part = np.log2(1.01) / 2
-    assert few._model.word_power == pytest.approx(1 - (1 + part) * fall)
-    words = 80 * 400 * 60 / 101
-    assert many._model.word_power == pytest.approx(1 - (1 + part * 2500 / words) * fall)
+    for model, extent in ((few, part), (many, part * 2500 * 101 / (80 * 400 * 60))):
+        assert model._model.word_power == pytest.approx(1 - (1 + extent) * fall)
+        np.testing.assert_allclose(model.doc_topic_prior_, (1 - 0.4 * extent) * alpha)
 
 
 def test_a_fit_goes_on_where_it_was_when_topics_have_settled(alike, tmp_path):

@@ -35,8 +35,9 @@ DECAY_RISE, POWER_FALL = 0.05, 0.05
 FEWEST_DOCUMENTS = 10
 
 #: Where topics are many, and λ settles: how many times as much the power falls, at which topics
-#: would not have parted, if they have so many words each at most; and what is left of α.
-SETTLED_FALL, FEW_WORDS, SETTLED_PRIOR = 2.0, 2500, 0.6
+#: would not have parted, and what is left of α. All of it where topics have so many words each, or
+#: fewer; half of it where documents are short.
+SETTLED_FALL, SETTLED_PRIOR, FEW_WORDS = 2.0, 0.6, 2500
 
 
 def default_doc_topic_prior(n_topics: int, update: Update, mean_length: float) -> float:
@@ -97,7 +98,7 @@ def default_settled(
 ) -> Settled | None:
     """What holds when λ settles; None where topics are not many.
 
-    However few documents there are: topics have parted, and nothing makes copies of them any more.
+    However few documents there are: topics have parted, and few of them become copies any more.
 
     Parameters
     ----------
@@ -112,17 +113,14 @@ def default_settled(
     >>> default_settled(400, 1e4, 60.0, 10.0, keep_prior=False)
     Settled(part=0.8, word_power=0.742..., doc_topic_prior=0.015)
     """
-    many = _many(n_topics)
-    if many == 0.0:
+    if n_topics <= MANY_TOPICS:
         return None
     few_words = min(1.0, FEW_WORDS * n_topics / (n_documents * mean_length))
-    times = 1.0 + (SETTLED_FALL - 1.0) * many * few_words
-    prior = (1.0 - (1.0 - SETTLED_PRIOR) * many) * prior_length / n_topics
-    return Settled(
-        SETTLED_PART,
-        1.0 - times * _fall(n_topics, mean_length, prior_length),
-        None if keep_prior else prior,
-    )
+    extent = few_words * _many(n_topics) * (0.5 + 0.5 * _long(mean_length, prior_length))
+    times = 1.0 + extent * (SETTLED_FALL - 1.0)
+    power = 1.0 - times * _fall(n_topics, mean_length, prior_length)
+    prior = (1.0 - extent * (1.0 - SETTLED_PRIOR)) * prior_length / n_topics
+    return Settled(SETTLED_PART, power, None if keep_prior else prior)
 
 
 def tempered_part(n_topics: int, mean_length: float, prior_length: float) -> float:
@@ -136,8 +134,7 @@ def tempered_part(n_topics: int, mean_length: float, prior_length: float) -> flo
     n_topics : int
         K. Above ``MANY_TOPICS`` the part grows, up to four times as many.
     mean_length, prior_length : float
-        Words of a document, and words that the prior of its proportions counts for. Documents are
-        short where the prior counts for half of them, and not at all where it does for a quarter.
+        Words of a document, and words that the prior of its proportions counts for.
 
     Examples
     --------
@@ -146,13 +143,17 @@ def tempered_part(n_topics: int, mean_length: float, prior_length: float) -> flo
     >>> tempered_part(400, 7.0, 3.5)
     0.4
     """
-    long = np.clip(mean_length / (2.0 * prior_length) - 1.0, 0.0, 1.0)
-    return TEMPERED_PART + LONGER_PART * _many(n_topics) * float(long)
+    return TEMPERED_PART + LONGER_PART * _many(n_topics) * _long(mean_length, prior_length)
 
 
 def _many(n_topics: int) -> float:
     """From 0, up to ``MANY_TOPICS``, to 1, with four times as many."""
     return float(np.clip(np.log2(n_topics / MANY_TOPICS) / 2.0, 0.0, 1.0))
+
+
+def _long(mean_length: float, prior_length: float) -> float:
+    """From 0, where the prior counts for half of a document's words, to 1, where for a quarter."""
+    return float(np.clip(mean_length / (2.0 * prior_length) - 1.0, 0.0, 1.0))
 
 
 def _fall(n_topics: int, mean_length: float, prior_length: float) -> float:

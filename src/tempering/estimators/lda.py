@@ -73,7 +73,8 @@ class LatentDirichletAllocation(TopicTransformer):
         Prior of the topic proportions of a document (α): one number, one for each topic, or
         learned; 1 / n_components by default, but where topics are sampled 0.05 at least, or with
         more than 100 of them 0.5 / sqrt(n_components); in all no more than half of a document's
-        words (in a stream, of those of the first call).
+        words (in a stream, of those of the first call). With more than 100 topics that have few
+        words each it is less by up to 40% in the last fifth of the run, and afterwards.
     topic_word_prior : float, "auto" or None, default=None
         Prior of the words of a topic (η), or learned; 1 / n_components by default.
     tempering : {"auto", "annealing", "variational", "local"}, policy or None, default="auto"
