@@ -214,7 +214,7 @@ def prepare_gensim(task: Task, seed: int) -> Fit:
             eval_every=None,
             random_state=seed,
         )
-        return model.state.get_lambda()
+        return model.get_topics()
 
     return fit
 
@@ -236,7 +236,7 @@ def prepare_tomotopy(task: Task, seed: int, sweeps: int) -> Fit:
         # Words that it has never seen get what its prior gives to a word without counts.
         topics = np.repeat(seen.min(axis=1, keepdims=True), task.train.shape[1], axis=1)
         topics[:, words] = seen
-        return topics * np.asarray(model.get_count_by_topics())[:, None].clip(min=1)
+        return topics
 
     return fit
 

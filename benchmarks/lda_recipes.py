@@ -9,9 +9,8 @@ that follow are the test part, those after them the validation part. Choices are
 from the model: few and many topics, short and long documents.
 
 Topics are scored by held-out nats a word with exact proportions (Gibbs, α = 0.1) and by NPMI of the
-top ten words; CPU seconds on one thread. Stability is the mean cosine of the matched topics of two
-seeds: of all topics alike, and weighed by their size, as topics that are empty are all the same.
-Every run is written to `--output` at once, and a stopped study goes on where it was.
+top ten words; CPU seconds on one thread. Every run is written to `--output` at once, and a stopped
+study goes on where it was.
 """
 
 import single_thread  # noqa: F401, I001  before numpy
@@ -182,16 +181,14 @@ def measure(
     """Fit once and score the topics; ``kept`` holds those of the seeds before."""
     task = Task(corpus.train, corpus.part, k, passes)
     weights, seconds = timed(prepare(task, seed))
-    weights = np.asarray(weights, np.float64)
-    kept.append(weights)
-    topics = weights / weights.sum(axis=1, keepdims=True)
+    topics = np.asarray(weights, np.float64)
+    topics /= topics.sum(axis=1, keepdims=True)
+    kept.append(topics)
     observed, held_out = corpus.part
-    again = len(kept) > 1
     return {
         "gibbs": completion_score(observed, held_out, topics, GIBBS_PRIOR, "gibbs"),
         "npmi": float(npmi(topics, corpus.train, 10).mean()),
-        "stability": topic_stability(kept[0], weights) if again else None,
-        "by size": topic_stability(kept[0], weights, by_size=True) if again else None,
+        "stability": float(topic_stability(kept[0], topics)) if len(kept) > 1 else None,
         "cpu s": seconds,
     }
 
@@ -205,25 +202,19 @@ def summary(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     rows = []
     for key, own in sorted(groups.items(), key=lambda item: item[0][:4]):
         scores = [run["gibbs"] for run in own]
+        stability = [run["stability"] for run in own if run["stability"] is not None]
         rows.append(
             {
                 **dict(zip(("corpus", "documents", "K", "passes", "recipe"), key)),
                 "gibbs": float(np.mean(scores)),
                 "±": float(np.std(scores, ddof=1)) if len(own) > 1 else None,
                 "npmi": float(np.mean([run["npmi"] for run in own])),
-                "stability": mean_of(own, "stability"),
-                "by size": mean_of(own, "by size"),
+                "stability": float(np.mean(stability)) if stability else None,
                 "cpu s": round(float(np.mean([run["cpu s"] for run in own])), 1),
                 "seeds": len(own),
             }
         )
     return rows
-
-
-def mean_of(runs: list[dict[str, Any]], name: str) -> float | None:
-    """The mean over the runs that have it; the first seed has nothing to be compared with."""
-    values = [run[name] for run in runs if run.get(name) is not None]
-    return float(np.mean(values)) if values else None
 
 
 def draw(table: list[dict[str, Any]], path: Path) -> None:

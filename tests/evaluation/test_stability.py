@@ -48,27 +48,6 @@ def test_the_scale_of_topics_does_not_matter(fits):
     assert topic_stability([[1, 0], [0, 1]], [[0, 5], [2, 0]]) == 1
 
 
-def test_by_size_topics_count_as_much_as_they_hold(fits):
-    a, b = fits
-    sizes = np.array([[1.0, 10.0, 2.0, 5.0, 2.0], [4.0, 1.0, 1.0, 2.0, 2.0]])
-    indices, similarities = match_topics(a, b)
-    shares = sizes[0] / 20 + sizes[1][indices] / 10
-    weighed = topic_stability(a * sizes[0][:, None], b * sizes[1][:, None], by_size=True)
-    assert weighed == pytest.approx(similarities @ shares / 2)
-    assert topic_stability(a * 1e300, b * 1e-300, by_size=True) == pytest.approx(
-        topic_stability(a, b)
-    )
-
-
-def test_by_size_empty_topics_do_not_make_fits_stable(fits):
-    a, b = (1000 * fit for fit in fits)
-    empty = np.full((45, 20), 0.01)
-    with_empty = [np.vstack([table, empty]) for table in (a, b)]
-    assert topic_stability(*with_empty) > 0.9
-    same = topic_stability(a, b, by_size=True)
-    assert topic_stability(*with_empty, by_size=True) == pytest.approx(same, abs=0.01)
-
-
 def test_errors_name_the_argument(fits):
     a, b = fits
     with pytest.raises(ValueError, match=r"a and b must .* shapes \(5, 20\) and \(5, 19\)"):

@@ -61,19 +61,13 @@ def match_topics(a: ArrayLike, b: ArrayLike) -> Matching:
     return Matching(columns, np.minimum(cosines[rows, columns], 1.0))
 
 
-def topic_stability(a: ArrayLike, b: ArrayLike, *, by_size: bool = False) -> float:
+def topic_stability(a: ArrayLike, b: ArrayLike) -> float:
     """Mean cosine of the matched topics of two fits: 1 if they are the same.
-
-    Topics that no document uses are all alike, and match each other with a cosine of 1: the more
-    of them two fits have, the more stable they look. Weighed by their size they do not count.
 
     Parameters
     ----------
     a, b : arrays [K, V]
         As for :func:`match_topics`.
-    by_size : bool
-        Weigh each pair by its share of all weights, the mean of those in a and in b, instead of
-        all pairs alike. For expected counts, as ``components_``; probabilities have no sizes.
 
     Returns
     -------
@@ -85,26 +79,8 @@ def topic_stability(a: ArrayLike, b: ArrayLike, *, by_size: bool = False) -> flo
     >>> from tempering.evaluation import topic_stability
     >>> topic_stability([[1.0, 0.0], [0.0, 1.0]], [[0.0, 2.0], [3.0, 0.0]])
     1.0
-
-    Two fits that share nothing but an empty topic:
-
-    >>> import numpy as np
-    >>> a, b = (np.vstack([np.eye(9)[word], np.full(9, 0.01)]) for word in (0, 1))
-    >>> round(topic_stability(a, b), 2), round(topic_stability(a, b, by_size=True), 2)
-    (0.5, 0.08)
     """
-    matching = match_topics(a, b)
-    if not by_size:
-        return float(matching.similarities.mean())
-    shares, partners = (_shares(table) for table in (a, b))
-    return float(matching.similarities @ (shares + partners[matching.indices]) / 2.0)
-
-
-def _shares(table: ArrayLike) -> NDArray[np.float64]:
-    """The part of all weights that each row has; by their maximum first, as sums could overflow."""
-    rows = np.asarray(table, np.float64)
-    sizes = (rows / rows.max()).sum(axis=1)
-    return sizes / sizes.sum()
+    return float(match_topics(a, b).similarities.mean())
 
 
 def _unit_rows(table: NDArray) -> NDArray[np.float64]:
