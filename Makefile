@@ -23,7 +23,7 @@ $(READY): pyproject.toml
 demo: $(READY)  ## Set up, then fit topics plainly and tempered to the docstrings here, with a report
 	$(BIN)/tempering demo --out demo
 
-test: $(READY)  ## Set up, then run the tests (about two minutes on 2 cores)
+test: $(READY)  ## Set up, then run the tests (several minutes on 2 cores)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/pytest -n auto -rs -m "not slow"
