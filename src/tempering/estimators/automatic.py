@@ -111,7 +111,7 @@ def default_settled(
     --------
     >>> default_settled(100, 2e4, 60.0, 5.0, keep_prior=False)
     >>> default_settled(400, 1e4, 60.0, 10.0, keep_prior=False)
-    Settled(part=0.8, word_power=0.742..., doc_topic_prior=0.015)
+    Settled(part=0.8, word_power=0.7428571428571429, doc_topic_prior=0.015)
     """
     if n_topics <= MANY_TOPICS:
         return None

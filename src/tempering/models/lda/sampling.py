@@ -32,6 +32,11 @@ from tempering.models.lda.steps import Documents, Solved
 #: Sweeps until a document's topics are its own, and sweeps that count.
 BURN_IN, N_SWEEPS = 3, 3
 
+#: Numbers that keep a small array apart from all others. Where two arrays lie closer than a few
+#: vectors, a compiled loop over both takes one number at a time, with other roundings: the bits
+#: would depend on where memory happens to be free.
+APART = 256
+
 #: Sampling takes time by the token, mean-field by the distinct word. Documents that repeat their
 #: words more often than this are long, and need no sampling.
 MOST_REPEATED = 32
@@ -94,7 +99,7 @@ def sample_topics(
     least = (0.5 * alpha).astype(np.float32)
 
     def fill_block(start: int, stop: int) -> None:
-        shares = np.empty(n_topics, np.float32)
+        shares = np.empty(n_topics + 2 * APART, np.float32)[APART:-APART]
         fill_expected_counts(
             start, stop, occurrences, documents.counts, rows, gamma, least, shares, statistics
         )
