@@ -283,6 +283,7 @@ def test_settling_weighs_all_its_steps_alike():
     [
         (lambda: Annealing(schedules.linear(0.5)), "must be >= 1"),
         (lambda: Annealing(fraction=0.0), "fraction must be above 0"),
+        (lambda: Annealing(fraction=None), "needs a length: give fraction or passes"),
         (lambda: Annealing(passes=-3), "passes must be positive"),
         (lambda: Annealing(temper="prior"), "temper must be"),
         (lambda: VariationalTempering([0.0, 1.0]), r"values in \(0, 1\]"),

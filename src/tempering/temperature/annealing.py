@@ -64,6 +64,8 @@ class Annealing(Untempered):
 
     def __post_init__(self) -> None:
         check_fraction(self.fraction)
+        if self.fraction is None and self.passes is None:
+            raise ValueError("an annealed part needs a length: give fraction or passes; got None.")
         if self.passes is not None and not self.passes > 0:
             raise ValueError(f"passes must be positive; got {self.passes}.")
         if self.temper not in ("likelihood", "joint"):
