@@ -376,7 +376,7 @@ class LatentDirichletAllocation(TopicTransformer):
         k = self.n_components
         alpha, eta = self.doc_topic_prior, self.topic_word_prior
         learn_alpha, learn_eta = _is_auto(alpha), _is_auto(eta)
-        own_alpha = alpha is not None
+        keep_alpha = alpha is not None
         if alpha is None or learn_alpha:
             alpha = default_doc_topic_prior(k, self._update(), mean_length)
         alpha = np.asarray(alpha, float)
@@ -396,7 +396,7 @@ class LatentDirichletAllocation(TopicTransformer):
             tolerance=self.doc_update_tol,
             max_iterations=self.max_doc_update_iter,
             word_power=default_word_power(*sizes),
-            settled=default_settled(*sizes, keep_prior=own_alpha),
+            settled=default_settled(*sizes, keep_prior=keep_alpha),
             mean_length=mean_length,
             learn_doc_topic_prior=learn_alpha,
             learn_topic_word_prior=learn_eta,

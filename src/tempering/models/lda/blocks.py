@@ -82,8 +82,8 @@ class Task:
 class Workers:
     """Threads that stay, as many as were ever asked for at a time.
 
-    Starting threads takes as long as a small batch, and a pool of futures a tenth of a millisecond
-    to begin and to end, as long as the smaller parts of a step.
+    Starting threads takes as long as a small batch, and a pool of futures several times as long to
+    begin and to end as this queue, of which a step has four.
     """
 
     def __init__(self):
