@@ -21,6 +21,7 @@ from tempering import (
 )
 from tempering.datasets import make_lda
 from tempering.estimators.topic_health import TopicWarning, describe_troubles, unused_topics
+from tempering.evaluation import topic_stability
 from tempering.inference import ArraySource, MappedCSR, evaluate_elbo, write_csr
 from tempering.models.lda.topics import Topics
 
@@ -401,10 +402,52 @@ def test_troubles_are_named_and_counted():
     assert list(unused_topics(np.array([500.0, 0.0]), 1e6)) == [1]
 
 
+@pytest.mark.parametrize(
+    ("options", "start"),
+    [
+        ({}, "words"),
+        ({"init": "random"}, "random"),
+        ({"n_init": 2}, "random"),
+        ({"n_init": 2, "init": "words"}, "words"),
+        ({"tempering": None}, "random"),
+        ({"tempering": None, "init": "words"}, "words"),
+        ({"tempering": "auto", "update": "variational"}, "words"),
+    ],
+)
+def test_what_topics_start_from(options, start):
+    X, _ = make_corpus(100)
+    fitted = LatentDirichletAllocation(5, max_iter=1, random_state=0, **options).fit(X)
+    assert fitted._model.start == start
+
+
+def test_seeds_agree_on_topics_that_start_from_words():
+    made = make_lda(1500, 40, n_words=400, document_length=30, alpha=0.05, eta=0.05, seed=0)
+
+    def agreement(init):
+        seeds = [
+            LatentDirichletAllocation(20, init=init, max_iter=5, random_state=seed).fit(made.counts)
+            for seed in (0, 1)
+        ]
+        return topic_stability(*(lda.components_ for lda in seeds))
+
+    assert agreement("auto") > agreement("random") + 0.15
+
+
+def test_a_stream_can_start_from_the_words_of_its_first_documents():
+    X, topics = make_corpus(2000)
+    streams = {}
+    for init in ("auto", "words"):
+        lda = LatentDirichletAllocation(5, init=init, total_samples=2000, random_state=0)
+        streams[init] = lda.partial_fit(X[:500])
+    assert [lda._model.start for lda in streams.values()] == ["random", "words"]
+    streams["words"].partial_fit(X[500:])
+    assert topic_stability(streams["words"].components_, topics) > 0.9
+
+
 def test_the_best_of_several_starts():
     X, _ = make_corpus(200)
     best = LatentDirichletAllocation(5, n_init=4, max_iter=5, random_state=0).fit(X)
-    one = LatentDirichletAllocation(5, n_init=1, max_iter=5, random_state=0).fit(X)
+    one = LatentDirichletAllocation(5, init="random", max_iter=5, random_state=0).fit(X)
     elbos = [
         evaluate_elbo(model._model, model._state.posterior, ArraySource(X)) for model in (best, one)
     ]

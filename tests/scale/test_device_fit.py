@@ -60,6 +60,14 @@ def test_a_fit_equals_that_of_the_engine(kernel, update):
     assert result.heat.inverse_temperature == expected.heat.inverse_temperature
 
 
+def test_a_start_from_words_equals_that_of_the_engine():
+    model = new_model(tolerance=1e-5, max_iterations=500, start="words", mean_length=20.0)
+    expected = fit(model, DATA, **RUN, n_threads=1, progress=False, final_elbo=False)
+    result = fit_on_device(model, DATA, **RUN, kernel="plain")
+    parameters, other = (r.posterior.parameters() for r in (result, expected))
+    assert np.abs(parameters - other).sum() / other.sum() < 1e-3
+
+
 def test_the_joint_is_annealed_like_in_the_engine():
     model, run = new_model(tolerance=1e-5), dict(RUN)
     run["temperature"] = Annealing(schedules.linear_inverse(4.0), fraction=0.5, temper="joint")

@@ -21,6 +21,10 @@ TEMPERED_PART, LONGER_PART = 0.4, 0.1
 #: But where documents are short, it counts for no more than a share of their words, the fourth.
 SMALLEST_PRIOR, MANY_TOPICS, PRIOR_DECAY, LARGEST_SHARE = 0.05, 100, -0.5, 0.5
 
+#: The first steps of sampled topics are held back by this part of the run, within these bounds:
+#: large ones would lose the topics that it starts from.
+HELD_PART, SMALLEST_OFFSET, LARGEST_OFFSET = 0.25, 16.0, 500.0
+
 #: κ, the decay of the step sizes. Sampled topics want large steps, to go on moving, and an end that
 #: averages what they draw: the part of the run after which λ settles.
 DECAY, SAMPLED_DECAY, SETTLED_PART = 0.7, 0.55, 0.8
@@ -168,7 +172,7 @@ def _doublings(n_topics: int) -> float:
 
 
 def minibatch_steps(
-    offset: float,
+    offset: float | Literal["auto"],
     decay: float | Literal["auto"],
     n_topics: int,
     update: Update,
@@ -176,15 +180,18 @@ def minibatch_steps(
 ) -> LearningRate:
     """ρ_t of a run of so many steps, or of a stream, whose end is not known.
 
-    >>> minibatch_steps(16.0, "auto", 50, "variational", 1000)
+    >>> minibatch_steps("auto", "auto", 50, "variational", 1000)
     RobbinsMonro(delay=16.0, decay=0.7)
-    >>> minibatch_steps(16.0, "auto", 50, "sampled", 1000)
-    Settling(rule=RobbinsMonro(delay=16.0, decay=0.55), start=800)
-    >>> minibatch_steps(16.0, "auto", 50, "sampled", None)
+    >>> minibatch_steps("auto", "auto", 50, "sampled", 1000)
+    Settling(rule=RobbinsMonro(delay=250.0, decay=0.55), start=800)
+    >>> minibatch_steps("auto", "auto", 50, "sampled", None)
     RobbinsMonro(delay=16.0, decay=0.7)
     """
     if update != "sampled" or n_steps is None:
+        offset = SMALLEST_OFFSET if offset == "auto" else offset
         return RobbinsMonro(offset, DECAY if decay == "auto" else decay)
+    if offset == "auto":
+        offset = float(np.clip(HELD_PART * n_steps, SMALLEST_OFFSET, LARGEST_OFFSET))
     steps = RobbinsMonro(offset, default_decay(n_topics) if decay == "auto" else decay)
     return Settling(steps, max(1, int(SETTLED_PART * n_steps)))
 

@@ -40,6 +40,7 @@ from tempering.estimators.topic_health import (
 from tempering.estimators.topic_transformer import POLICIES, TopicTransformer
 from tempering.inference import (
     Algorithm,
+    ArraySource,
     Batch,
     BlockSource,
     Constant,
@@ -50,7 +51,7 @@ from tempering.inference.callbacks import Callback
 from tempering.inference.checkpoint import CheckpointLike, remembered_seed
 from tempering.inference.executors import Executor, Serial
 from tempering.inference.learning_rate import LearningRate
-from tempering.models.lda.model import LatentDirichlet, Update
+from tempering.models.lda.model import LatentDirichlet, Start, Update
 from tempering.scale.jax_device import Backend
 from tempering.temperature import Heat, Untempered
 
@@ -88,6 +89,11 @@ class LatentDirichletAllocation(TopicTransformer):
         are sampled by a short Gibbs chain with its proportions summed out (with more than 50
         topics, by topics to a power a little below 1). Only "variational" ascends an evidence lower
         bound. "auto" is "sampled" with ``tempering="auto"``, else "variational".
+    init : {"auto", "random", "words"}, default="auto"
+        Topics to start from: random draws; or the company of words that keep different company,
+        which depends on the documents alone, so that fits with different seeds find much the same
+        topics. "auto" is "words" in :meth:`fit` with ``tempering="auto"`` and without restarts,
+        else "random". In a stream "words" looks at the documents of the first :meth:`partial_fit`.
     learning_method : {"online", "batch"}, default="online"
         Minibatches (stochastic variational inference) or all documents at each step.
     learning_decay : float or "auto", default="auto"
@@ -95,8 +101,9 @@ class LatentDirichletAllocation(TopicTransformer):
         :meth:`fit` with `update="sampled"` 0.55, and from 50 topics on 0.05 more each time their
         number doubles, up to 0.7. Such topics are averaged over the last fifth of the run: there
         the steps are smaller.
-    learning_offset : float, default=16.0
-        Holds the first steps back.
+    learning_offset : float or "auto", default="auto"
+        Holds the first steps back. "auto" is 16; in :meth:`fit` with `update="sampled"` a quarter
+        of the steps, from 16 to 500.
     max_iter : int, default=10
         Passes over the documents.
     batch_size : int or "auto", default="auto"
@@ -164,9 +171,10 @@ class LatentDirichletAllocation(TopicTransformer):
         "topic_word_prior": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None],
         "tempering": [str, Untempered, None],
         "update": [StrOptions({"auto", "variational", "mean", "collapsed", "sampled"})],
+        "init": [StrOptions({"auto", "random", "words"})],
         "learning_method": [StrOptions({"online", "batch"})],
         "learning_decay": [Interval(Real, 0.5, 1, closed="right"), StrOptions({"auto"})],
-        "learning_offset": [Interval(Real, 0, None, closed="left")],
+        "learning_offset": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "total_samples": [Interval(Real, 1, None, closed="left"), None],
@@ -189,9 +197,10 @@ class LatentDirichletAllocation(TopicTransformer):
         topic_word_prior: float | str | None = None,
         tempering: Tempering = "auto",
         update: Update | Literal["auto"] = "auto",
+        init: Start | Literal["auto"] = "auto",
         learning_method: Literal["online", "batch"] = "online",
         learning_decay: float | Literal["auto"] = "auto",
-        learning_offset: float = 16.0,
+        learning_offset: float | Literal["auto"] = "auto",
         max_iter: int = 10,
         batch_size: int | Literal["auto"] = "auto",
         total_samples: float | None = None,
@@ -210,9 +219,10 @@ class LatentDirichletAllocation(TopicTransformer):
         self.topic_word_prior = topic_word_prior
         self.tempering = tempering
         self.update: Update | Literal["auto"] = update
+        self.init: Start | Literal["auto"] = init
         self.learning_method = learning_method
         self.learning_decay: float | Literal["auto"] = learning_decay
-        self.learning_offset = learning_offset
+        self.learning_offset: float | Literal["auto"] = learning_offset
         self.max_iter = max_iter
         self.batch_size: int | Literal["auto"] = batch_size
         self.total_samples = total_samples
@@ -276,7 +286,9 @@ class LatentDirichletAllocation(TopicTransformer):
         if batch_size is None:
             batch_size = self._batch_size(n_documents * self.max_iter, where)
         rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
-        model = self._new_model(n_documents, n_tokens / n_documents, where)
+        # Restarts are for different starts, and that from words is one and the same.
+        start = "words" if self.tempering == "auto" and self.n_init == 1 else "random"
+        model = self._new_model(n_documents, n_tokens / n_documents, where, start)
         online = self.learning_method == "online"
         steps_a_pass = -(-n_documents // batch_size) if online else 1
         n_steps = steps_a_pass * self.max_iter
@@ -347,7 +359,7 @@ class LatentDirichletAllocation(TopicTransformer):
         if first:
             rng = check_random_state(self.random_state)
             mean_length = max(X.sum(dtype=np.float64) / X.shape[0], 1.0)
-            self._model = self._new_model(int(horizon), mean_length, where)
+            self._model = self._new_model(int(horizon), mean_length, where, start="random")
             n_steps = max(1, int(horizon // batch_size))
             self._stream_policy = self._policy(X, self._model, self._learning_rate(), n_steps, rng)
             self._stream_seed = int(rng.randint(np.iinfo(np.int32).max))
@@ -361,7 +373,7 @@ class LatentDirichletAllocation(TopicTransformer):
         )
         if first:
             generator = np.random.default_rng(self._stream_seed)
-            topics = self._model.initialize(_Nothing(), generator)
+            topics = self._model.initialize(ArraySource(X), generator)
             self._state = algorithm.start(topics, generator)
             self.history_ = History()
         for start in range(0, X.shape[0], batch_size):
@@ -372,7 +384,10 @@ class LatentDirichletAllocation(TopicTransformer):
         self._learned_inverse_temperature = self._state.heat.inverse_temperature
         return self
 
-    def _new_model(self, n_documents: int, mean_length: float, where: Where) -> LatentDirichlet:
+    def _new_model(
+        self, n_documents: int, mean_length: float, where: Where, start: Start
+    ) -> LatentDirichlet:
+        """The model of a run; ``start`` is what ``init="auto"`` stands for there."""
         k = self.n_components
         alpha, eta = self.doc_topic_prior, self.topic_word_prior
         learn_alpha, learn_eta = _is_auto(alpha), _is_auto(eta)
@@ -397,6 +412,7 @@ class LatentDirichletAllocation(TopicTransformer):
             max_iterations=self.max_doc_update_iter,
             word_power=default_word_power(*sizes),
             settled=default_settled(*sizes, keep_prior=keep_alpha),
+            start=start if self.init == "auto" else self.init,
             mean_length=mean_length,
             learn_doc_topic_prior=learn_alpha,
             learn_topic_word_prior=learn_eta,
@@ -441,15 +457,6 @@ class LatentDirichletAllocation(TopicTransformer):
         troubles = describe_troubles(unused, copied_topics(counts, unused))
         if troubles:
             warnings.warn(troubles, TopicWarning, stacklevel=4)
-
-
-class _Nothing:
-    """No data yet: what a stream has before its first batch."""
-
-    size = 0
-
-    def sample(self, n: int, rng: np.random.Generator) -> None:
-        return None
 
 
 def _is_auto(prior: Any) -> bool:

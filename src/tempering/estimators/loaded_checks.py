@@ -13,7 +13,7 @@ from tempering.inference import State
 from tempering.inference.portable import expect, expect_count, expect_numbers
 from tempering.models import Natural
 from tempering.models.factorial_mixture import FactorialModel, FeatureExpectations
-from tempering.models.lda.model import LatentDirichlet, Settled, Update
+from tempering.models.lda.model import LatentDirichlet, Settled, Start, Update
 from tempering.models.lda.topics import Topics
 from tempering.temperature import Untempered
 
@@ -43,6 +43,7 @@ def check_topics(estimator: Any) -> None:
         expect_positive("settled", np.array(numbers, float), (len(numbers),))
     expect(0 <= model.tolerance < 1, f"bad tolerance {model.tolerance!r:.40}.")
     expect(model.update in get_args(Update), f"bad update {model.update!r:.40}.")
+    expect(model.start in get_args(Start), f"bad start {model.start!r:.40}.")
     for name, least in (
         ("min_iterations", 0),
         ("max_iterations", 1),

@@ -211,6 +211,7 @@ LDA_ARGUMENTS = (
     "max_iterations",
     "word_power",
     "settled",
+    "start",
     "mean_length",
     "learn_doc_topic_prior",
     "learn_topic_word_prior",
@@ -220,7 +221,8 @@ LDA_ARGUMENTS = (
 def lda_codec(cls: type[LatentDirichlet]) -> Codec:
     """The topic model, or one of its kind."""
     learned = ("_mean_log_proportions", "_steps_at_temperature_one")
-    return constructed(cls, LDA_ARGUMENTS, learned, later={"word_power": 1.0, "settled": None})
+    later = {"word_power": 1.0, "settled": None, "start": "random"}
+    return constructed(cls, LDA_ARGUMENTS, learned, later=later)
 
 
 FACTORIAL_ARGUMENTS = (

@@ -71,7 +71,9 @@ class DeviceLatentDirichlet(LatentDirichlet):
         return steps_of(self, self.kernel)
 
     def initialize(self, source: DataSource, rng: np.random.Generator) -> Any:
-        """Gamma(100, 1/100) draws, made on the device."""
+        """As on the host; but Gamma(100, 1/100) draws are made on the device."""
+        if self.start == "words":
+            return DeviceTopics.of(super().initialize(source, rng), self.topic_word_prior)
         topics = self.steps.draw(int(rng.integers(2**31)))
         return DeviceTopics(topics, self.n_topics, self.topic_word_prior)
 

@@ -8,6 +8,7 @@ tempered; the words are: p(w_dn, z_dn | θ_d, β)^{s_d}.
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from typing import Any, Literal, NamedTuple
 
@@ -25,6 +26,7 @@ from tempering.models.base import (
     TemperatureTerms,
 )
 from tempering.models.lda import tempering
+from tempering.models.lda.anchors import anchored_topics
 from tempering.models.lda.copies import without_copies
 from tempering.models.lda.hyperparameters import (
     fit_concentration,
@@ -53,6 +55,10 @@ TOPIC_PRIOR_STEPS = 100
 REVISIONS = (*(twentieth / 20 for twentieth in range(10, 20)), 0.975, 0.99)
 
 Update = Literal["variational", "mean", "collapsed", "sampled"]
+Start = Literal["random", "words"]
+
+#: Words of the documents that topics start from, where they start from words.
+START_WORDS = 1_000_000
 
 
 class Settled(NamedTuple):
@@ -99,6 +105,9 @@ class LatentDirichlet(Model):
         document's other tokens.
     settled : Settled, optional
         What takes the place of this power, and of α, at the end of a run.
+    start : {"random", "words"}
+        λ before the first step: draws near 1, as in Hoffman et al. (2010), or the company of words
+        that keep different company, see :mod:`tempering.models.lda.anchors`.
     mean_length : float
         Words of a document on average, for the tempered partition function.
     learn_doc_topic_prior, learn_topic_word_prior : bool
@@ -124,6 +133,7 @@ class LatentDirichlet(Model):
         max_iterations: int = 100,
         word_power: float = 1.0,
         settled: Settled | None = None,
+        start: Start = "random",
         mean_length: float = 100.0,
         learn_doc_topic_prior: bool = False,
         learn_topic_word_prior: bool = False,
@@ -142,6 +152,7 @@ class LatentDirichlet(Model):
         self.max_iterations = max_iterations
         self.word_power = float(word_power)
         self.settled = settled
+        self.start: Start = start
         self.mean_length = mean_length
         self.learn_doc_topic_prior = learn_doc_topic_prior
         self.learn_topic_word_prior = learn_topic_word_prior
@@ -153,9 +164,17 @@ class LatentDirichlet(Model):
         return TopicPrior(self.topic_word_prior)
 
     def initialize(self, source: DataSource, rng: np.random.Generator) -> Topics:
-        """Gamma(100, 1/100) draws, as in Hoffman et al. (2010): near 1, and not alike."""
-        draws = rng.standard_gamma(100.0, size=(self.n_words, self.n_topics)) * 0.01
-        return Topics(draws, self.topic_word_prior)
+        # Gamma(100, 1/100): near 1, and not alike.
+        topics = rng.standard_gamma(100.0, size=(self.n_words, self.n_topics)) * 0.01
+        if self.start == "words":
+            # The same documents with every seed, so that all start alike.
+            n_documents = math.ceil(START_WORDS / self.mean_length)
+            documents = source.sample(n_documents, np.random.default_rng(0))
+            found = anchored_topics(documents, self.n_topics)
+            words_a_topic = source.size * self.mean_length / self.n_topics
+            # Times the draws, as those of very few documents can be alike, and would stay so.
+            topics[:, : found.shape[1]] *= self.topic_word_prior + words_a_topic * found
+        return Topics(topics, self.topic_word_prior)
 
     def expectations(self, posterior: Topics) -> TopicExpectations:
         form = "variational" if self.update == "variational" else "mean"
