@@ -23,7 +23,12 @@ SMALLEST_PRIOR, MANY_TOPICS, PRIOR_DECAY, LARGEST_SHARE = 0.05, 100, -0.5, 0.5
 
 #: The first steps of sampled topics are held back by this part of the run, within these bounds:
 #: large ones would lose the topics that it starts from.
-HELD_PART, SMALLEST_OFFSET, LARGEST_OFFSET = 0.25, 16.0, 500.0
+HELD_PART, SMALLEST_OFFSET, LARGEST_OFFSET = 0.1, 16.0, 200.0
+
+#: Topics that start from words are lost where it is so hot that they part anew. 1/T is at least the
+#: first, with as many words a topic in a document as the second says; with fewer, less in
+#: proportion: short documents fall for any topic unless they are far hotter.
+HOTTEST_START, ENOUGH_WORDS = 0.45, 0.5
 
 #: κ, the decay of the step sizes. Sampled topics want large steps, to go on moving, and an end that
 #: averages what they draw: the part of the run after which λ settles.
@@ -183,7 +188,7 @@ def minibatch_steps(
     >>> minibatch_steps("auto", "auto", 50, "variational", 1000)
     RobbinsMonro(delay=16.0, decay=0.7)
     >>> minibatch_steps("auto", "auto", 50, "sampled", 1000)
-    Settling(rule=RobbinsMonro(delay=250.0, decay=0.55), start=800)
+    Settling(rule=RobbinsMonro(delay=100.0, decay=0.55), start=800)
     >>> minibatch_steps("auto", "auto", 50, "sampled", None)
     RobbinsMonro(delay=16.0, decay=0.7)
     """
@@ -203,7 +208,7 @@ def automatic_policy(
     n_steps: int,
     generator: np.random.Generator,
 ) -> Annealing:
-    """Cool from where topics can just part within the run.
+    """Cool from where topics can just part within the run, or their start is not lost.
 
     Parameters
     ----------
@@ -220,14 +225,17 @@ def automatic_policy(
     """
     if isinstance(documents, BlockSource):
         documents = documents.sample(SAMPLE, generator)
+    words = model.mean_length / model.n_topics
     start = starting_inverse_temperature(
         document_contrast(documents, generator),
         float(model.doc_topic_prior.mean()),
-        model.mean_length / model.n_topics,
+        words,
         sum(learning_rate(t) for t in range(1, n_steps + 1)),
         sweeps=model.min_iterations,
         collapsed=model.update == "collapsed",
     )
+    if model.start == "words":
+        start = max(start, HOTTEST_START * min(1.0, words / ENOUGH_WORDS))
     part = TEMPERED_PART
     if model.update == "sampled":
         prior_length = float(model.doc_topic_prior.sum())

@@ -80,8 +80,9 @@ class LatentDirichletAllocation(TopicTransformer):
         Prior of the words of a topic (η), or learned; 1 / n_components by default.
     tempering : {"auto", "annealing", "variational", "local"}, policy or None, default="auto"
         "auto" computes from the data the highest temperature from which topics can still part
-        within the run, and cools linearly in 1/T to T = 1 over 40% of it, with more than 100
-        topics up to half. Else a name for a policy's default setting, an object such as
+        within the run (with ``init="words"``, if documents are long, less: one at which the topics
+        to start from are not lost), and cools linearly in 1/T to T = 1 over 40% of it, with more
+        than 100 topics up to half. Else a name for a policy's default setting, an object such as
         ``tempering.Annealing(...)``, or None for T = 1 throughout (plain SVI).
     update : {"auto", "variational", "mean", "collapsed", "sampled"}, default="auto"
         How topics and proportions enter the inner update: as in the paper; posterior-mean topics;
@@ -102,8 +103,8 @@ class LatentDirichletAllocation(TopicTransformer):
         number doubles, up to 0.7. Such topics are averaged over the last fifth of the run: there
         the steps are smaller.
     learning_offset : float or "auto", default="auto"
-        Holds the first steps back. "auto" is 16; in :meth:`fit` with `update="sampled"` a quarter
-        of the steps, from 16 to 500.
+        Holds the first steps back. "auto" is 16; in :meth:`fit` with `update="sampled"` a tenth of
+        the steps, from 16 to 200.
     max_iter : int, default=10
         Passes over the documents.
     batch_size : int or "auto", default="auto"
