@@ -123,7 +123,8 @@ def fit_topics(
 ) -> Fitted:
     """Fit with a policy; with None for it, as this package does by itself.
 
-    A seed decides the first topics and the order of the documents, the same for all policies.
+    A seed decides the first topics and the order of the documents, the same for all policies; but
+    this package by itself starts from words.
     """
     callbacks = [] if callback is None else [callback]
     if policy is None:

@@ -45,6 +45,12 @@ def anchored_topics(X: Any, n_topics: int) -> Array:
     >>> from scipy import sparse
     >>> X = sparse.csr_matrix([[1, 2, 1, 0, 0, 0], [3, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
     >>> anchored_topics(X, 2).round(2)
+    array([[0.39, 0.03],
+           [0.36, 0.02],
+           [0.22, 0.02],
+           [0.01, 0.31],
+           [0.01, 0.31],
+           [0.01, 0.31]])
     """
     lengths = np.asarray(X.sum(axis=1), np.float64).ravel()
     counts = sparse.csr_matrix(X[lengths > 1.0], dtype=np.float64)
