@@ -45,6 +45,7 @@ GIBBS_PRIOR = 0.1
 #: What `LatentDirichletAllocation` is given beside the number of topics.
 RECIPES: dict[str, dict[str, Any]] = {
     "default": {},
+    "default, random start": {"init": "random"},
     "default, mean topics": {"update": "mean"},
     "sampled, T = 1": {"tempering": None, "update": "sampled"},
     "SVI": {"tempering": None, "update": "variational"},

@@ -80,7 +80,7 @@ def farthest_rows(points: Array, n: int) -> NDArray[np.int64]:
     """Numbers of up to n rows, each as far as can be from the plane through those before it.
 
     >>> farthest_rows(np.array([[0.0, 0.0], [0.1, 0.2], [3.0, 0.0], [0.0, 1.0]]), 3)
-    array([2, 0, 3])
+    array([2, 3, 0])
     """
     if not len(points):
         return np.zeros(0, np.int64)
