@@ -7,6 +7,7 @@ from scipy import sparse
 from tempering.datasets import make_lda
 from tempering.evaluation import topic_stability
 from tempering.inference import ArraySource
+from tempering.models.lda import anchors
 from tempering.models.lda.anchors import SPREAD, anchored_topics, farthest_rows
 from tempering.models.lda.model import START_WORDS, LatentDirichlet
 
@@ -50,9 +51,9 @@ def brute_force_company(X):
 def test_anchors_are_the_corners_of_the_company_of_words():
     X = np.random.default_rng(0).poisson(0.6, size=(40, 7))
     X = X[X.sum(axis=1) > 1]
-    anchors = farthest_rows(brute_force_company(X), 4)
+    chosen = farthest_rows(brute_force_company(X), 4)
     weights = X / (X.sum(axis=1) * (X.sum(axis=1) - 1))[:, None]
-    expected = X.T @ weights[:, anchors]
+    expected = X.T @ weights[:, chosen]
     expected = (1 - SPREAD) * expected / expected.sum(axis=0)
     expected += SPREAD * X.sum(axis=0)[:, None] / X.sum()
     np.testing.assert_allclose(anchored_topics(sparse.csr_matrix(X), 4), expected)
@@ -73,7 +74,8 @@ def test_topics_are_near_those_that_made_the_documents():
         (np.zeros((3, 4)), 0),
         (np.zeros((0, 4)), 0),
         (np.tile([1, 1, 0, 0], (5, 1)), 2),
-        (np.array([[0.5, 0.3, 0.4], [0.2, 0.0, 0.1]]), 3),  # weights, one document of any length
+        (np.array([[1.5, 0.3, 0.4], [0.2, 0.0, 0.1]]), 3),  # weights, one document of two words
+        (np.array([[0.5, 0.5, 0.0], [0.2, 0.0, 0.8]]), 0),  # weights that sum to 1
         (np.full((5, 1), 3), 1),
     ],
 )
@@ -82,6 +84,12 @@ def test_documents_that_tell_few_words_apart(X, n_found):
     assert found.shape == (X.shape[1], n_found)
     assert np.all(found >= 0)
     np.testing.assert_allclose(found.sum(axis=0), 1.0)
+
+
+def test_there_are_no_more_anchors_than_can_be_found_in_time(monkeypatch):
+    monkeypatch.setattr(anchors, "MOST_ANCHORS", 3)
+    X = sparse.csr_matrix(np.random.default_rng(0).poisson(0.6, size=(40, 7)))
+    assert anchored_topics(X, 5).shape == (7, 3)
 
 
 def start_of(X, n_topics, seed, start="words"):

@@ -24,12 +24,15 @@ from tempering.models.base import Array
 #: topics, if that is more.
 CANDIDATES = 1000
 
+#: Anchors at most: to find them takes time as the cube of their number.
+MOST_ANCHORS = 2000
+
 #: The part of a starting topic that is spread as all words are, so that it can gather any of them.
 SPREAD = 0.1
 
 
 def anchored_topics(X: Any, n_topics: int) -> Array:
-    """Topics to start from, [V, K]; less than K where documents do not tell so many words apart.
+    """Topics to start from, [V, K]; fewer where documents do not tell so many words apart.
 
     Parameters
     ----------
@@ -52,9 +55,10 @@ def anchored_topics(X: Any, n_topics: int) -> Array:
            [0.01, 0.31],
            [0.01, 0.31]])
     """
+    n_topics = min(n_topics, MOST_ANCHORS)
     lengths = np.asarray(X.sum(axis=1), np.float64).ravel()
-    counts = sparse.csr_matrix(X[lengths > 1.0], dtype=np.float64)
-    lengths = lengths[lengths > 1.0]
+    counts = sparse.csr_matrix(X[lengths >= 2.0], dtype=np.float64)
+    lengths = lengths[lengths >= 2.0]
     n_documents = np.bincount(counts.indices[counts.data > 0], minlength=counts.shape[1])
     n_candidates = min(max(CANDIDATES, 2 * n_topics), np.count_nonzero(n_documents))
     if n_candidates == 0:
