@@ -1,9 +1,9 @@
 """A tempered fit beside plain stochastic variational inference.
 
 Topics of the docstrings of NumPy, SciPy and scikit-learn, as they lie on this machine: 40 topics,
-ten passes, the same batches and step sizes. Above, the temperature; below, how well documents that
-no fit has seen are predicted. The dashed line is a fit at T = 1 with posterior-mean topics instead
-of the paper's update.
+ten passes, the same batches. Above, the temperature; below, how well documents that no fit has seen
+are predicted. The dashed line is a fit at T = 1 with posterior-mean topics instead of the paper's
+update.
 """
 
 import sys
