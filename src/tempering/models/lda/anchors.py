@@ -77,7 +77,9 @@ def anchored_topics(X: Any, n_topics: int) -> Array:
 
     topics = (counts.T @ weighted[:, chosen]).toarray()
     words = np.asarray(counts.sum(axis=0)).ravel()
-    return (1.0 - SPREAD) * topics / topics.sum(axis=0) + SPREAD * (words / words.sum())[:, None]
+    topics *= (1.0 - SPREAD) / topics.sum(axis=0)  # in place, as they can be large
+    topics += SPREAD * (words / words.sum())[:, None]
+    return topics
 
 
 def farthest_rows(points: Array, n: int) -> NDArray[np.int64]:

@@ -171,9 +171,10 @@ class LatentDirichlet(Model):
             n_documents = math.ceil(START_WORDS / self.mean_length)
             documents = source.sample(n_documents, np.random.default_rng(0))
             found = anchored_topics(documents, self.n_topics)
-            words_a_topic = source.size * self.mean_length / self.n_topics
+            found *= source.size * self.mean_length / self.n_topics  # all words, shared out
+            found += self.topic_word_prior
             # Times the draws, as those of very few documents can be alike, and would stay so.
-            topics[:, : found.shape[1]] *= self.topic_word_prior + words_a_topic * found
+            topics[:, : found.shape[1]] *= found
         return Topics(topics, self.topic_word_prior)
 
     def expectations(self, posterior: Topics) -> TopicExpectations:
