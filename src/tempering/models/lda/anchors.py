@@ -77,7 +77,9 @@ def anchored_topics(X: Any, n_topics: int) -> Array:
 
     topics = (counts.T @ weighted[:, chosen]).toarray()
     words = np.asarray(counts.sum(axis=0)).ravel()
-    topics *= (1.0 - SPREAD) / topics.sum(axis=0)  # in place, as they can be large
+    totals = topics.sum(axis=0)
+    topics *= 1.0 - SPREAD  # in place, as they can be large
+    topics /= totals
     topics += SPREAD * (words / words.sum())[:, None]
     return topics
 
