@@ -1,7 +1,8 @@
 """Which recipe for topics is best, over corpora, numbers of topics and seeds.
 
     python benchmarks/lda_recipes.py --corpora arxiv.npz:20000 20news.npz:13655 synthetic \
-        --topics 50 100 --seeds 3 --part validation --output recipes.jsonl [--peers] [--plot F.png]
+        --topics 50 100 --seeds 3 --part validation --output recipes.jsonl [--peers] [--jobs 8] \
+        [--plot F.png]
 
 A corpus is a file of scipy's `save_npz`, cut to its first documents to learn from; the documents
 that follow are the test part, those after them the validation part. Choices are made on
@@ -10,7 +11,7 @@ from the model: few and many topics, short and long documents.
 
 Topics are scored by held-out nats a word with exact proportions (Gibbs, α = 0.1) and by NPMI of the
 top ten words; CPU seconds on one thread. Every run is written to `--output` at once, and a stopped
-study goes on where it was.
+study goes on where it was. `--jobs` makes so many runs at a time, each in a process of its own.
 """
 
 import single_thread  # noqa: F401, I001  before numpy
@@ -18,8 +19,10 @@ import single_thread  # noqa: F401, I001  before numpy
 import argparse
 import json
 import warnings
-from collections.abc import Iterator
-from functools import partial
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from functools import lru_cache, partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,6 +71,17 @@ RECIPES: dict[str, dict[str, Any]] = {
     "default, learned priors": {"doc_topic_prior": "auto", "topic_word_prior": "auto"},
 }
 
+#: Other programs, and what has to be installed for them.
+PEERS: dict[str, Prepare] = {
+    "scikit-learn": prepare_sklearn,
+    "gensim": prepare_gensim,
+    "tomotopy, 500 sweeps": partial(prepare_tomotopy, sweeps=500),
+}
+PACKAGES = dict(zip(PEERS, ("sklearn", "gensim", "tomotopy")))
+
+#: The topics that a synthetic corpus was drawn from, as a recipe.
+TRUTH = "true topics"
+
 #: Topics, documents, words of a document, of four corpora drawn from the model.
 SYNTHETIC = {
     "few topics, short": (20, 5_000, 20),
@@ -75,6 +89,17 @@ SYNTHETIC = {
     "many topics, short": (100, 20_000, 40),
     "many topics, long": (100, 5_000, 200),
 }
+
+
+class Job(NamedTuple):
+    """One run of the study."""
+
+    corpus: str  # PATH[:DOCUMENTS], or one of SYNTHETIC
+    part: str
+    n_topics: int
+    recipe: str
+    passes: int
+    seed: int
 
 
 class Corpus(NamedTuple):
@@ -91,40 +116,70 @@ def main() -> None:
     options = _parse_options()
     runs = read_runs(options.output)
     done = {run_key(run) for run in runs}
-    warm_up()
-    for corpus in corpora(options.corpora, options.part):
-        for k in options.topics if corpus.truth is None else [len(corpus.truth)]:
-            for name, prepare in recipes(options, corpus):
-                kept = []
-                for seed in range(options.first_seed, options.first_seed + options.seeds):
-                    key = (corpus.name, corpus.train.shape[0], k, name, options.passes, seed)
-                    if (*key, options.part) in done:
-                        continue
-                    run = measure(corpus, k, options.passes, prepare, seed, kept)
-                    named = dict(zip(("corpus", "documents", "K", "recipe", "passes", "seed"), key))
-                    runs.append({**named, "part": options.part, **run})
-                    append_run(options.output, runs[-1])
+    todo = [job for job in jobs(options) if run_key(described(job)) not in done]
+    kept = defaultdict(list)
+    for job, run, topics in measured(todo, options.jobs):
+        before = kept[job._replace(seed=0)]
+        before.append(topics)
+        stability = float(topic_stability(before[0], topics)) if len(before) > 1 else None
+        runs.append({**described(job), **run, "stability": stability})
+        append_run(options.output, runs[-1])
     table = summary([run for run in runs if run["part"] == options.part])
     print_table(f"Means over seeds, {options.part} part; higher is better", table)
     if options.plot:
         draw(table, options.plot)
 
 
-def corpora(names: list[str], part: str) -> Iterator[Corpus]:
-    """The corpora, one at a time, as some are large."""
-    for name in names:
-        if name == "synthetic":
-            for number, kind in enumerate(SYNTHETIC):
-                yield synthetic_corpus(kind, number, part)
-        else:
-            path, _, documents = name.partition(":")
-            counts = load_corpus(Path(path))
-            n_train = int(documents) if documents else counts.shape[0] - 2 * PART_SIZE
-            counts = counts[: n_train + 2 * PART_SIZE].astype(np.float64)
-            yield Corpus(Path(path).stem, counts[:n_train], scored_part(counts[n_train:], part))
+def jobs(options: argparse.Namespace) -> Iterator[Job]:
+    """All runs of the study, in the order of the table."""
+    for given in options.corpora:
+        for corpus in SYNTHETIC if given == "synthetic" else [given]:
+            synthetic = corpus in SYNTHETIC
+            for k in [SYNTHETIC[corpus][0]] if synthetic else options.topics:
+                for recipe in recipes(options.peers, synthetic):
+                    if options.only and recipe not in options.only:
+                        continue
+                    for seed in range(options.first_seed, options.first_seed + options.seeds):
+                        yield Job(corpus, options.part, k, recipe, options.passes, seed)
 
 
-def synthetic_corpus(kind: str, seed: int, part: str) -> Corpus:
+def described(job: Job) -> dict[str, Any]:
+    """What is written down of a run besides its results."""
+    corpus = open_corpus(job.corpus, job.part)
+    return {
+        "corpus": corpus.name,
+        "documents": corpus.train.shape[0],
+        "K": job.n_topics,
+        "recipe": job.recipe,
+        "passes": job.passes,
+        "seed": job.seed,
+        "part": job.part,
+    }
+
+
+def measured(todo: list[Job], at_a_time: int) -> Iterable[tuple[Job, dict[str, float], np.ndarray]]:
+    """Each run, its scores and its topics, as soon as it is over."""
+    if at_a_time == 1:
+        warm_up()
+        yield from map(measure, todo)
+        return
+    with get_context("spawn").Pool(at_a_time, initializer=warm_up) as pool:
+        yield from pool.imap_unordered(measure, todo)
+
+
+@lru_cache(maxsize=8)
+def open_corpus(name: str, part: str) -> Corpus:
+    """The corpus of a job; kept, as the next job is likely to want it too."""
+    if name in SYNTHETIC:
+        return synthetic_corpus(name, part)
+    path, _, documents = name.partition(":")
+    counts = load_corpus(Path(path))
+    n_train = int(documents) if documents else counts.shape[0] - 2 * PART_SIZE
+    counts = counts[: n_train + 2 * PART_SIZE].astype(np.float64)
+    return Corpus(Path(path).stem, counts[:n_train], scored_part(counts[n_train:], part))
+
+
+def synthetic_corpus(kind: str, part: str) -> Corpus:
     """A corpus from the model, with the topics that made it."""
     n_topics, n_documents, length = SYNTHETIC[kind]
     made = make_lda(
@@ -134,7 +189,7 @@ def synthetic_corpus(kind: str, seed: int, part: str) -> Corpus:
         document_length=length,
         alpha=0.1 if n_topics < 50 else 0.05,
         eta=0.05,
-        seed=seed,
+        seed=list(SYNTHETIC).index(kind),
     )
     counts = sparse.csr_matrix(made.counts, dtype=np.float64)
     return Corpus(kind, counts[:n_documents], scored_part(counts[n_documents:], part), made.topics)
@@ -147,25 +202,18 @@ def scored_part(rest: Any, part: str) -> Split:
     return split_documents(documents, seed=0)
 
 
-def recipes(options: argparse.Namespace, corpus: Corpus) -> Iterator[tuple[str, Prepare]]:
-    """Those that were asked for, in the order of the table."""
-    for name, prepare in all_recipes(options.peers, corpus):
-        if not options.only or name in options.only:
-            yield name, prepare
+def recipes(with_peers: bool, with_truth: bool) -> list[str]:
+    """Their names, in the order of the table."""
+    truth = [TRUTH] if with_truth else []
+    peers = [name for name, package in PACKAGES.items() if is_installed(package)]
+    return [*RECIPES, *truth, *(peers if with_peers else [])]
 
 
-def all_recipes(with_peers: bool, corpus: Corpus) -> Iterator[tuple[str, Prepare]]:
-    """Names and fits."""
-    for name, settings in RECIPES.items():
-        yield name, partial(prepare_own, settings=settings)
-    if corpus.truth is not None:
-        yield "true topics", lambda task, seed: lambda: corpus.truth
-    if with_peers:
-        yield "scikit-learn", prepare_sklearn
-        if is_installed("gensim"):
-            yield "gensim", prepare_gensim
-        if is_installed("tomotopy"):
-            yield "tomotopy, 500 sweeps", partial(prepare_tomotopy, sweeps=500)
+def prepare(recipe: str, corpus: Corpus) -> Prepare:
+    """What builds the fits of a recipe."""
+    if recipe == TRUTH:
+        return lambda task, seed: lambda: corpus.truth
+    return PEERS.get(recipe) or partial(prepare_own, settings=RECIPES[recipe])
 
 
 def prepare_own(task: Task, seed: int, settings: dict[str, Any]) -> Any:
@@ -176,22 +224,22 @@ def prepare_own(task: Task, seed: int, settings: dict[str, Any]) -> Any:
     return lambda: estimator.fit(task.train).components_
 
 
-def measure(
-    corpus: Corpus, k: int, passes: int, prepare: Prepare, seed: int, kept: list[np.ndarray]
-) -> dict[str, float | None]:
-    """Fit once and score the topics; ``kept`` holds those of the seeds before."""
-    task = Task(corpus.train, corpus.part, k, passes)
-    weights, seconds = timed(prepare(task, seed))
+def measure(job: Job) -> tuple[Job, dict[str, float], np.ndarray]:
+    """Fit once and score the topics."""
+    corpus = open_corpus(job.corpus, job.part)
+    task = Task(corpus.train, corpus.part, job.n_topics, job.passes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        weights, seconds = timed(prepare(job.recipe, corpus)(task, job.seed))
     topics = np.asarray(weights, np.float64)
     topics /= topics.sum(axis=1, keepdims=True)
-    kept.append(topics)
     observed, held_out = corpus.part
-    return {
-        "gibbs": completion_score(observed, held_out, topics, GIBBS_PRIOR, "gibbs"),
+    scores = {
+        "gibbs": completion_score(observed, held_out, topics, GIBBS_PRIOR, "gibbs", n_threads=1),
         "npmi": float(npmi(topics, corpus.train, 10).mean()),
-        "stability": float(topic_stability(kept[0], topics)) if len(kept) > 1 else None,
         "cpu s": seconds,
     }
+    return job, scores, topics
 
 
 def summary(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -223,12 +271,12 @@ def draw(table: list[dict[str, Any]], path: Path) -> None:
     from matplotlib.figure import Figure
 
     tasks = sorted({(row["corpus"], row["documents"], row["K"]) for row in table})
-    names = list(dict.fromkeys(row["recipe"] for row in table if row["recipe"] != "true topics"))
+    names = list(dict.fromkeys(row["recipe"] for row in table if row["recipe"] != TRUTH))
     figure = Figure(figsize=(8, 0.5 + 0.35 * len(names)), layout="constrained")
     axis = figure.subplots()
     for column, task in enumerate(tasks):
         own = [row for row in table if (row["corpus"], row["documents"], row["K"]) == task]
-        best = max(row["gibbs"] for row in own if row["recipe"] != "true topics")
+        best = max(row["gibbs"] for row in own if row["recipe"] != TRUTH)
         gaps = {row["recipe"]: best - row["gibbs"] for row in own}
         heights = [names.index(name) + 0.06 * column for name in gaps if name in names]
         label = f"{task[0]}, {task[1]} documents, K = {task[2]}"
@@ -272,11 +320,11 @@ def _parse_options() -> argparse.Namespace:
     parser.add_argument("--part", choices=("validation", "test"), default="validation")
     parser.add_argument("--only", nargs="+", help="only these recipes, by name")
     parser.add_argument("--peers", action="store_true", help="other programs too")
+    parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
     parser.add_argument("--output", type=Path, default=Path("lda_recipes.jsonl"))
     parser.add_argument("--plot", type=Path, help="draw the table too")
     return parser.parse_args()
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore")
     main()

@@ -160,7 +160,7 @@ def test_learned_priors_and_lazy_topics_survive(tmp_path, stored):
     whole = fit(learning_lda(), data, progress=False, **options)
     resumed = fit_in_pieces(learning_lda, data, tmp_path / "kept", (9, 14, 10), **options)
     assert_same_bits(whole, resumed)
-    for name in ("doc_topic_prior", "topic_word_prior", "_mean_log_proportions"):
+    for name in ("doc_topic_prior", "topic_word_prior", "_mean_prior_statistics"):
         np.testing.assert_array_equal(getattr(whole.model, name), getattr(resumed.model, name))
     assert whole.model.topic_word_prior != 0.1
 

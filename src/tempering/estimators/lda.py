@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from tempering.estimators.automatic import (
     automatic_policy,
     default_doc_topic_prior,
+    default_followed_part,
     default_settled,
     default_word_power,
     minibatch_steps,
@@ -393,6 +394,7 @@ class LatentDirichletAllocation(TopicTransformer):
         alpha, eta = self.doc_topic_prior, self.topic_word_prior
         learn_alpha, learn_eta = _is_auto(alpha), _is_auto(eta)
         keep_alpha = alpha is not None
+        follows = self._update() == "sampled" and not keep_alpha
         if alpha is None or learn_alpha:
             alpha = default_doc_topic_prior(k, self._update(), mean_length)
         alpha = np.asarray(alpha, float)
@@ -417,6 +419,7 @@ class LatentDirichletAllocation(TopicTransformer):
             mean_length=mean_length,
             learn_doc_topic_prior=learn_alpha,
             learn_topic_word_prior=learn_eta,
+            followed_part=default_followed_part(*sizes[:3]) if follows else 0.0,
             n_threads=self._n_threads(),
         )
 

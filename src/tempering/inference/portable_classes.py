@@ -156,16 +156,20 @@ def constructed(
     arguments: Sequence[str],
     others: Sequence[str] = (),
     later: Mapping[str, Any] | None = None,
+    earlier_names: Mapping[str, str] | None = None,
 ) -> Codec:
     """A class whose constructor takes what its attributes of the same names hold.
 
-    Files that were written before it took those of ``later`` mean the values there.
+    Files that were written before it took those of ``later`` mean the values there; others may have
+    an attribute by the name that it had before.
     """
+    renamed = earlier_names or {}
 
     def take(value: Any) -> dict[str, Any]:
         return {name: getattr(value, name) for name in (*arguments, *others)}
 
     def construct(parts: dict[str, Any]) -> Any:
+        parts = {renamed.get(name, name): value for name, value in parts.items()}
         parts = {**(later or {}), **parts}
         made = cls(**{name: parts[name] for name in arguments})
         # The constructor has checked them; but what it normalised once is not normalised again.
@@ -215,14 +219,16 @@ LDA_ARGUMENTS = (
     "mean_length",
     "learn_doc_topic_prior",
     "learn_topic_word_prior",
+    "followed_part",
 )
 
 
 def lda_codec(cls: type[LatentDirichlet]) -> Codec:
     """The topic model, or one of its kind."""
-    learned = ("_mean_log_proportions", "_steps_at_temperature_one")
-    later = {"word_power": 1.0, "settled": None, "start": "random"}
-    return constructed(cls, LDA_ARGUMENTS, learned, later=later)
+    learned = ("_mean_prior_statistics", "_steps_at_temperature_one")
+    later = {"word_power": 1.0, "settled": None, "start": "random", "followed_part": 0.0}
+    earlier_names = {"_mean_log_proportions": "_mean_prior_statistics"}
+    return constructed(cls, LDA_ARGUMENTS, learned, later, earlier_names)
 
 
 FACTORIAL_ARGUMENTS = (

@@ -16,6 +16,7 @@ from tempering.scale.device_corpus import CorpusSource, CorpusStream
 from tempering.scale.device_lda import DeviceLatentDirichlet, steps_of
 from tempering.scale.device_topics import DeviceTopics
 from tempering.scale.jax_device import require_jax
+from tempering.scale.recasting import with_learned
 from tempering.scale.solver import Kernel, default_kernel
 from tempering.temperature import Annealing, Untempered
 
@@ -48,7 +49,7 @@ def fit_on_device(
     Parameters
     ----------
     model : LatentDirichlet
-        The topic model, with given priors.
+        The topic model, with given priors (of which α may follow the documents).
     data : CSR matrix [N, V] or BlockSource
         Counts, in memory or on disk; then with minibatches of their own ``batch_size``.
     temperature : Untempered or Annealing, optional
@@ -117,7 +118,8 @@ def fit_on_device(
         resume=resume,
         **{"n_threads": 1, **engine_options},
     )
-    return replace(result, posterior=result.posterior.host, model=model)
+    fitted = with_learned(model, result.model)
+    return replace(result, posterior=result.posterior.host, model=fitted)
 
 
 def fits_on_device(model: LatentDirichlet, temperature: Untempered) -> bool:

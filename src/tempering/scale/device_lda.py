@@ -40,11 +40,13 @@ class DeviceStep(LocalStep):
         inverse_temperature: float,
         n: int,
         compute_terms: Callable[[], LocalTerms],
+        prior_draws: Any = None,
     ):
         self.statistics = statistics
         self.inverse_temperature = inverse_temperature
         self.bound = 0.0
         self.n = n
+        self.prior_draws = prior_draws  # [padded topics], on the device, where α follows them
         self._compute_terms = compute_terms
 
     @cached_property
@@ -53,7 +55,10 @@ class DeviceStep(LocalStep):
 
 
 class DeviceLatentDirichlet(LatentDirichlet):
-    """:class:`tempering.models.lda.model.LatentDirichlet` on the device, with given priors."""
+    """:class:`tempering.models.lda.model.LatentDirichlet` on the device.
+
+    Its priors are given, but α may follow the documents.
+    """
 
     #: A batch is never cut into shards: its groups are made in `local_step`.
     shard_size = 1 << 40
@@ -85,16 +90,19 @@ class DeviceLatentDirichlet(LatentDirichlet):
     ) -> Any:
         steps, s = self.steps, np.float32(inverse_temperature)
         log_rows, alpha = expectations.log_rows, placed_prior(self.doc_topic_prior.tobytes())
-        statistics, solved = None, []
+        statistics, draws, solved = None, None, []
+        follows = self.followed_part > 0.0 and s == 1.0
         sampled = self.update == "sampled" and s == 1.0 and data.can_be_sampled
         if sampled and self.word_power != 1.0:
             log_rows = np.float32(self.word_power) * log_rows
         for group in data.groups(GROUP_SIZES[self.kernel], for_tokens=sampled):
             rectangle = data.corpus.rectangle(group)
             if sampled:
-                statistics, _ = steps.sample(rectangle, log_rows, alpha, statistics)
-                continue
-            statistics, gamma = steps.solve(rectangle, s, log_rows, alpha, statistics)
+                statistics, gamma = steps.sample(rectangle, log_rows, alpha, statistics)
+            else:
+                statistics, gamma = steps.solve(rectangle, s, log_rows, alpha, statistics)
+            if follows:
+                draws = steps.prior_draws(gamma, alpha, draws)
             if self.update == "variational":
                 solved.append((group, rectangle, gamma))
 
@@ -112,7 +120,10 @@ class DeviceLatentDirichlet(LatentDirichlet):
             return LocalTerms(energies, entropy)
 
         weighted = DeviceStatistics(statistics)
-        return DeviceStep(weighted, float(inverse_temperature), data.shape[0], compute_terms)
+        return DeviceStep(weighted, float(inverse_temperature), data.shape[0], compute_terms, draws)
+
+    def prior_statistics(self, local: DeviceStep) -> Array:
+        return np.asarray(local.prior_draws, float)[: self.n_topics] / local.n
 
     def without_copies(self, posterior: DeviceTopics) -> DeviceTopics:
         # The host decides by the overlaps alone; the topics, which are much larger, stay.

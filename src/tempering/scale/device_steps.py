@@ -38,6 +38,7 @@ class DeviceSteps(NamedTuple):
     table: Any  # (λ) → log β
     solve: Any  # (rectangle, s, log β, α, statistics so far) → statistics, γ
     sample: Any  # (rectangle, log β times its power, α, statistics so far) → statistics, γ
+    prior_draws: Any  # (γ, α, sum so far) → Σ_d of draws from the prior, [padded topics]
     terms: Any  # (rectangle, s, log β, α, γ) → energies, entropies less divergences, [size]
     divergence: Any  # (λ, w η, η) → parts of words in KL(q(β) ‖ p(β)^w) [n_words], Σ_v λ
     overlaps: Any  # (λ, η) → overlaps of pairs of topics, above the diagonal, and Σ_v λ
@@ -88,6 +89,13 @@ def device_steps(sizes: Sizes) -> DeviceSteps:
 
     def add(solved, statistics):
         return solved.statistics if statistics is None else statistics + solved.statistics
+
+    @jax.jit
+    def prior_draws(gamma, alpha, so_far):
+        """As :func:`tempering.models.lda.hyperparameters.prior_draws`."""
+        # Rows and columns that only fill up have γ = α, and draw nothing.
+        draws = (alpha * (digamma(gamma) - digamma(alpha))).sum(axis=0)
+        return draws if so_far is None else so_far + draws
 
     @jax.jit
     def terms(rectangle, s, log_rows, alpha, gamma):
@@ -155,5 +163,14 @@ def device_steps(sizes: Sizes) -> DeviceSteps:
         return jnp.where(real, counts + prior, topics)
 
     return DeviceSteps(
-        draw, table, solve, sample, terms, divergence, overlaps, begin_anew, compiled_blend()
+        draw,
+        table,
+        solve,
+        sample,
+        prior_draws,
+        terms,
+        divergence,
+        overlaps,
+        begin_anew,
+        compiled_blend(),
     )

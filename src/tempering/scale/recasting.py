@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, TypeVar
 
+Model = TypeVar("Model")
 Kind = TypeVar("Kind")
 
 
@@ -23,4 +25,11 @@ def recast(model: Any, kind: type[Kind], **more: Any) -> Kind:
     """
     made = kind.__new__(kind)
     vars(made).update(vars(model), **more)
+    return made
+
+
+def with_learned(model: Model, counterpart: Any) -> Model:
+    """A copy of the model, with all that its counterpart has learned since it was made of it."""
+    made = copy(model)
+    vars(made).update((name, getattr(counterpart, name)) for name in vars(model))
     return made

@@ -1,4 +1,6 @@
-"""Learning the Dirichlet priors: the concentration that makes given mean logarithms most likely."""
+"""Learning the Dirichlet priors: the concentration that makes given mean logarithms most likely;
+and, of a concentration whose sum is given, how topics share it.
+"""
 
 from __future__ import annotations
 
@@ -36,6 +38,37 @@ def fit_concentration(mean_log: Array, start: Array, n_steps: int = 10) -> Array
     for _ in range(n_steps):
         alpha = np.clip(inverse_digamma(mean_log + digamma(alpha.sum())), SMALLEST, LARGEST)
     return alpha
+
+
+def prior_draws(counts: Array, alpha: Array) -> Array:
+    """How many tokens of each topic got it from the prior of their document, Σ_d, [K].
+
+    The first token of a topic in a document has it from there; the i-th after it with probability
+    α_k / (α_k + i), else from a token before it. The sum over i is α_k (ψ(n_dk + α_k) − ψ(α_k)).
+
+    Parameters
+    ----------
+    counts : array [D, K]
+        n_dk, most of them 0.
+    alpha : array [K]
+        α.
+    """
+    documents, topics = np.nonzero(counts)
+    own = alpha[topics]
+    draws = own * (digamma(counts[documents, topics] + own) - digamma(own))
+    return np.bincount(topics, draws, minlength=alpha.size)
+
+
+def share_out(total: float, draws: Array, followed: float) -> Array:
+    """α of a given sum, of which a part follows the draws of topics, and the rest is shared evenly.
+
+    Repeated with new draws, and where all of it follows them, this is Minka's fixed point (2000)
+    for the most likely α of that sum.
+
+    >>> share_out(2.0, np.array([3.0, 1.0]), followed=0.5)
+    array([1.25, 0.75])
+    """
+    return total * ((1.0 - followed) / draws.size + followed * draws / draws.sum())
 
 
 def fit_symmetric_concentration(

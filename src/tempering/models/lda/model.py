@@ -31,11 +31,12 @@ from tempering.models.lda.copies import without_copies
 from tempering.models.lda.hyperparameters import (
     fit_concentration,
     fit_symmetric_concentration,
+    share_out,
 )
 from tempering.models.lda.kernels import document_energy, e_step
 from tempering.models.lda.partition import TopicDraws, log_document_integral
 from tempering.models.lda.sampling import can_be_sampled, sample_topics
-from tempering.models.lda.steps import Documents, DocumentStep, Solved, mean_log_proportions
+from tempering.models.lda.steps import Documents, DocumentStep, Solved, mean_prior_statistics
 from tempering.models.lda.topic_rows import TopicExpectations
 from tempering.models.lda.topics import (
     Float32,
@@ -74,7 +75,7 @@ class Settled(NamedTuple):
     word_power : float
         As the model's.
     doc_topic_prior : float, optional
-        α; None leaves it as it is.
+        The mean of α; None leaves it as it is.
     """
 
     part: float
@@ -113,6 +114,9 @@ class LatentDirichlet(Model):
     learn_doc_topic_prior, learn_topic_word_prior : bool
         Learn α (asymmetric) and η (symmetric) from the data. Only steps at T = 1 count: while
         topics are alike, learning α flattens it and keeps them so.
+    followed_part : float
+        Where α is not learned: the part of its sum, which stays, that goes to topics as documents
+        draw them, at T = 1 too; the rest is shared evenly. 0 leaves α as it is.
     n_threads : int
         Threads of the kernels; never changes the result.
     """
@@ -137,6 +141,7 @@ class LatentDirichlet(Model):
         mean_length: float = 100.0,
         learn_doc_topic_prior: bool = False,
         learn_topic_word_prior: bool = False,
+        followed_part: float = 0.0,
         n_threads: int = 1,
     ):
         for power in (word_power, settled.word_power if settled else 1.0):
@@ -156,8 +161,9 @@ class LatentDirichlet(Model):
         self.mean_length = mean_length
         self.learn_doc_topic_prior = learn_doc_topic_prior
         self.learn_topic_word_prior = learn_topic_word_prior
+        self.followed_part = float(followed_part)
         self.n_threads = n_threads
-        self._mean_log_proportions: Array | None = None
+        self._mean_prior_statistics: Array | None = None
         self._steps_at_temperature_one = 0
 
     def prior(self) -> TopicPrior:
@@ -289,20 +295,36 @@ class LatentDirichlet(Model):
         """KL(q(β) ‖ p(β)^prior_weight) of all topics."""
         return posterior.divergence(self.topic_word_prior, prior_weight)
 
+    @property
+    def learns_proportions(self) -> bool:
+        """Whether α changes with the documents."""
+        return self.learn_doc_topic_prior or self.followed_part > 0.0
+
     def learn_hyperparameters(self, local: LocalStep, posterior: Topics, rate: float) -> None:
         """Move α and η to where they make the current q(θ) and q(β) most likely."""
-        if self.learn_doc_topic_prior:
-            mean, remembered = mean_log_proportions(local), self._mean_log_proportions
+        if self.learns_proportions:
+            mean, remembered = self.prior_statistics(local), self._mean_prior_statistics
+            if remembered is None and not self.learn_doc_topic_prior:
+                # One batch alone would starve topics that it happens not to hold.
+                remembered = np.full(self.n_topics, mean.mean())
             if remembered is not None:
                 mean = (1 - rate) * remembered + rate * mean
-            self._mean_log_proportions = mean
-            self.doc_topic_prior = fit_concentration(mean, self.doc_topic_prior)
+            self._mean_prior_statistics = mean
+            if self.learn_doc_topic_prior:
+                self.doc_topic_prior = fit_concentration(mean, self.doc_topic_prior)
+            elif mean.any():
+                total = float(self.doc_topic_prior.sum())
+                self.doc_topic_prior = share_out(total, mean, self.followed_part)
         if self.learn_topic_word_prior:
             if self._steps_at_temperature_one % TOPIC_PRIOR_STEPS == 0:
                 self.topic_word_prior = fit_symmetric_concentration(
                     posterior.mean_log(), self.n_words, self.topic_word_prior
                 )
             self._steps_at_temperature_one += 1
+
+    def prior_statistics(self, local: Any) -> Array:
+        """What α is learned from: the mean over the documents of a step."""
+        return mean_prior_statistics(self, local)
 
     def revise(self, posterior: Any, before: float, after: float) -> Any:
         """Begin copies of other topics anew, and settle; where topics are not sampled, nothing."""
@@ -311,8 +333,8 @@ class LatentDirichlet(Model):
         if self.settled is not None and after >= self.settled.part:
             self.word_power = self.settled.word_power
             if self.settled.doc_topic_prior is not None:
-                alpha = np.asarray(self.settled.doc_topic_prior, float)
-                self.doc_topic_prior = np.broadcast_to(alpha, self.n_topics)
+                smaller = self.settled.doc_topic_prior / self.doc_topic_prior.mean()
+                self.doc_topic_prior = smaller * self.doc_topic_prior
         due = any(before < part <= after for part in REVISIONS) and after < 1.0
         return self.without_copies(posterior) if due else posterior
 

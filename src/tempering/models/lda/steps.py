@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import digamma
 
 from tempering.models.base import Array, LocalStep, LocalTerms, join_temperatures
+from tempering.models.lda.hyperparameters import prior_draws
 from tempering.models.lda.kernels import log_predictive
 from tempering.models.lda.topics import Float32, WordStatistics
 
@@ -64,8 +65,8 @@ class Summary(NamedTuple):
         The first few, a sample of the batch: its documents come in random order.
     n_tokens : float
         Words of all documents.
-    log_proportions : array [K] or None
-        Σ_d E log θ_d, where α is learned.
+    prior_statistics : array [K] or None
+        What α is learned from, where it is; see :func:`sum_prior_statistics`.
     predictive : array [n] or None
         Σ_n log p̄_{w_n} of each document, where energies are wanted.
     """
@@ -73,18 +74,18 @@ class Summary(NamedTuple):
     documents: Documents
     gamma: Float32
     n_tokens: float
-    log_proportions: Array | None
+    prior_statistics: Array | None
     predictive: Array | None
 
     def joined(self, other: Summary) -> Summary:
         """Of the documents of both; the sample is that of the first."""
-        logs, predictive = self.log_proportions, self.predictive
-        if logs is not None and other.log_proportions is not None:
-            logs = logs + other.log_proportions
+        statistics, predictive = self.prior_statistics, self.predictive
+        if statistics is not None and other.prior_statistics is not None:
+            statistics = statistics + other.prior_statistics
         if predictive is not None and other.predictive is not None:
             predictive = np.concatenate([predictive, other.predictive])
         n_tokens = self.n_tokens + other.n_tokens
-        return Summary(self.documents, self.gamma, n_tokens, logs, predictive)
+        return Summary(self.documents, self.gamma, n_tokens, statistics, predictive)
 
 
 class DocumentStep(LocalStep):
@@ -185,7 +186,7 @@ def summarise(
         documents.first(n),
         gamma[:n].copy(),
         float(documents.lengths.sum()),
-        sum_log_proportions(gamma) if model.learn_doc_topic_prior else None,
+        sum_prior_statistics(model, gamma) if model.learns_proportions else None,
         predictive_energies(model, local, expectations) if predictive else None,
     )
 
@@ -196,13 +197,22 @@ def sum_log_proportions(gamma: Float32) -> Array:
     return (digamma(wide) - digamma(wide.sum(axis=1, keepdims=True))).sum(axis=0)
 
 
-def mean_log_proportions(local: LocalStep) -> Array:
-    """The mean of E log θ_d over the documents of a step, [K]."""
+def sum_prior_statistics(model: LatentDirichlet, gamma: Float32) -> Array:
+    """What α is learned from, [K]: Σ_d E log θ_d, or draws from the prior where its sum is kept."""
+    if model.learn_doc_topic_prior:
+        return sum_log_proportions(gamma)
+    # In the precision of γ, so that what a document does not hold is 0.
+    counts = gamma - model.doc_topic_prior.astype(np.float32)
+    return prior_draws(np.maximum(counts, 0.0), model.doc_topic_prior)
+
+
+def mean_prior_statistics(model: LatentDirichlet, local: LocalStep) -> Array:
+    """The mean of these statistics over the documents of a step, [K]."""
     if isinstance(local, DocumentStep):
-        return sum_log_proportions(local.gamma) / local.n
+        return sum_prior_statistics(model, local.gamma) / local.n
     assert isinstance(local, DocumentSums)
-    assert local.summary.log_proportions is not None
-    return local.summary.log_proportions / local.n
+    assert local.summary.prior_statistics is not None
+    return local.summary.prior_statistics / local.n
 
 
 def mean_proportions(gamma: NDArray[np.float32]) -> NDArray[np.float32]:
