@@ -285,7 +285,21 @@ def test_topics_with_many_words_each_stay_as_sharp(alike):
     part = np.log2(1.01) / 2
     for model, extent in ((few, part), (many, part * 2500 * 101 / (80 * 400 * 60))):
         assert model._model.word_power == pytest.approx(1 - (1 + extent) * fall)
-        np.testing.assert_allclose(model.doc_topic_prior_, (1 - 0.4 * extent) * alpha)
+        assert model.doc_topic_prior_.mean() == pytest.approx((1 - 0.4 * extent) * alpha)
+
+
+def test_alpha_follows_the_documents_where_topics_have_many_words():
+    data = make_lda(600, 4, n_words=300, document_length=100, seed=0).counts
+    settings = {"random_state": 0, "n_jobs": 1, "max_iter": 4}
+    free = LatentDirichletAllocation(4, **settings).fit(data)
+    assert free.doc_topic_prior_.sum() == pytest.approx(1.0)
+    assert np.ptp(free.doc_topic_prior_) > 0.01
+    assert free._model.followed_part == pytest.approx(1 - 2500 * 4 / data.sum())
+    few = LatentDirichletAllocation(4, **settings).fit(data[:90])
+    np.testing.assert_allclose(few.doc_topic_prior_, 0.25)
+    for settled in ({"doc_topic_prior": 0.25}, {"update": "mean"}, {"tempering": None}):
+        given = LatentDirichletAllocation(4, **settled, **settings).fit(data)
+        np.testing.assert_allclose(given.doc_topic_prior_, 0.25)
 
 
 def test_a_fit_goes_on_where_it_was_when_topics_have_settled(alike, tmp_path):

@@ -165,6 +165,20 @@ def test_learned_priors_and_lazy_topics_survive(tmp_path, stored):
     assert whole.model.topic_word_prior != 0.1
 
 
+def test_alpha_that_follows_the_documents_survives(tmp_path):
+    def sampled_lda():
+        return LatentDirichlet(4, 30, 0.25, 0.1, update="sampled", followed_part=0.9, n_threads=1)
+
+    options = {"learning_rate": RobbinsMonro(4.0, 0.7), "batch_size": 16, "max_passes": 4}
+    options["final_elbo"] = False
+    whole = fit(sampled_lda(), documents(), progress=False, **options)
+    resumed = fit_in_pieces(sampled_lda, documents(), tmp_path, (9, 14), **options)
+    for name in ("doc_topic_prior", "_mean_prior_statistics"):
+        np.testing.assert_array_equal(getattr(whole.model, name), getattr(resumed.model, name))
+    np.testing.assert_array_equal(whole.posterior.parameters(), resumed.posterior.parameters())
+    assert np.ptp(whole.model.doc_topic_prior) > 0.01
+
+
 def test_steps_that_continue_local_variables_survive(tmp_path):
     rng = np.random.default_rng(0)
     data = (rng.random((150, 4)) < 0.4) @ rng.normal(size=(4, 6)) + 0.3 * rng.normal(size=(150, 6))

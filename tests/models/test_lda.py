@@ -16,6 +16,8 @@ from tempering.models.lda.hyperparameters import (
     fit_concentration,
     fit_symmetric_concentration,
     inverse_digamma,
+    prior_draws,
+    share_out,
 )
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.partition import Interpolation, TopicDraws, partition_bounds
@@ -427,6 +429,62 @@ def test_the_document_prior_is_learned_at_temperature_one():
     model = fit(model, data, initial=initial, max_passes=40, progress=False).model
     np.testing.assert_allclose(model.doc_topic_prior, [1.0, 0.3, 0.05], rtol=0.35)
     assert model.topic_word_prior != 0.1
+
+
+def test_draws_from_the_prior_are_those_of_an_urn():
+    counts, alpha = np.array([[3, 0], [1, 2], [0, 5]]), np.array([0.05, 1.5])
+    expected = [
+        sum(own / (own + i) for row in counts for i in range(row[k])) for k, own in enumerate(alpha)
+    ]
+    np.testing.assert_allclose(prior_draws(counts, alpha), expected)
+
+
+def test_shares_of_alpha_become_the_most_likely_ones():
+    """Against the likelihood of counts (Dirichlet-multinomial) on a grid of shares."""
+    rng = np.random.default_rng(0)
+    theta = rng.dirichlet([0.3, 0.2], size=200)
+    counts = np.array([rng.multinomial(20, row) for row in theta])
+    total = 0.5
+
+    def log_likelihood(alpha):
+        return (gammaln(counts + alpha) - gammaln(alpha)).sum()
+
+    alpha = np.full(2, total / 2)
+    for _ in range(200):
+        alpha = share_out(total, prior_draws(counts, alpha), 1.0)
+    assert alpha.sum() == pytest.approx(total)
+    grid = np.linspace(0.01, 0.49, 481)
+    best = grid[np.argmax([log_likelihood(np.array([a, total - a])) for a in grid])]
+    assert alpha[0] == pytest.approx(best, abs=1e-3)
+    assert alpha[0] > alpha[1]
+
+
+def followed_fit(data, initial, followed_part, shard_size=1024):
+    model = LatentDirichlet(
+        3, 12, 0.2, 0.1, update="sampled", followed_part=followed_part, n_threads=1
+    )
+    model.shard_size = shard_size
+    options = {"batch_size": 200, "max_passes": 10, "final_elbo": False, "progress": False}
+    options["learning_rate"] = RobbinsMonro(4.0, 0.7)
+    return fit(model, data, initial=initial, **options).model.doc_topic_prior
+
+
+def test_alpha_follows_the_documents_and_keeps_its_sum():
+    rng = np.random.default_rng(0)
+    topics = np.kron(np.eye(3), np.full(4, 0.25))
+    # The first topic is in most documents, the third in few but for all of their words.
+    theta = np.vstack([np.tile([0.5, 0.5, 0.0], (700, 1)), np.tile([0.0, 0.0, 1.0], (100, 1))])
+    theta[350:700] = [0.9, 0.1, 0.0]
+    data = sparse.csr_matrix([rng.multinomial(40, row @ topics) for row in rng.permutation(theta)])
+    initial = Topics(800.0 * topics.T + 0.1, 0.1)
+    alpha = followed_fit(data, initial, 0.9)
+    assert alpha.sum() == pytest.approx(0.6)
+    assert alpha[0] > alpha[1] > 2 * alpha[2]
+    assert alpha.min() > 0.1 * 0.2
+    half = followed_fit(data, initial, 0.45)
+    np.testing.assert_allclose(half - 0.2, 0.5 * (alpha - 0.2), atol=0.01)
+    np.testing.assert_array_equal(followed_fit(data, initial, 0.0), np.full(3, 0.2))
+    np.testing.assert_allclose(followed_fit(data, initial, 0.9, shard_size=64), alpha, rtol=0.02)
 
 
 def test_a_user_posterior_without_blend_is_blended_by_arithmetic():

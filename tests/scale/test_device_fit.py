@@ -68,6 +68,24 @@ def test_a_start_from_words_equals_that_of_the_engine():
     assert np.abs(parameters - other).sum() / other.sum() < 1e-3
 
 
+@pytest.mark.parametrize("update", ["mean", "sampled"])
+def test_alpha_follows_the_documents_as_in_the_engine(update):
+    model = new_model(update=update, tolerance=1e-5, max_iterations=500, followed_part=0.9)
+    run = {**RUN, "max_passes": 20}
+    topics = new_topics(model)
+    expected = fit(
+        model, DATA, **run, initial=topics, n_threads=1, progress=False, final_elbo=False
+    )
+    result = fit_on_device(model, DATA, **run, initial=topics, kernel="plain")
+    ours, other = (r.model.doc_topic_prior for r in (result, expected))
+    assert ours.sum() == pytest.approx(0.5)
+    assert np.ptp(other) > 0.01
+    # Chains are drawn in another way there.
+    np.testing.assert_allclose(ours, other, rtol=1e-3 if update == "mean" else 0.05)
+    assert type(result.model) is LatentDirichlet
+    assert set(vars(result.model)) == set(vars(model))
+
+
 def test_the_joint_is_annealed_like_in_the_engine():
     model, run = new_model(tolerance=1e-5), dict(RUN)
     run["temperature"] = Annealing(schedules.linear_inverse(4.0), fraction=0.5, temper="joint")

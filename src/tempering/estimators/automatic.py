@@ -76,8 +76,7 @@ def default_followed_part(n_topics: int, n_documents: float, mean_length: float)
     >>> [default_followed_part(n_topics, 2e4, 60.0) for n_topics in (40, 96, 240, 500)]
     [0.9, 0.8, 0.5, 0.0]
     """
-    few_words = FEW_WORDS * n_topics / (n_documents * mean_length)
-    return float(np.clip(1.0 - few_words, 0.0, FOLLOWED_PART))
+    return min(FOLLOWED_PART, 1.0 - _few_words(n_topics, n_documents, mean_length))
 
 
 def default_decay(n_topics: int) -> float:
@@ -139,7 +138,7 @@ def default_settled(
     """
     if n_topics <= MANY_TOPICS:
         return None
-    few_words = min(1.0, FEW_WORDS * n_topics / (n_documents * mean_length))
+    few_words = _few_words(n_topics, n_documents, mean_length)
     extent = few_words * _many(n_topics) * (0.5 + 0.5 * _long(mean_length, prior_length))
     times = 1.0 + extent * (SETTLED_FALL - 1.0)
     power = 1.0 - times * _fall(n_topics, mean_length, prior_length)
@@ -168,6 +167,11 @@ def tempered_part(n_topics: int, mean_length: float, prior_length: float) -> flo
     0.4
     """
     return TEMPERED_PART + LONGER_PART * _many(n_topics) * _long(mean_length, prior_length)
+
+
+def _few_words(n_topics: int, n_documents: float, mean_length: float) -> float:
+    """``FEW_WORDS`` as a part of those that topics have each; 1 where they have fewer."""
+    return min(1.0, FEW_WORDS * n_topics / (n_documents * mean_length))
 
 
 def _many(n_topics: int) -> float:
