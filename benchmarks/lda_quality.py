@@ -87,7 +87,7 @@ def prepare_task(options: argparse.Namespace) -> Task:
 def warm_up() -> None:
     """Have the kernels compiled, or loaded, before anything is timed."""
     few = sparse.csr_matrix(np.eye(20))
-    for tempering in (None, "variational", "local"):
+    for tempering in ("auto", None, "variational", "local"):
         LatentDirichletAllocation(2, tempering=tempering, max_iter=2, n_jobs=1).fit(few)
 
 

@@ -60,7 +60,7 @@ def fit(
         typer.Option(
             min=1,
             metavar="N",
-            help="Documents of a step; by default 16 to 1024, for about 2,000 steps in all.",
+            help="Documents of a step; by default 16 to 1024, for 2,000 steps or more in all.",
         ),
     ] = None,
     validation: Annotated[

@@ -51,7 +51,7 @@ SETTLED_FALL, SETTLED_PRIOR, FEW_WORDS = 2.0, 0.6, 2500
 #: Topics of frequent words occur in most documents, others in few: α that says so makes topics more
 #: coherent. A part of it follows the documents, at most this. The rest, which keeps small topics
 #: alive, is as large as FEW_WORDS are among the words of a topic.
-FOLLOWED_PART = 0.9
+FOLLOWED_PART = 0.8
 
 
 def default_doc_topic_prior(n_topics: int, update: Update, mean_length: float) -> float:
@@ -74,7 +74,7 @@ def default_followed_part(n_topics: int, n_documents: float, mean_length: float)
     """The part of α that follows the documents, where none is given and topics are sampled.
 
     >>> [default_followed_part(n_topics, 2e4, 60.0) for n_topics in (40, 96, 240, 500)]
-    [0.9, 0.8, 0.5, 0.0]
+    [0.8, 0.8, 0.5, 0.0]
     """
     return min(FOLLOWED_PART, 1.0 - _few_words(n_topics, n_documents, mean_length))
 

@@ -26,9 +26,9 @@ from tempering.estimators.lda_backend import (
     Where,
     as_documents,
     fit_topics,
-    largest_batch,
     model_class,
     on_cpu,
+    on_gpu,
     topics_backend,
 )
 from tempering.estimators.policies import Tempering, as_policy
@@ -76,7 +76,9 @@ class LatentDirichletAllocation(TopicTransformer):
         learned; 1 / n_components by default, but where topics are sampled 0.05 at least, or with
         more than 100 of them 0.5 / sqrt(n_components); in all no more than half of a document's
         words (in a stream, of those of the first call). With more than 100 topics that have few
-        words each it is less by up to 40% in the last fifth of the run, and afterwards.
+        words each it is less by up to 40% in the last fifth of the run, and afterwards. That is
+        its mean over topics: where topics are sampled, and have more than 2,500 words each, up to
+        80% of it goes to them as documents draw them. A number that is given stays as it is.
     topic_word_prior : float, "auto" or None, default=None
         Prior of the words of a topic (η), or learned; 1 / n_components by default.
     tempering : {"auto", "annealing", "variational", "local"}, policy or None, default="auto"
@@ -109,8 +111,10 @@ class LatentDirichletAllocation(TopicTransformer):
     max_iter : int, default=10
         Passes over the documents.
     batch_size : int or "auto", default="auto"
-        Documents of a minibatch. "auto" cuts the run into about 2,000 steps, enough for the
-        temperature to be felt, with 16 documents at least and 1,024 at most; 8,192 on a GPU.
+        Documents of a minibatch. "auto" cuts the run into 2,000 steps, enough for the temperature
+        to be felt; where these would have more than 100 documents, into more (4,500 with a million
+        visits to documents, their square root). From 16 to 1,024 documents; on a GPU 2,000 steps
+        of up to 8,192.
     total_samples : float, default=None
         Documents that a stream of :meth:`partial_fit` calls will bring in all; its tempered part
         runs over its share of them. None if that is not known: then it is over after 8,000
@@ -446,7 +450,7 @@ class LatentDirichletAllocation(TopicTransformer):
         """Documents of a minibatch, in a run of so many visits to documents."""
         if self.batch_size != "auto":
             return self.batch_size
-        return batch_size_for(n_visits, largest_batch(where))
+        return batch_size_for(n_visits, on_gpu(where))
 
     def _learning_rate(self, n_steps: int | None = None) -> LearningRate:
         """Step sizes of a run of so many steps, or of a stream."""

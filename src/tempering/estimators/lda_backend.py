@@ -7,7 +7,6 @@ from typing import Any, Literal
 
 from scipy import sparse
 
-from tempering.estimators.batches import LARGEST_BATCH, LARGEST_GPU_BATCH
 from tempering.inference import Result, fit
 from tempering.inference.executors import Executor
 from tempering.models.lda.model import LatentDirichlet
@@ -33,9 +32,9 @@ def topics_backend(backend: Backend, word_visits: float, executor: Executor | No
     return choose_backend(backend, worthwhile=word_visits >= WORTH_A_GPU)
 
 
-def largest_batch(where: Where) -> int:
-    """Documents of a minibatch at most, where it is for the package to choose."""
-    return LARGEST_GPU_BATCH if where == "jax" and has_gpu() else LARGEST_BATCH
+def on_gpu(where: Where) -> bool:
+    """Whether a fit there runs on a GPU."""
+    return where == "jax" and has_gpu()
 
 
 def model_class(where: Where) -> type[LatentDirichlet]:
