@@ -459,6 +459,12 @@ def test_shares_of_alpha_become_the_most_likely_ones():
     assert alpha[0] > alpha[1]
 
 
+@pytest.mark.parametrize("part", [-0.1, 1.0])
+def test_a_part_that_leaves_nothing_for_small_topics_is_refused(part):
+    with pytest.raises(ValueError, match=r"followed_part must be from 0 to below 1; got"):
+        LatentDirichlet(3, 12, 0.2, 0.1, followed_part=part)
+
+
 def followed_fit(data, initial, followed_part, shard_size=1024):
     model = LatentDirichlet(
         3, 12, 0.2, 0.1, update="sampled", followed_part=followed_part, n_threads=1

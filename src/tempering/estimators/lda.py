@@ -113,8 +113,8 @@ class LatentDirichletAllocation(TopicTransformer):
     batch_size : int or "auto", default="auto"
         Documents of a minibatch. "auto" cuts the run into 2,000 steps, enough for the temperature
         to be felt; where these would have more than 100 documents, into more (4,500 with a million
-        visits to documents, their square root). From 16 to 1,024 documents; on a GPU 2,000 steps
-        of up to 8,192.
+        visits to documents, and four times as many with 16 million), of 16 to 1,024 documents. On a
+        GPU it is 2,000 steps of up to 8,192.
     total_samples : float, default=None
         Documents that a stream of :meth:`partial_fit` calls will bring in all; its tempered part
         runs over its share of them. None if that is not known: then it is over after 8,000

@@ -52,7 +52,7 @@ def check_topics(estimator: Any) -> None:
         expect_count(name, getattr(model, name), least)
     for name in ("learn_doc_topic_prior", "learn_topic_word_prior"):
         expect(isinstance(getattr(model, name), bool), f"{name} must be true or false.")
-    expect(0 <= model.followed_part <= 1, f"bad followed_part {model.followed_part!r:.40}.")
+    expect(0 <= model.followed_part < 1, f"bad followed_part {model.followed_part!r:.40}.")
     if model._mean_prior_statistics is not None:
         expect_numbers("mean_prior_statistics", model._mean_prior_statistics, (k,))
     s = np.asarray(estimator._learned_inverse_temperature, float)

@@ -24,6 +24,10 @@ from tempering.scale.jax_functions import pad_topics
 from tempering.scale.recasting import recast
 from tempering.scale.solver import GROUP_SIZES, Kernel, settings_of
 
+#: Steps from one to the next that α learns from: each time the host has to wait for the device, and
+#: its batches are large enough to tell.
+PRIOR_STEPS = 8
+
 
 class DeviceExpectations(NamedTuple):
     """log β of every word, on the device."""
@@ -46,7 +50,7 @@ class DeviceStep(LocalStep):
         self.inverse_temperature = inverse_temperature
         self.bound = 0.0
         self.n = n
-        self.prior_draws = prior_draws  # [padded topics], on the device, where α follows them
+        self.prior_draws = prior_draws  # [padded topics], on the device, if α learns from the step
         self._compute_terms = compute_terms
 
     @cached_property
@@ -91,7 +95,6 @@ class DeviceLatentDirichlet(LatentDirichlet):
         steps, s = self.steps, np.float32(inverse_temperature)
         log_rows, alpha = expectations.log_rows, placed_prior(self.doc_topic_prior.tobytes())
         statistics, draws, solved = None, None, []
-        follows = self.followed_part > 0.0 and s == 1.0
         sampled = self.update == "sampled" and s == 1.0 and data.can_be_sampled
         if sampled and self.word_power != 1.0:
             log_rows = np.float32(self.word_power) * log_rows
@@ -101,7 +104,7 @@ class DeviceLatentDirichlet(LatentDirichlet):
                 statistics, gamma = steps.sample(rectangle, log_rows, alpha, statistics)
             else:
                 statistics, gamma = steps.solve(rectangle, s, log_rows, alpha, statistics)
-            if follows:
+            if self._learns_from_the_next and s == 1.0:
                 draws = steps.prior_draws(gamma, alpha, draws)
             if self.update == "variational":
                 solved.append((group, rectangle, gamma))
@@ -121,6 +124,16 @@ class DeviceLatentDirichlet(LatentDirichlet):
 
         weighted = DeviceStatistics(statistics)
         return DeviceStep(weighted, float(inverse_temperature), data.shape[0], compute_terms, draws)
+
+    @property
+    def _learns_from_the_next(self) -> bool:
+        """Whether α learns from the step that is next."""
+        return self.followed_part > 0.0 and (self._steps_at_temperature_one + 1) % PRIOR_STEPS == 0
+
+    def learn_hyperparameters(self, local: DeviceStep, posterior: Any, rate: float) -> None:
+        if self._learns_from_the_next:
+            super().learn_hyperparameters(local, posterior, min(1.0, PRIOR_STEPS * rate))
+        self._steps_at_temperature_one += 1
 
     def prior_statistics(self, local: DeviceStep) -> Array:
         return np.asarray(local.prior_draws, float)[: self.n_topics] / local.n

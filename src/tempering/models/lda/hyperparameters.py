@@ -56,7 +56,7 @@ def prior_draws(counts: Array, alpha: Array) -> Array:
     documents, topics = np.nonzero(counts)
     own = alpha[topics]
     draws = own * (digamma(counts[documents, topics] + own) - digamma(own))
-    return np.bincount(topics, draws, minlength=alpha.size)
+    return np.bincount(topics, draws, minlength=alpha.size).astype(float)
 
 
 def share_out(total: float, draws: Array, followed: float) -> Array:

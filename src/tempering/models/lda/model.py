@@ -147,9 +147,12 @@ class LatentDirichlet(Model):
         for power in (word_power, settled.word_power if settled else 1.0):
             if not 0.5 <= power <= 1.0:
                 raise ValueError(f"word_power must be from 0.5 to 1; got {power}.")
+        if not 0.0 <= followed_part < 1.0:
+            raise ValueError(f"followed_part must be from 0 to below 1; got {followed_part}.")
         self.n_topics = n_topics
         self.n_words = n_words
-        self.doc_topic_prior = np.broadcast_to(np.asarray(doc_topic_prior, float), n_topics)
+        alpha = np.broadcast_to(np.asarray(doc_topic_prior, float), n_topics)
+        self.doc_topic_prior: Array = alpha
         self.topic_word_prior = float(topic_word_prior)
         self.update = update
         self.tolerance = tolerance
