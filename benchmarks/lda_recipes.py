@@ -132,11 +132,13 @@ def main() -> None:
 
 def jobs(options: argparse.Namespace) -> Iterator[Job]:
     """All runs of the study, in the order of the table."""
+    peers = PACKAGES.items() if options.peers else ()
+    installed = [name for name, package in peers if is_installed(package)]
     for given in options.corpora:
         for corpus in SYNTHETIC if given == "synthetic" else [given]:
             synthetic = corpus in SYNTHETIC
             for k in [SYNTHETIC[corpus][0]] if synthetic else options.topics:
-                for recipe in recipes(options.peers, synthetic):
+                for recipe in [*RECIPES, *([TRUTH] if synthetic else []), *installed]:
                     if options.only and recipe not in options.only:
                         continue
                     for seed in range(options.first_seed, options.first_seed + options.seeds):
@@ -200,13 +202,6 @@ def scored_part(rest: Any, part: str) -> Split:
     half = rest.shape[0] // 2
     documents = rest[:half] if part == "test" else rest[half:]
     return split_documents(documents, seed=0)
-
-
-def recipes(with_peers: bool, with_truth: bool) -> list[str]:
-    """Their names, in the order of the table."""
-    truth = [TRUTH] if with_truth else []
-    peers = [name for name, package in PACKAGES.items() if is_installed(package)]
-    return [*RECIPES, *truth, *(peers if with_peers else [])]
 
 
 def prepare(recipe: str, corpus: Corpus) -> Prepare:

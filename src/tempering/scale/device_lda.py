@@ -104,7 +104,7 @@ class DeviceLatentDirichlet(LatentDirichlet):
                 statistics, gamma = steps.sample(rectangle, log_rows, alpha, statistics)
             else:
                 statistics, gamma = steps.solve(rectangle, s, log_rows, alpha, statistics)
-            if self._learns_from_the_next and s == 1.0:
+            if self._learns_from_the_next:
                 draws = steps.prior_draws(gamma, alpha, draws)
             if self.update == "variational":
                 solved.append((group, rectangle, gamma))
@@ -127,7 +127,7 @@ class DeviceLatentDirichlet(LatentDirichlet):
 
     @property
     def _learns_from_the_next(self) -> bool:
-        """Whether α learns from the step that is next."""
+        """Whether α learns from the step that is next; it counts those at T = 1 alone."""
         return self.followed_part > 0.0 and (self._steps_at_temperature_one + 1) % PRIOR_STEPS == 0
 
     def learn_hyperparameters(self, local: DeviceStep, posterior: Any, rate: float) -> None:
