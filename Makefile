@@ -3,11 +3,11 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-CODE := src tests benchmarks docs/_build_tools docs/gallery
+CODE := src tests benchmarks reproduction docs/_build_tools docs/gallery
 # The newest Python to check a release with, beside PYTHON.
 NEWEST ?= $(PYTHON)
 
-.PHONY: demo test test-all lint format docs dist release-check clean help
+.PHONY: demo test test-all reproduce lint format docs dist release-check clean help
 
 help:  ## List the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -30,6 +30,9 @@ test: $(READY)  ## Set up, then run the tests (several minutes on 2 cores)
 
 test-all: $(READY)  ## All tests, the slow ones too
 	$(BIN)/pytest -n auto
+
+reproduce: $(READY)  ## Every experiment of the paper, on small drawn data (a quarter of an hour)
+	$(BIN)/python -m reproduction all
 
 lint: $(READY)  ## Style and types
 	$(BIN)/ruff check $(CODE)
@@ -54,4 +57,4 @@ release-check: dist  ## Try the wheel with the lowest and the newest dependencie
 	$(BIN)/python tests/docs/check_release.py newest $(NEWEST)
 
 clean:  ## Remove what the other commands made
-	rm -rf $(VENV) demo dist site .pytest_cache .ruff_cache
+	rm -rf $(VENV) demo dist reproduced site .pytest_cache .ruff_cache

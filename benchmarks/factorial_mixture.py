@@ -33,6 +33,15 @@ from rich.table import Table
 from scipy.stats import ttest_rel
 from threadpoolctl import threadpool_limits
 
+from reproduction.faces import load_images, split
+from reproduction.factorial import (
+    EXACT,
+    MEAN_FIELD,
+    RESTARTED,
+    agreement,
+    local_tempering,
+)
+from reproduction.toy import ACTIVE, FEATURES, NOISE
 from tempering import (
     Annealing,
     FactorialMixture,
@@ -42,15 +51,6 @@ from tempering import (
 from tempering.datasets import ToyImages, make_toy_images
 from tempering.estimators.feature_moves import move_features
 from tempering.estimators.moves import fit_with_moves
-from tempering.experiments.faces import load_images, split
-from tempering.experiments.factorial import (
-    EXACT,
-    MEAN_FIELD,
-    RESTARTED,
-    agreement,
-    local_tempering,
-)
-from tempering.experiments.toy import ACTIVE, FEATURES, NOISE
 from tempering.inference import Algorithm, ArraySource, Constant
 from tempering.inference.executors import local_executor
 from tempering.models.factorial.narrow import Narrow

@@ -29,7 +29,7 @@ from tempering import (
     schedules,
 )
 from tempering.evaluation import Split, completion_score, npmi, split_documents
-from tempering.experiments.lda_fits import PAPER_START
+from reproduction.lda_fits import PAPER_START
 
 BATCH_SIZE = 100
 OFFSET, DECAY = 1024.0, 0.7

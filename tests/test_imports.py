@@ -33,18 +33,6 @@ ALLOWED = {
     },
     "plots": {"inference", "evaluation", "estimators"},
     "report": {"storage", "inference", "evaluation", "estimators"},
-    "experiments": {
-        "storage",
-        "families",
-        "models",
-        "temperature",
-        "inference",
-        "corpus",
-        "datasets",
-        "evaluation",
-        "estimators",
-        "plots",
-    },
     "cli": {
         "storage",
         "inference",
@@ -55,7 +43,6 @@ ALLOWED = {
         "estimators",
         "plots",
         "report",
-        "experiments",
     },
 }
 

@@ -12,7 +12,7 @@ from tempering.corpus import Corpus, read, write
 
 COMMANDS = ["fit", "topics", "transform", "evaluate", "report", "convert", "info", "demo"]
 COMMANDS += ["datasets list", "datasets fetch", "datasets docstrings", "datasets synthetic"]
-COMMANDS += ["datasets arxiv", "datasets wikipedia", "reproduce landscape"]
+COMMANDS += ["datasets arxiv", "datasets wikipedia"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

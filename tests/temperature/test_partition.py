@@ -9,7 +9,7 @@ from scipy.special import gammaln, logsumexp
 from scipy.stats import norm
 
 from problems import tiny_mixture
-from tempering.experiments.landscape import PRIOR_VARIANCE, WEIGHTS, two_gaussians
+from reproduction.landscape import PRIOR_VARIANCE, WEIGHTS, two_gaussians
 from tempering.families import Bernoulli, Dirichlet
 from tempering.models import Mixture, UnsupportedTemperature
 from tempering.temperature import log_partition

@@ -17,7 +17,6 @@ from tempering.cli.evaluate import evaluate
 from tempering.cli.fit import fit
 from tempering.cli.info import info
 from tempering.cli.report import report
-from tempering.cli.reproduce import reproduce
 from tempering.cli.topics import topics
 from tempering.cli.transform import transform
 
@@ -59,7 +58,6 @@ for command in (fit, topics, transform, evaluate, report, convert):
 app.add_typer(datasets, name="datasets")
 app.command()(errors.reported(info))
 app.command()(errors.reported(demo))
-app.add_typer(reproduce, name="reproduce")
 
 
 def main() -> None:
