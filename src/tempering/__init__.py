@@ -15,6 +15,7 @@ __version__ = "0.1.0.dev0"
 _HOMES = {
     "Annealing": "tempering.temperature",
     "LocalTempering": "tempering.temperature",
+    "TemperaturePolicy": "tempering.temperature",
     "Untempered": "tempering.temperature",
     "VariationalTempering": "tempering.temperature",
     "log_partition": "tempering.temperature",
@@ -52,6 +53,7 @@ __all__ = [
     "PoissonMixture",
     "RobbinsMonro",
     "StorageError",
+    "TemperaturePolicy",
     "Untempered",
     "VariationalTempering",
     "__version__",
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
     from tempering.temperature import (
         Annealing,
         LocalTempering,
+        TemperaturePolicy,
         Untempered,
         VariationalTempering,
         log_partition,

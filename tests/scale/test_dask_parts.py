@@ -19,9 +19,10 @@ from tempering.models.lda.model import LatentDirichlet
 from tempering.scale.dask_placement import cut_into_runs, slots, spread
 from tempering.scale.dask_source import bag_counts, checked_counts
 from tempering.temperature import (
+    COLD,
     Annealing,
-    Heat,
     LocalTempering,
+    TemperaturePolicy,
     Untempered,
     VariationalTempering,
 )
@@ -231,18 +232,22 @@ def test_sums_of_shards_are_those_of_the_whole_batch():
 
 
 def test_energies_are_computed_only_where_somebody_reads_them():
-    heat = Heat()
-    assert not Untempered().reads_energies(heat)
-    assert not Annealing().reads_energies(heat)
-    assert not LocalTempering().reads_energies(heat)
-    assert not VariationalTempering().reads_energies(heat)
-    assert VariationalTempering().reads_energies(Heat(log_partition=np.zeros(3)))
-    assert Annealing(start="auto").reads_energies(heat)
+    model, rng = LatentDirichlet(5, 300, 0.2, 0.2), np.random.default_rng(0)
 
-    class OfOnesOwn(Untempered):
-        pass
+    def reads(policy):
+        return policy.reads_energies(policy.begin(model, 100, rng))
 
-    assert OfOnesOwn().reads_energies(heat)
+    assert not reads(Untempered())
+    assert not reads(Annealing())
+    assert not reads(LocalTempering())
+    assert not reads(VariationalTempering(formula="calibrated"))
+    assert reads(VariationalTempering(formula="monte-carlo", n_samples=2))
+
+    class OfOnesOwn(TemperaturePolicy):
+        def begin(self, model, n_data, rng):
+            return COLD
+
+    assert reads(OfOnesOwn())
 
 
 def test_an_executor_needs_no_more_than_map():
@@ -262,7 +267,7 @@ def test_an_executor_needs_no_more_than_map():
 def test_the_bound_of_a_shard_is_a_number():
     model = LatentDirichlet(5, 300, 0.2, 0.2)
     expected = model.expectations(model.initialize(None, np.random.default_rng(0)))
-    bound = BoundOfShard(Untempered(), Heat(), model, expected)
+    bound = BoundOfShard(Untempered(), COLD, model, expected)
     source = ArraySource(corpus(100))
     (value,) = Serial().map(bound, [(shard, None) for shard in next(source.sweep()).shards(1000)])
     local = model.local_step(source.data, expected, 1.0)

@@ -18,7 +18,7 @@ from tempering.inference.executors import Executor, open_executor
 from tempering.models import Model, Natural
 from tempering.models.base import Array
 from tempering.scale.jax_device import Backend
-from tempering.temperature import Untempered
+from tempering.temperature import TemperaturePolicy, Untempered
 
 
 class EngineEstimator(BaseEstimator):
@@ -26,7 +26,7 @@ class EngineEstimator(BaseEstimator):
 
     _parameter_constraints: ClassVar[dict] = {
         "n_components": [Interval(Integral, 1, None, closed="left")],
-        "tempering": [str, Untempered, None],
+        "tempering": [str, TemperaturePolicy, None],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -57,7 +57,7 @@ class EngineEstimator(BaseEstimator):
     executor: Executor | None
     verbose: int
 
-    def _policy(self, planned_passes: float) -> Untempered:
+    def _policy(self, planned_passes: float) -> TemperaturePolicy:
         """The temperature policy that ``tempering`` stands for, in a run of so many passes."""
         return as_policy(self.tempering)
 

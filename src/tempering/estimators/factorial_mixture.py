@@ -27,7 +27,7 @@ from tempering.models.factorial.moments import guess_variances
 from tempering.models.factorial.narrow import Narrow, worthwhile
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.scale.jax_device import Backend
-from tempering.temperature import Annealing, Untempered
+from tempering.temperature import Annealing, TemperaturePolicy
 
 #: Passes that the default spends on cooling, where the run is long enough.
 COOLING_PASSES = 50
@@ -288,7 +288,7 @@ default="small"
         self,
         model: FactorialModel,
         X: Array,
-        policy: Untempered,
+        policy: TemperaturePolicy,
         seed: int,
         narrow: Narrow | None,
         **kept: Any,
@@ -320,7 +320,7 @@ default="small"
         accepted = result.accepted if isinstance(result, MovedResult) else {}
         self.n_moves_ = sum(accepted.values())
 
-    def _policy(self, planned_passes: float) -> Untempered:
+    def _policy(self, planned_passes: float) -> TemperaturePolicy:
         passes = min(float(COOLING_PASSES), planned_passes / 2)
         # Linear in 1/T: in the toy problem of the paper, linear in T lost a feature now and then.
         found = {"auto": lambda: Annealing(passes=passes, start="auto")}

@@ -21,7 +21,7 @@ from tempering.inference.executors import Executor
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
 from tempering.scale.jax_device import Backend
-from tempering.temperature import Untempered
+from tempering.temperature import TemperaturePolicy, Untempered
 
 
 class BayesianGaussianMixture(MixtureEstimator):
@@ -284,14 +284,14 @@ default="dirichlet_process"
         self,
         model: Mixture,
         data: Array,
-        policy: Untempered,
+        policy: TemperaturePolicy,
         initial: Natural,
         seed: int,
         **kept: Any,
     ) -> Result:
         moves: dict[str, Move] = {}
         # A policy that was asked for decides alone how the fit comes to T = 1.
-        if self.init_params == "annealed" and type(policy) is Untempered:
+        if self.init_params == "annealed" and isinstance(policy, Untempered):
             moves["anneal"] = Reannealing(data)
         if self.merge_split:
             moves["merge_split"] = merge_and_split

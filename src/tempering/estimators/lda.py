@@ -54,7 +54,7 @@ from tempering.inference.executors import Executor, Serial
 from tempering.inference.learning_rate import LearningRate
 from tempering.models.lda.model import LatentDirichlet, Start, Update
 from tempering.scale.jax_device import Backend
-from tempering.temperature import Heat, Untempered
+from tempering.temperature import Heat, TemperaturePolicy, Untempered
 
 #: What a stream of unknown length is taken for: as many documents in all, as in scikit-learn, and a
 #: run of that many for the temperature, which must come down though nobody knows when it ends.
@@ -175,7 +175,7 @@ class LatentDirichletAllocation(TopicTransformer):
             None,
         ],
         "topic_word_prior": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None],
-        "tempering": [str, Untempered, None],
+        "tempering": [str, TemperaturePolicy, None],
         "update": [StrOptions({"auto", "variational", "mean", "collapsed", "sampled"})],
         "init": [StrOptions({"auto", "random", "words"})],
         "learning_method": [StrOptions({"online", "batch"})],
@@ -439,7 +439,7 @@ class LatentDirichletAllocation(TopicTransformer):
         rates: LearningRate,
         n_steps: int,
         rng: np.random.RandomState,
-    ) -> Untempered:
+    ) -> TemperaturePolicy:
         """The policy, from the data where it is "auto"."""
         if self.tempering != "auto":
             return as_policy(self.tempering, POLICIES)

@@ -13,7 +13,7 @@ from tempering.models.lda.model import LatentDirichlet
 from tempering.scale.device_fit import fit_on_device, fits_on_device
 from tempering.scale.jax_device import Backend, choose_backend, has_gpu
 from tempering.scale.jax_lda import JaxLatentDirichlet
-from tempering.temperature import Untempered
+from tempering.temperature import TemperaturePolicy
 
 #: Visits to words from which "auto" takes a GPU: some seconds of work for the CPU, as many as it
 #: takes to load JAX and to compile.
@@ -68,7 +68,7 @@ def fit_topics(
     model: LatentDirichlet,
     source: Any,
     *,
-    temperature: Untempered,
+    temperature: TemperaturePolicy,
     executor: Executor | None = None,
     **options: Any,
 ) -> Result:

@@ -15,7 +15,7 @@ from tempering.models import Natural
 from tempering.models.factorial_mixture import FactorialModel, FeatureExpectations
 from tempering.models.lda.model import LatentDirichlet, Settled, Start, Update
 from tempering.models.lda.topics import Topics
-from tempering.temperature import Untempered
+from tempering.temperature import TemperaturePolicy
 
 
 def check_topics(estimator: Any) -> None:
@@ -57,7 +57,8 @@ def check_topics(estimator: Any) -> None:
         expect_numbers("mean_prior_statistics", model._mean_prior_statistics, (k,))
     s = np.asarray(estimator._learned_inverse_temperature, float)
     expect(np.all((s > 0) & (s <= 1)), "the learned inverse temperature is out of range.")
-    expect(isinstance(estimator._stream_policy, Untempered), "the temperature policy is missing.")
+    policy = estimator._stream_policy
+    expect(isinstance(policy, TemperaturePolicy), "the temperature policy is missing.")
     model.n_threads = estimator._n_threads()
 
 

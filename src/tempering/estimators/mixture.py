@@ -21,7 +21,7 @@ from tempering.inference import Result, State
 from tempering.inference.checkpoint import CheckpointLike, keeping, remembered_seed
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
-from tempering.temperature import Untempered
+from tempering.temperature import TemperaturePolicy
 
 #: Rows whose predictive density is computed at a time; bounds the memory, not the result.
 PREDICTION_ROWS = 2048
@@ -118,7 +118,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
         self,
         model: Mixture,
         data: Array,
-        policy: Untempered,
+        policy: TemperaturePolicy,
         initial: Natural,
         seed: int,
         **kept: Any,

@@ -20,7 +20,7 @@ from tempering.inference.checkpoint import CheckpointLike, keeping
 from tempering.inference.executors import Executor, local_executor
 from tempering.models import Model, Natural
 from tempering.models.base import Array
-from tempering.temperature import Untempered
+from tempering.temperature import TemperaturePolicy, Untempered
 
 MOST_ROUNDS = 10
 #: Passes before the first round, and after each: enough to see where a move leads.
@@ -55,7 +55,7 @@ def fit_with_moves(
     moves: Mapping[str, Move],
     max_passes: int,
     initial: Natural | None = None,
-    temperature: Untempered | None = None,
+    temperature: TemperaturePolicy | None = None,
     n_threads: int | None = None,
     checkpoint: CheckpointLike = None,
     resume: bool = True,
@@ -85,7 +85,7 @@ def fit_with_moves(
             **kept,
         )
 
-    settles = temperature is None or type(temperature) is Untempered
+    settles = temperature is None or isinstance(temperature, Untempered)
     passes = min(max_passes, SETTLING_PASSES) if settles else max_passes
     first = run(model, initial, passes, temperature=temperature)
     best = MovedResult(**vars(first), accepted=dict.fromkeys(moves, 0))

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tempering.temperature import Annealing, LocalTempering, Untempered, VariationalTempering
+from tempering.temperature import (
+    Annealing,
+    LocalTempering,
+    TemperaturePolicy,
+    Untempered,
+    VariationalTempering,
+)
 
-Tempering = Untempered | str | None
+Tempering = TemperaturePolicy | str | None
 
-PolicyNames = Mapping[str, Callable[[], Untempered]]
+PolicyNames = Mapping[str, Callable[[], TemperaturePolicy]]
 
 DEFAULTS: PolicyNames = {
     "annealing": Annealing,
@@ -17,11 +23,11 @@ DEFAULTS: PolicyNames = {
 }
 
 
-def as_policy(tempering: Tempering, names: PolicyNames = DEFAULTS) -> Untempered:
+def as_policy(tempering: Tempering, names: PolicyNames = DEFAULTS) -> TemperaturePolicy:
     """A policy object as it is, the policy of a name; None is T = 1 throughout."""
     if tempering is None:
         return Untempered()
-    if isinstance(tempering, Untempered):
+    if isinstance(tempering, TemperaturePolicy):
         return tempering
     if isinstance(tempering, str) and tempering in names:
         return names[tempering]()

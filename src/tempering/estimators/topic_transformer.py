@@ -23,7 +23,7 @@ from tempering.models.lda.model import LatentDirichlet
 from tempering.temperature import (
     Annealing,
     LocalTempering,
-    Untempered,
+    TemperaturePolicy,
     VariationalTempering,
     schedules,
 )
@@ -209,7 +209,7 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
             )
         return X
 
-    def _named_policy(self) -> Untempered:
+    def _named_policy(self) -> TemperaturePolicy:
         """The policy, where it does not depend on the data."""
         return Annealing() if self.tempering == "auto" else as_policy(self.tempering, POLICIES)
 

@@ -31,7 +31,14 @@ from tempering.inference.run import Result, Run, State
 from tempering.inference.shard_tasks import BoundOfShard, SolveShard
 from tempering.inference.sources import Batch, Source
 from tempering.models.base import LocalStep, Model, blend
-from tempering.temperature import Heat, Progress, Surroundings, Untempered
+from tempering.temperature import (
+    COLD,
+    Heat,
+    Progress,
+    Surroundings,
+    TemperaturePolicy,
+    Untempered,
+)
 
 UNTEMPERED = Untempered()
 
@@ -74,7 +81,7 @@ class Algorithm:
     """
 
     model: Model
-    temperature: Untempered
+    temperature: TemperaturePolicy
     learning_rate: LearningRate
     executor: Executor
     n_data: int
@@ -177,7 +184,7 @@ def evaluate_elbo(
     True
     """
     executor, model = executor or Serial(), model.with_bound()
-    bound_of = BoundOfShard(UNTEMPERED, Heat(), model, model.expectations(posterior))
+    bound_of = BoundOfShard(UNTEMPERED, COLD, model, model.expectations(posterior))
     total = -model.divergence(posterior)
     for batch in source.sweep():
         parts = list(zip_longest(batch.shards(model.shard_size), solved))
@@ -266,7 +273,7 @@ def _turn(
     converged = settled and (heat.finished or (policy.settles and not finish))
     cooled = run.cooled or (settled and not converged and policy.settles)
     if cooled:
-        state = state._replace(heat=Heat(finished=True))
+        state = state._replace(heat=COLD)
     return Run(
         state,
         tempered_heat=run.tempered_heat if heat.finished else heat,

@@ -17,14 +17,14 @@ from tempering.inference.learning_rate import Constant, LearningRate, RobbinsMon
 from tempering.inference.run import Result
 from tempering.inference.sources import ArraySource, Source
 from tempering.models.base import Model
-from tempering.temperature import Untempered
+from tempering.temperature import TemperaturePolicy
 
 
 def fit(
     model: Model,
     data: Any,
     *,
-    temperature: Untempered | None = None,
+    temperature: TemperaturePolicy | None = None,
     learning_rate: LearningRate | None = None,
     batch_size: int | None = None,
     max_passes: float = 100,

@@ -33,8 +33,11 @@ from tempering.models.lda.topics import Topics
 from tempering.storage.tensors import StorageError
 from tempering.temperature import (
     Annealing,
+    AnnealingHeat,
     Heat,
+    LocalHeat,
     LocalTempering,
+    TemperingHeat,
     Untempered,
     VariationalTempering,
     schedules,
@@ -93,8 +96,8 @@ def unpack_natural(parts: dict[str, Any]) -> Natural:
     return Natural(**parts)
 
 
-def unpack_heat(parts: dict[str, Any]) -> Heat:
-    heat = Heat(**parts)
+def unpack_heat(cls: type[Heat], parts: dict[str, Any]) -> Heat:
+    heat = cls(**parts)
     s = heat.inverse_temperature
     right = isinstance(s, float | int | np.ndarray) and np.all((np.asarray(s) > 0) & (s <= 1))
     expect(right, "inverse temperatures must be above 0 and at most 1.")
@@ -102,6 +105,22 @@ def unpack_heat(parts: dict[str, Any]) -> Heat:
         part = parts.get(name)
         expect(part is None or isinstance(part, np.ndarray), f"{name} must be an array or null.")
     return heat
+
+
+def heat_codec(cls: type[Heat]) -> Codec:
+    names = [part.name for part in fields(cls)]
+    return Codec(
+        lambda heat: {name: getattr(heat, name) for name in names}, partial(unpack_heat, cls)
+    )
+
+
+#: The states of temperature policies, by their names in a file.
+HEATS: dict[str, type[Heat]] = {
+    "heat": Heat,
+    "annealing_heat": AnnealingHeat,
+    "tempering_heat": TemperingHeat,
+    "local_heat": LocalHeat,
+}
 
 
 def unpack_state(parts: dict[str, Any]) -> State:
@@ -249,7 +268,7 @@ FACTORIAL = constructed(FactorialModel, FACTORIAL_ARGUMENTS, ("_shared_probabili
 for _cls, _name, _codec in (
     (Natural, "natural", Codec(dict, unpack_natural)),
     (Topics, "topics", Codec(pack_topics, unpack_topics)),
-    (Heat, "heat", Codec(lambda heat: heat._asdict(), unpack_heat)),
+    *((cls, name, heat_codec(cls)) for name, cls in HEATS.items()),
     (State, "state", Codec(lambda state: state._asdict(), unpack_state)),
     (History, "history", Codec(pack_history, unpack_history)),
     (LocalTerms, "local_terms", tuple_codec(LocalTerms)),

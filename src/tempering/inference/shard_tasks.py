@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tempering.inference.remote import read
 from tempering.models.base import LocalStep, Model
-from tempering.temperature import Heat, LocalTempering, Untempered
+from tempering.temperature import Heat, LocalTempering, TemperaturePolicy
 
 #: A shard with its place in the batch, and how the step before left it.
 Part = tuple[tuple[slice, Any], LocalStep | None]
@@ -33,7 +33,7 @@ class SolveShard:
         Whether a step gives up what only its own process needs, so that it can be added to others.
     """
 
-    temperature: Untempered
+    temperature: TemperaturePolicy
     heat: Heat
     model: Model
     expected: Any

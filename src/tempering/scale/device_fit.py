@@ -18,7 +18,7 @@ from tempering.scale.device_topics import DeviceTopics
 from tempering.scale.jax_device import require_jax
 from tempering.scale.recasting import with_learned
 from tempering.scale.solver import Kernel, default_kernel
-from tempering.temperature import Annealing, Untempered
+from tempering.temperature import Annealing, TemperaturePolicy, Untempered
 
 __all__ = ["fit_on_device", "fits_on_device", "steps_of"]
 
@@ -27,7 +27,7 @@ def fit_on_device(
     model: LatentDirichlet,
     data: Any,
     *,
-    temperature: Untempered | None = None,
+    temperature: TemperaturePolicy | None = None,
     learning_rate: LearningRate | None = None,
     batch_size: int | None = None,
     max_passes: float = 10,
@@ -122,20 +122,20 @@ def fit_on_device(
     return replace(result, posterior=result.posterior.host, model=fitted)
 
 
-def fits_on_device(model: LatentDirichlet, temperature: Untempered) -> bool:
+def fits_on_device(model: LatentDirichlet, temperature: TemperaturePolicy) -> bool:
     """Whether nothing has to be learned but topics, so that :func:`fit_on_device` will do."""
     learns_priors = model.learn_doc_topic_prior or model.learn_topic_word_prior
     return follows_schedule(temperature) and not learns_priors
 
 
-def follows_schedule(temperature: Untempered) -> bool:
+def follows_schedule(temperature: TemperaturePolicy) -> bool:
     """Whether the temperature is known beforehand."""
     if isinstance(temperature, Annealing):
         return temperature.start is None
-    return type(temperature) is Untempered
+    return isinstance(temperature, Untempered)
 
 
-def check_arguments(model: LatentDirichlet, data: Any, temperature: Untempered) -> None:
+def check_arguments(model: LatentDirichlet, data: Any, temperature: TemperaturePolicy) -> None:
     """Refuse what needs the engine on the host."""
     if not isinstance(data, BlockSource):
         model.check(data)

@@ -18,18 +18,26 @@ from tempering.temperature.policy import (
     Heat,
     Progress,
     Surroundings,
-    Untempered,
+    TemperaturePolicy,
     check_fraction,
 )
 from tempering.temperature.schedules import Schedule, linear_inverse
-from tempering.temperature.tempering import VariationalTempering
+from tempering.temperature.tempering import TemperingHeat, VariationalTempering
 
 #: What finds the start, where the data are to find it: one update of variational tempering.
 FINDER = VariationalTempering(exponential_temperatures(1000.0, 400), fraction=None)
 
 
 @dataclass(frozen=True)
-class Annealing(Untempered):
+class AnnealingHeat(Heat):
+    """Where annealing is; with an automatic start, what finds it, and the temperature it found."""
+
+    finder: TemperingHeat | None = None
+    first: float | None = None
+
+
+@dataclass(frozen=True)
+class Annealing(TemperaturePolicy[AnnealingHeat]):
     """Cool along a schedule, then stay at T = 1.
 
     Parameters
@@ -80,35 +88,35 @@ class Annealing(Untempered):
     def length(self, planned: float) -> float:
         return self.fraction * planned if self.passes is None else self.passes
 
-    def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> Heat:
+    def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> AnnealingHeat:
         if self.start == "auto":
-            return FINDER.begin(model, n_data, rng)
-        return Heat(self._inverse_temperature(0.0))
+            found = FINDER.begin(model, n_data, rng)
+            return AnnealingHeat(found.inverse_temperature, finder=found)
+        return AnnealingHeat(self._inverse_temperature(0.0))
 
-    def cool(self, heat: Heat, progress: Progress) -> Heat:
+    def cool(self, heat: AnnealingHeat, progress: Progress) -> AnnealingHeat:
         position = progress.passes / self.length(progress.planned)
         if position >= 1.0:
-            return Heat(1.0, finished=True)
-        if self.start == "auto" and heat.first is None:
+            return AnnealingHeat(finished=True)
+        if heat.finder is not None:
             return heat
-        return Heat(self._inverse_temperature(position, heat.first), first=heat.first)
+        return AnnealingHeat(self._inverse_temperature(position, heat.first), first=heat.first)
 
     def update(
-        self, heat: Heat, local: LocalStep, surroundings: Surroundings
-    ) -> tuple[LocalStep, Heat]:
+        self, heat: AnnealingHeat, local: LocalStep, surroundings: Surroundings
+    ) -> tuple[LocalStep, AnnealingHeat]:
         """Where the start is to be found, the first local step finds it."""
-        if heat.finished or self.start is None or heat.first is not None:
+        if heat.finder is None:
             return local, heat
-        local, found = FINDER.update(heat, local, surroundings)
+        local, found = FINDER.update(heat.finder, local, surroundings)
         s = float(found.inverse_temperature)
-        return local, Heat(s, first=1.0 / s)
+        return local, AnnealingHeat(s, first=1.0 / s)
 
-    def reads_energies(self, heat: Heat) -> bool:
+    def reads_energies(self, heat: AnnealingHeat) -> bool:
         """Only to find where to start."""
-        finds_start = self.start is not None and heat.first is None
-        return type(self) is not Annealing or finds_start
+        return heat.finder is not None and FINDER.reads_energies(heat.finder)
 
-    def prior_weight(self, heat: Heat) -> float:
+    def prior_weight(self, heat: AnnealingHeat) -> float:
         return float(heat.inverse_temperature) if self.temper == "joint" else 1.0
 
     def _inverse_temperature(self, position: float, first: float | None = None) -> float:

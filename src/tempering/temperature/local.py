@@ -10,7 +10,7 @@ global update weights each datum by E_q[1/T_i] (Section 3.4 of Mandt et al., 201
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -22,14 +22,21 @@ from tempering.temperature.policy import (
     Heat,
     Progress,
     Surroundings,
-    Untempered,
+    TemperaturePolicy,
     check_fraction,
     first_local_step,
 )
 
 
 @dataclass(frozen=True, eq=False)
-class LocalTempering(Untempered):
+class LocalHeat(Heat):
+    """The temperatures, and the common factor of all 1/T_i while they are damped."""
+
+    level: float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class LocalTempering(TemperaturePolicy[LocalHeat]):
     """Learn a temperature for each datum.
 
     Parameters
@@ -93,25 +100,25 @@ class LocalTempering(Untempered):
     def length(self, planned: float) -> float:
         return math.inf if self.fraction is None else self.fraction * planned
 
-    def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> Heat:
+    def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> LocalHeat:
         model.require_learned_temperatures()
         grid, prior = self._grid()
-        return Heat(inverse_temperature=float(prior @ grid))
+        return LocalHeat(inverse_temperature=float(prior @ grid))
 
-    def cool(self, heat: Heat, progress: Progress) -> Heat:
+    def cool(self, heat: LocalHeat, progress: Progress) -> LocalHeat:
         length = self.length(progress.planned)
         if progress.passes >= length:
-            return Heat(finished=True)
+            return LocalHeat(finished=True)
         if not self.damping:
             return heat
         grid, prior = self._grid()
         risen = 1.0 - (1.0 - float(prior @ grid)) * math.exp(-progress.passes / self.damping)
         # A line that reaches 1 with the end of the tempered part: no jump is left for it.
-        return heat._replace(level=max(risen, progress.passes / length))
+        return replace(heat, level=max(risen, progress.passes / length))
 
     def solve(
         self,
-        heat: Heat,
+        heat: LocalHeat,
         model: Model,
         data: Any,
         expectations: Any,
@@ -140,16 +147,16 @@ class LocalTempering(Untempered):
         return local
 
     def update(
-        self, heat: Heat, local: LocalStep, surroundings: Surroundings
-    ) -> tuple[LocalStep, Heat]:
+        self, heat: LocalHeat, local: LocalStep, surroundings: Surroundings
+    ) -> tuple[LocalStep, LocalHeat]:
         """With the whole data as the batch, the next step starts from these temperatures."""
         if surroundings.scale == 1.0:
-            heat = heat._replace(inverse_temperature=local.inverse_temperature)
+            heat = replace(heat, inverse_temperature=local.inverse_temperature)
         return local, heat
 
-    def reads_energies(self, heat: Heat) -> bool:
+    def reads_energies(self, heat: LocalHeat) -> bool:
         """Not here: local temperatures were learned with their data."""
-        return type(self) is not LocalTempering
+        return False
 
     def _grid(self) -> tuple[Array, Array]:
         return np.asarray(self.inverse_temperatures), np.asarray(self.prior)

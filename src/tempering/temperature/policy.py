@@ -1,56 +1,58 @@
 """What a temperature policy is, and the simplest one.
 
-A policy is immutable; what changes during a run is its :class:`Heat`. The engine calls, each step,
-``cool`` (move along with the run), ``solve`` (the local variables of a shard, at the temperatures
-that the policy chooses) and ``update`` (learn from what the shards found).
+A policy is immutable; what changes during a run is its state, a :class:`Heat` or a child of it. The
+engine calls, each step, ``cool`` (move along with the run), ``solve`` (the local variables of a
+shard, at the temperatures that the policy chooses) and ``update`` (learn from what the shards
+found). A policy of one's own overrides what it needs of :class:`TemperaturePolicy`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from tempering.models.base import Array, LocalStep, Model
 
 
-class Heat(NamedTuple):
-    """The state of a temperature policy.
+@dataclass(frozen=True)
+class Heat:
+    """The state of a temperature policy; one with more to remember has a child of it.
 
     Attributes
     ----------
     inverse_temperature : float or array [N]
         s = 1/T, E_q[1/T_y], or one for each datum.
-    weights : array [M] or None
-        q(y), the distribution over the grid of temperatures (the paper's r).
     bound : float
-        What q(y) adds to the tempered ELBO.
+        What a learned temperature adds to the tempered ELBO.
     finished : bool
         Whether the policy has come to T = 1 by itself.
-    log_partition : array [M] or None
-        log C on the grid, where it is computed once.
-    level : float
-        Common factor of all local inverse temperatures, while they are damped.
-    first : float or None
-        The temperature that annealing with an automatic start began at.
 
     Examples
     --------
     >>> from tempering import Annealing, schedules
-    >>> from tempering.temperature import Heat, Progress
+    >>> from tempering.temperature import Progress
     >>> policy = Annealing(schedules.linear(4.0), passes=10)
-    >>> policy.cool(Heat(), Progress(passes=0.0, step=1.0, planned=30.0)).inverse_temperature
-    0.25
+    >>> heat = policy.begin(None, n_data=100, rng=None)
+    >>> policy.cool(heat, Progress(passes=5.0, step=1.0, planned=30.0)).inverse_temperature
+    0.4
     """
 
     inverse_temperature: float | Array = 1.0
-    weights: Array | None = None
     bound: float = 0.0
     finished: bool = False
-    log_partition: Array | None = None
-    level: float = 1.0
-    first: float | None = None
+
+    @property
+    def weights(self) -> Array | None:
+        """q(y), the distribution over a grid of temperatures, where the policy learns one."""
+        return None
+
+
+#: The state of a policy at T = 1.
+COLD = Heat(finished=True)
+
+State = TypeVar("State", bound=Heat)
 
 
 class Progress(NamedTuple):
@@ -59,9 +61,10 @@ class Progress(NamedTuple):
     Examples
     --------
     >>> from tempering import Annealing, schedules
-    >>> from tempering.temperature import Heat, Progress
+    >>> from tempering.temperature import Progress
     >>> policy = Annealing(schedules.linear(4.0), passes=10)
-    >>> policy.cool(Heat(), Progress(passes=10.0, step=1.0, planned=30.0)).finished
+    >>> heat = policy.begin(None, n_data=100, rng=None)
+    >>> policy.cool(heat, Progress(passes=10.0, step=1.0, planned=30.0)).finished
     True
     """
 
@@ -104,14 +107,27 @@ class Surroundings:
 
 
 @dataclass(frozen=True)
-class Untempered:
-    """T = 1 throughout: plain variational inference. The base of the other policies.
+class TemperaturePolicy(Generic[State]):
+    """What the engine asks of a policy. By itself it stays at the temperature that it begins at.
 
     Examples
     --------
-    >>> from tempering import Annealing, Untempered
-    >>> Untempered().length(100), Annealing(passes=50).length(100)
-    (0.0, 50)
+    One that cools by a tenth in each pass:
+
+    >>> from dataclasses import replace
+    >>> from tempering import Mixture, fit
+    >>> from tempering.families import Dirichlet, Poisson
+    >>> from tempering.temperature import Heat, TemperaturePolicy
+    >>> class Tenths(TemperaturePolicy[Heat]):
+    ...     def begin(self, model, n_data, rng):
+    ...         return Heat(inverse_temperature=0.8)
+    ...     def cool(self, heat, progress):
+    ...         s = min(1.0, 0.8 + 0.1 * progress.passes)
+    ...         return Heat(inverse_temperature=s, finished=s == 1.0)
+    >>> model = Mixture(Poisson(1), Dirichlet(1), [1.0], [1.0, 1.0])
+    >>> result = fit(model, [[1], [2]], temperature=Tenths())
+    >>> [record.inverse_temperature for record in result.history][:3]
+    [0.8, 0.9, 1.0]
     """
 
     #: Whether the tempered ELBO comes to rest before T = 1, as that of a learned temperature does.
@@ -121,17 +137,17 @@ class Untempered:
         """Passes after which the temperature is surely 1, in a run of so many planned passes."""
         return 0.0
 
-    def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> Heat:
+    def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> State:
         """The state before the first step; an error here means before any work."""
-        return Heat(finished=True)
+        raise NotImplementedError(f"{type(self).__name__} must define begin.")
 
-    def cool(self, heat: Heat, progress: Progress) -> Heat:
+    def cool(self, heat: State, progress: Progress) -> State:
         """Move along with the run, before the local step."""
         return heat
 
     def solve(
         self,
-        heat: Heat,
+        heat: State,
         model: Model,
         data: Any,
         expectations: Any,
@@ -142,21 +158,39 @@ class Untempered:
         return first_local_step(model, data, expectations, heat.inverse_temperature, before)
 
     def update(
-        self, heat: Heat, local: LocalStep, surroundings: Surroundings
-    ) -> tuple[LocalStep, Heat]:
+        self, heat: State, local: LocalStep, surroundings: Surroundings
+    ) -> tuple[LocalStep, State]:
         """Learn from the whole batch, after its shards were added up."""
         return local, heat
 
-    def reads_energies(self, heat: Heat) -> bool:
+    def reads_energies(self, heat: State) -> bool:
         """Whether :meth:`update` will look at the energies of a batch, which cost a pass over it.
 
-        A policy of one's own may look at anything, unless it says here that it does not.
+        True, as a policy of one's own may look at anything; the policies here know better.
         """
-        return type(self) is not Untempered
+        return True
 
-    def prior_weight(self, heat: Heat) -> float:
+    def prior_weight(self, heat: State) -> float:
         """The power of the prior p(β): 1, unless the joint is annealed."""
         return 1.0
+
+
+@dataclass(frozen=True)
+class Untempered(TemperaturePolicy[Heat]):
+    """T = 1 throughout: plain variational inference.
+
+    Examples
+    --------
+    >>> from tempering import Annealing, Untempered
+    >>> Untempered().length(100), Annealing(passes=50).length(100)
+    (0.0, 50)
+    """
+
+    def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> Heat:
+        return COLD
+
+    def reads_energies(self, heat: Heat) -> bool:
+        return False
 
 
 def first_local_step(

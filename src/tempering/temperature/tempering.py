@@ -8,7 +8,7 @@ Eq. 10 of Mandt et al. (2016); the fit is tempered by E_q[1/T_y] = Σ_m q(m) s_m
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
@@ -21,7 +21,7 @@ from tempering.temperature.policy import (
     Heat,
     Progress,
     Surroundings,
-    Untempered,
+    TemperaturePolicy,
     check_fraction,
 )
 
@@ -31,7 +31,15 @@ Formula = Literal[
 
 
 @dataclass(frozen=True, eq=False)
-class VariationalTempering(Untempered):
+class TemperingHeat(Heat):
+    """q(y) over the grid (the paper's r), and log C there where it is computed once."""
+
+    weights: Array | None = None  # pyright: ignore[reportIncompatibleMethodOverride]
+    log_partition: Array | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class VariationalTempering(TemperaturePolicy[TemperingHeat]):
     """Learn one temperature for all data.
 
     Parameters
@@ -102,24 +110,24 @@ class VariationalTempering(Untempered):
     def length(self, planned: float) -> float:
         return math.inf if self.fraction is None else self.fraction * planned
 
-    def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> Heat:
+    def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> TemperingHeat:
         """q(y) = π, as in the paper, and log C on the whole grid."""
         grid, prior = self._grid()
-        return Heat(
+        return TemperingHeat(
             inverse_temperature=float(prior @ grid),
             weights=prior,
             log_partition=self._log_partition(model, n_data, rng),
         )
 
-    def cool(self, heat: Heat, progress: Progress) -> Heat:
+    def cool(self, heat: TemperingHeat, progress: Progress) -> TemperingHeat:
         floor = progress.passes / self.length(progress.planned)
         if floor >= 1.0:
-            return Heat(weights=heat.weights, finished=True)
-        return heat._replace(inverse_temperature=max(float(heat.inverse_temperature), floor))
+            return TemperingHeat(weights=heat.weights, finished=True)
+        return replace(heat, inverse_temperature=max(float(heat.inverse_temperature), floor))
 
     def update(
-        self, heat: Heat, local: LocalStep, surroundings: Surroundings
-    ) -> tuple[LocalStep, Heat]:
+        self, heat: TemperingHeat, local: LocalStep, surroundings: Surroundings
+    ) -> tuple[LocalStep, TemperingHeat]:
         """q(y) is a coordinate like the others: it moves between q(z) and q(β)."""
         progress = surroundings.progress
         if round(progress.passes / progress.step) % self.every:
@@ -130,7 +138,8 @@ class VariationalTempering(Untempered):
         here = float(heat.inverse_temperature)
         follow = -np.expm1(-progress.step * self.every / self.damping) if self.damping else 1.0
         there = here + follow * (float(learned.inverse_temperature) - here)
-        heat = heat._replace(
+        heat = replace(
+            heat,
             inverse_temperature=there,
             weights=learned.probabilities,
             bound=float(learned.bound) if exact else math.nan,
@@ -138,12 +147,12 @@ class VariationalTempering(Untempered):
         heat = self.cool(heat, progress)
         return local.reweighted(float(heat.inverse_temperature)), heat
 
-    def reads_energies(self, heat: Heat) -> bool:
+    def reads_energies(self, heat: TemperingHeat) -> bool:
         """With log C in closed form; otherwise the model looks at a sample of its own."""
-        return type(self) is not VariationalTempering or heat.log_partition is not None
+        return heat.log_partition is not None
 
     def _energy_and_penalty(
-        self, heat: Heat, local: LocalStep, surroundings: Surroundings
+        self, heat: TemperingHeat, local: LocalStep, surroundings: Surroundings
     ) -> tuple[float, Array, bool]:
         """L and log C(s) of the whole data, and whether they belong to the bound of the fit."""
         scale, log_partition = surroundings.scale, heat.log_partition
