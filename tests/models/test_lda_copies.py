@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tempering import LatentDirichletAllocation
 from tempering.datasets import make_lda
 from tempering.models.lda import model
-from tempering.models.lda.copies import overlapping_pairs, without_copies
+from tempering.models.lda.copies import overlapping, sizes_of, without_copies
 from tempering.models.lda.topics import Topics
 
 PRIOR = 0.1
@@ -15,6 +15,11 @@ PRIOR = 0.1
 
 def topics_of(counts):
     return Topics(np.asarray(counts, np.float32).T + np.float32(PRIOR), PRIOR)
+
+
+def overlapping_pairs(counts, overlap):
+    topics = topics_of(counts)
+    return [tuple(pair) for pair in np.argwhere(overlapping(topics, sizes_of(topics), overlap))]
 
 
 @pytest.fixture

@@ -33,7 +33,8 @@ def topics(
 
 def topic_rows(model: Any, n_words: int, vocabulary: Any) -> list[dict[str, Any]]:
     """Number, share of all words, and top words of each topic, largest first."""
-    sizes = model.components_.sum(axis=1) - model.n_features_in_ * model.topic_word_prior_
+    totals = model.components_.sum(axis=1, dtype=float)
+    sizes = totals - model.n_features_in_ * model.topic_word_prior_
     shares = sizes / sizes.sum()
     words = model.topics(n_words, vocabulary)
     order = sorted(range(len(shares)), key=lambda k: -shares[k])

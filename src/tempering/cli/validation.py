@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tempering.evaluation import completion_score, split_documents
+from tempering.evaluation.checks import normalised
 from tempering.inference import Report
 from tempering.storage.atomic import atomic_file
 
@@ -71,7 +72,7 @@ class Validation:
         """Score topics, given by their Dirichlet parameters [K, V], unless that was done."""
         if self.scores and self.scores[-1][0] >= data_seen:
             return
-        topics = components / components.sum(axis=1, keepdims=True)
+        topics = normalised(components)
         value = completion_score(
             *self._split, topics, self._alpha, inference="vi", n_threads=self._n_threads
         )

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tempering.evaluation import completion_score, split_documents
+from tempering.evaluation.checks import normalised
 from tempering.inference import Report
 
 
@@ -59,8 +60,7 @@ class EarlyStopping:
         scored = self.scores[-1][0] if self.scores else 0
         if record.phase != "final" or record.data_seen < scored + n_documents:
             return False
-        components = report.posterior.parameters().T
-        topics = components / components.sum(axis=1, keepdims=True)
+        topics = normalised(report.posterior.parameters().T)
         score = completion_score(*self._split, topics, 1.0 / len(topics), inference="vi")
         self.scores.append((record.data_seen, float(score)))
         return self._has_settled()

@@ -52,6 +52,7 @@ from tempering.inference.callbacks import Callback
 from tempering.inference.checkpoint import CheckpointLike, remembered_seed
 from tempering.inference.executors import Executor, Serial
 from tempering.inference.learning_rate import LearningRate
+from tempering.models.lda.copies import sizes_of
 from tempering.models.lda.model import LatentDirichlet, Start, Update
 from tempering.scale.jax_device import Backend
 from tempering.temperature import Heat, TemperaturePolicy, Untempered
@@ -460,9 +461,10 @@ class LatentDirichletAllocation(TopicTransformer):
 
     def _report_troubles(self, n_tokens: float) -> None:
         """Warn, by name, of topics that died or became copies."""
-        counts = self._state.posterior.counts().T
-        unused = unused_topics(counts.sum(axis=1, dtype=np.float64), n_tokens)
-        troubles = describe_troubles(unused, copied_topics(counts, unused))
+        topics = self._state.posterior
+        sizes = sizes_of(topics)
+        unused = unused_topics(sizes.topics, n_tokens)
+        troubles = describe_troubles(unused, copied_topics(topics, sizes, unused))
         if troubles:
             warnings.warn(troubles, TopicWarning, stacklevel=4)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tempering.models.lda.copies import overlapping_pairs
+from tempering.models.lda.copies import Sizes, overlapping
+from tempering.models.lda.topics import Topics
 
 #: Overlap from which two topics count as one.
 COPY_OVERLAP = 0.99
@@ -23,11 +24,11 @@ def unused_topics(counts: NDArray[np.floating], n_data: float) -> np.ndarray:
     return np.flatnonzero(counts < min(1.0, 1e-6 * n_data))
 
 
-def copied_topics(counts: NDArray[np.floating], skip: np.ndarray) -> list[tuple[int, int]]:
-    """Pairs of topics, by their counts [K, V], that are nearly the same, leaving some out."""
-    kept = np.setdiff1d(np.arange(len(counts)), skip)
-    pairs = overlapping_pairs(counts[kept], COPY_OVERLAP)
-    return [(int(kept[a]), int(kept[b])) for a, b in pairs]
+def copied_topics(topics: Topics, sizes: Sizes, skip: np.ndarray) -> list[tuple[int, int]]:
+    """Pairs of topics that are nearly the same, leaving some out."""
+    same = overlapping(topics, sizes, COPY_OVERLAP)
+    same[skip] = same[:, skip] = False
+    return [(int(first), int(second)) for first, second in np.argwhere(same)]
 
 
 def describe_troubles(unused: np.ndarray, copies: list[tuple[int, int]]) -> str | None:

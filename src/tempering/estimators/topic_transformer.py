@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from tempering.estimators.policies import PolicyNames, Tempering, as_policy
 from tempering.estimators.saving import SaveMixin
 from tempering.evaluation import completion_score, npmi, split_documents, top_words
+from tempering.evaluation.checks import normalised
 from tempering.inference import State
 from tempering.inference.executors import available_cores
 from tempering.models.base import Array
@@ -174,7 +175,8 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         """Dirichlet parameters of the topics, (n_components, n_features)."""
         if not hasattr(self, "_state"):
             raise AttributeError("components_ is there after fit or partial_fit.")
-        return self._state.posterior.parameters().T
+        # Topic by topic in memory, where a sum over a topic's words rounds least.
+        return np.ascontiguousarray(self._state.posterior.parameters().T)
 
     @property
     def doc_topic_prior_(self) -> Array:
@@ -218,8 +220,7 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
 
     def _topics(self) -> np.ndarray:
         """Posterior means of the topics, (n_components, n_features)."""
-        components = self.components_
-        return components / components.sum(axis=1, keepdims=True)
+        return normalised(self._state.posterior.parameters().T)
 
     def _infer(self, X: Any, s: float | Array, alpha: ArrayLike | None = None) -> Array:
         """Dirichlet parameters of the documents' proportions, with the topics fixed."""

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators import LatentDirichletAllocation
 from tempering.evaluation import top_words
+from tempering.evaluation.checks import normalised
 from tempering.inference import History
 from tempering.plots.canvas import new_figure
 
@@ -116,8 +117,7 @@ def plot_topics(
     chosen = list(range(len(names)) if topics is None else topics)
     if not chosen or not all(0 <= k < len(names) for k in chosen):
         raise ValueError(f"topics must be numbers from 0 to {len(names) - 1}; got {topics!r}.")
-    components = model.components_
-    probabilities = components / components.sum(axis=1, keepdims=True)
+    probabilities = normalised(model.components_)
     places = top_words(probabilities, n_words)
     columns = min(columns, len(chosen))
     rows = -(-len(chosen) // columns)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators import LatentDirichletAllocation
 from tempering.evaluation import top_words
+from tempering.evaluation.checks import normalised
 from tempering.report.data import vocabulary_of
 
 
@@ -52,9 +53,8 @@ def pyldavis_arguments(
     counts = counts[np.flatnonzero(counts.sum(axis=1) > 0)]
     if counts.shape[0] == 0:
         raise ValueError("X must hold at least one word; every document is empty.")
-    components = model.components_.astype(np.float64)
     return {
-        "topic_term_dists": components / components.sum(axis=1, keepdims=True),
+        "topic_term_dists": normalised(model.components_.astype(np.float64)),
         "doc_topic_dists": model.transform(counts),
         "doc_lengths": counts.sum(axis=1),
         "vocab": [str(word) for word in vocabulary_of(model, vocabulary)],

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
+from tempering.evaluation.checks import normalised
 from tempering.report.rounding import short, shorts
 
 Floats = NDArray[np.float64]
@@ -61,7 +62,7 @@ class TopicWords:
         counts = np.maximum(totals - prior * parameters.shape[1], 0.0)
         # Topics that nothing was assigned to share alike, as their prior says.
         weights = counts if counts.sum() > 0 else np.ones_like(counts)
-        topics = parameters / totals[:, None]
+        topics = normalised(parameters)
         prevalence = weights / weights.sum()
         return cls(topics, prevalence, prevalence @ topics, float(counts.sum()))
 

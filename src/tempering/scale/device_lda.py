@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from tempering.models.base import Array, DataSource, LocalStep, LocalTerms
-from tempering.models.lda.copies import owners, seed_of
+from tempering.models.lda.copies import SAME, owners, seed_of
 from tempering.models.lda.model import LatentDirichlet
 from tempering.scale.device_corpus import DeviceDocuments, on_device
 from tempering.scale.device_steps import DeviceSteps, Sizes, device_steps
@@ -142,7 +142,7 @@ class DeviceLatentDirichlet(LatentDirichlet):
         # The host decides by the overlaps alone; the topics, which are much larger, stay.
         values, prior = posterior.values, np.float32(posterior.prior)
         overlap, totals = (np.asarray(part) for part in self.steps.overlaps(values, prior))
-        kept_by = owners(overlap)
+        kept_by = owners(overlap > SAME)
         if np.array_equal(kept_by, np.arange(len(kept_by))):
             return posterior
         seed = seed_of(totals) % 2**31

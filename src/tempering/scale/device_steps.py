@@ -137,7 +137,7 @@ def device_steps(sizes: Sizes) -> DeviceSteps:
 
     @jax.jit
     def overlaps(topics, prior):
-        """As :func:`tempering.models.lda.copies.larger_overlaps`."""
+        """Overlaps by frequent words or by all, whichever is larger."""
         counts = counts_of(topics, prior)
         _, frequent = jax.lax.top_k(counts.sum(axis=1), min(FREQUENT_WORDS, sizes.n_words))
 

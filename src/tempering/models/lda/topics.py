@@ -123,7 +123,7 @@ class Topics:
         """Σ_v λ_vk, [K]."""
         return self.shape[0] * self.offset + self.factor * self._sums
 
-    def rows(self, words: slice) -> Float32:
+    def rows(self, words: slice | NDArray[np.int64]) -> Float32:
         """λ for some words, [U, K]."""
         rows = self._values[words] * np.float32(self.factor)
         rows += np.float32(self.offset)
@@ -133,9 +133,9 @@ class Topics:
         """λ for some words, to be computed where it is needed."""
         return LazyRows(self._values, words, self.factor, self.offset)
 
-    def counts(self) -> Float32:
-        """λ without the prior, [V, K]: what the topics have of the documents' words."""
-        counts = self.parameters()
+    def counts(self, words: slice | NDArray[np.int64] = slice(None)) -> Float32:
+        """λ without the prior, of some words [U, K]: what the topics have of the documents."""
+        counts = self.rows(words)
         counts -= np.float32(self.offset)
         return np.maximum(counts, 0.0, out=counts)
 
