@@ -18,7 +18,7 @@ ALLOWED = {
     "models": {"families"},
     "temperature": {"models"},
     "inference": {"storage", "families", "models", "temperature"},
-    "corpus": {"storage", "inference"},
+    "corpus": {"storage", "families", "inference"},
     "datasets": {"storage", "corpus"},
     "evaluation": {"families", "models"},
     "scale": {"storage", "families", "models", "temperature", "inference"},

@@ -413,7 +413,7 @@ def test_copies_of_topics_are_named():
 def test_troubles_are_named_and_counted():
     assert describe_troubles(np.array([], int), []) is None
     many = describe_troubles(np.arange(20), [(3, 4)])
-    assert "topics without words: 0, 1, 2, 3, 4, 5, 6, 7 and 12 more" in many
+    assert "topics with next to no words: 0, 1, 2, 3, 4, 5, 6, 7 and 12 more" in many
     assert "copies: 3 = 4" in many
     assert list(unused_topics(np.array([500.0, 0.0]), 1e6)) == [1]
 

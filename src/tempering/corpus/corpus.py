@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tempering.families.csr import check_compressed
+
 #: Documents that are read, and written, at a time.
 BLOCK_SIZE = 8192
 LARGEST_COUNT = np.iinfo(np.int32).max
@@ -107,6 +109,10 @@ class Corpus:
         if not sparse.issparse(self.counts) or self.counts.dtype.kind not in "biuf":
             kind = f"{type(self.counts).__name__} of {getattr(self.counts, 'dtype', None)}"
             raise CorpusError(f"counts must be a sparse matrix of real numbers; got {kind}.")
+        try:
+            check_compressed(self.counts, "counts")
+        except ValueError as error:
+            raise CorpusError(str(error)) from None
         counts: Any = sparse.csr_array(self.counts)
         if counts.dtype.kind == "b":
             counts = counts.astype(np.uint8)

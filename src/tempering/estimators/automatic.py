@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
+from scipy.integrate import trapezoid
 
 from tempering.inference import BlockSource, RobbinsMonro, Settling
 from tempering.inference.learning_rate import LearningRate
@@ -52,6 +53,10 @@ SETTLED_FALL, SETTLED_PRIOR, FEW_WORDS = 2.0, 0.6, 2500
 #: coherent. A part of it follows the documents, at most this. The rest, which keeps small topics
 #: alive, is as large as FEW_WORDS are among the words of a topic.
 FOLLOWED_PART = 0.8
+
+
+#: Steps whose sizes are added up one by one: a long stream may have a thousand times as many.
+COUNTED_STEPS = 1_000_000
 
 
 def default_doc_topic_prior(n_topics: int, update: Update, mean_length: float) -> float:
@@ -220,6 +225,20 @@ def minibatch_steps(
     return Settling(steps, max(1, int(SETTLED_PART * n_steps)))
 
 
+def sum_of_steps(learning_rate: LearningRate, n_steps: int) -> float:
+    """Σ_t ρ_t over a run; of steps beyond ``COUNTED_STEPS``, the integral.
+
+    >>> sum_of_steps(lambda step: 1.0, 10**14)
+    100000000000000.0
+    """
+    counted = min(n_steps, COUNTED_STEPS)
+    total = sum(learning_rate(t) for t in range(1, counted + 1))
+    if n_steps > counted:
+        places = np.geomspace(counted, n_steps, 1000).round()
+        total += float(trapezoid([learning_rate(int(t)) for t in places], places))
+    return total
+
+
 def automatic_policy(
     documents: Any,
     model: LatentDirichlet,
@@ -249,7 +268,7 @@ def automatic_policy(
         document_contrast(documents, generator),
         float(model.doc_topic_prior.mean()),
         words,
-        sum(learning_rate(t) for t in range(1, n_steps + 1)),
+        sum_of_steps(learning_rate, n_steps),
         sweeps=model.min_iterations,
         collapsed=model.update == "collapsed",
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -12,13 +13,18 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
 from tempering.estimators.policies import Tempering, as_policy
+from tempering.estimators.sizes import LARGEST_TOTAL
 from tempering.estimators.table_backend import model_on
+from tempering.families.checks import refuse
 from tempering.inference import Algorithm, Batch, History, Result, RobbinsMonro, State
 from tempering.inference.executors import Executor, open_executor
 from tempering.models import Model, Natural
 from tempering.models.base import Array
 from tempering.scale.jax_device import Backend
 from tempering.temperature import TemperaturePolicy, Untempered
+
+#: Larger numbers have squares, and sums of squares, beyond what float64 can hold.
+LARGEST_VALUE = 1e100
 
 
 class EngineEstimator(BaseEstimator):
@@ -33,7 +39,7 @@ class EngineEstimator(BaseEstimator):
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
         "learning_offset": [Interval(Real, 0, None, closed="left")],
         "learning_decay": [Interval(Real, 0.5, 1, closed="right")],
-        "total_samples": [Interval(Real, 1, None, closed="left"), None],
+        "total_samples": [Interval(Real, 1, LARGEST_TOTAL, closed="both"), None],
         "backend": [StrOptions({"cpu", "auto", "jax", "gpu"})],
         "random_state": ["random_state"],
         "n_jobs": [Interval(Integral, 1, None, closed="left"), None],
@@ -78,7 +84,35 @@ class EngineEstimator(BaseEstimator):
         return RobbinsMonro(self.learning_offset, self.learning_decay)
 
     def _validated(self, X: Any, *, reset: bool) -> Array:
-        return validate_data(self, X, reset=reset, dtype=np.float64, ensure_min_samples=1)
+        X = validate_data(
+            self, X, reset=reset, dtype=np.float64, ensure_min_samples=1, ensure_all_finite=False
+        )
+        refuse(
+            ~(np.abs(X) <= LARGEST_VALUE),
+            X,
+            f"X must hold numbers, not NaN or inf, of at most {LARGEST_VALUE:g}: rescale columns, "
+            "or leave rows out",
+        )
+        return X
+
+    @contextmanager
+    def _all_or_nothing(self, X: Array) -> Iterator[None]:
+        """Take a step back as a whole if it fails, or ends in numbers that are not finite."""
+        before = dict(vars(self))
+        try:
+            yield
+            if not all(np.isfinite(part).all() for part in self._state.posterior.values()):
+                raise FloatingPointError("the parameters are no longer finite")
+        except BaseException as error:
+            vars(self).clear()
+            vars(self).update(before)
+            if not isinstance(error, np.linalg.LinAlgError | FloatingPointError):
+                raise
+            row, column = np.unravel_index(np.argmax(np.abs(X)), X.shape)
+            raise ValueError(
+                f"X breaks the model ({error}), which stays as it was: the largest number in X is "
+                f"{X[row, column]}, row {row}, column {column}. Rescale it, or leave the row out."
+            ) from error
 
     def _summarise(self, result: Result) -> None:
         """Set the attributes that say how the fit went."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
@@ -17,6 +18,7 @@ from tempering.estimators.feature_moves import move_features
 from tempering.estimators.feature_transformer import FeatureTransformer
 from tempering.estimators.moves import MovedResult
 from tempering.estimators.policies import DEFAULTS, PolicyNames, Tempering, as_policy
+from tempering.estimators.sizes import check_n_components
 from tempering.estimators.table_backend import fit_table
 from tempering.inference import ArraySource, Result, State
 from tempering.inference.checkpoint import CheckpointLike, keeping, remembered_seed
@@ -231,6 +233,7 @@ default="small"
         X = self._validated(X, reset=True)
         policy = self._policy(self.max_iter)
         rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
+        check_n_components(self.n_components, len(X), "samples")
         model = self._new_model(X)
         narrow = None
         if self.batch_size is None and worthwhile(len(X), X.shape[1], self.n_components):
@@ -273,15 +276,17 @@ default="small"
         first = not hasattr(self, "_state")
         X = self._validated(X, reset=first)
         rng = check_random_state(self.random_state)
-        model = self._new_model(X) if first else self._model
+        check_n_components(self.n_components, max(len(X), self.total_samples or 0), "samples")
+        model = self._new_model(X) if first else copy(self._model)
 
         def start() -> Natural:
             given = self._given_start(model, X)
             generator = np.random.default_rng(rng.randint(2**31))
             return model.initialize(ArraySource(X), generator) if given is None else given
 
-        self._advance(model, X, start, rng)
-        self._expose(model, X)
+        with self._all_or_nothing(X):
+            self._advance(model, X, start, rng)
+            self._expose(model, X)
         return self
 
     def _search(

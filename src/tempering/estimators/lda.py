@@ -32,6 +32,7 @@ from tempering.estimators.lda_backend import (
     topics_backend,
 )
 from tempering.estimators.policies import Tempering, as_policy
+from tempering.estimators.sizes import LARGEST_TOTAL, check_n_components
 from tempering.estimators.topic_health import (
     TopicWarning,
     copied_topics,
@@ -184,7 +185,7 @@ class LatentDirichletAllocation(TopicTransformer):
         "learning_offset": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "total_samples": [Interval(Real, 1, None, closed="left"), None],
+        "total_samples": [Interval(Real, 1, LARGEST_TOTAL, closed="both"), None],
         "doc_update_tol": [Interval(Real, 0, 1, closed="left")],
         "max_doc_update_iter": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -283,12 +284,13 @@ class LatentDirichletAllocation(TopicTransformer):
         if isinstance(source, BlockSource):
             self.n_features_in_ = source.shape[1]
             n_documents, n_tokens = source.size, float(source.n_tokens)
-            batch_size = source.batch_size
+            n_entries, batch_size = n_tokens, source.batch_size
         else:
             n_documents, n_tokens = source.shape[0], float(source.sum(dtype=np.float64))
-            batch_size = None
+            n_entries, batch_size = source.nnz, None
         if not n_tokens > 0:
             raise ValueError("X must hold at least one word; every document is empty.")
+        check_n_components(self.n_components, n_entries, "words of documents in X")
         where = topics_backend(self.backend, n_tokens * self.max_iter, self.executor)
         if batch_size is None:
             batch_size = self._batch_size(n_documents * self.max_iter, where)
@@ -360,6 +362,8 @@ class LatentDirichletAllocation(TopicTransformer):
         n_data = int(self.total_samples or UNKNOWN_TOTAL)
         horizon = self.total_samples or UNKNOWN_HORIZON
         seen = 0 if first else self._state.data_seen
+        n_entries = X.nnz / X.shape[0] * max(horizon, X.shape[0])
+        check_n_components(self.n_components, n_entries, "words of documents in such a stream")
         # A stream comes in small pieces from the host: without being asked to, it stays there.
         where = topics_backend(self.backend, 0)
         batch_size = self._batch_size(max(horizon, seen), where)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import EngineEstimator
 from tempering.estimators.saving import SaveMixin
+from tempering.estimators.sizes import check_n_components
 from tempering.estimators.table_backend import fit_table
 from tempering.families import Dirichlet, MixingWeights, StickBreaking
 from tempering.inference import Result, State
@@ -160,12 +161,14 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
         """
         first = not hasattr(self, "_state")
         X = self._validated(X, reset=first)
+        check_n_components(self.n_components, max(len(X), self.total_samples or 0), "samples")
         rng = check_random_state(self.random_state)
-        if first:
-            self._prepare(X)
-        model, data = self._model(), self._transformed(X)
-        self._advance(model, data, lambda: self._starts(model, data, rng), rng)
-        self._expose(model, self._state.posterior)
+        with self._all_or_nothing(X):
+            if first:
+                self._prepare(X)
+            model, data = self._model(), self._transformed(X)
+            self._advance(model, data, lambda: self._starts(model, data, rng), rng)
+            self._expose(model, self._state.posterior)
         return self
 
     def predict_proba(self, X: Any) -> Array:

@@ -16,6 +16,7 @@ from tempering.estimators.policies import PolicyNames, Tempering, as_policy
 from tempering.estimators.saving import SaveMixin
 from tempering.evaluation import completion_score, npmi, split_documents, top_words
 from tempering.evaluation.checks import normalised
+from tempering.families.csr import canonical_csr, check_compressed, check_counts
 from tempering.inference import State
 from tempering.inference.executors import available_cores
 from tempering.models.base import Array
@@ -31,6 +32,7 @@ from tempering.temperature import (
 
 #: The names that ``tempering`` takes, with settings that suit topic models.
 POLICIES: PolicyNames = {
+    "auto": Annealing,  # in a fit, with a start and a length by the data
     # Linear in 1/T: most of a schedule linear in T is spent where all topics are alike.
     "annealing": lambda: Annealing(schedules.linear_inverse(2.0)),
     # Undamped, the temperature jumps to its optimum before the topics can follow.
@@ -40,6 +42,16 @@ POLICIES: PolicyNames = {
 
 #: Documents whose proportions are inferred at a time; bounds the memory, not the result.
 INFERENCE_ROWS = 16_384
+
+
+def refuse_texts(X: Any) -> None:
+    """Say what counts words, where texts are given in the place of counts."""
+    texts = isinstance(X, str | list | tuple) or getattr(X, "ndim", 0) == 1
+    if texts and isinstance(next(iter(X), None), str):
+        raise ValueError(
+            "X must hold counts of words, one document a row; got texts. Count their words first: "
+            "X = tempering.corpus.from_texts(texts)."
+        )
 
 
 class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -199,21 +211,21 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         return tags
 
     def _validated(self, X: Any, *, reset: bool) -> sparse.csr_matrix:
-        """X as CSR of numbers, whatever their type; never a dense copy."""
-        X = validate_data(self, X, reset=reset, accept_sparse="csr", dtype="numeric")
-        if not sparse.issparse(X):
-            X = sparse.csr_matrix(X)
-        if X.data.size and X.data.min() < 0:
-            row = int(np.searchsorted(X.indptr, int(np.argmin(X.data)), side="right")) - 1
-            raise ValueError(
-                f"Negative values in data passed to {type(self).__name__}: X must hold counts; "
-                f"row {row} holds {X.data.min()}."
-            )
+        """X as CSR of counts, whatever their type; never a dense copy, and never X to write to."""
+        check_compressed(X, "X")
+        refuse_texts(X)
+        X = validate_data(
+            self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
+        )
+        X = canonical_csr(X) if sparse.issparse(X) else sparse.csr_matrix(X)
+        negative = X.data.size and X.data.min() < 0
+        passed = f"Negative values in data passed to {type(self).__name__}: " if negative else ""
+        check_counts(X, f"{passed}X must hold counts")
         return X
 
     def _named_policy(self) -> TemperaturePolicy:
         """The policy, where it does not depend on the data."""
-        return Annealing() if self.tempering == "auto" else as_policy(self.tempering, POLICIES)
+        return as_policy(self.tempering, POLICIES)
 
     def _n_threads(self) -> int:
         return available_cores() if self.n_jobs is None else self.n_jobs

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from tempering.families.csr import canonical_csr, check_compressed, check_counts
+
 #: Rows of probabilities may miss 1 by this much: the rounding of a long float32 row.
 ROUNDING = 1e-3
 
@@ -24,6 +26,7 @@ def as_counts(counts: Any, name: str, n_words: int | None = None) -> sparse.csr_
     n_words : int, optional
         Columns that there must be.
     """
+    check_compressed(counts, name)
     if not sparse.issparse(counts):
         counts = np.asarray(counts)
     if counts.ndim != 2 or counts.dtype.kind not in "biuf":
@@ -36,20 +39,10 @@ def as_counts(counts: Any, name: str, n_words: int | None = None) -> sparse.csr_
             f"{name} has {counts.shape[1]} columns, but topics has {n_words}: "
             "both must be over the same vocabulary."
         )
-    given = counts
-    counts = sparse.csr_array(given)
-    data = counts.data
-    wrong = ~np.isfinite(data) | (data < 0)
-    if wrong.any():
-        first = int(np.argmax(wrong))
-        row = int(np.searchsorted(counts.indptr, first, side="right")) - 1
-        raise ValueError(
-            f"{name} must hold finite counts that are not negative; row {row}, column "
-            f"{counts.indices[first]} holds {data[first]} ({int(wrong.sum())} such value(s))."
-        )
-    if not counts.has_canonical_format or not np.all(data):
+    counts = canonical_csr(sparse.csr_array(counts))
+    check_counts(counts, f"{name} must hold finite counts")
+    if not np.all(counts.data):
         counts = counts.copy()
-        counts.sum_duplicates()
         counts.eliminate_zeros()
     return counts
 

@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tempering.families.csr import check_compressed
+
 
 def check_table(x: Any, columns: int, kind: str) -> NDArray[Any]:
     """x as an array; raise ``ValueError`` unless it is finite, numeric and [n, columns]."""
@@ -41,6 +43,7 @@ def check_sparse_counts(x: Any, columns: int, kind: str) -> None:
     if x.dtype.kind not in "biuf":
         raise ValueError(f"{kind} data must be real numbers; got a matrix of type {x.dtype}.")
     check_shape(x.shape, columns, kind)
+    check_compressed(x, f"{kind} data")
     entries = sparse.coo_array(x)
     data = np.asarray(entries.data)
     for wrong, expected in (

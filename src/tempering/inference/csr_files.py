@@ -25,6 +25,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tempering.families.csr import check_compressed
 from tempering.storage.atomic import atomic_directory
 
 FORMAT = 1
@@ -68,6 +69,7 @@ def write_csr(path: str | os.PathLike[str], blocks: Any) -> None:
 
 def _row_blocks(matrix: Any) -> Iterator[sparse.csr_array]:
     """A matrix in blocks of rows."""
+    check_compressed(matrix, "blocks")
     matrix = sparse.csr_array(matrix)
     for start in range(0, matrix.shape[0], ROWS_PER_WRITE):
         yield matrix[start : start + ROWS_PER_WRITE]
@@ -118,6 +120,7 @@ def _as_block(given: Any, number: int, first_row: int) -> sparse.csr_array:
     if not sparse.issparse(given) or given.ndim != 2 or given.dtype.kind not in "biuf":
         kind = f"{type(given).__name__} of type {getattr(given, 'dtype', None)}"
         raise ValueError(f"blocks must be sparse matrices of real numbers; block {number}: {kind}.")
+    check_compressed(given, f"block {number}")
     if given.shape[1] > np.iinfo(np.int32).max:
         raise ValueError(f"blocks may have 2**31 - 1 columns at most; got {given.shape[1]}.")
     block: Any = sparse.csr_array(given)

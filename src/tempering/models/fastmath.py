@@ -65,6 +65,8 @@ _BITS_OF_ONE = _INT32(0x3F800000)
 _SQRT_HALF_BITS = _INT32(0x3F3504F3)
 # A float32 of this size has no digits after the point: adding and subtracting it rounds.
 _ROUNDING = np.float32(1.5 * 2**23)
+# The sixth power of numbers up to this one, and its reciprocal, are normal float32.
+_LARGEST_SIXTH_POWER = np.float32(2e6)
 
 
 def _llvm_function(name: str) -> Callable[..., Any]:
@@ -178,12 +180,16 @@ def power(x, exponent):
 
 @njit(**ELEMENTWISE)
 def digamma(x):
-    """digamma(x) for a float32 x >= 1e-30.
+    """digamma(x) for a float32 x from 1e-30 to 1e38.
 
     Four steps of the recurrence, then the asymptotic series about w = x + 3.5,
     digamma(w + 1/2) = log(w) + 1/(24 w^2) - 7/(960 w^4) + 31/(8064 w^6). The reciprocals,
-    1/x + ... + 1/(x+3) and 1/w^2, come from a single division, the slow operation here.
+    1/x + ... + 1/(x+3) and 1/w^2, come from a single division, the slow operation here. They stay
+    as at `_LARGEST_SIXTH_POWER` beyond it: the product under that division would overflow, and what
+    they add to the logarithm is less than its rounding.
     """
+    logarithm = log(x + f32(3.5))
+    x = x if x < _LARGEST_SIXTH_POWER else _LARGEST_SIXTH_POWER
     outer = x * (x + f32(3.0))
     inner = outer + f32(2.0)  # (x+1)(x+2)
     w = x + f32(3.5)
@@ -192,7 +198,7 @@ def digamma(x):
     recurrence = (f32(2.0) * x + f32(3.0)) * (outer + inner) * (w * w) * reciprocal
     inverse = product * reciprocal
     series = inverse * (f32(1 / 24) - inverse * (f32(7 / 960) - inverse * f32(31 / 8064)))
-    return log(w) + (series - recurrence)
+    return logarithm + (series - recurrence)
 
 
 @njit(**ELEMENTWISE)

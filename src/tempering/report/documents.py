@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tempering.estimators import LatentDirichletAllocation
+from tempering.evaluation.checks import as_counts
 from tempering.inference import ArraySource, BlockSource
 from tempering.report.rounding import short, shorts
 
@@ -143,10 +144,7 @@ class Shown:
 
 def _draw(X: Any, limit: int) -> tuple[Any, NDArray[np.intp]]:
     """Documents as CSR, and their places in the corpus; always the same ones."""
-    if isinstance(X, BlockSource):
-        source = X
-    else:
-        source = ArraySource(sparse.csr_array(X if sparse.issparse(X) else np.asarray(X)))
+    source = X if isinstance(X, BlockSource) else ArraySource(as_counts(X, "X"))
     # Every source draws the same places.
     places = ArraySource(np.arange(source.size))
     counts, numbers = (each.sample(limit, np.random.default_rng(0)) for each in (source, places))

@@ -8,12 +8,11 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators import LatentDirichletAllocation
 from tempering.evaluation import top_words
-from tempering.evaluation.checks import normalised
+from tempering.evaluation.checks import as_counts, normalised
 from tempering.report.data import vocabulary_of
 
 
@@ -49,7 +48,7 @@ def pyldavis_arguments(
     ((100, 2), array([200., 150., 250., 200.]))
     """
     check_is_fitted(model)
-    counts = sparse.csr_array(X, dtype=np.float64)
+    counts = as_counts(X, "X").astype(np.float64)
     counts = counts[np.flatnonzero(counts.sum(axis=1) > 0)]
     if counts.shape[0] == 0:
         raise ValueError("X must hold at least one word; every document is empty.")

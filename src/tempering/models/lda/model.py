@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import digamma, gammaln
 
+from tempering.families.csr import check_compressed
 from tempering.models.base import (
     Array,
     DataSource,
@@ -193,7 +194,8 @@ class LatentDirichlet(Model):
     def documents(self, data: Any) -> Documents:
         """A CSR matrix over the distinct words in it."""
         words, columns = compact_words(data.indices, self.n_words)
-        counts = np.ascontiguousarray(data.data, dtype=np.float32)
+        # Memory that can be written to, as kernels would be compiled once more for any other.
+        counts = np.require(data.data, np.float32, ["C", "W"])
         return Documents(data.indptr.astype(np.int64), columns, counts, words)
 
     def local_step(
@@ -350,6 +352,7 @@ class LatentDirichlet(Model):
             raise ValueError(
                 f"documents must be a CSR matrix of counts; got {type(data).__name__}."
             )
+        check_compressed(data, "documents")
         if data.shape[1] != self.n_words:
             raise ValueError(
                 f"the documents have {data.shape[1]} words, the model {self.n_words}: they must "

@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
-from tempering.models.fastmath import ENTRY, exp_or_zero, f32, larger, log
+from tempering.models.fastmath import ENTRY, exp_or_zero, f32, larger, log, smaller
 from tempering.models.lda.word_rows import LazyRows
 
 Float32 = NDArray[np.float32]
@@ -29,6 +29,11 @@ SMALLEST_FACTOR = 1e-9
 #: The sums of :meth:`Topics.log_power_sums` are computed anew when this part of λ was replaced.
 #: Much staler ones pretend that the topics fit better than they can, and end the tempering at once.
 STALE = 0.05
+
+#: From this parameter on steps of the recurrence of Γ are 1 but for rounding, and logs of Γ are so
+#: large that hardly a digit of their differences is right.
+LARGE = 2e6
+LARGE32 = np.float32(LARGE)
 
 #: Words that are summed up in float32 before they go into a sum in float64.
 WORDS_PER_SUM = 64
@@ -181,7 +186,10 @@ class Topics:
                 power_sums(rows, offset, factor, nodes.astype(np.float32), room, part)
                 sums += part
             totals = self.totals()[:, None]
-            logs = np.log(sums).T + gammaln(totals) - gammaln(totals + nodes)
+            logs = np.log(sums).T
+            exact = logs + gammaln(totals) - gammaln(totals + nodes)
+            series = logs - nodes * (np.log(totals) + (nodes - 1.0) / (2.0 * totals))
+            logs = np.where(totals < LARGE, exact, series)
             kept = self._power_sums = (np.array(nodes), logs)
             self._replaced = 0.0
         return kept[1]
@@ -277,7 +285,7 @@ def power_sums(values, offset, factor, nodes, room, sums):
             fourth = second * second * f32(1 / 3)
             total = sums[j]
             for k in range(n_topics):
-                x, y = parameters[k], inverses[k]
+                x, y = smaller(parameters[k], LARGE32), inverses[k]
                 series = y * (second - y * (third - y * fourth))
                 outer, shifted = x * (x + f32(3.0)), (x + s) * (x + s + f32(3.0))
                 steps = outer * (outer + f32(2.0)) / (shifted * (shifted + f32(2.0)))

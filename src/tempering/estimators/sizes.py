@@ -1,0 +1,25 @@
+"""How large a model may be: what could never end is refused at once."""
+
+from __future__ import annotations
+
+#: So many components are never refused.
+FEW_COMPONENTS = 1000
+
+#: Data of a stream at most: no stream is longer, and statistics scaled to it stay within float32.
+LARGEST_TOTAL = 1e15
+
+
+def check_n_components(n_components: int, n_data: float, what: str) -> None:
+    """Raise ``ValueError`` if components outnumber what they are to be learned from.
+
+    >>> check_n_components(10**7, 6000, "entries of X")
+    Traceback (most recent call last):
+    ValueError: n_components=10000000 is more than the 6,000 entries of X: most would hold nothing,
+    but take memory and time. Ask for 6000 at most.
+    """
+    most = max(FEW_COMPONENTS, int(n_data))
+    if n_components > most:
+        raise ValueError(
+            f"n_components={n_components} is more than the {n_data:,.0f} {what}: most would hold "
+            f"nothing, but take memory and time. Ask for {most} at most."
+        )

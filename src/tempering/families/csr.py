@@ -1,0 +1,100 @@
+"""Sparse counts as kernels can trust them: within their shape, in order, and not the caller's.
+
+scipy builds compressed matrices without a look at their indices, and sorts them, or adds up what
+stands in them twice, in place and unasked, for a mere ``X.sum()``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+#: A word may be in a document so often: kernels compute in float32, where the sums over a corpus,
+#: scaled to the length of a stream, must find room too.
+LARGEST_COUNT = 1e12
+
+
+def check_compressed(matrix: Any, name: str) -> None:
+    """Raise ``ValueError`` unless the indices of a CSR, CSC or BSR matrix lie within its shape.
+
+    >>> matrix = sparse.csr_matrix([[1, 0], [0, 1]])
+    >>> matrix.indices[1] = 7
+    >>> check_compressed(matrix, "X")
+    Traceback (most recent call last):
+    ValueError: X is no valid sparse matrix: row 1 holds index 7, but there are 2 columns. Build it
+    from (data, (rows, columns)), which scipy checks.
+    """
+    kind = getattr(matrix, "format", None)
+    if kind not in ("csr", "csc", "bsr"):
+        return
+    block = matrix.blocksize if kind == "bsr" else (1, 1)
+    n_rows, n_columns = (size // side for size, side in zip(matrix.shape, block))
+    row, columns = "row", "columns"
+    if kind == "csc":
+        n_rows, n_columns, row, columns = n_columns, n_rows, "column", "rows"
+    indptr, indices = matrix.indptr, matrix.indices
+    n_entries = min(len(indices), len(matrix.data))
+    problem = None
+    if len(indptr) != n_rows + 1 or indptr[0] != 0 or indptr[-1] > n_entries:
+        problem = (
+            f"indptr must have {n_rows + 1} entries and lead from 0 to {n_entries} at most; it has "
+            f"{len(indptr)}, from {indptr[0]} to {indptr[-1]}"
+        )
+    elif n_rows and np.any(indptr[1:] < indptr[:-1]):
+        first = int(np.argmax(indptr[1:] < indptr[:-1]))
+        problem = f"indptr falls from {indptr[first]} to {indptr[first + 1]} at {row} {first}"
+    elif indptr[-1]:
+        used = indices[: indptr[-1]]
+        if used.min() < 0 or used.max() >= n_columns:
+            entry = int(np.argmax((used < 0) | (used >= n_columns)))
+            place = f"{row} {_row_of(entry, indptr)}"
+            problem = f"{place} holds index {used[entry]}, but there are {n_columns} {columns}"
+    if problem:
+        raise ValueError(
+            f"{name} is no valid sparse matrix: {problem}. Build it from (data, (rows, columns)), "
+            "which scipy checks."
+        )
+
+
+def canonical_csr(matrix: Any) -> Any:
+    """A CSR matrix with sorted words, none twice, that shares its memory where it is so already.
+
+    The matrix that is given stays as it is, whatever is done with what comes back.
+    """
+    n_entries = matrix.indptr[-1]
+    make = sparse.csr_array if isinstance(matrix, sparse.sparray) else sparse.csr_matrix
+    arrays = matrix.data[:n_entries], matrix.indices[:n_entries], matrix.indptr
+    own: Any = make(arrays, shape=matrix.shape)
+    if own.has_canonical_format:
+        return own
+    own = own.copy()
+    own.sort_indices()
+    if not own.has_canonical_format:
+        if own.dtype.kind in "biu":  # sums of small types could overflow
+            own.data = own.data.astype(np.int64)
+        own.sum_duplicates()
+    return own
+
+
+def check_counts(matrix: Any, expected: str, largest: float = LARGEST_COUNT) -> None:
+    """Raise ``ValueError`` unless what a CSR matrix stores is finite, not negative, not too large.
+
+    ``expected`` begins the message, such as "X must hold counts".
+    """
+    data = matrix.data
+    if not data.size or (data.min() >= 0 and data.max() <= largest):  # false where one is NaN
+        return
+    wrong = ~((data >= 0) & (data <= largest))
+    entry = int(np.argmax(wrong))
+    raise ValueError(
+        f"{expected}, not negative, NaN or inf, up to {largest:g} each; row "
+        f"{_row_of(entry, matrix.indptr)}, column {matrix.indices[entry]} holds {data[entry]} "
+        f"({int(wrong.sum())} such value(s))."
+    )
+
+
+def _row_of(entry: int, indptr: NDArray[Any]) -> int:
+    return int(np.searchsorted(indptr, entry, side="right")) - 1

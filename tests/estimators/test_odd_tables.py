@@ -1,0 +1,91 @@
+"""A batch that would break a mixture is refused as a whole: the model stays as it was."""
+
+import contextlib
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from tempering import (
+    BayesianGaussianMixture,
+    BernoulliMixture,
+    FactorialMixture,
+    PoissonMixture,
+)
+
+MODELS = {
+    "full": lambda: BayesianGaussianMixture(3, random_state=0),
+    "diag": lambda: BayesianGaussianMixture(3, covariance_type="diag", random_state=0),
+    "poisson": lambda: PoissonMixture(3, random_state=0),
+    "bernoulli": lambda: BernoulliMixture(3, random_state=0),
+    "features": lambda: FactorialMixture(3, learn=("noise_variance",), random_state=0),
+}
+
+
+def table(name, seed=0):
+    rng = np.random.default_rng(seed)
+    X = np.concatenate([rng.normal(centre, 1.0, (30, 3)) for centre in (-5, 0, 5)])
+    return {"poisson": rng.poisson(3.0, X.shape), "bernoulli": X > 0}.get(name, X).astype(float)
+
+
+def numbers_of(model):
+    """All that a model has learned, name by name."""
+    found = {f"state.{name}": part for name, part in model._state.posterior.items()}
+    for name, value in {**vars(model), **vars(getattr(model, "_model", None) or object)}.items():
+        if isinstance(value, float | int | np.ndarray):
+            found[name] = np.array(value)
+    return found | {"seen": model._state.data_seen, "step": model._state.step}
+
+
+def assert_refused(model, X, message):
+    before = numbers_of(model)
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(X)
+    after = numbers_of(model)
+    assert before.keys() == after.keys()
+    for name, value in before.items():
+        assert_array_equal(after[name], value, err_msg=name)
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("value", [np.nan, np.inf, -1e300, 1e300])
+def test_a_bad_batch_is_named_and_changes_nothing(name, value):
+    model, X = MODELS[name]().partial_fit(table(name)), table(name, 1)
+    X[7, 1] = value
+    assert_refused(model, X, rf"row 7, column 1 holds {value}".replace("+", r"\+"))
+    with pytest.raises(ValueError, match="row 7, column 1 holds"):
+        MODELS[name]().fit(X)
+
+
+@pytest.mark.parametrize("name", ["full", "diag", "features"])
+@pytest.mark.parametrize("value", [1e18, 1e30, 1e100])
+def test_what_a_model_cannot_bear_changes_nothing(name, value):
+    """Whether or not a step with such a row can be computed, no NaN is left behind."""
+    model, X = MODELS[name]().partial_fit(table(name)), table(name, 1)
+    X[7] = value
+    with contextlib.suppress(ValueError):
+        model.partial_fit(X)
+    for part, numbers in numbers_of(model).items():
+        assert np.isfinite(numbers).all(), part
+
+
+def test_a_step_that_fails_is_taken_back():
+    """A row so far off that the covariance of its component cannot be inverted."""
+    model, X = MODELS["full"]().partial_fit(table("full")), table("full", 1)
+    X[7] = 1e30
+    assert_refused(model, X, r"stays as it was.*largest number in X is 1e\+30, row 7, column 0")
+    model.partial_fit(table("full", 2))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_far_too_many_components_are_refused_at_once(name):
+    model = MODELS[name]().set_params(n_components=10**7)
+    for method in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match="n_components=10000000 is more than"):
+            method(table(name))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_an_endless_stream_is_refused(name):
+    with pytest.raises(ValueError, match="total_samples"):
+        MODELS[name]().set_params(total_samples=1e300).partial_fit(table(name))
