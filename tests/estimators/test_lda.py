@@ -474,7 +474,7 @@ def test_the_best_of_several_starts():
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (-np.ones((3, 4)), "Negative values in data.*row 0 holds -1"),
+        (-np.ones((3, 4)), "Negative values in data.*row 0, column 1 holds -1"),
         (np.array([[1.0, np.nan]]), "NaN"),
         (np.array([["a", "b"]]), "string|convert"),
         (np.empty((0, 4)), "0 sample"),
@@ -495,7 +495,7 @@ def test_bad_documents_are_named(X, message):
         ({"doc_topic_prior": [0.1, -0.1]}, "doc_topic_prior must be positive"),
         ({"doc_topic_prior": [0.1]}, "one for each of the 2 topics"),
         ({"topic_word_prior": -1.0}, "topic_word_prior"),
-        ({"tempering": "hot"}, "tempering must be None, one of 'annealing'"),
+        ({"tempering": "hot"}, "tempering must be None, one of 'auto', 'annealing'"),
         ({"learning_method": "offline"}, "learning_method"),
         ({"tempering": Annealing(passes=50)}, "leaves no phase at T = 1"),
     ],

@@ -90,7 +90,7 @@ class EngineEstimator(BaseEstimator):
         refuse(
             ~(np.abs(X) <= LARGEST_VALUE),
             X,
-            f"X must hold numbers, not NaN or inf, of at most {LARGEST_VALUE:g}: rescale columns, "
+            f"X must hold numbers, not NaN or infinity, of at most {LARGEST_VALUE:g}: rescale columns, "
             "or leave rows out",
         )
         return X

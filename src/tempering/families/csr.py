@@ -22,7 +22,7 @@ def check_compressed(matrix: Any, name: str) -> None:
 
     >>> matrix = sparse.csr_matrix([[1, 0], [0, 1]])
     >>> matrix.indices[1] = 7
-    >>> check_compressed(matrix, "X")
+    >>> check_compressed(matrix, "X")  # doctest: +NORMALIZE_WHITESPACE
     Traceback (most recent call last):
     ValueError: X is no valid sparse matrix: row 1 holds index 7, but there are 2 columns. Build it
     from (data, (rows, columns)), which scipy checks.
@@ -90,7 +90,7 @@ def check_counts(matrix: Any, expected: str, largest: float = LARGEST_COUNT) -> 
     wrong = ~((data >= 0) & (data <= largest))
     entry = int(np.argmax(wrong))
     raise ValueError(
-        f"{expected}, not negative, NaN or inf, up to {largest:g} each; row "
+        f"{expected}, not negative, NaN or infinity, up to {largest:g} each; row "
         f"{_row_of(entry, matrix.indptr)}, column {matrix.indices[entry]} holds {data[entry]} "
         f"({int(wrong.sum())} such value(s))."
     )
