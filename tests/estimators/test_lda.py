@@ -474,7 +474,7 @@ def test_the_best_of_several_starts():
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        (-np.ones((3, 4)), "Negative values in data.*row 0, column 1 holds -1"),
+        (-np.ones((3, 4)), "Negative values in data.*row 0, column 0 holds -1"),
         (np.array([[1.0, np.nan]]), "NaN"),
         (np.array([["a", "b"]]), "string|convert"),
         (np.empty((0, 4)), "0 sample"),

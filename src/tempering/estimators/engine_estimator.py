@@ -90,8 +90,8 @@ class EngineEstimator(BaseEstimator):
         refuse(
             ~(np.abs(X) <= LARGEST_VALUE),
             X,
-            f"X must hold numbers, not NaN or infinity, of at most {LARGEST_VALUE:g}: rescale columns, "
-            "or leave rows out",
+            f"X must hold numbers, not NaN or infinity, of at most {LARGEST_VALUE:g}: rescale "
+            "columns, or leave rows out",
         )
         return X
 
@@ -104,8 +104,7 @@ class EngineEstimator(BaseEstimator):
             if not all(np.isfinite(part).all() for part in self._state.posterior.values()):
                 raise FloatingPointError("the parameters are no longer finite")
         except BaseException as error:
-            vars(self).clear()
-            vars(self).update(before)
+            self.__dict__ = before
             if not isinstance(error, np.linalg.LinAlgError | FloatingPointError):
                 raise
             row, column = np.unravel_index(np.argmax(np.abs(X)), X.shape)
