@@ -38,7 +38,7 @@ ENTRY: dict[str, Any] = {
     "fastmath": {"reassoc", "contract", "arcp", "nsz"},
     "nogil": True,
     "cache": True,
-    **_known_options({"_nrt": False}),
+    **_known_options({"_nrt": False, "no_cfunc_wrapper": True}),
 }
 # Kernels that only other kernels call need no place of their own on disk (those that call them
 # hold them) and no wrapper for calls from C, which saves a few seconds of compilation. They are
@@ -49,7 +49,7 @@ KERNEL: dict[str, Any] = {
     **ENTRY,
     "cache": False,
     "forceinline": True,
-    **_known_options({"no_cfunc_wrapper": True}),
+    **_known_options({"no_cpython_wrapper": True}),
 }
 # Elementwise functions need fused multiply-adds alone; reordering would cost them accuracy.
 ELEMENTWISE: dict[str, Any] = {**KERNEL, "fastmath": {"contract"}}
