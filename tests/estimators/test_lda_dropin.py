@@ -4,7 +4,6 @@ import inspect
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 import sklearn.decomposition
 from numpy.testing import assert_allclose, assert_array_equal
@@ -93,7 +92,8 @@ def test_perplexity_is_of_the_documents_of_the_fit():
 
 
 def test_feature_names_cause_no_warning():
-    table = pd.DataFrame(X.toarray(), columns=[f"word{v}" for v in range(30)])
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(X.toarray(), columns=[f"word{v}" for v in range(30)])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fitted(table, evaluate_every=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -53,6 +54,7 @@ from tempering.inference import (
 )
 from tempering.inference.callbacks import Callback
 from tempering.inference.checkpoint import CheckpointLike, remembered_seed
+from tempering.inference.compilation import say_compiling, telling
 from tempering.inference.executors import Executor, Serial
 from tempering.inference.learning_rate import LearningRate
 from tempering.models.lda.model import LatentDirichlet, Start, Update
@@ -326,25 +328,26 @@ class LatentDirichletAllocation(TopicTransformer):
         steps_a_pass = -(-n_documents // batch_size) if online else 1
         n_steps = steps_a_pass * self.max_iter
         rates = self._learning_rate(n_steps) if online else Constant()
-        policy = self._policy(source, model, rates, n_steps, rng)
-        result = fit_topics(
-            model,
-            source,
-            temperature=policy,
-            learning_rate=rates,
-            batch_size=batch_size if online else None,
-            max_passes=self.max_iter,
-            n_init=self.n_init,
-            seed=int(rng.randint(np.iinfo(np.int32).max)),
-            n_threads=1,
-            executor=self.executor,
-            elbo_every=self.evaluate_every if self.evaluate_every > 0 else steps_a_pass,
-            final_elbo=False,
-            callbacks=[*callbacks, *self._watches(source, model)],
-            progress=bool(self.verbose),
-            checkpoint=checkpoint,
-            resume=resume,
-        )
+        with telling(say_compiling) if self.verbose else nullcontext():
+            policy = self._policy(source, model, rates, n_steps, rng)
+            result = fit_topics(
+                model,
+                source,
+                temperature=policy,
+                learning_rate=rates,
+                batch_size=batch_size if online else None,
+                max_passes=self.max_iter,
+                n_init=self.n_init,
+                seed=int(rng.randint(np.iinfo(np.int32).max)),
+                n_threads=1,
+                executor=self.executor,
+                elbo_every=self.evaluate_every if self.evaluate_every > 0 else steps_a_pass,
+                final_elbo=False,
+                callbacks=[*callbacks, *self._watches(source, model)],
+                progress=bool(self.verbose),
+                checkpoint=checkpoint,
+                resume=resume,
+            )
         self.history_ = result.history
         self.n_iter_ = int(np.ceil(result.history[-1].passes))
         self.n_batch_iter_ = len(result.history)
