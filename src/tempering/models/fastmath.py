@@ -56,9 +56,9 @@ ENTRY: dict[str, Any] = {
 }
 # Kernels that only other kernels call need no place of their own on disk (those that call them
 # hold them) and no wrapper for calls from Python, which saves a quarter of the compilation: from
-# Python they cannot be called. They are inlined always: a call to one would go to the kernel as compiled by itself in the process that
-# compiles, and to the copy inside of its caller in one that loads it from disk. These round
-# differently, and the same seed would not give the same bits.
+# Python they cannot be called. They are inlined always: a call to one would go to the kernel as
+# compiled by itself in the process that compiles, and to the copy inside of its caller in one that
+# loads it from disk. These round differently, and the same seed would not give the same bits.
 KERNEL: dict[str, Any] = {
     **ENTRY,
     "cache": False,
