@@ -9,6 +9,7 @@ import time
 import pytest
 from numba import njit
 
+from tempering.cli.progress import shown
 from tempering.inference.compilation import telling, working_seconds
 
 FIT = """
@@ -112,6 +113,13 @@ print(jax.config.jax_compilation_cache_dir)
     )
     assert said.stdout.strip() == own
     assert not (tmp_path / "jax").exists()
+
+
+def test_the_command_line_says_it(capsys):
+    with shown(None):
+        njit(lambda x: x)(1)
+        njit(lambda x: x)(1)
+    assert capsys.readouterr().err == "compiling, once\n"
 
 
 def test_the_clock_stands_still_and_who_waits_is_told_once():
