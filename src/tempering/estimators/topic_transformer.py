@@ -55,7 +55,7 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
     _state: State
     _learned_inverse_temperature: float | Array
 
-    def transform(self, X: Any, *, normalize: bool = True) -> Array:
+    def transform(self, X: Any, *, normalize: bool = True) -> np.ndarray:
         """Topic proportions of documents, at T = 1.
 
         Parameters
@@ -77,7 +77,7 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
 
     def fit_transform(
         self, X: Any, y: Any = None, *, normalize: bool = True, **fit_parameters: Any
-    ) -> Array:
+    ) -> np.ndarray:
         """Fit to documents, and return their topic proportions.
 
         Parameters

@@ -28,7 +28,7 @@ def keep_compiled() -> None:
     import jax
 
     jax.monitoring.register_event_duration_secs_listener(_on_duration)
-    if jax.config.jax_compilation_cache_dir is not None:
+    if jax.config.jax_compilation_cache_dir is not None:  # pyright: ignore
         return
     place = cache_directory() / "jax"
     try:
@@ -40,8 +40,8 @@ def keep_compiled() -> None:
     jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING)
 
 
-def _on_duration(name: str, seconds: float, **_: Any) -> None:
-    if name in EVENTS:
-        add_compilation(seconds)
-        if seconds >= WORTH_TELLING:
+def _on_duration(event: str, duration_secs: float, **_: Any) -> None:
+    if event in EVENTS:
+        add_compilation(duration_secs)
+        if duration_secs >= WORTH_TELLING:
             begin_compilation()
