@@ -293,7 +293,7 @@ def test_settling_weighs_all_its_steps_alike():
         (lambda: LocalTempering(formula="guess"), "formula must be"),
         (lambda: LocalTempering(damping=-1), "damping must be"),
         (lambda: LocalTempering(max_alternations=0), "max_alternations must be"),
-        (lambda: RobbinsMonro(decay=0.4), "decay must be above 0.5"),
+        (lambda: RobbinsMonro(decay=0.4), "decay must be from 0.5 to 1"),
         (lambda: RobbinsMonro(delay=-1), "delay must be"),
         (lambda: Constant(2.0), "rate must be"),
         (lambda: Settling(Constant(), 0), "start must be"),

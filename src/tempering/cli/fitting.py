@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ from tempering.corpus.text_counts import TextCounts
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.batches import batch_size_for
 from tempering.inference import Checkpoint
+from tempering.inference.compilation import working_seconds
 from tempering.scale import DaskExecutor
 from tempering.storage.tensors import StorageError
 
@@ -109,12 +109,12 @@ def run_fit(
     resumed = keeping.resume and keeping.has_checkpoint()
     if resumed:
         say(f"going on with the fit in {keeping.checkpoint}; --restart begins anew.")
-    started = time.perf_counter()
+    started = working_seconds()
     validation = _fit(model, parts, keeping)
     if executor is not None:
         executor.close()
         model.set_params(executor=None)
-    seconds = time.perf_counter() - started
+    seconds = working_seconds() - started
     model.save(keeping.out, words, overwrite=keeping.overwrite)
     if validation is not None:
         validation.write(keeping.out / FILE)

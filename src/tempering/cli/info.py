@@ -49,8 +49,8 @@ def _installation() -> dict[str, Any]:
     from importlib import metadata
 
     from tempering import __version__
-    from tempering.datasets.cache import cache_directory
     from tempering.inference.executors import available_cores
+    from tempering.storage.caches import cache_directory
 
     facts: dict[str, Any] = {
         "tempering": __version__,

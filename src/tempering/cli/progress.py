@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -19,6 +18,7 @@ from rich.text import Text
 from tempering.cli.printing import error_console, minus
 from tempering.cli.validation import Validation
 from tempering.inference import Report
+from tempering.inference.compilation import COMPILING, telling, working_seconds
 
 
 class Gauge:
@@ -31,7 +31,7 @@ class Gauge:
     def read(self, report: Report) -> str:
         """The state after a step, in a few words."""
         record = report.record
-        now = time.perf_counter()
+        now = working_seconds()
         if self._since is None:
             self._since = now, record.data_seen
         began, seen = self._since
@@ -49,6 +49,10 @@ class Lines:
 
     def __init__(self, gauge: Gauge):
         self._gauge, self._passes = gauge, 0
+
+    def compiling(self) -> None:
+        """Say why it takes its time."""
+        error_console().print(COMPILING)
 
     def __call__(self, report: Report) -> None:
         state = self._gauge.read(report)
@@ -74,6 +78,10 @@ class Bar:
         self._gauge, self._progress = gauge, progress
         self._task = progress.add_task(name, total=None, state="starting")
 
+    def compiling(self) -> None:
+        """Say why it takes its time."""
+        self._progress.update(self._task, state=COMPILING)
+
     def __call__(self, report: Report) -> None:
         record = report.record
         total = round(record.data_seen / record.passes * report.planned_passes)
@@ -86,7 +94,9 @@ def shown(validation: Validation | None, name: str = "fit") -> Iterator[Bar | Li
     """What shows the progress of one fit."""
     console, gauge = error_console(), Gauge(validation)
     if not console.is_terminal:
-        yield Lines(gauge)
+        lines = Lines(gauge)
+        with telling(lines.compiling):
+            yield lines
         return
     columns = (
         TextColumn("{task.description}"),
@@ -96,4 +106,6 @@ def shown(validation: Validation | None, name: str = "fit") -> Iterator[Bar | Li
         TimeLeft(compact=True),
     )
     with Progress(*columns, console=console, expand=True) as progress:
-        yield Bar(gauge, progress, name)
+        bar = Bar(gauge, progress, name)
+        with telling(bar.compiling):
+            yield bar

@@ -1,7 +1,6 @@
 """Data sets: real text that is on every machine, known corpora, and data with a known answer."""
 
 from tempering.datasets.arxiv import read_arxiv
-from tempering.datasets.cache import cache_directory
 from tempering.datasets.docstrings import load_docstrings
 from tempering.datasets.download import fetch
 from tempering.datasets.faces import YaleFaces, load_yale_faces
@@ -14,6 +13,7 @@ from tempering.datasets.synthetic import (
 )
 from tempering.datasets.uci import fetch_uci, load_uci
 from tempering.datasets.wikipedia import read_wikipedia
+from tempering.storage.caches import cache_directory
 
 __all__ = [
     "LDAStream",

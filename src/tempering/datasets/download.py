@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from tempering.datasets.cache import cache_directory
+from tempering.storage.caches import cache_directory
 
 CHUNK_BYTES = 1 << 18
 TIMEOUT = 60.0

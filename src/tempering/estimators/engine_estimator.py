@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
+from tempering.estimators.jobs import N_JOBS
 from tempering.estimators.policies import Tempering, as_policy
 from tempering.estimators.sizes import LARGEST_TOTAL
 from tempering.estimators.table_backend import model_on
@@ -42,7 +43,7 @@ class EngineEstimator(BaseEstimator):
         "total_samples": [Interval(Real, 1, LARGEST_TOTAL, closed="both"), None],
         "backend": [StrOptions({"cpu", "auto", "jax", "gpu"})],
         "random_state": ["random_state"],
-        "n_jobs": [Interval(Integral, 1, None, closed="left"), None],
+        "n_jobs": N_JOBS,
         "executor": [Executor, None],
         "verbose": ["verbose"],
     }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -22,6 +24,7 @@ from tempering.estimators.automatic import (
     minibatch_steps,
 )
 from tempering.estimators.batches import batch_size_for
+from tempering.estimators.jobs import N_JOBS
 from tempering.estimators.lda_backend import (
     Where,
     as_documents,
@@ -31,6 +34,7 @@ from tempering.estimators.lda_backend import (
     on_gpu,
     topics_backend,
 )
+from tempering.estimators.passes import PassWatch
 from tempering.estimators.policies import Tempering, as_policy
 from tempering.estimators.sizes import LARGEST_TOTAL, check_n_components
 from tempering.estimators.topic_health import (
@@ -51,6 +55,7 @@ from tempering.inference import (
 )
 from tempering.inference.callbacks import Callback
 from tempering.inference.checkpoint import CheckpointLike, remembered_seed
+from tempering.inference.compilation import say_compiling, telling
 from tempering.inference.executors import Executor, Serial
 from tempering.inference.learning_rate import LearningRate
 from tempering.models.lda.copies import sizes_of
@@ -61,6 +66,8 @@ from tempering.temperature import Heat, TemperaturePolicy, Untempered
 #: What a stream of unknown length is taken for: as many documents in all, as in scikit-learn, and a
 #: run of that many for the temperature, which must come down though nobody knows when it ends.
 UNKNOWN_TOTAL, UNKNOWN_HORIZON = 1e6, 2e4
+#: Documents of a corpus on disk whose perplexity is told.
+TOLD_DOCUMENTS = 10_000
 
 
 class LatentDirichletAllocation(TopicTransformer):
@@ -124,31 +131,47 @@ class LatentDirichletAllocation(TopicTransformer):
     doc_update_tol : float, default=1e-2
         A document's inner iteration ends when a sweep moves less than this part of its words
         between topics. Unlike a mean over topics, the rule does not weaken as topics are added.
+    mean_change_tol : float, default=None
+        scikit-learn's rule in the place of ``doc_update_tol``: the mean change over topics, for a
+        document of average length.
     max_doc_update_iter : int, default=100
         Most sweeps of a document.
     n_init : int, default=1
         Restarts; the one with the best ELBO is kept.
     evaluate_every : int, default=0
-        Steps between two evaluations of the ELBO for ``history_``; 0 for one a pass.
+        Steps between two evaluations of the ELBO for ``history_``, and passes between two of the
+        perplexity that ``verbose`` prints and ``perp_tol`` looks at. With 0 or less there is one
+        ELBO a pass, and no perplexity.
+    perp_tol : float, default=0.0
+        With ``evaluate_every`` above 0, end the fit when perplexity changes by less than this at
+        T = 1 (scikit-learn's default is 0.1).
     backend : {"auto", "cpu", "jax", "gpu"}, default="auto"
         What runs a fit: the CPU; JAX on whatever device it finds; JAX, but only on a GPU. "auto" is
         the GPU where there is one and :meth:`fit` has 20 million words or more to visit, as it
         takes some seconds to compile, and the CPU elsewhere. JAX needs
         ``pip install 'tempering[gpu]'``.
     n_jobs : int, default=None
-        Threads; None for one a core. Never changes the result.
+        Threads; None or -1 for one a core, -2 for one less, and so on. Never changes the result.
     executor : Executor, default=None
         Who solves the shards of a batch: threads of this process, or a cluster, with
         ``tempering.scale.DaskExecutor(client)``. Never changes the result, and is not saved.
     random_state : int, RandomState instance or None, default=None
         The same seed gives the same topics.
     verbose : int, default=0
-        Show a progress bar.
+        Show a progress bar; where there is no terminal, print a line a pass.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
-        Dirichlet parameters of the topics (λ); divided by their row sums, the topics.
+        Dirichlet parameters of the topics (λ); divided by their row sums, the topics. In float64
+        where X was, else in float32, as they are computed.
+    exp_dirichlet_component_ : array of shape (n_components, n_features)
+        exp(E[log β]).
+    bound_ : float
+        After a fit with ``evaluate_every`` above 0: :meth:`perplexity` of its documents (of 10,000
+        of them, where they stream from disk).
+    random_state_ : RandomState
+        The random numbers that the fit began with.
     history_ : History
         Temperature, ELBO and more at each step.
     temperature_ : float
@@ -181,17 +204,19 @@ class LatentDirichletAllocation(TopicTransformer):
         "update": [StrOptions({"auto", "variational", "mean", "collapsed", "sampled"})],
         "init": [StrOptions({"auto", "random", "words"})],
         "learning_method": [StrOptions({"online", "batch"})],
-        "learning_decay": [Interval(Real, 0.5, 1, closed="right"), StrOptions({"auto"})],
+        "learning_decay": [Interval(Real, 0.5, 1, closed="both"), StrOptions({"auto"})],
         "learning_offset": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
         "total_samples": [Interval(Real, 1, LARGEST_TOTAL, closed="both"), None],
         "doc_update_tol": [Interval(Real, 0, 1, closed="left")],
+        "mean_change_tol": [Interval(Real, 0, None, closed="left"), None],
         "max_doc_update_iter": [Interval(Integral, 1, None, closed="left")],
         "n_init": [Interval(Integral, 1, None, closed="left")],
-        "evaluate_every": [Interval(Integral, 0, None, closed="left")],
+        "evaluate_every": [Integral],
+        "perp_tol": [Interval(Real, 0, None, closed="left")],
         "backend": [StrOptions({"cpu", "auto", "jax", "gpu"})],
-        "n_jobs": [Interval(Integral, 1, None, closed="left"), None],
+        "n_jobs": N_JOBS,
         "executor": [Executor, None],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -213,9 +238,11 @@ class LatentDirichletAllocation(TopicTransformer):
         batch_size: int | Literal["auto"] = "auto",
         total_samples: float | None = None,
         doc_update_tol: float = 1e-2,
+        mean_change_tol: float | None = None,
         max_doc_update_iter: int = 100,
         n_init: int = 1,
         evaluate_every: int = 0,
+        perp_tol: float = 0.0,
         backend: Backend = "auto",
         n_jobs: int | None = None,
         executor: Executor | None = None,
@@ -235,9 +262,11 @@ class LatentDirichletAllocation(TopicTransformer):
         self.batch_size: int | Literal["auto"] = batch_size
         self.total_samples = total_samples
         self.doc_update_tol = doc_update_tol
+        self.mean_change_tol = mean_change_tol
         self.max_doc_update_iter = max_doc_update_iter
         self.n_init = n_init
         self.evaluate_every = evaluate_every
+        self.perp_tol = perp_tol
         self.backend: Backend = backend
         self.n_jobs = n_jobs
         self.executor = executor
@@ -280,7 +309,7 @@ class LatentDirichletAllocation(TopicTransformer):
         self
         """
         X = as_documents(X, self.executor, lambda n: self._batch_size(n * self.max_iter, "numba"))
-        source = X if isinstance(X, BlockSource) else self._validated(X, reset=True)
+        source = X if isinstance(X, BlockSource) else self._counts(X, reset=True)
         if isinstance(source, BlockSource):
             self.n_features_in_ = source.shape[1]
             n_documents, n_tokens = source.size, float(source.n_tokens)
@@ -302,25 +331,26 @@ class LatentDirichletAllocation(TopicTransformer):
         steps_a_pass = -(-n_documents // batch_size) if online else 1
         n_steps = steps_a_pass * self.max_iter
         rates = self._learning_rate(n_steps) if online else Constant()
-        policy = self._policy(source, model, rates, n_steps, rng)
-        result = fit_topics(
-            model,
-            source,
-            temperature=policy,
-            learning_rate=rates,
-            batch_size=batch_size if online else None,
-            max_passes=self.max_iter,
-            n_init=self.n_init,
-            seed=int(rng.randint(np.iinfo(np.int32).max)),
-            n_threads=1,
-            executor=self.executor,
-            elbo_every=self.evaluate_every or steps_a_pass,
-            final_elbo=False,
-            callbacks=callbacks,
-            progress=bool(self.verbose),
-            checkpoint=checkpoint,
-            resume=resume,
-        )
+        with telling(say_compiling) if self.verbose else nullcontext():
+            policy = self._policy(source, model, rates, n_steps, rng)
+            result = fit_topics(
+                model,
+                source,
+                temperature=policy,
+                learning_rate=rates,
+                batch_size=batch_size if online else None,
+                max_passes=self.max_iter,
+                n_init=self.n_init,
+                seed=int(rng.randint(np.iinfo(np.int32).max)),
+                n_threads=1,
+                executor=self.executor,
+                elbo_every=self.evaluate_every if self.evaluate_every > 0 else steps_a_pass,
+                final_elbo=False,
+                callbacks=[*callbacks, *self._watches(source, model)],
+                progress=bool(self.verbose),
+                checkpoint=checkpoint,
+                resume=resume,
+            )
         self.history_ = result.history
         self.n_iter_ = int(np.ceil(result.history[-1].passes))
         self.n_batch_iter_ = len(result.history)
@@ -335,6 +365,9 @@ class LatentDirichletAllocation(TopicTransformer):
         assert isinstance(result.model, LatentDirichlet)
         self._model = on_cpu(result.model)
         self._stream_policy = Untempered()
+        self.random_state_ = rng
+        if self.evaluate_every > 0:
+            self.bound_ = float(np.exp(-self._completion_score(_told(source))))
         self._report_troubles(n_tokens)
         return self
 
@@ -358,7 +391,7 @@ class LatentDirichletAllocation(TopicTransformer):
         self
         """
         first = not hasattr(self, "_state")
-        X = self._validated(X, reset=first)
+        X = self._counts(X, reset=first)
         n_data = int(self.total_samples or UNKNOWN_TOTAL)
         horizon = self.total_samples or UNKNOWN_HORIZON
         seen = 0 if first else self._state.data_seen
@@ -368,7 +401,7 @@ class LatentDirichletAllocation(TopicTransformer):
         where = topics_backend(self.backend, 0)
         batch_size = self._batch_size(max(horizon, seen), where)
         if first:
-            rng = check_random_state(self.random_state)
+            self.random_state_ = rng = check_random_state(self.random_state)
             mean_length = max(X.sum(dtype=np.float64) / X.shape[0], 1.0)
             self._model = self._new_model(int(horizon), mean_length, where, start="random")
             n_steps = max(1, int(horizon // batch_size))
@@ -420,7 +453,7 @@ class LatentDirichletAllocation(TopicTransformer):
             alpha,
             eta,
             update=self._update(),
-            tolerance=self.doc_update_tol,
+            tolerance=self._tolerance(mean_length),
             max_iterations=self.max_doc_update_iter,
             word_power=default_word_power(*sizes),
             settled=default_settled(*sizes, keep_prior=keep_alpha),
@@ -431,6 +464,28 @@ class LatentDirichletAllocation(TopicTransformer):
             followed_part=default_followed_part(*sizes[:3]) if follows else 0.0,
             n_threads=self._n_threads(),
         )
+
+    def _tolerance(self, mean_length: float) -> float:
+        """The part of a document's words that may still move between topics."""
+        if self.mean_change_tol is None:
+            return self.doc_update_tol
+        return min(self.mean_change_tol * self.n_components / mean_length, 0.5)
+
+    def _watches(self, source: Any, model: LatentDirichlet) -> list[Callback]:
+        """What is to be done after each pass, if anything."""
+        lines = bool(self.verbose) and not sys.stderr.isatty()  # where it is one, there is a bar
+        told = self.evaluate_every > 0 and (lines or self.perp_tol > 0)
+        if not lines and not told:
+            return []
+        watch = PassWatch(
+            _told(source) if told else None,
+            model.doc_topic_prior,
+            every=self.evaluate_every,
+            tolerance=self.perp_tol,
+            lines=lines,
+            n_threads=self._n_threads(),
+        )
+        return [watch]
 
     def _update(self) -> Update:
         if self.update != "auto":
@@ -471,6 +526,13 @@ class LatentDirichletAllocation(TopicTransformer):
         troubles = describe_troubles(unused, copied_topics(topics, sizes, unused))
         if troubles:
             warnings.warn(troubles, TopicWarning, stacklevel=4)
+
+
+def _told(source: Any) -> Any:
+    """The documents whose perplexity is told: all that are in memory, or a sample."""
+    if isinstance(source, BlockSource):
+        return source.sample(TOLD_DOCUMENTS, np.random.default_rng(0))
+    return source
 
 
 def _is_auto(prior: Any) -> bool:

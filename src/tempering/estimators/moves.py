@@ -7,7 +7,6 @@ risen. So the ELBO never falls. What the moves are is the model's matter.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -17,6 +16,7 @@ import numpy as np
 
 from tempering.inference import History, Result, fit
 from tempering.inference.checkpoint import CheckpointLike, keeping
+from tempering.inference.compilation import working_seconds
 from tempering.inference.executors import Executor, local_executor
 from tempering.models import Model, Natural
 from tempering.models.base import Array
@@ -67,7 +67,7 @@ def fit_with_moves(
     is repeated as long as the ELBO rises, then the next has its turn. The last phase is coordinate
     ascent to convergence. ``max_passes`` counts the passes of all phases.
     """
-    started = time.perf_counter()
+    started = working_seconds()
     phases = count()
 
     def run(model: Model, initial: Natural | None, passes: int, **more: Any) -> Result:
@@ -95,14 +95,14 @@ def fit_with_moves(
                 moved = move(best.model, data, best.posterior, executor)
             if moved is None:
                 break
-            began = time.perf_counter() - started
+            began = working_seconds() - started
             tried = run(best.model, moved, min(SETTLING_PASSES, left))
             if not tried.elbo > best.elbo + WORTHWHILE * data.shape[0]:
                 break
             accepted = {**best.accepted, name: best.accepted[name] + 1}
             best = replace(_continued(best, tried, began), accepted=accepted)
     if not best.converged and (left := _passes_left(best, max_passes)):
-        began = time.perf_counter() - started
+        began = working_seconds() - started
         best = _continued(best, run(best.model, best.posterior, left), began)
     return best
 

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
+from scipy.special import digamma
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -18,7 +19,7 @@ from tempering.evaluation import completion_score, npmi, split_documents, top_wo
 from tempering.evaluation.checks import normalised
 from tempering.families.csr import canonical_csr, check_compressed, check_counts
 from tempering.inference import State
-from tempering.inference.executors import available_cores
+from tempering.inference.executors import number_of_threads
 from tempering.models.base import Array
 from tempering.models.lda.kernels import e_step
 from tempering.models.lda.model import LatentDirichlet
@@ -67,7 +68,7 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
     _state: State
     _learned_inverse_temperature: float | Array
 
-    def transform(self, X: Any, *, normalize: bool = True) -> Array:
+    def transform(self, X: Any, *, normalize: bool = True) -> np.ndarray:
         """Topic proportions of documents, at T = 1.
 
         Parameters
@@ -83,7 +84,32 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         """
         check_is_fitted(self)
         gamma = self._infer(self._validated(X, reset=False), 1.0)
-        return gamma / gamma.sum(axis=1, keepdims=True) if normalize else gamma
+        if normalize:
+            gamma /= gamma.sum(axis=1, keepdims=True)
+        return gamma.astype(np.float32) if self._fitted_in() == np.float32 else gamma
+
+    def fit_transform(
+        self, X: Any, y: Any = None, *, normalize: bool = True, **fit_parameters: Any
+    ) -> np.ndarray:
+        """Fit to documents, and return their topic proportions.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Documents.
+        y : Ignored
+            Not used, present for API consistency.
+        normalize : bool
+            As of :meth:`transform`.
+        **fit_parameters
+            What else ``fit`` takes.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+        """
+        fitted: Any = self
+        return fitted.fit(X, y, **fit_parameters).transform(X, normalize=normalize)
 
     def completion_score(
         self,
@@ -120,7 +146,25 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         check_is_fitted(self)
         if inference not in ("vi", "gibbs"):
             raise ValueError(f"inference must be 'vi' or 'gibbs'; got {inference!r}.")
-        split = split_documents(self._validated(X, reset=False), random_state)
+        return self._completion_score(
+            self._validated(X, reset=False),
+            random_state,
+            inference=inference,
+            tempered=tempered,
+            alpha=alpha,
+        )
+
+    def _completion_score(
+        self,
+        X: Any,
+        random_state: int = 0,
+        *,
+        inference: Literal["vi", "gibbs"] = "vi",
+        tempered: bool = False,
+        alpha: ArrayLike | None = None,
+    ) -> float:
+        """The score of documents that were looked at before."""
+        split = split_documents(X, random_state)
         alpha = self._model.doc_topic_prior if alpha is None else alpha
 
         def infer(observed: Any) -> Array:
@@ -142,8 +186,11 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         """:meth:`completion_score`: log probability a held-out word. Higher is better."""
         return self.completion_score(X)
 
-    def perplexity(self, X: Any) -> float:
-        """exp(−:meth:`completion_score`): of predicted words, not of a bound. Lower is better."""
+    def perplexity(self, X: Any, sub_sampling: bool = False) -> float:
+        """exp(−:meth:`completion_score`): of predicted words, not of a bound. Lower is better.
+
+        ``sub_sampling`` is scikit-learn's, for its bound; a score of words does not depend on it.
+        """
         return float(np.exp(-self.completion_score(X)))
 
     def topics(self, n_words: int = 10, vocabulary: Sequence[str] | None = None) -> list[list[Any]]:
@@ -188,7 +235,15 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         if not hasattr(self, "_state"):
             raise AttributeError("components_ is there after fit or partial_fit.")
         # Topic by topic in memory, where a sum over a topic's words rounds least.
-        return np.ascontiguousarray(self._state.posterior.parameters().T)
+        dtype = np.float64 if self._fitted_in() == np.float64 else np.float32
+        return np.ascontiguousarray(self._state.posterior.parameters().T, dtype)
+
+    @property
+    def exp_dirichlet_component_(self) -> np.ndarray:
+        """exp(E[log β]), (n_components, n_features)."""
+        components = self.components_
+        totals = digamma(components.sum(axis=1, keepdims=True, dtype=np.float64))
+        return np.exp(digamma(components.astype(np.float64)) - totals).astype(components.dtype)
 
     @property
     def doc_topic_prior_(self) -> Array:
@@ -208,6 +263,8 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         tags.input_tags.sparse = True
+        assert tags.transformer_tags is not None
+        tags.transformer_tags.preserves_dtype = ["float32", "float64"]
         return tags
 
     def _validated(self, X: Any, *, reset: bool) -> sparse.csr_matrix:
@@ -223,12 +280,29 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         check_counts(X, f"{passed}X must hold counts")
         return X
 
+    def _counts(self, X: Any, *, reset: bool) -> sparse.csr_matrix:
+        """X to be fitted: validated, and with the digits that the kernels take.
+
+        So that the same numbers in float64 and in float32 give the same topics.
+        """
+        X = self._validated(X, reset=reset)
+        if reset:
+            self._fitted_type = X.dtype.name
+        if X.dtype != np.float64:
+            return X
+        return sparse.csr_matrix((X.data.astype(np.float32), X.indices, X.indptr), shape=X.shape)
+
+    def _fitted_in(self) -> np.dtype | None:
+        """The type of the documents of the fit, where that is one of fractions."""
+        name = getattr(self, "_fitted_type", "")
+        return np.dtype(name) if name in ("float32", "float64") else None
+
     def _named_policy(self) -> TemperaturePolicy:
         """The policy, where it does not depend on the data."""
         return as_policy(self.tempering, POLICIES)
 
     def _n_threads(self) -> int:
-        return available_cores() if self.n_jobs is None else self.n_jobs
+        return number_of_threads(self.n_jobs)
 
     def _topics(self) -> np.ndarray:
         """Posterior means of the topics, (n_components, n_features)."""

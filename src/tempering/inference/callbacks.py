@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from tempering.inference.compilation import COMPILING, telling
 from tempering.inference.history import Record
 from tempering.temperature import Heat
 
@@ -58,6 +59,9 @@ def progress_bar(enabled: bool) -> Iterator[Callback | None]:
         task = bar.add_task("fit", total=None, where="")
         elbo = ""
 
+        def compiling() -> None:
+            bar.update(task, where=COMPILING)
+
         def show(report: Report) -> None:
             nonlocal elbo
             record = report.record
@@ -76,4 +80,5 @@ def progress_bar(enabled: bool) -> Iterator[Callback | None]:
                 where=where,
             )
 
-        yield show
+        with telling(compiling):
+            yield show

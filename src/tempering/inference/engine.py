@@ -8,7 +8,6 @@ whether it is plain VI, AVI, VT or LVT.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ import numpy as np
 
 from tempering.inference.callbacks import Callback, Report
 from tempering.inference.checkpoint import Keeper
+from tempering.inference.compilation import working_seconds
 from tempering.inference.executors import (
     Executor,
     Serial,
@@ -215,7 +215,7 @@ def run_restart(
         posterior = model.initialize(source, rng) if initial is None else deepcopy(initial)
         state = algorithm.start(posterior, rng)
         run = Run(state, state.heat, History())
-    started = time.perf_counter() - run.seconds
+    started = working_seconds() - run.seconds
     step = run.state.step
     batches = source.batches(seed, step) if step else source.batches(seed)
 
@@ -253,7 +253,7 @@ def _turn(
         algorithm = replace(algorithm, temperature=UNTEMPERED)
     asked = run.state.step % elbo_every == 0
     state, local, bound, elbo = algorithm.advance(run.state, batch, evaluate=asked)
-    heat, seconds = state.heat, time.perf_counter() - started
+    heat, seconds = state.heat, working_seconds() - started
     run.history.append(
         Record(
             step=state.step - 1,

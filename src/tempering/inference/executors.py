@@ -114,6 +114,23 @@ def available_cores() -> int:
     return os.cpu_count() or 1
 
 
+def number_of_threads(n_jobs: int | None) -> int:
+    """Threads: as many as given, or with None or -1 one a core, with -2 one less, as in joblib.
+
+    >>> number_of_threads(3)
+    3
+    >>> number_of_threads(-1) == number_of_threads(None) == available_cores()
+    True
+    >>> number_of_threads(-10_000)
+    1
+    """
+    if n_jobs is None:
+        return available_cores()
+    if n_jobs == 0:
+        raise ValueError("n_threads must be at least 1, or None for all cores; got 0.")
+    return n_jobs if n_jobs > 0 else max(1, available_cores() + 1 + n_jobs)
+
+
 @contextmanager
 def open_executor(executor: Executor | None, n_threads: int | None) -> Iterator[Executor]:
     """An executor as given, or threads of this process: ``n_threads``, or one a core."""
@@ -128,9 +145,7 @@ def open_executor(executor: Executor | None, n_threads: int | None) -> Iterator[
 @contextmanager
 def local_executor(n_threads: int | None) -> Iterator[Executor]:
     """Threads of this process: ``n_threads``, or one a core."""
-    n_threads = available_cores() if n_threads is None else n_threads
-    if n_threads < 1:
-        raise ValueError(f"n_threads must be at least 1, or None for all cores; got {n_threads}.")
+    n_threads = number_of_threads(n_threads)
     with one_blas_thread():
         if n_threads == 1:
             yield Serial()

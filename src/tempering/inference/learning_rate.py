@@ -35,7 +35,7 @@ class RobbinsMonro:
     delay : float
         τ >= 0: holds the first steps back.
     decay : float
-        κ in (0.5, 1], for convergence.
+        κ in [0.5, 1]; above 0.5, for convergence.
 
     Examples
     --------
@@ -49,8 +49,8 @@ class RobbinsMonro:
     def __post_init__(self) -> None:
         if not self.delay >= 0:
             raise ValueError(f"delay must be 0 or more; got {self.delay}.")
-        if not 0.5 < self.decay <= 1.0:
-            raise ValueError(f"decay must be above 0.5 and at most 1; got {self.decay}.")
+        if not 0.5 <= self.decay <= 1.0:
+            raise ValueError(f"decay must be from 0.5 to 1; got {self.decay}.")
 
     def __call__(self, t: int) -> float:
         return (self.delay + t) ** -self.decay

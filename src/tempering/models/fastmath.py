@@ -11,6 +11,7 @@ relative, 1e-5.
 NaN goes in, NaN comes out.
 """
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,8 @@ from llvmlite import ir
 from numba import njit, types
 from numba.extending import intrinsic
 
+logger = logging.getLogger("tempering")
+
 
 def _known_options(options: dict[str, Any]) -> dict[str, Any]:
     """Those of the options that this version of Numba has."""
@@ -26,30 +29,41 @@ def _known_options(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name in known}
 
 
+def _can_be_kept() -> bool:
+    """Whether there is a place on disk for compiled kernels."""
+    try:
+        njit(cache=True)(_known_options)
+    except RuntimeError:  # so says Numba: neither beside this file nor in the user's directory
+        logger.info("compiled kernels are not kept: set NUMBA_CACHE_DIR to where they can be.")
+        return False
+    return True
+
+
 # Sums may be reordered (needed to vectorise a sum) and multiply-adds fused. Not "nnan" or "ninf":
 # with these LLVM may assume that there are no NaNs, and remove every check for one.
 # Without reference counts: the kernels allocate nothing and keep no arrays, so there is nothing to
 # count, while an atomic increment for each view of a row would take up to half of the time.
 # Numba does not document that option, so it is used only where it exists.
+# Called from Python alone, so without the wrapper for calls from C.
 # Compiled entries are kept on disk. Numba compiles one again when its own file has changed, not
 # when a kernel in another file has: after such a change, delete the *.nbi in __pycache__.
 ENTRY: dict[str, Any] = {
     "error_model": "numpy",
     "fastmath": {"reassoc", "contract", "arcp", "nsz"},
     "nogil": True,
-    "cache": True,
-    **_known_options({"_nrt": False}),
+    "cache": _can_be_kept(),
+    **_known_options({"_nrt": False, "no_cfunc_wrapper": True}),
 }
 # Kernels that only other kernels call need no place of their own on disk (those that call them
-# hold them) and no wrapper for calls from C, which saves a few seconds of compilation. They are
-# inlined always: a call to one would go to the kernel as compiled by itself in the process that
-# compiles, and to the copy inside of its caller in one that loads it from disk. These round
-# differently, and the same seed would not give the same bits.
+# hold them) and no wrapper for calls from Python, which saves a quarter of the compilation: from
+# Python they cannot be called. They are inlined always: a call to one would go to the kernel as
+# compiled by itself in the process that compiles, and to the copy inside of its caller in one that
+# loads it from disk. These round differently, and the same seed would not give the same bits.
 KERNEL: dict[str, Any] = {
     **ENTRY,
     "cache": False,
     "forceinline": True,
-    **_known_options({"no_cfunc_wrapper": True}),
+    **_known_options({"no_cpython_wrapper": True}),
 }
 # Elementwise functions need fused multiply-adds alone; reordering would cost them accuracy.
 ELEMENTWISE: dict[str, Any] = {**KERNEL, "fastmath": {"contract"}}

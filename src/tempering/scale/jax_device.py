@@ -7,6 +7,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
+from tempering.scale.jax_compilation import keep_compiled
+
 Backend = Literal["auto", "cpu", "jax", "gpu"]
 
 logger = logging.getLogger("tempering")
@@ -44,6 +46,7 @@ def choose_backend(backend: Backend, *, worthwhile: bool = True) -> Literal["num
     if backend == "auto":
         reason = _why_not_a_gpu(worthwhile)
         if reason is None:
+            keep_compiled()
             return "jax"
         logger.info("backend='auto': fitting on the CPU, as %s.", reason)
         return "numba"
@@ -55,6 +58,7 @@ def require_jax(*, gpu: bool = False) -> None:
     """Raise, before any work, if JAX is missing, or a GPU where it is needed."""
     if find_spec("jax") is None:
         raise JaxUnavailable(f"This backend needs JAX. {INSTALL}")
+    keep_compiled()
     if gpu and not has_gpu():
         raise JaxUnavailable(
             "backend='gpu' needs a GPU that JAX can use, and JAX found only "

@@ -33,9 +33,10 @@ from tempering.models.factorial.blocks import (
     weigh,
     write,
 )
+from tempering.models.fastmath import ENTRY
 
 # The one entry allocates its workspace; the kernels that it calls allocate nothing.
-ALLOCATING: dict[str, Any] = {"nogil": True, "error_model": "numpy", "cache": True}
+ALLOCATING: dict[str, Any] = {"nogil": True, "error_model": "numpy", "cache": ENTRY["cache"]}
 
 #: Sweeps in which a hot restart takes s from 0 to its value.
 WARMING_SWEEPS = 8

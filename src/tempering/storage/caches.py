@@ -1,4 +1,4 @@
-"""Where data sets are kept."""
+"""Where files are kept that can be made or fetched again."""
 
 from __future__ import annotations
 

@@ -1,0 +1,151 @@
+"""What a user of scikit-learn's LatentDirichletAllocation passes and reads, beyond its tests."""
+
+import inspect
+import warnings
+
+import numpy as np
+import pytest
+import sklearn.decomposition
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import digamma
+
+import tempering
+from tempering import LatentDirichletAllocation
+from tempering.datasets import make_lda
+
+THEIRS = sklearn.decomposition.LatentDirichletAllocation
+X = make_lda(80, 3, n_words=30, document_length=40, seed=0).counts
+SMALL = {"n_components": 3, "max_iter": 3, "random_state": 0}
+
+
+def fitted(data=X, **parameters):
+    return LatentDirichletAllocation(**{**SMALL, **parameters}).fit(data)
+
+
+def test_every_parameter_of_scikit_learn_is_taken_with_its_default():
+    defaults = THEIRS().get_params()
+    assert defaults.keys() <= LatentDirichletAllocation().get_params().keys()
+    assert fitted(**{**defaults, **SMALL}).components_.shape == (3, 30)
+
+
+@pytest.mark.parametrize(
+    "method", ["fit", "fit_transform", "partial_fit", "transform", "perplexity", "score"]
+)
+def test_every_argument_of_scikit_learn_is_taken(method):
+    theirs = inspect.signature(getattr(THEIRS, method)).parameters
+    ours = inspect.signature(getattr(LatentDirichletAllocation, method)).parameters
+    assert theirs.keys() <= ours.keys()
+
+
+def test_every_attribute_of_scikit_learn_is_there():
+    theirs = THEIRS(3, max_iter=1).fit(X)
+    names = [name for name in vars(theirs) if name.endswith("_")]
+    assert {"bound_", "random_state_", "exp_dirichlet_component_"} <= set(names)
+    model = fitted(evaluate_every=1)
+    assert [name for name in names if not hasattr(model, name)] == []
+    assert isinstance(model.random_state_, np.random.RandomState)
+
+
+@pytest.mark.parametrize("n_jobs", [-1, -2, -100, 2])
+def test_the_number_of_jobs_is_joblib_s_and_changes_nothing(n_jobs):
+    assert_array_equal(fitted(n_jobs=n_jobs).components_, fitted(n_jobs=1).components_)
+    mixture = tempering.BayesianGaussianMixture(2, n_jobs=n_jobs, max_iter=5)
+    assert mixture.fit(X.toarray()[:, :2]).means_.shape == (2, 2)
+
+
+def test_no_jobs_are_refused():
+    with pytest.raises(ValueError, match="n_jobs"):
+        fitted(n_jobs=0)
+
+
+@pytest.mark.parametrize("never", [-1, 0])
+def test_evaluating_never_is_the_default(never):
+    model = fitted(evaluate_every=never)
+    assert_array_equal(model.components_, fitted().components_)
+    assert not hasattr(model, "bound_")
+
+
+@pytest.mark.parametrize("method", ["online", "batch"])
+def test_a_fit_ends_when_perplexity_changes_no_more(method):
+    options = {"learning_method": method, "max_iter": 40, "evaluate_every": 2}
+    whole, short = fitted(**options), fitted(**options, perp_tol=1e3)
+    assert whole.n_iter_ == 40
+    # At T = 1, from where there are two perplexities to be compared, and at a pass that has one.
+    began = short.history_[short.history_.final_phase_start].passes
+    assert began + 2 <= short.n_iter_ <= began + 4
+    assert short.n_iter_ % 2 == 0
+    assert fitted(**options, perp_tol=1e-12).n_iter_ == 40
+    assert fitted(**{**options, "evaluate_every": 0}, perp_tol=1e3).n_iter_ == 40
+
+
+def test_each_restart_has_perplexities_of_its_own(capsys):
+    fitted(n_init=2, verbose=1, evaluate_every=1)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(",")[0] for line in lines] == [
+        f"iteration: {i} of max_iter: 3" for i in (1, 2, 3, 1, 2, 3)
+    ]
+
+
+def test_perplexity_is_of_the_documents_of_the_fit():
+    model = fitted(evaluate_every=1)
+    assert model.bound_ == model.perplexity(X) == model.perplexity(X, sub_sampling=True)
+
+
+def test_feature_names_cause_no_warning():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(X.toarray(), columns=[f"word{v}" for v in range(30)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted(table, evaluate_every=1)
+
+
+def test_a_decay_of_one_half_as_in_many_a_grid_search():
+    assert fitted(learning_decay=0.5).n_iter_ == 3
+
+
+def test_the_mean_change_ends_the_sweeps_of_a_document():
+    loose, tight = fitted(mean_change_tol=10.0), fitted(mean_change_tol=1e-9)
+    # A change of t a topic on the average is one of K t words, of the 40 that a document has.
+    same = fitted(mean_change_tol=0.1, update="mean", tempering=None)
+    part = 0.1 * 3 / (X.sum() / X.shape[0])
+    direct = fitted(doc_update_tol=part, update="mean", tempering=None)
+    assert_array_equal(same.components_, direct.components_)
+    assert np.any(loose.components_ != tight.components_)
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_the_type_of_the_documents_is_kept(kind, tmp_path):
+    model = fitted(X.astype(kind))
+    model.save(tmp_path / "model")
+    for known in (model, tempering.load(tmp_path / "model")):
+        assert known.components_.dtype == known.exp_dirichlet_component_.dtype == kind
+        assert known.transform(X).dtype == kind
+        assert known.partial_fit(X).components_.dtype == kind
+    counted = fitted(X)
+    assert counted.components_.dtype == np.float32
+    assert counted.transform(X).dtype == np.float64
+
+
+def test_the_type_of_whole_numbers_changes_no_topic():
+    topics = [fitted(X.astype(kind)).components_ for kind in (int, np.float32, np.float64)]
+    assert_array_equal(topics[0], topics[1])
+    assert_array_equal(topics[0], topics[2])
+
+
+def test_expected_logarithms():
+    model = fitted()
+    topics = model.components_.astype(float)
+    expected = np.exp(digamma(topics) - digamma(topics.sum(axis=1, keepdims=True)))
+    assert_allclose(model.exp_dirichlet_component_, expected, rtol=1e-5)
+
+
+def test_proportions_without_normalising():
+    model = LatentDirichletAllocation(**SMALL)
+    raw = model.fit_transform(X, normalize=False)
+    assert_array_equal(raw, model.transform(X, normalize=False))
+    assert_allclose(raw.sum(axis=1), X.sum(axis=1) + model.doc_topic_prior_.sum(), rtol=1e-5)
+
+
+def test_fit_transform_takes_what_fit_takes(tmp_path):
+    LatentDirichletAllocation(**SMALL).fit_transform(X, checkpoint=tmp_path / "kept")
+    assert (tmp_path / "kept").exists()

@@ -1,0 +1,19 @@
+"""scikit-learn's tests of its LatentDirichletAllocation, run with ours."""
+
+from sklearn_files import borrowed_tests
+
+from tempering import LatentDirichletAllocation
+
+FAILURES = {
+    "test_lda_preplexity_mismatch": "it calls the private _perplexity_precomp_distr",
+    "test_lda_score_perplexity": "score is nats a word, not a bound on all words together",
+    "test_lda_empty_docs": "documents without a single word are refused",
+}
+
+globals().update(
+    borrowed_tests(
+        "sklearn.decomposition.tests.test_online_lda",
+        {"sklearn.decomposition.LatentDirichletAllocation": LatentDirichletAllocation},
+        FAILURES,
+    )
+)

@@ -1,0 +1,139 @@
+"""Compilation: kept on disk, told while it lasts, and no part of the time of a fit."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+from numba import njit
+
+from tempering.cli.progress import shown
+from tempering.inference.compilation import telling, working_seconds
+
+FIT = """
+import hashlib, json, sys, time
+from tempering import LatentDirichletAllocation
+from tempering.datasets import make_lda
+from tempering.inference.compilation import working_seconds
+
+X = make_lda(300, 8, n_words=500, document_length=60, seed=0).counts
+model = LatentDirichletAllocation(8, max_iter=2, random_state=0, verbose=1, backend=sys.argv[1])
+began, worked = time.perf_counter(), working_seconds()
+model.fit(X)
+whole, worked = time.perf_counter() - began, working_seconds() - worked
+told = {"whole": whole, "worked": worked, "history": model.history_[-1].seconds}
+print(json.dumps({**told, "bits": hashlib.sha256(model.components_.tobytes()).hexdigest()}))
+"""
+
+
+def fits(backend, n_processes=1, **environment):
+    """Results of fits that run in processes of their own, at once, and what they said."""
+    running = [
+        subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", FIT, backend],
+            env={**os.environ, **{name: str(value) for name, value in environment.items()}},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(n_processes)
+    ]
+    said = [process.communicate() for process in running]
+    assert [process.returncode for process in running] == [0] * n_processes, said
+    return [(json.loads(out.splitlines()[-1]), err) for out, err in said]
+
+
+def test_the_first_fit_says_that_it_compiles_and_does_not_count_it(tmp_path):
+    [(cold, said)] = fits("cpu", NUMBA_CACHE_DIR=tmp_path)
+    assert said.count("compiling, once") == 1
+    assert cold["history"] <= cold["worked"] < 0.5 * cold["whole"]
+    [(warm, said)] = fits("cpu", NUMBA_CACHE_DIR=tmp_path)
+    assert "compiling" not in said
+    assert warm["bits"] == cold["bits"]  # whether compiled in this process or loaded from disk
+
+
+@pytest.mark.slow
+def test_two_first_fits_at_once(tmp_path):
+    first, second = fits("cpu", 2, NUMBA_CACHE_DIR=tmp_path)
+    assert first[0]["bits"] == second[0]["bits"]
+    [(warm, said)] = fits("cpu", NUMBA_CACHE_DIR=tmp_path)
+    assert "compiling" not in said
+    assert warm["bits"] == first[0]["bits"]
+
+
+def test_kernels_are_not_kept_where_there_is_no_place_for_them(tmp_path):
+    """Neither beside the package nor in the user's directory."""
+    closed = tmp_path / "file"
+    closed.write_text("no directory")
+    code = "from tempering.models.fastmath import ENTRY; print(ENTRY['cache'])"
+    said = subprocess.run(
+        [sys.executable, "-c", code],
+        env={
+            **os.environ,
+            "NUMBA_CACHE_LOCATOR_CLASSES": "UserWideCacheLocator",
+            "HOME": str(closed),
+            "XDG_CACHE_HOME": str(closed),
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert said.stdout.strip() == "False", said.stderr
+
+
+@pytest.mark.slow
+def test_jax_keeps_what_it_compiles(tmp_path):
+    pytest.importorskip("jax")
+    place = tmp_path / "jax"
+    [(cold, _)] = fits("jax", TEMPERING_CACHE=tmp_path)
+    files = {file.name for file in place.iterdir() if file.name.endswith("-cache")}
+    assert files
+    assert cold["worked"] < 0.8 * cold["whole"]
+    [(warm, _)] = fits("jax", TEMPERING_CACHE=tmp_path)
+    assert {file.name for file in place.iterdir() if file.name.endswith("-cache")} == files
+    assert warm["bits"] == cold["bits"]
+
+
+def test_jax_keeps_it_where_its_user_says(tmp_path):
+    pytest.importorskip("jax")
+    code = """
+import jax
+from tempering.scale.jax_device import require_jax
+require_jax()
+print(jax.config.jax_compilation_cache_dir)
+"""
+    own = str(tmp_path / "own")
+    said = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "JAX_COMPILATION_CACHE_DIR": own, "TEMPERING_CACHE": str(tmp_path)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    assert said.stdout.strip() == own
+    assert not (tmp_path / "jax").exists()
+
+
+def test_the_command_line_says_it(capsys):
+    with shown(None):
+        njit(lambda x: x)(1)
+        njit(lambda x: x)(1)
+    assert capsys.readouterr().err == "compiling, once\n"
+
+
+def test_the_clock_stands_still_and_who_waits_is_told_once():
+    told = []
+
+    def slow(x):
+        return x + 1
+
+    began, worked = time.perf_counter(), working_seconds()
+    with telling(lambda: told.append("outer")), telling(lambda: told.append("inner")):
+        assert njit(slow)(1) == 2
+        njit(slow)(1)
+    whole, worked = time.perf_counter() - began, working_seconds() - worked
+    assert told == ["outer"]
+    assert worked < 0.5 * whole
+    njit(slow)(1.0)
+    assert told == ["outer"]
