@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from itertools import zip_longest
@@ -14,18 +15,22 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from tempering.corpus.arrow import column_names
 from tempering.corpus.beside import UCI_NAME, names_path, vocabulary_path
+from tempering.corpus.checks import check_regular, reading
 from tempering.corpus.corpus import Corpus, CorpusError, Stored, fail, gather
 from tempering.corpus.directory import DESCRIPTION, CSRDirectory, write_directory
-from tempering.corpus.lda_c import open_lda_c, write_lda_c
-from tempering.corpus.lines import Bytes, Lines, write_lines
-from tempering.corpus.matrix_market import open_matrix_market, write_matrix_market
+from tempering.corpus.lines import Lines, open_bytes, write_lines
 from tempering.corpus.npz import open_npz, write_npz
+from tempering.corpus.pairs import open_lda_c, open_svmlight, write_lda_c, write_svmlight
 from tempering.corpus.parquet import COUNTS, IDS, ParquetRows, write_parquet
 from tempering.corpus.parquet_source import ParquetSource
-from tempering.corpus.svmlight import open_svmlight, write_svmlight
 from tempering.corpus.text_counts import TextCounts
-from tempering.corpus.text_files import read_texts, text_kind
-from tempering.corpus.uci import UCIFile, write_uci
+from tempering.corpus.text_files import FAIL, LINES, read_texts, text_kind
+from tempering.corpus.triples import (
+    UCIFile,
+    open_matrix_market,
+    write_matrix_market,
+    write_uci,
+)
 from tempering.corpus.whole import WholeCounts
 from tempering.inference.streaming import BlockSource, MappedCSR
 from tempering.storage.atomic import atomic_file
@@ -56,6 +61,7 @@ FORMATS = {
 }
 #: What batches can be drawn from without reading all of it.
 STREAMING = ("parquet", "csr")
+PAIR = re.compile(rb"(\d+|qid):[-+.\deE]+")
 #: What is not counted yet.
 TEXT = "text"
 
@@ -67,19 +73,26 @@ def open_corpus(
     column: str | None = None,
     name_column: str | None = None,
     vectorizer: CountVectorizer | None = None,
+    encoding: str = "utf-8",
+    on_error: str = FAIL,
+    delimiter: str | None = None,
 ) -> Stored:
     """A corpus on disk, to be read in blocks.
 
     Parameters
     ----------
     path : path
-        A corpus, or text: a folder of ``.txt`` files, ``.csv``, ``.tsv``, ``.jsonl``, ``.parquet``.
+        A corpus, or text: a folder of ``.txt`` files, ``.csv``, ``.tsv``, ``.jsonl``,
+        ``.parquet``, or ``.txt`` with a document a line.
     format : str, optional
-        One of ``FORMATS``, or "text"; None to tell it from the name, or else the content.
+        One of ``FORMATS``, "text", or "lines" for text with a document a line; None to tell it from
+        the name, or else the content.
     column, name_column : str, optional
         For text in a table: the columns of the text ("text" unless told otherwise) and of the name.
     vectorizer : CountVectorizer, optional
         For text: how it is counted.
+    encoding, on_error, delimiter
+        For text: how it is read, and whether bad records are skipped, as in :func:`read_texts`.
 
     Returns
     -------
@@ -99,13 +112,20 @@ def open_corpus(
     ((2, 3), ['food', 'good', 'slow'])
     """
     path = Path(path)
-    if not path.exists():
-        raise FileNotFoundError(f"{path} does not exist.")
-    name = detect(path) if format is None else _known(format, extra=(TEXT,))
-    if column is not None and format is None and text_kind(path) is not None:
-        name = TEXT
-    if name == TEXT:
-        return TextCounts(read_texts(path, column, name_column), vectorizer)
+    check_regular(path)
+    name = detect(path) if format is None else _known(format, extra=(TEXT, LINES))
+    is_table = delimiter is not None or (column is not None and text_kind(path) is not None)
+    if name in (TEXT, LINES) or (format is None and is_table):
+        texts = read_texts(
+            path,
+            column,
+            name_column,
+            format=LINES if name == LINES else None,
+            encoding=encoding,
+            on_error=on_error,
+            delimiter=delimiter,
+        )
+        return TextCounts(texts, vectorizer)
     if path.is_dir() and name != "csr":
         fail(path, "", f"it is a directory, not a file of format {name}.")
     return FORMATS[name].open(path)
@@ -118,12 +138,15 @@ def read(
     column: str | None = None,
     name_column: str | None = None,
     vectorizer: CountVectorizer | None = None,
+    encoding: str = "utf-8",
+    on_error: str = FAIL,
+    delimiter: str | None = None,
 ) -> Corpus:
     """Read a corpus into memory.
 
     Parameters
     ----------
-    path, format, column, name_column, vectorizer
+    path, format, column, name_column, vectorizer, encoding, on_error, delimiter
         As in :func:`open_corpus`.
 
     Examples
@@ -136,7 +159,14 @@ def read(
     ['cat', 'dog', 'sat', 'the']
     """
     stored = open_corpus(
-        path, format, column=column, name_column=name_column, vectorizer=vectorizer
+        path,
+        format,
+        column=column,
+        name_column=name_column,
+        vectorizer=vectorizer,
+        encoding=encoding,
+        on_error=on_error,
+        delimiter=delimiter,
     )
     return gather(stored)
 
@@ -261,6 +291,9 @@ def convert(
     column: str | None = None,
     name_column: str | None = None,
     vectorizer: CountVectorizer | None = None,
+    encoding: str = "utf-8",
+    on_error: str = FAIL,
+    delimiter: str | None = None,
     overwrite: bool = False,
 ) -> tuple[int, int]:
     """Turn a corpus, or text, into another format.
@@ -271,7 +304,7 @@ def convert(
         From where, and where to.
     source_format, target_format : str, optional
         None to tell them from the names, or the source's content.
-    column, name_column, vectorizer
+    column, name_column, vectorizer, encoding, on_error, delimiter
         For text, as in :func:`open_corpus`.
     overwrite : bool
         Whether files may be replaced.
@@ -293,7 +326,14 @@ def convert(
     # Before the work of counting.
     check_target(Path(target), target_format, overwrite)
     stored = open_corpus(
-        source, source_format, column=column, name_column=name_column, vectorizer=vectorizer
+        source,
+        source_format,
+        column=column,
+        name_column=name_column,
+        vectorizer=vectorizer,
+        encoding=encoding,
+        on_error=on_error,
+        delimiter=delimiter,
     )
     write(target, stored, target_format, overwrite)
     return stored.shape
@@ -307,7 +347,14 @@ def detect(path: Path) -> str:
     if name == "parquet":
         names = column_names(path)
         return "parquet" if IDS in names and COUNTS in names else TEXT
-    return name or _detect_by_content(path)
+    if name == TEXT and text_kind(path) == LINES:
+        # Many a corpus of counts is called .txt.
+        return _detect_by_content(path) or TEXT
+    name = name or _detect_by_content(path)
+    if name is None:
+        known = ", ".join([*FORMATS, TEXT, LINES])
+        fail(path, "line 1", f"neither name nor content tell its format; name it: {known}.")
+    return name
 
 
 def detect_by_name(path: Path) -> str | None:
@@ -321,9 +368,9 @@ def detect_by_name(path: Path) -> str | None:
     return TEXT if text_kind(path) else None
 
 
-def _detect_by_content(path: Path) -> str:
-    """The format that the first bytes tell."""
-    with Bytes(path) as file:
+def _detect_by_content(path: Path) -> str | None:
+    """The format that the first bytes tell; None if they tell none."""
+    with reading(path), open_bytes(path) as file:
         start = file.read(4096)
     for magic, name in ((b"PK", "npz"), (b"PAR1", "parquet"), (b"%%MatrixMarket", "mtx")):
         if start.startswith(magic):
@@ -331,13 +378,11 @@ def _detect_by_content(path: Path) -> str:
     lines = [line.split() for line in start.splitlines()[:3]]
     if len(lines) == 3 and all(len(line) == 1 and line[0].isdigit() for line in lines):
         return "uci"
-    if lines and lines[0] and all(b":" in pair for pair in lines[0][1:]):
-        return "lda-c" if lines[0][0] == b"%d" % (len(lines[0]) - 1) else "svmlight"
-    fail(
-        path,
-        "line 1",
-        f"neither name nor content tell its format; name it: {', '.join(FORMATS)}, or {TEXT}.",
-    )
+    head, *pairs = (lines[0] if lines else None) or [b""]
+    # The last pair may be cut off.
+    if not pairs or not all(PAIR.fullmatch(pair) for pair in pairs[:-1] or pairs):
+        return None
+    return "lda-c" if head == b"%d" % len(pairs) else "svmlight"
 
 
 def _known(format: str, extra: tuple[str, ...] = ()) -> str:

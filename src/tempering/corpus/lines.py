@@ -2,90 +2,80 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
+import io
 import os
 import re
-import zlib
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tempering.corpus.checks import check_size, cut, reading, size_limit
 from tempering.corpus.corpus import CorpusError, fail
-from tempering.corpus.expansion import expansion_limit, refuse_expansion
 
-# Numbers take about 30 times the room of their text while it is taken apart.
-CHUNK_BYTES = 1 << 18
-LONGEST_LINE = 1 << 26
+CHUNK_BYTES = 1 << 19
+# A line is read in one go, but a file of one endless line is refused long before memory is full.
+LINES_IN_LIMIT = 64
 LINE_BREAKS = re.compile(r"[\r\n]+")
+#: What takes the place of bytes that are no characters of the encoding.
+UNDECODED = re.compile("[\udc80-\udcff]")
 GZIP_MAGIC = b"\x1f\x8b"
 
 
-class Bytes:
-    """A file's content, unpacked if it is gzipped, with a limit to what it may unpack to."""
-
-    def __init__(self, path: Path):
-        self.path = path
-        with open(path, "rb") as file:
-            self.is_packed = file.read(2) == GZIP_MAGIC
-        self.left = expansion_limit(path) if self.is_packed else None
-
-    def __enter__(self) -> Bytes:
-        self.file: Any = gzip.open(self.path) if self.is_packed else open(self.path, "rb")
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self.file.close()
-
-    def read(self, n: int) -> bytes:
-        """At most n bytes; none at the end."""
-        try:
-            got = self.file.read(n)
-        except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-            fail(self.path, "", f"the gzip file is damaged or cut short ({error}).")
-        if self.left is not None:
-            self.left -= len(got)
-            if self.left < 0:
-                refuse_expansion(self.path)
-        return got
+def open_bytes(path: Path) -> Any:
+    """A file's content, unpacked if it is gzipped."""
+    with open(path, "rb") as file:
+        is_packed = file.read(2) == GZIP_MAGIC
+    return gzip.open(path) if is_packed else open(path, "rb")
 
 
 def line_chunks(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Whole lines, about 256 kB of them at a time, with the number of the first (from 1).
+    """Whole lines, about 512 kB of them at a time, with the number of the first (from 1).
 
     Every line ends in a line feed, also the last one.
     """
-    number, rest = 1, []
-    length = 0
-    with Bytes(path) as file:
-        while got := file.read(CHUNK_BYTES):
-            end = got.rfind(b"\n") + 1
-            if end == 0:
-                rest.append(got)
-                length += len(got)
-                if length > LONGEST_LINE:
-                    fail(path, f"line {number}", f"it is longer than {LONGEST_LINE} bytes.")
-                continue
-            chunk = b"".join([*rest, got[:end]])
+    number, longest = 1, size_limit() // LINES_IN_LIMIT
+    with reading(path), open_bytes(path) as file:
+        while chunk := file.read(CHUNK_BYTES):
+            if not chunk.endswith(b"\n"):
+                rest = file.readline(longest)
+                _check_length(path, number + chunk.count(b"\n"), len(rest), longest)
+                chunk += rest.removesuffix(b"\n") + b"\n"
             yield number, chunk
             number += chunk.count(b"\n")
-            rest, length = [got[end:]], len(got) - end
-    if last := b"".join(rest):
-        yield number, last + b"\n"
 
 
-def text_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Each line without its end, as text, with its number (from 1)."""
-    for first, chunk in line_chunks(path):
-        try:
-            text = chunk.decode("utf-8")
-        except UnicodeDecodeError as error:
-            line = first + chunk.count(b"\n", 0, error.start)
-            fail(path, f"line {line}", f"it is not UTF-8 ({error.reason}).")
-        if first == 1:
-            text = text.removeprefix("\ufeff")
-        # Not splitlines(): it also splits at characters that may be part of a word.
-        for number, line in enumerate(text.split("\n")[:-1], first):
-            yield number, line.removesuffix("\r")
+def text_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
+    """Each line without its end, as text, with its number (from 1).
+
+    Bytes that are no characters of the encoding are left in the text, for :func:`check_decoded`.
+    """
+    codec = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
+    longest = size_limit() // LINES_IN_LIMIT
+    with (
+        reading(path),
+        open_bytes(path) as file,
+        # Not universal newlines: other ends of lines may be part of a document.
+        io.TextIOWrapper(file, codec, "surrogateescape", newline="\n") as text,
+    ):
+        for number, line in enumerate(iter(partial(text.readline, longest), ""), 1):
+            _check_length(path, number, len(line), longest)
+            yield number, line.removesuffix("\n").removesuffix("\r")
+
+
+def _check_length(path: Path, line: int, length: int, longest: int) -> None:
+    if length >= longest:
+        check_size(path, LINES_IN_LIMIT * (length + 1), f"line {line}, with room for its numbers,")
+
+
+def check_decoded(path: Any, place: str, text: str, encoding: str = "utf-8") -> None:
+    """Refuse text with bytes that are no characters of its encoding."""
+    if wrong := UNDECODED.search(text):
+        byte = ord(wrong[0]) - 0xDC00
+        problem = f"it is not {encoding.upper()} (byte 0x{byte:02x}); name another encoding."
+        fail(path, place, problem)
 
 
 class Lines:
@@ -95,7 +85,9 @@ class Lines:
         self.path = Path(path)
 
     def __iter__(self) -> Iterator[str]:
-        return (line for _, line in text_lines(self.path))
+        for number, line in text_lines(self.path):
+            check_decoded(self.path, f"line {number}", line)
+            yield line
 
 
 def write_lines(path: Path, lines: Any, what: str) -> None:
@@ -103,13 +95,13 @@ def write_lines(path: Path, lines: Any, what: str) -> None:
     with open(path, "w", encoding="utf-8", newline="\n") as file:
         for number, line in enumerate(lines):
             if "\n" in line or "\r" in line:
-                raise CorpusError(f"{what} {number} (from 0), {line!r}, holds a line break.")
+                problem = f"{what} {number} (from 0), {cut(line)!r}, holds a line break."
+                raise CorpusError(problem)
             try:
                 file.write(f"{line}\n")
             except UnicodeEncodeError as error:
-                raise CorpusError(
-                    f"{what} {number} (from 0), {line!r}, is no text: {error.reason}."
-                ) from None
+                problem = f"{what} {number} (from 0), {cut(line)!r}, is no text: {error.reason}."
+                raise CorpusError(problem) from None
 
 
 def one_line(text: str) -> str:

@@ -1,68 +1,65 @@
-"""Lines of "head word:count word:count …", which LDA-C and SVMlight share."""
+"""Lines of "head word:count word:count …", a document each: LDA-C and SVMlight (libsvm).
+
+LDA-C begins a line with the number of its pairs, and numbers words from 0. SVMlight begins it with
+a label, which is passed over, as are ``qid:`` and comments; it numbers words from 1, but a file in
+which word 0 occurs, such as scikit-learn writes, is taken to number them from 0.
+"""
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.datasets import load_svmlight_file
 
 from tempering.corpus.beside import read_names, read_vocabulary
-from tempering.corpus.coordinates import read_counts, written
-from tempering.corpus.corpus import (
-    LARGEST_COUNT,
-    MOST_WORDS,
-    Stored,
-    canonical,
-    check_shape,
-    fail,
-)
+from tempering.corpus.checks import checked_rows, reading
+from tempering.corpus.corpus import LARGEST_COUNT, Stored, check_shape, fail
 from tempering.corpus.lines import line_chunks
-from tempering.corpus.numbers import BLANKS_AND_COLONS, COLON, Tokens
+from tempering.corpus.triples import written
+
+LDA_C_LINE = re.compile(rb"\s*\d{1,18}(?:\s+\d{1,18}:\d{1,18})*\s*")
+
+#: Counts, words as the file numbers them, and ends of the rows.
+Arrays = tuple[Any, Any, Any]
 
 
-class Rows(NamedTuple):
-    """Documents of some lines."""
+def read_lda_c(path: Path, first_line: int, text: bytes) -> Arrays:
+    """The documents of some lines of LDA-C, blank ones left out."""
+    lengths = []
+    for number, line in enumerate(text.split(b"\n"), first_line):
+        if not line.strip():
+            continue
+        n_pairs = line.count(b":")
+        if not LDA_C_LINE.fullmatch(line) or int(line.split(None, 1)[0]) != n_pairs:
+            fail(
+                path,
+                f"line {number}",
+                f"it should be the number of its pairs and then pairs word:count, of whole "
+                f"numbers; it has {n_pairs} pairs and begins with {line[:40]!r}.",
+            )
+        lengths.append(n_pairs)
+    numbers = np.fromstring(text.replace(b":", b" "), np.int64, sep=" ")
+    ends = np.append(0, np.cumsum(lengths, dtype=np.int64))
+    # Without the heads, words and counts take turns.
+    pairs = np.delete(numbers, 2 * ends[:-1] + np.arange(len(lengths)))
+    return pairs[1::2], pairs[::2], ends
 
-    tokens: Tokens
-    #: The token that each line begins with, and the number of the line.
-    heads: NDArray[np.int64]
-    lines: NDArray[np.int64]
-    #: Where the pairs of each line end, and the tokens of words; counts come right after them.
-    indptr: NDArray[np.int64]
-    places: NDArray[np.int64]
 
-    def lines_of_pairs(self) -> NDArray[np.int64]:
-        """The number of the line that each pair stands on."""
-        return np.repeat(self.lines, np.diff(self.indptr))
-
-
-def read_rows(path: Path, first_line: int, text: bytes) -> Rows:
-    """The documents of some lines, blank ones left out; numbers are not looked at yet."""
-    tokens = Tokens(text, BLANKS_AND_COLONS)
-    lines, heads, numbers = tokens.by_line()
-    # Parts are heads, words and counts in turn, from the beginning of each line.
-    is_odd = np.arange(len(tokens), dtype=np.int32) % 2 == 1
-    is_word = is_odd != np.repeat(heads % 2 == 1, numbers)
-    has_colon = tokens.raw[tokens.ends] == COLON
-    next_start = np.append(tokens.starts[1:], np.int32(-1))
-    wrong = has_colon != is_word
-    wrong |= is_word & (next_start != tokens.ends + 1)
-    wrong[heads + numbers - 1] |= numbers % 2 == 0
-    # A colon that follows no number.
-    is_astray = tokens.raw == COLON
-    is_astray[tokens.ends[has_colon]] = False
-    astray = np.flatnonzero(is_astray)
-    if wrong.any() or astray.size:
-        place = tokens.starts[np.argmax(wrong)] if wrong.any() else astray[0]
-        line = first_line + text.count(b"\n", 0, int(place))
-        fail(path, f"line {line}", "it should be a number and then pairs word:count.")
-    indptr = np.append(0, np.cumsum(numbers // 2))
-    return Rows(tokens, heads, lines + first_line, indptr, np.flatnonzero(is_word))
+def read_svmlight(path: Path, first_line: int, text: bytes) -> Arrays:
+    """The documents of some lines of SVMlight."""
+    last_line = first_line + text.count(b"\n") - 1
+    with reading(path, f"lines {first_line} to {last_line}"):
+        found: Any = load_svmlight_file(io.BytesIO(text), dtype=np.float64, zero_based=True)[0]
+        # Its words are numbers of 32 bits where these suffice.
+        return found.data, found.indices.astype(np.int64), found.indptr
 
 
 class PairsFile:
@@ -74,25 +71,22 @@ class PairsFile:
     ----------
     path : Path
         The file.
-    whole : bool
-        Whether counts must be whole.
+    read : function
+        From path, number of the first line and text to the arrays of documents.
     first : int or None
         The number of the first word; None for 0 if it occurs, else 1.
-    rows : function
-        From path, number of the first line and text to rows, with what the format asks of heads.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        whole: bool,
-        first: int | None,
-        rows: Callable[[Path, int, bytes], Rows],
-    ):
+    def __init__(self, path: Path, read: Callable[[Path, int, bytes], Arrays], first: int | None):
         self.path = path
-        self.rows = rows
-        n_documents, least, most, is_whole = self._survey(whole)
-        self.first = first if first is not None else int(least > 0)
+        self.read = read
+        n_documents, least, most, is_whole = 0, 1, -1, True
+        for counts, words, ends in self._parts():
+            n_documents += ends.size - 1
+            least = int(words.min(initial=least))
+            most = int(words.max(initial=most))
+            is_whole &= bool(np.all((counts == np.floor(counts)) & (counts <= LARGEST_COUNT)))
+        self.first = least if first is None else first
         self.dtype = np.dtype(np.int32 if is_whole else np.float64)
         self.vocabulary = read_vocabulary(path, None)
         used = max(most + 1 - self.first, 0)
@@ -101,61 +95,44 @@ class PairsFile:
         self.shape = (n_documents, n_words)
         self.names = read_names(path, n_documents)
 
-    def _survey(self, whole: bool) -> tuple[int, int, int, bool]:
-        """Number of documents, least and largest word, and whether all counts are whole."""
-        n_documents, least, most, is_whole = 0, MOST_WORDS, -1, True
+    def _parts(self) -> Iterator[Arrays]:
         for first_line, text in line_chunks(self.path):
-            rows = self.rows(self.path, first_line, text)
-            n_documents += rows.lines.size
-            words = self._words(rows)
-            least = int(words.min(initial=least))
-            most = int(words.max(initial=most))
-            counts = rows.tokens.integers[rows.places + 1]
-            is_whole &= whole or bool(np.all((counts >= 0) & (counts <= LARGEST_COUNT)))
-        return n_documents, least, most, is_whole
-
-    def _words(self, rows: Rows) -> NDArray[np.int64]:
-        words = rows.tokens.integers[rows.places]
-        wrong = (words < 0) | (words >= MOST_WORDS)
-        if wrong.any():
-            pair = int(np.argmax(wrong))
-            got = rows.tokens.text(int(rows.places[pair]))
-            problem = f"a word must be a number from 0 to {MOST_WORDS - 1}; got {got}."
-            fail(self.path, f"line {rows.lines_of_pairs()[pair]}", problem)
-        return words
+            if text.strip():
+                yield self.read(self.path, first_line, text)
 
     def blocks(self) -> Iterator[sparse.csr_array]:
         """Some documents at a time, in order."""
-        for first_line, text in line_chunks(self.path):
-            yield canonical(self._block(first_line, text), self.path)
-
-    def _block(self, first_line: int, text: bytes) -> sparse.csr_array:
-        """The documents of some lines."""
-        rows = self.rows(self.path, first_line, text)
-        words = self._words(rows) - self.first
-        lines = rows.lines_of_pairs()
-        wrong = (words < 0) | (words >= self.shape[1])
-        if wrong.any():
-            pair = int(np.argmax(wrong))
-            problem = (
-                f"word {words[pair] + self.first} is out of range: there are {self.shape[1]}, "
-                f"numbered from {self.first}."
+        first_row = 0
+        for counts, words, ends in self._parts():
+            arrays = counts, words - self.first, ends
+            rows: Any = checked_rows(
+                self.path, "", arrays, self.shape[1], first_row, first_word=self.first
             )
-            fail(self.path, f"line {lines[pair]}", problem)
-        whole = self.dtype.kind == "i"
-        counts = read_counts(self.path, rows.tokens, rows.places + 1, lines, whole)
-        arrays = counts, words.astype(np.int32), rows.indptr
-        return sparse.csr_array(arrays, (rows.lines.size, self.shape[1]))
+            first_row += rows.shape[0]
+            yield rows.astype(self.dtype)
 
 
-def write_pairs(file: IO[bytes], stored: Stored, first: int, head: Callable[[int], Any]) -> None:
+open_lda_c = partial(PairsFile, read=read_lda_c, first=0)
+open_svmlight = partial(PairsFile, read=read_svmlight, first=None)
+
+
+def write_lda_c(file: IO[bytes], stored: Stored) -> None:
+    """Write a corpus in LDA-C's format."""
+    _write_pairs(file, stored, first=0, head=lambda n_words: n_words)
+
+
+def write_svmlight(file: IO[bytes], stored: Stored) -> None:
+    """Write a corpus in SVMlight's format, with the label 0 for each document."""
+    _write_pairs(file, stored, first=1, head=lambda n_words: 0)
+
+
+def _write_pairs(file: IO[bytes], stored: Stored, first: int, head: Callable[[int], int]) -> None:
     """A line a document: a head made from the number of pairs, and words from ``first`` on."""
     for block in stored.blocks():
-        pairs = list(
-            map(" %d:%s".__mod__, zip((block.indices + first).tolist(), written(block.data)))
-        )
-        ends = block.indptr.tolist()
+        words = (block.indices + first).tolist()
+        pairs = list(map(" %d:%s".__mod__, zip(words, written(block.data))))
         lines = (
-            f"{head(stop - start)}{''.join(pairs[start:stop])}\n" for start, stop in pairwise(ends)
+            f"{head(stop - start)}{''.join(pairs[start:stop])}\n"
+            for start, stop in pairwise(block.indptr.tolist())
         )
         file.write("".join(lines).encode())

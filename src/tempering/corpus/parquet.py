@@ -13,20 +13,12 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
-from tempering.corpus.arrow import column_values, load_pyarrow, open_file, reading
+from tempering.corpus.arrow import column_values, load_pyarrow, open_file
 from tempering.corpus.beside import read_vocabulary
-from tempering.corpus.corpus import (
-    BLOCK_SIZE,
-    Stored,
-    canonical,
-    check_counts,
-    check_shape,
-    fail,
-)
-from tempering.corpus.expansion import expansion_limit
+from tempering.corpus.checks import check_size, checked_rows, reading
+from tempering.corpus.corpus import BLOCK_SIZE, MOST_WORDS, Stored, fail
 from tempering.corpus.lines import one_line
 
 IDS, COUNTS, NAME = "ids", "counts", "doc_id"
@@ -55,7 +47,7 @@ class ParquetRows:
         sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         self.edges = np.append(0, np.cumsum(sizes, dtype=np.int64))
         n_documents = int(self.edges[-1])
-        check_shape(path, "", n_documents, 0, expansion_limit(path))
+        check_size(path, self.edges.itemsize * n_documents, f"the list of {n_documents} documents")
         with reading(path):
             schema = self._open.schema_arrow
             self.dtype = _check_columns(path, schema)
@@ -69,7 +61,8 @@ class ParquetRows:
         if n_words is None or n_tokens is None:
             largest, n_tokens = self._survey()
             n_words = largest + 1 if n_words is None else n_words
-        check_shape(path, "", 0, int(n_words), 0)
+        if n_words > MOST_WORDS:
+            fail(path, "", f"a corpus has 0 to {MOST_WORDS} words; got {n_words}.")
         self.shape = (n_documents, int(n_words))
         self.n_tokens: int | float = n_tokens
 
@@ -96,82 +89,60 @@ class ParquetRows:
 
     def blocks(self) -> Iterator[sparse.csr_array]:
         """Some documents at a time, in order."""
-        for group, first, batch in self._batches():
-            yield self._counts(batch, group, first)
+        for group in range(self.edges.size - 1):
+            for first, batch in self._batches(group):
+                yield self._counts(batch, group, first)
 
     def _group(self, group: int) -> Any:
         """A row group; the last one is kept, since batches may end within it."""
         if self._last[0] != group:
             self._last = (-1, None)
-            place = f"row group {group}"
-            with reading(self.path, place):
-                table = self._file().read_row_group(group, [IDS, COUNTS], use_threads=False)
-                (batch,) = table.combine_chunks().to_batches() or [None]
-            if batch is None:
-                block = sparse.csr_array((0, self.shape[1]), dtype=self.dtype)
-            else:
-                block = self._counts(batch, group, 0)
-            expected = int(self.edges[group + 1] - self.edges[group])
-            if block.shape[0] != expected:
-                problem = f"it has {block.shape[0]} rows instead of {expected}."
-                fail(self.path, place, problem)
+            parts = [self._counts(batch, group, first) for first, batch in self._batches(group)]
+            parts = parts or [sparse.csr_array((0, self.shape[1]), dtype=self.dtype)]
+            block = parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csr")
             self._last = (group, block)
         return self._last[1]
 
-    def _batches(self) -> Iterator[tuple[int, int, Any]]:
-        """Row group, number of the first row in it, and some rows, from start to end."""
-        file = self._file()
-        for group in range(self.edges.size - 1):
-            first = 0
-            with reading(self.path, f"row group {group}"):
-                for batch in file.iter_batches(
-                    BLOCK_SIZE, [group], [IDS, COUNTS], use_threads=False
-                ):
-                    yield group, first, batch
-                    first += batch.num_rows
+    def _batches(self, group: int) -> Iterator[tuple[int, Any]]:
+        """Some rows of a row group at a time, with the number of the first in it."""
+        place, first = f"row group {group}", 0
+        expected = int(self.edges[group + 1] - self.edges[group])
+        columns = [IDS, COUNTS]
+        with reading(self.path, place):
+            for batch in self._file().iter_batches(BLOCK_SIZE, [group], columns, use_threads=False):
+                yield first, batch
+                first += batch.num_rows
+        if first != expected:
+            fail(self.path, place, f"it has {first} rows instead of {expected}.")
 
     def _survey(self) -> tuple[int, int | float]:
         """The largest word, and the sum of the counts."""
         largest, n_tokens = -1, 0
-        for group, first, batch in self._batches():
-            _, words, counts = self._arrays(batch, group, first)
-            largest = int(words.max(initial=largest))
-            n_tokens += counts.sum(dtype="f8" if counts.dtype.kind == "f" else "i8").item()
+        for group in range(self.edges.size - 1):
+            for first, batch in self._batches(group):
+                counts, words, _ = self._arrays(batch, group, first)
+                largest = int(words.max(initial=largest))
+                n_tokens += counts.sum(dtype="f8" if counts.dtype.kind == "f" else "i8").item()
         return largest, n_tokens
 
     def _arrays(self, batch: Any, group: int, first: int) -> tuple[Any, Any, Any]:
-        """Ends of rows, words and counts of some rows, as they are in the file."""
+        """Counts, words and ends of some rows, as they are in the file."""
         place = f"row group {group}"
-        ends, words = _list_column(self.path, place, batch, IDS)
-        count_ends, counts = _list_column(self.path, place, batch, COUNTS)
+        with reading(self.path, place):
+            ends, words = _list_column(self.path, place, batch, IDS)
+            count_ends, counts = _list_column(self.path, place, batch, COUNTS)
         if not np.array_equal(ends, count_ends):
             row = int(np.argmax(ends != count_ends)) - 1
             problem = "it has lists of different lengths in ids and counts."
             fail(self.path, f"{place}, row {first + row} (from 0)", problem)
-        if words.size and words.min() < 0:
-            self._refuse_word(words, words < 0, ends, group, first)
-        return ends, words, counts
+        return counts, words, ends
 
     def _counts(self, batch: Any, group: int, first: int) -> Any:
         """Some rows as a matrix, in memory of its own, which may be written to."""
-        ends, words, counts = self._arrays(batch, group, first)
-        if words.size and words.max() >= self.shape[1]:
-            self._refuse_word(words, words >= self.shape[1], ends, group, first)
-        first_document = int(self.edges[group]) + first
-        check_counts(f"{self.path}, row group {group}", counts, ends, first_document)
-        arrays = counts.astype(self.dtype), words.astype(np.int32), ends
-        matrix = sparse.csr_array(arrays, (batch.num_rows, self.shape[1]))
-        return canonical(matrix, self.path)
-
-    def _refuse_word(
-        self, words: NDArray[Any], wrong: NDArray[np.bool_], ends: Any, group: int, first: int
-    ) -> None:
-        entry = int(np.argmax(wrong))
-        row = first + int(np.searchsorted(ends, entry, side="right")) - 1
-        problem = f"word {words[entry]} is out of range."
-        if words[entry] >= 0:
-            problem += f" There are {self.shape[1]}, numbered from 0."
-        fail(self.path, f"row group {group}, row {row} (from 0)", problem)
+        arrays = self._arrays(batch, group, first)
+        first_row = int(self.edges[group]) + first
+        rows: Any = checked_rows(self.path, f"row group {group}", arrays, self.shape[1], first_row)
+        return rows.astype(self.dtype)
 
     def _file(self) -> Any:
         if self._open is None:
@@ -190,8 +161,10 @@ class NamesColumn:
         self.path = path
 
     def __iter__(self) -> Iterator[str]:
-        for _, (name,) in column_values(self.path, [NAME]):
-            yield one_line(str(name))
+        for place, (name,) in column_values(self.path, [NAME]):
+            with reading(self.path, place):
+                text = one_line(str(name.as_py()))
+            yield text
 
 
 def _check_columns(path: Path, schema: Any) -> np.dtype:

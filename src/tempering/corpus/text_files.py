@@ -1,23 +1,33 @@
-"""Documents as text: a folder of ``.txt`` files, or a column of CSV, JSON lines or Parquet."""
+"""Documents as text: a folder of ``.txt`` files, a line each, or a column of a table.
+
+In every format a value that is missing (an empty field of CSV, ``null`` of JSON and Parquet) is an
+empty text, and documents without names are numbered by record, from 0. A record is bad if it cannot
+be decoded, has another number of fields than the header, is no JSON, lacks the column, or holds no
+text in it.
+"""
 
 from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from tempering.corpus.arrow import column_names, column_values
-from tempering.corpus.corpus import fail
-from tempering.corpus.lines import text_lines
+from tempering.corpus.checks import check_regular, cut, reading, size_limit
+from tempering.corpus.corpus import CorpusError, fail
+from tempering.corpus.lines import LINES_IN_LIMIT, check_decoded, text_lines
 
 #: The column that is read where none is named.
 TEXT_COLUMN = "text"
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 JSON_LINES = (".jsonl", ".ndjson", ".json")
-# Python's csv module refuses fields of more than 131,072 characters unless told otherwise.
-LONGEST_FIELD = 1 << 30
+#: The format of a file of one document a line.
+LINES = "lines"
+FAIL, SKIP = "fail", "skip"
 
 
 class Document(NamedTuple):
@@ -34,32 +44,133 @@ class Document(NamedTuple):
     text: str
 
 
+class TextOptions(NamedTuple):
+    """How text is to be read; the parameters of :func:`read_texts`."""
+
+    column: str
+    name_column: str | None
+    encoding: str
+    delimiter: str | None
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are read."""
+        return [self.column, self.name_column] if self.name_column else [self.column]
+
+    def document(self, path: Path, place: str, row: int, values: Mapping[str, Any]) -> Document:
+        """A record, if it is a good one."""
+        text = text_field(values, self.column, path, place)
+        name = None
+        if self.name_column is not None:
+            if self.name_column not in values:
+                no_column(path, place, self.name_column, values)
+            name = values[self.name_column]
+        return Document(str(row) if name is None else str(name), text)
+
+
 def text_kind(path: Path) -> str | None:
-    """ "folder", "table", "json" or "parquet" for a source of text, None for anything else."""
+    """ "folder", "table", "json", "parquet" or "lines" for text, None for anything else."""
     if path.is_dir():
         return "folder"
-    suffix = Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    suffix = _suffix(path)
     if suffix in DELIMITERS:
         return "table"
     if suffix in JSON_LINES:
         return "json"
-    return "parquet" if suffix == ".parquet" else None
+    return {".parquet": "parquet", ".txt": LINES}.get(suffix)
 
 
-def read_texts(
-    path: Path, column: str | None = None, name_column: str | None = None
-) -> Iterator[Document]:
-    """The documents of a folder or a file, one after another.
+def _suffix(path: Path) -> str:
+    return Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+
+
+class Texts(Iterator[Document]):
+    """Documents, one after another, of which bad ones are skipped or end it.
 
     Parameters
     ----------
     path : Path
-        A folder, of which each ``.txt`` file is a document; or a file that ends in ``.csv``,
-        ``.tsv``, ``.jsonl`` (these also gzipped) or ``.parquet``.
+        The file or folder.
+    records : iterator
+        Documents, and errors in the place of bad ones.
+    on_error : "fail" or "skip"
+        What to do with errors.
+
+    Attributes
+    ----------
+    skipped : int
+        Bad records that were passed over so far.
+    first_skipped : str or None
+        What was wrong with the first.
+    """
+
+    def __init__(self, path: Path, records: Iterator[Document | CorpusError], on_error: str):
+        self.skipped = 0
+        self.first_skipped: str | None = None
+        self._good = self._good_ones(path, records, on_error)
+
+    def __next__(self) -> Document:
+        return next(self._good)
+
+    def _good_ones(
+        self, path: Path, records: Iterator[Document | CorpusError], on_error: str
+    ) -> Iterator[Document]:
+        n_read = 0
+        for record in records:
+            if isinstance(record, Document):
+                n_read += 1
+                yield record
+            elif on_error == FAIL:
+                raise record
+            else:
+                self.skipped += 1
+                self.first_skipped = self.first_skipped or str(record)
+        if self.skipped:
+            told = f"{self.skipped} bad records were skipped. The first: {self.first_skipped}"
+            if n_read == 0:
+                fail(path, "", f"nothing is left: {told}")
+            warnings.warn(f"{path}: {told}", UserWarning, stacklevel=3)
+
+
+def read_texts(
+    path: str | os.PathLike[str],
+    column: str | None = None,
+    name_column: str | None = None,
+    *,
+    format: str | None = None,
+    encoding: str = "utf-8",
+    on_error: str = FAIL,
+    delimiter: str | None = None,
+) -> Texts:
+    """The documents of a folder or a file, one after another.
+
+    Parameters
+    ----------
+    path : path
+        A folder, of which each ``.txt`` file is a document; a file that ends in ``.csv``, ``.tsv``,
+        ``.jsonl`` or ``.parquet``; or one that ends in ``.txt``, of which each line is a document.
+        Files may be gzipped, but for Parquet.
     column : str, optional
-        The column that holds the text; "text" unless told otherwise.
+        The column that holds the text; "text" unless told otherwise. A value that is missing there
+        is an empty text; a record without the column is a bad one.
     name_column : str, optional
-        The column that holds names; without it, documents have the numbers of their lines.
+        The column that holds names; without it, documents have the numbers of their records, from
+        0. Those of a folder have the names of their files.
+    format : "lines", optional
+        For a file of one document a line, whatever it is called.
+    encoding : str
+        Of text files; any that Python knows.
+    on_error : "fail" or "skip"
+        Whether a bad record ends the reading, or is passed over. At the end a warning tells how
+        many were, and what was wrong with the first. Damage that hides where records begin, such as
+        of a gzip file, ends it in either case.
+    delimiter : str, optional
+        The character between fields of a table; by the name of the file unless told otherwise.
+
+    Returns
+    -------
+    Texts
+        An iterator of :class:`Document`, with the number of bad records so far as ``skipped``.
 
     Examples
     --------
@@ -67,109 +178,180 @@ def read_texts(
     >>> from pathlib import Path
     >>> from tempering.corpus import read_texts
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     (Path(folder) / "a.txt").write_text("the cat sat")
-    ...     list(read_texts(Path(folder)))
-    11
-    [Document(name='a.txt', text='the cat sat')]
+    ...     path = Path(folder) / "notes.txt"
+    ...     _ = path.write_text("the cat sat\\nthe dog\\n")
+    ...     list(read_texts(path))
+    [Document(name='0', text='the cat sat'), Document(name='1', text='the dog')]
     """
-    column = TEXT_COLUMN if column is None else column
-    kind = text_kind(path)
-    if kind == "folder":
-        return _folder(path)
-    if kind == "table":
-        return _table(path, column, name_column)
-    if kind == "json":
-        return _json_lines(path, column, name_column)
-    if kind == "parquet":
-        return _parquet(path, column, name_column)
-    fail(path, "", "text is read from a folder of .txt files, .csv, .tsv, .jsonl or .parquet.")
+    path = Path(path)
+    check_text_options(encoding, on_error, delimiter)
+    check_regular(path)
+    options = TextOptions(column or TEXT_COLUMN, name_column, encoding, delimiter)
+    kind = text_kind(path) if format is None else format
+    if delimiter is not None and kind in (None, LINES) and format is None:
+        kind = "table"
+    if kind not in READERS:
+        fail(
+            path,
+            "",
+            "text is read from a folder of .txt files, .csv, .tsv, .jsonl, .parquet, or .txt with "
+            f'a document a line (format="{LINES}" for one of another name).',
+        )
+    return Texts(path, READERS[kind](path, options), on_error)
 
 
-def _folder(path: Path) -> Iterator[Document]:
-    files = sorted(path.rglob("*.txt"))
+def check_text_options(encoding: str, on_error: str, delimiter: str | None) -> None:
+    """Refuse what cannot be, before anything is read."""
+    if on_error not in (FAIL, SKIP):
+        raise CorpusError(f'on_error must be "{FAIL}" or "{SKIP}"; got {on_error!r}.')
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+        problem = f"delimiter must be one character, no quote or line break; got {delimiter!r}."
+        raise CorpusError(problem)
+    try:
+        b"".decode(encoding)
+    except (LookupError, ValueError):
+        raise CorpusError(
+            f"encoding must be one that Python knows, such as utf-8, latin-1 or cp1252; "
+            f"got {encoding!r}."
+        ) from None
+
+
+def _folder(path: Path, options: TextOptions) -> Iterator[Document | CorpusError]:
+    root = path.resolve()
+    # Pipes and sockets are no documents; opening one would wait for ever.
+    files = [file for file in sorted(path.rglob("*.txt")) if file.is_file() or file.is_symlink()]
     if not files:
         fail(path, "", "there is no .txt file in this folder.")
     for file in files:
-        lines = [line for _, line in text_lines(file)]
-        yield Document(file.relative_to(path).as_posix(), "\n".join(lines))
-
-
-def _table(path: Path, column: str, name_column: str | None) -> Iterator[Document]:
-    bare = path.with_suffix("") if path.suffix == ".gz" else path
-    if csv.field_size_limit() < LONGEST_FIELD:
-        csv.field_size_limit(LONGEST_FIELD)
-    lines = (f"{line}\n" for _, line in text_lines(path))
-    reader = csv.reader(lines, delimiter=DELIMITERS[bare.suffix], strict=True)
-    header: list[str] | None = None
-    chosen: list[int] = []
-    while True:
-        # A record may go over several lines; this is where it begins.
-        line = reader.line_num + 1
         try:
-            row = next(reader, None)
-        except csv.Error as error:
-            fail(path, f"line {line}", f"it is no CSV: {error}.")
-        if row is None:
-            break
-        if header is None:
-            header = row
-            for name in [column, name_column] if name_column else [column]:
-                if name not in header:
-                    _no_column(path, "line 1", name, header)
-                chosen.append(header.index(name))
-        elif row:
-            if len(row) != len(header):
-                problem = f"it has {len(row)} fields, but the header has {len(header)}."
-                fail(path, f"line {line}", problem)
-            yield Document(row[chosen[1]] if name_column else str(line), row[chosen[0]])
+            if not (file.is_file() and file.resolve().is_relative_to(root)):
+                fail(file, "", "it is a link that leads out of the folder, or to no file.")
+            lines = []
+            for number, line in text_lines(file, options.encoding):
+                check_decoded(file, f"line {number}", line, options.encoding)
+                lines.append(line)
+            yield Document(file.relative_to(path).as_posix(), "\n".join(lines))
+        except CorpusError as error:
+            yield error
+
+
+def _lines(path: Path, options: TextOptions) -> Iterator[Document | CorpusError]:
+    for row, (number, line) in enumerate(text_lines(path, options.encoding)):
+        try:
+            check_decoded(path, f"line {number}", line, options.encoding)
+            yield Document(str(row), line)
+        except CorpusError as error:
+            yield error
+
+
+def _table(path: Path, options: TextOptions) -> Iterator[Document | CorpusError]:
+    delimiter = options.delimiter or DELIMITERS[_suffix(path)]
+    # Python's csv module refuses fields of more than 131,072 characters unless told otherwise.
+    csv.field_size_limit(max(csv.field_size_limit(), size_limit() // LINES_IN_LIMIT))
+    lines = (f"{line}\n" for _, line in text_lines(path, options.encoding))
+    reader = csv.reader(lines, delimiter=delimiter, strict=True)
+    with reading(path, "line 1"):
+        header = next(reader, None)
     if header is None:
         fail(path, "line 1", "the header is missing.")
+    for name in options.columns:
+        if name not in header:
+            no_column(path, "line 1", name, header)
+    places = [header.index(name) for name in options.columns]
+    row = 0
+    while True:
+        # A record may go over several lines; this is where it begins.
+        place = f"line {reader.line_num + 1}"
+        try:
+            fields = next(reader, None)
+        except csv.Error as error:
+            yield CorpusError(f"{path}, {place}: it is no CSV: {error}.")
+        else:
+            if fields is None:
+                return
+            if not fields:
+                continue
+            try:
+                if len(fields) != len(header):
+                    problem = f"it has {len(fields)} fields, but the header has {len(header)}."
+                    fail(path, place, problem)
+                chosen = {name: fields[i] for name, i in zip(options.columns, places)}
+                check_decoded(path, place, "".join(chosen.values()), options.encoding)
+                yield options.document(path, place, row, chosen)
+            except CorpusError as error:
+                yield error
+        row += 1
 
 
-def _json_lines(path: Path, column: str, name_column: str | None) -> Iterator[Document]:
-    for number, row in json_rows(path):
-        text = text_field(row, column, path, f"line {number}")
-        if name_column and name_column not in row:
-            _no_column(path, f"line {number}", name_column, row)
-        yield Document(str(row[name_column]) if name_column else str(number), text)
+def _json_lines(path: Path, options: TextOptions) -> Iterator[Document | CorpusError]:
+    for row, (number, line) in enumerate(_filled_lines(path, options.encoding)):
+        try:
+            values = json_object(path, number, line, options.encoding)
+            yield options.document(path, f"line {number}", row, values)
+        except CorpusError as error:
+            yield error
+
+
+def _filled_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
+    return ((number, line) for number, line in text_lines(path, encoding) if line.strip())
+
+
+def json_object(path: Path, number: int, line: str, encoding: str = "utf-8") -> dict[str, Any]:
+    """The object of a line of JSON."""
+    place = f"line {number}"
+    check_decoded(path, place, line, encoding)
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        fail(path, place, f"it is no JSON: {cut(error)}.")
+    if not isinstance(row, dict):
+        fail(path, place, f"it should be an object; it is a {type(row).__name__}.")
+    return row
 
 
 def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a file of JSON lines, with the numbers of their lines."""
-    for number, line in text_lines(path):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            fail(path, f"line {number}", f"it is no JSON: {error}.")
-        if not isinstance(row, dict):
-            fail(path, f"line {number}", f"it should be an object; it is a {type(row).__name__}.")
-        yield number, row
+    return ((number, json_object(path, number, line)) for number, line in _filled_lines(path))
 
 
-def text_field(row: Any, column: str, path: Any, place: str) -> str:
-    """The text in a column of a row."""
+def text_field(row: Mapping[str, Any], column: str, path: Any, place: str) -> str:
+    """The text in a column of a row; an empty one where the value is missing."""
     if column not in row:
-        _no_column(path, place, column, row)
+        no_column(path, place, column, row)
     text = row[column]
+    if text is None:
+        return ""
     if not isinstance(text, str):
         problem = f"column {column!r} should be text; it is of type {type(text).__name__}."
         fail(path, place, problem)
     return text
 
 
-def _parquet(path: Path, column: str, name_column: str | None) -> Iterator[Document]:
-    columns = [column, name_column] if name_column else [column]
+def _parquet(path: Path, options: TextOptions) -> Iterator[Document | CorpusError]:
     there = column_names(path)
-    for name in columns:
+    for name in options.columns:
         if name not in there:
-            _no_column(path, "", name, there)
-    for number, (place, values) in enumerate(column_values(path, columns)):
-        text = text_field(dict(zip(columns, values)), column, path, place)
-        yield Document(str(values[1]) if name_column else str(number), text)
+            no_column(path, "", name, there)
+    for row, (place, values) in enumerate(column_values(path, options.columns)):
+        try:
+            with reading(path, place):
+                chosen = {name: value.as_py() for name, value in zip(options.columns, values)}
+            yield options.document(path, place, row, chosen)
+        except CorpusError as error:
+            yield error
 
 
-def _no_column(path: Any, place: str, name: str, there: Iterable[str]) -> NoReturn:
-    shown = ", ".join(sorted(map(repr, there))[:20])
-    fail(path, place, f"there is no column {name!r} among {shown}; name the one that holds it.")
+def no_column(path: Any, place: str, name: str, there: Iterable[str]) -> NoReturn:
+    """Say that a column is missing, and how to name another."""
+    shown = cut(", ".join(sorted(repr(cut(column, 30)) for column in there)), 200)
+    remedy = "name the column of the text by column (--column), that of ids by name_column (--id)."
+    fail(path, place, f"there is no column {cut(name)!r} among {shown}; {remedy}")
+
+
+READERS = {
+    "folder": _folder,
+    "table": _table,
+    "json": _json_lines,
+    "parquet": _parquet,
+    LINES: _lines,
+}

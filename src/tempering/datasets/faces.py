@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -11,9 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tempering.corpus.checks import check_size, reading
 from tempering.corpus.corpus import fail
-from tempering.corpus.lines import expansion_limit
-from tempering.corpus.zipped import open_zip
 
 NAME = re.compile(r"yaleB(\d\d)_P\d\dA([+-]\d+)E([+-]\d+)\.pgm(\.bad)?")
 
@@ -98,7 +98,8 @@ def _files(path: Path) -> Iterator[tuple[str, bytes]]:
         for file in sorted(path.rglob("*.pgm*")):
             yield file.relative_to(path).as_posix(), file.read_bytes()
         return
-    with open_zip(path, expansion_limit(path)) as archive:
+    with reading(path), zipfile.ZipFile(path) as archive:
+        check_size(path, sum(info.file_size for info in archive.infolist()))
         for info in sorted(archive.infolist(), key=lambda info: info.filename):
             if NAME.fullmatch(info.filename.rsplit("/", 1)[-1]):
                 yield info.filename, archive.read(info)

@@ -1,0 +1,211 @@
+"""Files of "document word count", numbered from 1: MatrixMarket, and the UCI bags of words.
+
+A UCI file, ``docword.NAME.txt`` or ``.txt.gz``, begins with three lines, the numbers of documents,
+words and entries; the lines after them are in the order of the documents, so that it is read in
+pieces. The words stand in ``vocab.NAME.txt``. A MatrixMarket file may have any order, and is read
+as a whole. scipy reads both: but for its header, a piece of a UCI file is a MatrixMarket file.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import io as scipy_io
+from scipy import sparse
+
+from tempering.corpus.beside import read_names, read_vocabulary
+from tempering.corpus.checks import check_size, checked_rows, cut, reading
+from tempering.corpus.corpus import Corpus, CorpusError, Stored, check_shape, fail
+from tempering.corpus.lines import line_chunks, open_bytes
+
+FIELDS = ("integer", "unsigned-integer", "real", "double", "pattern")
+WANTED = "%%MatrixMarket matrix coordinate integer|real|pattern general"
+HEADER = ("documents", "words", "entries")
+#: Bytes that an entry takes while it is read, and a document.
+ENTRY_BYTES, DOCUMENT_BYTES = 24, 8
+LINE = re.compile(r"^Line (\d+): ")
+
+
+class _Readable:
+    """A file as scipy's reader can have it.
+
+    It is written in C++, and ends the process where a Python file raises or cannot go back.
+    """
+
+    def __init__(self, file: IO[bytes]):
+        self.file = file
+        self.error: BaseException | None = None
+
+    def read(self, n: int = -1) -> bytes:
+        """At most n bytes; none after an error, which is kept."""
+        try:
+            return self.file.read(n)
+        except BaseException as error:
+            self.error = error
+            return b""
+
+
+def _scan(path: Path, file: Any, scan: Callable[[Any], Any], line_shift: int = 0) -> Any:
+    """What scipy makes of a file; its line numbers are shifted."""
+    source = _Readable(file)
+    try:
+        found = scan(source)
+    except (ValueError, OverflowError, MemoryError, TypeError) as error:
+        if source.error is None:
+            told = LINE.match(str(error))
+            place = f"line {int(told[1]) + line_shift}" if told else ""
+            problem = cut(LINE.sub("", str(error))).rstrip(".")
+            raise CorpusError(f"{path}, {place}: {problem}.") from error
+    if source.error is not None:
+        with reading(path):
+            raise source.error
+    return found
+
+
+def open_matrix_market(path: Path) -> Corpus:
+    """Read a matrix as a whole: its entries may come in any order."""
+    with open_bytes(path) as file:
+        n_documents, n_words, n_entries, *kind = _scan(path, file, scipy_io.mminfo)
+    layout, field, symmetry = kind
+    if layout != "coordinate" or field not in FIELDS or symmetry != "general":
+        fail(path, "line 1", f"it should be {WANTED!r}; got {' '.join(kind)!r}.")
+    check_shape(path, "the line of sizes", n_documents, n_words, path.stat().st_size)
+    check_size(path, ENTRY_BYTES * n_entries + DOCUMENT_BYTES * n_documents)
+    with open_bytes(path) as file:
+        entries = _scan(path, file, scipy_io.mmread)
+    order = np.lexsort((entries.col, entries.row))
+    ends = row_ends(entries.row, n_documents)
+    counts = checked_rows(path, "", (entries.data[order], entries.col[order], ends), n_words)
+    names = read_names(path, n_documents)
+    return Corpus(
+        counts if field in ("real", "double") else counts.astype(np.int32),
+        read_vocabulary(path, n_words),
+        None if names is None else list(names),
+    )
+
+
+def write_matrix_market(file: IO[bytes], stored: Stored) -> None:
+    """Write a matrix of counts."""
+    kind = "real" if stored.dtype.kind == "f" else "integer"
+    n_documents, n_words = stored.shape
+    file.write(f"%%MatrixMarket matrix coordinate {kind} general\n".encode())
+    file.write(f"{n_documents} {n_words} {_count_entries(stored)}\n".encode())
+    _write_entries(file, stored)
+
+
+class UCIFile:
+    """A bag of words of the UCI repository, read in blocks."""
+
+    dtype = np.dtype(np.int32)
+
+    def __init__(self, path: Path):
+        self.path = path
+        _, (n_documents, n_words, self.n_entries) = self._body()
+        check_shape(path, "lines 1 and 2", n_documents, n_words, path.stat().st_size)
+        self.shape = (n_documents, n_words)
+        self.vocabulary = read_vocabulary(path, n_words)
+        self.names = read_names(path, n_documents)
+
+    def blocks(self) -> Iterator[sparse.csr_array]:
+        """Some documents at a time, in order."""
+        begun, rest, seen = 0, np.empty((3, 0), np.int64), 0
+        for first_line, text in self._body()[0]:
+            part = self._entries(first_line, text)
+            seen += part.shape[1]
+            part = np.hstack([rest, part])
+            documents = part[0]
+            falls = np.flatnonzero(np.diff(documents) < 0)
+            if falls.size:
+                before, after = documents[falls[0] : falls[0] + 2] + 1
+                fail(
+                    self.path,
+                    f"lines from {first_line} on",
+                    f"document {after} comes after document {before}: sort the lines by document.",
+                )
+            # The last document may go on in the next piece.
+            last = int(documents[-1]) if documents.size else begun
+            complete = int(np.searchsorted(documents, last))
+            if last > begun:
+                yield self._block(part[:, :complete], begun, last)
+                begun = last
+            rest = part[:, complete:]
+        if seen != self.n_entries:
+            problem = f"it holds {seen} entries, but its header promises {self.n_entries}."
+            fail(self.path, "", problem)
+        if self.shape[0] > begun:
+            yield self._block(rest, begun, self.shape[0])
+
+    def _block(self, part: NDArray[np.int64], begin: int, end: int) -> sparse.csr_array:
+        documents, words, counts = part
+        arrays = counts, words, row_ends(documents - begin, end - begin)
+        rows: Any = checked_rows(self.path, "", arrays, self.shape[1], begin)
+        return rows.astype(self.dtype)
+
+    def _entries(self, first_line: int, text: bytes) -> NDArray[np.int64]:
+        """Document, word and count, in three rows, of some lines."""
+        n_entries = sum(1 for line in text.split(b"\n") if line.strip())
+        n_documents, n_words = self.shape
+        header = f"%%MatrixMarket matrix coordinate integer general\n{n_documents} {n_words} "
+        piece = io.BytesIO(f"{header}{n_entries}\n".encode() + text)
+        # The two lines of its header are not of the file.
+        found = _scan(self.path, piece, scipy_io.mmread, first_line - 3)
+        return np.stack([found.row, found.col, found.data]).astype(np.int64)
+
+    def _body(self) -> tuple[Iterator[tuple[int, bytes]], list[int]]:
+        """The lines after the header, and the header."""
+        chunks = line_chunks(self.path)
+        first = b""
+        for _, text in chunks:
+            first += text
+            if first.count(b"\n") >= len(HEADER):
+                break
+        parts = [*first.split(b"\n", len(HEADER)), b"", b"", b""]
+        numbers = []
+        for line, (what, part) in enumerate(zip(HEADER, parts), 1):
+            text = part.strip()
+            if not (text.isdigit() and len(text) <= 18):
+                problem = f"it should be the number of {what}; got {text[:40]!r}."
+                fail(self.path, f"line {line}", problem)
+            numbers.append(int(text))
+        return chain([(len(HEADER) + 1, parts[len(HEADER)])], chunks), numbers
+
+
+def write_uci(file: IO[bytes], stored: Stored) -> None:
+    """Write the ``docword`` file."""
+    n_documents, n_words = stored.shape
+    file.write(f"{n_documents}\n{n_words}\n{_count_entries(stored)}\n".encode())
+    _write_entries(file, stored)
+
+
+def row_ends(rows: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
+    """Where each row ends among the numbers of rows, sorted; after a 0."""
+    return np.append(0, np.cumsum(np.bincount(rows, minlength=n_rows)))
+
+
+def _count_entries(stored: Stored) -> int:
+    """How many entries a header has to promise."""
+    return sum(block.nnz for block in stored.blocks())
+
+
+def _write_entries(file: IO[bytes], stored: Stored) -> None:
+    """Lines of "document word count", numbered from 1."""
+    first = 1
+    for block in stored.blocks():
+        rows = np.repeat(np.arange(first, first + block.shape[0]), np.diff(block.indptr))
+        triples = zip(rows.tolist(), (block.indices + 1).tolist(), written(block.data))
+        file.write("".join(map("%d %d %s\n".__mod__, triples)).encode())
+        first += block.shape[0]
+
+
+def written(counts: NDArray[Any]) -> list[Any]:
+    """Counts as they are written: whole ones without a point, others to the last bit."""
+    if counts.dtype.kind == "f" and np.all((counts == np.floor(counts)) & (counts < 2**53)):
+        return counts.astype(np.int64).tolist()
+    return counts.tolist()
