@@ -7,6 +7,7 @@ and do not look at the numbers they return (:func:`checked_rows`).
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -39,13 +40,15 @@ def reading(path: Any, place: str = "") -> Iterator[None]:
         raise
     # Damaged files raise nearly everything: struct.error, zlib.error, BadZipFile, KeyError, …
     except Exception as error:
-        # What the system says, such as that a file may not be read, is no damage.
-        if isinstance(error, OSError) and error.errno is not None:
+        # What the system says, such as that a file may not be read, is no damage; unless it is that
+        # a place which the file tells of cannot be.
+        if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
-        what = cut(f"{type(error).__name__}: {error}", 3 * LONGEST_QUOTE).rstrip(".")
-        raise CorpusError(f"{_where(path, place)}: it is damaged, or of another format ({what}).") from (
-            error
-        )
+        told = " ".join(f"{type(error).__name__}: {error}".split())
+        what = cut(told, 3 * LONGEST_QUOTE).rstrip(".")
+        raise CorpusError(
+            f"{_where(path, place)}: it is damaged, or of another format ({what})."
+        ) from (error)
 
 
 def _where(path: Any, place: str) -> str:
@@ -127,9 +130,9 @@ def checked_rows(
         fail(where, f"document {row} (from 0)", problem)
     check_counts(where, counts, ends, first_row)
     # scipy knows neither half nor extended precision, nor the order of bytes of other machines.
-    kind = {("b", 1): "u1", ("f", 2): "f4", ("f", 16): "f8"}.get(
-        (counts.dtype.kind, counts.itemsize), counts.dtype.newbyteorder("=")
-    )
+    # Numbers of two bytes, whole ones too, are all held by the float of four.
+    native = np.dtype("u1") if counts.dtype.kind == "b" else counts.dtype.newbyteorder("=")
+    kind = {2: np.dtype("f4"), 16: np.dtype("f8")}.get(counts.itemsize, native)
     sound = (
         counts.astype(kind, copy=False),
         words.astype(np.int32, copy=False),

@@ -22,10 +22,10 @@ from sklearn.datasets import load_svmlight_file
 from tempering.corpus.beside import read_names, read_vocabulary
 from tempering.corpus.checks import checked_rows, reading
 from tempering.corpus.corpus import LARGEST_COUNT, Stored, check_shape, fail
-from tempering.corpus.lines import line_chunks
+from tempering.corpus.lines import check_lines, line_chunks
 from tempering.corpus.triples import written
 
-LDA_C_LINE = re.compile(rb"\s*\d{1,18}(?:\s+\d{1,18}:\d{1,18})*\s*")
+LDA_C_LINES = re.compile(rb"\s*+(?:\d{1,18}+(?:[ \t]++\d{1,18}+:\d{1,18}+)*+[ \t\r]*+\n\s*+)*+")
 
 #: Counts, words as the file numbers them, and ends of the rows.
 Arrays = tuple[Any, Any, Any]
@@ -33,23 +33,19 @@ Arrays = tuple[Any, Any, Any]
 
 def read_lda_c(path: Path, first_line: int, text: bytes) -> Arrays:
     """The documents of some lines of LDA-C, blank ones left out."""
-    lengths = []
-    for number, line in enumerate(text.split(b"\n"), first_line):
-        if not line.strip():
-            continue
-        n_pairs = line.count(b":")
-        if not LDA_C_LINE.fullmatch(line) or int(line.split(None, 1)[0]) != n_pairs:
-            fail(
-                path,
-                f"line {number}",
-                f"it should be the number of its pairs and then pairs word:count, of whole "
-                f"numbers; it has {n_pairs} pairs and begins with {line[:40]!r}.",
-            )
-        lengths.append(n_pairs)
+    wanted = "the number of its pairs and then pairs word:count, of whole numbers"
+    check_lines(path, first_line, text, LDA_C_LINES, wanted)
+    lengths = [line.count(b":") for line in text.split(b"\n") if line.strip()]
     numbers = np.fromstring(text.replace(b":", b" "), np.int64, sep=" ")
     ends = np.append(0, np.cumsum(lengths, dtype=np.int64))
+    heads = 2 * ends[:-1] + np.arange(len(lengths))
+    wrong = numbers[heads] != lengths
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        problem = f"a line begins with {numbers[heads][row]}, but has {lengths[row]} pairs."
+        fail(path, f"lines from {first_line} on", problem)
     # Without the heads, words and counts take turns.
-    pairs = np.delete(numbers, 2 * ends[:-1] + np.arange(len(lengths)))
+    pairs = np.delete(numbers, heads)
     return pairs[1::2], pairs[::2], ends
 
 

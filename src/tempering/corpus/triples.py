@@ -3,12 +3,11 @@
 A UCI file, ``docword.NAME.txt`` or ``.txt.gz``, begins with three lines, the numbers of documents,
 words and entries; the lines after them are in the order of the documents, so that it is read in
 pieces. The words stand in ``vocab.NAME.txt``. A MatrixMarket file may have any order, and is read
-as a whole. scipy reads both: but for its header, a piece of a UCI file is a MatrixMarket file.
+as a whole, by scipy.
 """
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable, Iterator
 from itertools import chain
@@ -22,8 +21,8 @@ from scipy import sparse
 
 from tempering.corpus.beside import read_names, read_vocabulary
 from tempering.corpus.checks import check_size, checked_rows, cut, reading
-from tempering.corpus.corpus import Corpus, CorpusError, Stored, check_shape, fail
-from tempering.corpus.lines import line_chunks, open_bytes
+from tempering.corpus.corpus import Corpus, Stored, check_shape, fail
+from tempering.corpus.lines import check_lines, line_chunks, open_bytes
 
 FIELDS = ("integer", "unsigned-integer", "real", "double", "pattern")
 WANTED = "%%MatrixMarket matrix coordinate integer|real|pattern general"
@@ -31,12 +30,14 @@ HEADER = ("documents", "words", "entries")
 #: Bytes that an entry takes while it is read, and a document.
 ENTRY_BYTES, DOCUMENT_BYTES = 24, 8
 LINE = re.compile(r"^Line (\d+): ")
+UCI_LINES = re.compile(rb"\s*+(?:\d{1,18}+[ \t]++\d{1,18}+[ \t]++\d{1,18}+[ \t\r]*+\n\s*+)*+")
 
 
 class _Readable:
     """A file as scipy's reader can have it.
 
-    It is written in C++, and ends the process where a Python file raises or cannot go back.
+    It is written in C++, and ends the process where a Python file raises or cannot go back, or
+    where a line holds a byte 0.
     """
 
     def __init__(self, file: IO[bytes]):
@@ -46,23 +47,25 @@ class _Readable:
     def read(self, n: int = -1) -> bytes:
         """At most n bytes; none after an error, which is kept."""
         try:
-            return self.file.read(n)
+            got = self.file.read(n)
+            if b"\0" in got:
+                raise ValueError("it holds a byte 0")
+            return got
         except BaseException as error:
             self.error = error
             return b""
 
 
-def _scan(path: Path, file: Any, scan: Callable[[Any], Any], line_shift: int = 0) -> Any:
-    """What scipy makes of a file; its line numbers are shifted."""
+def _scan(path: Path, file: Any, scan: Callable[[Any], Any]) -> Any:
+    """What scipy makes of a file."""
     source = _Readable(file)
     try:
         found = scan(source)
     except (ValueError, OverflowError, MemoryError, TypeError) as error:
         if source.error is None:
             told = LINE.match(str(error))
-            place = f"line {int(told[1]) + line_shift}" if told else ""
             problem = cut(LINE.sub("", str(error))).rstrip(".")
-            raise CorpusError(f"{path}, {place}: {problem}.") from error
+            fail(path, f"line {told[1]}" if told else "", f"{problem}.")
     if source.error is not None:
         with reading(path):
             raise source.error
@@ -124,11 +127,8 @@ class UCIFile:
             falls = np.flatnonzero(np.diff(documents) < 0)
             if falls.size:
                 before, after = documents[falls[0] : falls[0] + 2] + 1
-                fail(
-                    self.path,
-                    f"lines from {first_line} on",
-                    f"document {after} comes after document {before}: sort the lines by document.",
-                )
+                problem = f"document {after} comes after document {before}: sort the lines."
+                fail(self.path, f"lines from {first_line} on", problem)
             # The last document may go on in the next piece.
             last = int(documents[-1]) if documents.size else begun
             complete = int(np.searchsorted(documents, last))
@@ -145,18 +145,19 @@ class UCIFile:
     def _block(self, part: NDArray[np.int64], begin: int, end: int) -> sparse.csr_array:
         documents, words, counts = part
         arrays = counts, words, row_ends(documents - begin, end - begin)
-        rows: Any = checked_rows(self.path, "", arrays, self.shape[1], begin)
+        rows: Any = checked_rows(self.path, "", arrays, self.shape[1], begin, first_word=1)
         return rows.astype(self.dtype)
 
     def _entries(self, first_line: int, text: bytes) -> NDArray[np.int64]:
-        """Document, word and count, in three rows, of some lines."""
-        n_entries = sum(1 for line in text.split(b"\n") if line.strip())
-        n_documents, n_words = self.shape
-        header = f"%%MatrixMarket matrix coordinate integer general\n{n_documents} {n_words} "
-        piece = io.BytesIO(f"{header}{n_entries}\n".encode() + text)
-        # The two lines of its header are not of the file.
-        found = _scan(self.path, piece, scipy_io.mmread, first_line - 3)
-        return np.stack([found.row, found.col, found.data]).astype(np.int64)
+        """Document and word, from 0, and count, in three rows, of some lines."""
+        check_lines(self.path, first_line, text, UCI_LINES, "three whole numbers")
+        documents, words, counts = np.fromstring(text, np.int64, sep=" ").reshape(-1, 3).T
+        wrong = (documents < 1) | (documents > self.shape[0])
+        if wrong.any():
+            got = documents[np.argmax(wrong)]
+            problem = f"a document must be a number from 1 to {self.shape[0]}; got {got}."
+            fail(self.path, f"lines from {first_line} on", problem)
+        return np.stack([documents - 1, words - 1, counts])
 
     def _body(self) -> tuple[Iterator[tuple[int, bytes]], list[int]]:
         """The lines after the header, and the header."""
