@@ -1,10 +1,11 @@
-"""Damaged files of any kind: read, or refused with the package's error; no hang, little memory."""
+"""Damaged files of any kind: read, or refused with the package's error; never wrong, no hang."""
 
 import bz2
 import io
 import json
 import shutil
 import time
+import warnings
 import zipfile
 
 import numpy as np
@@ -13,27 +14,13 @@ import pytest
 from pyarrow import parquet
 from scipy import sparse
 
-from memory import assert_modest, measured, tracing
 from mutations import mutate
-from tempering.corpus import Corpus, CorpusError, ParquetSource, gather, read, write
+from tempering.corpus import Corpus, CorpusError, ParquetSource, read, write
 from tempering.datasets import load_yale_faces, read_arxiv, read_wikipedia
 
 LONGEST_SECONDS = 5.0
 #: What to put in the place of a number.
-STRANGE = [
-    b"-1",
-    b"0",
-    b"",
-    b"9" * 12,
-    b"9" * 30,
-    b"1e308",
-    b"nan",
-    b"1.5",
-    b"2147483648",
-    b":",
-    b"\xff",
-]
-
+STRANGE = [b"-1", b"0", b"", b"9" * 12, b"9" * 30, b"1e308", b"nan", b"1.5", b":", b"\xff", b"\0"]
 COUNTED = [
     "a.npz",
     "a.parquet",
@@ -44,7 +31,7 @@ COUNTED = [
     "a.ldac",
     "a.svmlight",
 ]
-TABLES = ["t.csv", "t.jsonl", "t.parquet"]
+TABLES = ["t.csv", "t.jsonl", "t.parquet", "t.txt"]
 
 
 def example():
@@ -61,6 +48,8 @@ def table(name):
     if name == "t.jsonl":
         rows = [json.dumps({"id": str(i), "text": text}) for i, text in enumerate(texts)]
         return "\n".join(rows).encode()
+    if name == "t.txt":
+        return "\n".join(texts).encode()
     file = io.BytesIO()
     parquet.write_table(pyarrow.table({"id": range(20), "text": texts}), file, row_group_size=8)
     return file.getvalue()
@@ -87,13 +76,6 @@ def arxiv():
     return "\n".join([json.dumps(row)] * 10).encode()
 
 
-def read_source(path):
-    source = ParquetSource(path, 10)
-    list(source.sweep())
-    next(source.batches(0))
-    return source
-
-
 #: For each name, its content and how it is read.
 OTHERS = {
     "dump.xml": (wikipedia(), lambda path: list(read_wikipedia(path))),
@@ -103,12 +85,23 @@ OTHERS = {
 }
 
 
+def read_sound(path, **options):
+    """Read; what comes must be finite counts, in bounds, that add up."""
+    counts = read(path, **options).counts
+    counts.check_format(full_check=True)
+    assert np.all(np.isfinite(counts.data) & (counts.data > 0))
+
+
+def read_source(path):
+    source = ParquetSource(path, 10)
+    list(source.sweep())
+    next(source.batches(0))
+
+
 def damaged(content, rng):
     """Bytes damaged anywhere, or a number replaced by something strange."""
-    if rng.random() < 0.5:
-        return mutate(content, rng)
     digits = [i for i, byte in enumerate(content) if 48 <= byte <= 57]
-    if not digits:
+    if rng.random() < 0.5 or not digits:
         return mutate(content, rng)
     start = end = digits[int(rng.integers(len(digits)))]
     while end < len(content) and 48 <= content[end] <= 57:
@@ -116,92 +109,61 @@ def damaged(content, rng):
     return content[:start] + STRANGE[int(rng.integers(len(STRANGE)))] + content[end:]
 
 
-def survive(path, content, reader, n, seed):
-    """Read n damaged files; how many were refused."""
-    rng = np.random.default_rng(seed)
-    refused = 0
-    path.write_bytes(content)
-    # What is loaded or compiled for the first file is not memory of the next.
-    reader(path)
-    with tracing():
-        for _ in range(n):
-            changed = damaged(content, rng)
-            path.write_bytes(changed)
-            start = time.process_time()
-            with measured() as peak:
-                try:
-                    reader(path)
-                except CorpusError:
-                    refused += 1
-            assert time.process_time() - start < LONGEST_SECONDS
-            assert_modest(peak, len(changed))
-    return refused
-
-
 def run_all(folder, n_each, seed):
-    """Damage every kind of file ``n_each`` times; files read, and files refused."""
-    tried = refused = 0
+    """Damage every kind of file ``n_each`` times; how many were tried, and how many refused."""
+    tried, messages = 0, []
 
-    def attack(path, content, reader, n=n_each):
-        nonlocal tried, refused
-        refused += survive(path, content, reader, n, [seed, tried])
-        tried += n
+    def attack(path, reader):
+        nonlocal tried
+        content = path.read_bytes()
+        rng = np.random.default_rng([seed, tried])
+        reader(path)
+        for _ in range(n_each):
+            path.write_bytes(damaged(content, rng))
+            start = time.process_time()
+            try:
+                reader(path)
+            except CorpusError as error:
+                messages.append(str(error).replace(str(folder), ""))
+            assert time.process_time() - start < LONGEST_SECONDS
+        tried += n_each
+        path.write_bytes(content)
 
-    for name in COUNTED:
+    for name in [*COUNTED, "s.parquet"]:
         write(folder / name, example(), overwrite=True)
-        path = folder / name
-        content = path.read_bytes()
-        attack(path, content, read)
-        path.write_bytes(content)
-    write(folder / "s.parquet", example())
-    attack(folder / "s.parquet", (folder / "s.parquet").read_bytes(), read_source)
+        attack(folder / name, read_source if name == "s.parquet" else read_sound)
     for beside in ("a.vocab.txt", "a.documents.txt", "vocab.a.txt"):
-        path = folder / beside
         corpus = folder / ("docword.a.txt" if beside.startswith("vocab") else "a.npz")
-        content = path.read_bytes()
-        attack(path, content, lambda _, corpus=corpus: read(corpus))
-        path.write_bytes(content)
+        attack(folder / beside, lambda _, corpus=corpus: read_sound(corpus))
     write(folder / "a.csr", example())
     for path in sorted((folder / "a.csr").iterdir()):
-        content = path.read_bytes()
-        attack(path, content, lambda path: read(path.parent, "csr"), n_each // 2)
-        path.write_bytes(content)
-    for name in TABLES:
-        attack(folder / name, table(name), lambda path: read(path, name_column="id"), n_each // 2)
+        attack(path, lambda path: read_sound(path.parent, format="csr"))
     (folder / "texts").mkdir()
-    attack(folder / "texts" / "a.txt", "wörds in a file\n".encode() * 5, lambda p: read(p.parent))
+    (folder / "texts" / "a.txt").write_bytes("wörds in a file\n".encode() * 5)
+    attack(folder / "texts" / "a.txt", lambda path: read_sound(path.parent))
+    for name in TABLES:
+        (folder / name).write_bytes(table(name))
+        for on_error in ("fail", "skip"):
+            attack(folder / name, lambda path, how=on_error: read_sound(path, on_error=how))
     for name, (content, reader) in OTHERS.items():
-        attack(folder / name, content, reader)
-    return tried, refused
+        (folder / name).write_bytes(content)
+        attack(folder / name, reader)
+    assert max(map(len, messages)) < 600
+    return tried, len(messages)
 
 
+@pytest.mark.filterwarnings("ignore:.*bad records were skipped")
 def test_some_damaged_files(tmp_path):
-    tried, refused = run_all(tmp_path, 20, seed=0)
+    tried, refused = run_all(tmp_path, 12, seed=0)
     assert tried > 300
     assert refused > tried / 3
 
 
 @pytest.mark.slow
 def test_many_damaged_files(tmp_path):
-    tried, refused = run_all(tmp_path, 650, seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        tried, refused = run_all(tmp_path, 350, seed=1)
     print(f"{tried} damaged files, of which {refused} were refused and the rest read")
     assert tried >= 10_000
     shutil.rmtree(tmp_path)
-
-
-def test_what_is_read_is_sound(tmp_path):
-    # A damaged file that is read must give a corpus that can be written.
-    rng = np.random.default_rng(2)
-    for name in COUNTED:
-        write(tmp_path / name, example(), overwrite=True)
-        path = tmp_path / name
-        content = path.read_bytes()
-        for _ in range(15):
-            path.write_bytes(damaged(content, rng))
-            try:
-                corpus = gather(read(path))
-            except CorpusError:
-                continue
-            write(tmp_path / "copy.npz", corpus, overwrite=True)
-            assert read(tmp_path / "copy.npz").n_tokens == corpus.n_tokens
-        path.write_bytes(content)

@@ -8,6 +8,7 @@ from pathlib import Path
 from scipy import sparse
 
 from tempering.corpus.beside import read_names, read_vocabulary
+from tempering.corpus.checks import reading
 from tempering.corpus.corpus import BLOCK_SIZE, CorpusError, Stored, canonical
 from tempering.inference.csr_files import CSRFiles, write_csr
 
@@ -19,10 +20,8 @@ class CSRDirectory:
 
     def __init__(self, path: Path):
         self.path = path
-        try:
+        with reading(path):
             self.files = CSRFiles(path)
-        except (ValueError, FileNotFoundError) as error:
-            raise CorpusError(f"{path}: {error}") from error
         self.shape = self.files.shape
         self.dtype = self.files.data.dtype
         self.vocabulary = read_vocabulary(path, self.shape[1])
@@ -31,10 +30,8 @@ class CSRDirectory:
     def blocks(self) -> Iterator[sparse.csr_array]:
         """Some documents at a time, in order."""
         for start in range(0, self.shape[0], BLOCK_SIZE):
-            try:
+            with reading(self.path):
                 rows = self.files.rows(start, min(start + BLOCK_SIZE, self.shape[0]))
-            except ValueError as error:
-                raise CorpusError(str(error)) from error
             yield canonical(rows, self.path)
 
 

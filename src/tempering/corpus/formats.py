@@ -186,7 +186,8 @@ def open_source(path: str | os.PathLike[str], batch_size: int = 1024) -> BlockSo
     ((100, 50), 10)
     """
     path = Path(path)
-    name = detect(path) if path.exists() else detect_by_name(path)
+    check_regular(path)
+    name = detect(path)
     if name == "parquet":
         return ParquetSource(path, batch_size)
     if name == "csr":

@@ -36,24 +36,27 @@ UCI_LINES = re.compile(rb"\s*+(?:\d{1,18}+[ \t]++\d{1,18}+[ \t]++\d{1,18}+[ \t\r
 class _Readable:
     """A file as scipy's reader can have it.
 
-    It is written in C++, and ends the process where a Python file raises or cannot go back, or
-    where a line holds a byte 0.
+    It is written in C++, and ends the process where a Python file raises or cannot go back, and
+    where it finds no end of a line, which a byte 0 hides.
     """
 
     def __init__(self, file: IO[bytes]):
         self.file = file
         self.error: BaseException | None = None
+        self.ended = False
 
     def read(self, n: int = -1) -> bytes:
-        """At most n bytes; none after an error, which is kept."""
+        """At most n bytes, with a line end after the last; none after an error, which is kept."""
         try:
-            got = self.file.read(n)
+            got = b"" if self.ended else self.file.read(n)
             if b"\0" in got:
                 raise ValueError("it holds a byte 0")
-            return got
         except BaseException as error:
-            self.error = error
-            return b""
+            self.error, got = error, b""
+        if got or self.ended:
+            return got
+        self.ended = True
+        return b"\n"
 
 
 def _scan(path: Path, file: Any, scan: Callable[[Any], Any]) -> Any:
@@ -151,6 +154,8 @@ class UCIFile:
     def _entries(self, first_line: int, text: bytes) -> NDArray[np.int64]:
         """Document and word, from 0, and count, in three rows, of some lines."""
         check_lines(self.path, first_line, text, UCI_LINES, "three whole numbers")
+        if text.isspace():
+            return np.empty((3, 0), np.int64)
         documents, words, counts = np.fromstring(text, np.int64, sep=" ").reshape(-1, 3).T
         wrong = (documents < 1) | (documents > self.shape[0])
         if wrong.any():

@@ -289,7 +289,7 @@ def _open_array(path: Path) -> StoredArray:
     except FileNotFoundError:
         raise FileNotFoundError(f"{path} is missing.") from None
     # numpy reads the header as Python, and tells of errors in many ways.
-    except (ValueError, TypeError, TokenError) as error:
+    except (ValueError, TypeError, SyntaxError, TokenError) as error:
         raise ValueError(f"{path} is not a .npy file: {error}") from None
     if len(shape) != 1 or dtype.hasobject:
         raise ValueError(f"{path} must be a row of numbers; got shape {shape} of type {dtype}.")
