@@ -208,7 +208,7 @@ def check_text_options(encoding: str, on_error: str, delimiter: str | None) -> N
         problem = f"delimiter must be one character, no quote or line break; got {delimiter!r}."
         raise CorpusError(problem)
     try:
-        b"".decode(encoding)
+        "a".encode(encoding)
     except (LookupError, ValueError):
         raise CorpusError(
             f"encoding must be one that Python knows, such as utf-8, latin-1 or cp1252; "
