@@ -182,7 +182,7 @@ def test_no_faces(tmp_path):
     with pytest.raises(CorpusError, match="there is no image named like yaleB01"):
         load_yale_faces(tmp_path)
     (tmp_path / "faces.zip").write_bytes(b"PK nothing")
-    with pytest.raises(CorpusError, match="no zip file"):
+    with pytest.raises(CorpusError, match="not a zip file"):
         load_yale_faces(tmp_path / "faces.zip")
     with pytest.raises(ValueError, match="reduce must be at least 1; got 0"):
         load_yale_faces(tmp_path, reduce=0)

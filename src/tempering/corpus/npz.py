@@ -25,7 +25,8 @@ def open_npz(path: Path) -> Corpus:
     if matrix.format not in KINDS or matrix.ndim != 2:
         problem = f"the matrix must be of kind {', '.join(KINDS)}; got {matrix.format!r}."
         fail(path, "", problem)
-    check_shape(path, "shape.npy", *matrix.shape, path.stat().st_size)
+    n_documents, n_words = matrix.shape
+    check_shape(path, "shape.npy", n_documents, n_words, path.stat().st_size)
     if matrix.format != "csr":
         # Places out of range would be written to beyond the memory of the matrix.
         with reading(path):
@@ -33,9 +34,9 @@ def open_npz(path: Path) -> Corpus:
                 matrix.check_format(full_check=True)
             matrix = sparse.csr_array(matrix)
     arrays = matrix.data, matrix.indices, matrix.indptr
-    counts = checked_rows(path, "", arrays, matrix.shape[1])
-    names = read_names(path, matrix.shape[0])
-    vocabulary = read_vocabulary(path, matrix.shape[1])
+    counts = checked_rows(path, "", arrays, n_words)
+    names = read_names(path, n_documents)
+    vocabulary = read_vocabulary(path, n_words)
     return Corpus(counts, vocabulary, None if names is None else list(names))
 
 
