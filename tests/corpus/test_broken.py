@@ -45,7 +45,7 @@ CASES = {
         "%%MatrixMarket matrix array real general\n2 2\n": "line 1: it should be",
         "%%MatrixMarket matrix coordinate complex general\n1 1 1\n": "line 1: it should be",
         "%%MatrixMarket matrix coordinate real symmetric\n1 1 1\n": "line 1: it should be",
-        HEADER: "line 2",
+        HEADER: "Premature EOF",
         HEADER + "2 3\n": "a.mtx",
         HEADER + "%\n2 -3 1\n": "a.mtx",
         HEADER + "2 3 1\n1 4 1\n": "line 3: Column index out of bounds",
