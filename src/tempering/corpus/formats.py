@@ -15,6 +15,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from tempering.corpus.arrow import column_names
 from tempering.corpus.beside import UCI_NAME, names_path, vocabulary_path
 from tempering.corpus.corpus import Corpus, CorpusError, Stored, fail, gather
+from tempering.corpus.counting import StopWords, chosen_vectorizer
 from tempering.corpus.directory import DESCRIPTION, CSRDirectory, write_directory
 from tempering.corpus.lda_c import open_lda_c, write_lda_c
 from tempering.corpus.lines import Bytes, Lines, write_lines
@@ -66,6 +67,8 @@ def open_corpus(
     *,
     column: str | None = None,
     name_column: str | None = None,
+    stop_words: StopWords = "english",
+    keep_numbers: bool = False,
     vectorizer: CountVectorizer | None = None,
 ) -> Stored:
     """A corpus on disk, to be read in blocks.
@@ -78,8 +81,9 @@ def open_corpus(
         One of ``FORMATS``, or "text"; None to tell it from the name, or else the content.
     column, name_column : str, optional
         For text in a table: the columns of the text ("text" unless told otherwise) and of the name.
-    vectorizer : CountVectorizer, optional
-        For text: how it is counted.
+    stop_words, keep_numbers, vectorizer
+        For text: how it is counted, as in :func:`from_texts`. The commonest English words are left
+        out by default, and ``stop_words=None`` keeps them; so are numbers.
 
     Returns
     -------
@@ -105,7 +109,8 @@ def open_corpus(
     if column is not None and format is None and text_kind(path) is not None:
         name = TEXT
     if name == TEXT:
-        return TextCounts(read_texts(path, column, name_column), vectorizer)
+        chosen = chosen_vectorizer(vectorizer, stop_words, keep_numbers)
+        return TextCounts(read_texts(path, column, name_column), chosen)
     if path.is_dir() and name != "csr":
         fail(path, "", f"it is a directory, not a file of format {name}.")
     return FORMATS[name].open(path)
@@ -117,14 +122,17 @@ def read(
     *,
     column: str | None = None,
     name_column: str | None = None,
+    stop_words: StopWords = "english",
+    keep_numbers: bool = False,
     vectorizer: CountVectorizer | None = None,
 ) -> Corpus:
     """Read a corpus into memory.
 
     Parameters
     ----------
-    path, format, column, name_column, vectorizer
-        As in :func:`open_corpus`.
+    path, format, column, name_column, stop_words, keep_numbers, vectorizer
+        As in :func:`open_corpus`. Of text the commonest English words, and numbers, are left out
+        unless ``stop_words=None`` and ``keep_numbers=True`` keep them.
 
     Examples
     --------
@@ -133,10 +141,16 @@ def read(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write(f"{folder}/corpus.npz", from_texts(["the cat sat", "the dog"]))
     ...     read(f"{folder}/corpus.npz").vocabulary
-    ['cat', 'dog', 'sat', 'the']
+    ['cat', 'dog', 'sat']
     """
     stored = open_corpus(
-        path, format, column=column, name_column=name_column, vectorizer=vectorizer
+        path,
+        format,
+        column=column,
+        name_column=name_column,
+        stop_words=stop_words,
+        keep_numbers=keep_numbers,
+        vectorizer=vectorizer,
     )
     return gather(stored)
 
@@ -260,6 +274,8 @@ def convert(
     target_format: str | None = None,
     column: str | None = None,
     name_column: str | None = None,
+    stop_words: StopWords = "english",
+    keep_numbers: bool = False,
     vectorizer: CountVectorizer | None = None,
     overwrite: bool = False,
 ) -> tuple[int, int]:
@@ -271,7 +287,7 @@ def convert(
         From where, and where to.
     source_format, target_format : str, optional
         None to tell them from the names, or the source's content.
-    column, name_column, vectorizer
+    column, name_column, stop_words, keep_numbers, vectorizer
         For text, as in :func:`open_corpus`.
     overwrite : bool
         Whether files may be replaced.
@@ -288,12 +304,18 @@ def convert(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write(f"{folder}/corpus.npz", from_texts(["the cat sat", "the dog"]))
     ...     convert(f"{folder}/corpus.npz", f"{folder}/corpus.mtx")
-    (2, 4)
+    (2, 3)
     """
     # Before the work of counting.
     check_target(Path(target), target_format, overwrite)
     stored = open_corpus(
-        source, source_format, column=column, name_column=name_column, vectorizer=vectorizer
+        source,
+        source_format,
+        column=column,
+        name_column=name_column,
+        stop_words=stop_words,
+        keep_numbers=keep_numbers,
+        vectorizer=vectorizer,
     )
     write(target, stored, target_format, overwrite)
     return stored.shape

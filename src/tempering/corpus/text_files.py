@@ -115,7 +115,7 @@ def _table(path: Path, column: str, name_column: str | None) -> Iterator[Documen
             header = row
             for name in [column, name_column] if name_column else [column]:
                 if name not in header:
-                    _no_column(path, "line 1", name, header)
+                    no_column(path, "line 1", name, header)
                 chosen.append(header.index(name))
         elif row:
             if len(row) != len(header):
@@ -130,7 +130,7 @@ def _json_lines(path: Path, column: str, name_column: str | None) -> Iterator[Do
     for number, row in json_rows(path):
         text = text_field(row, column, path, f"line {number}")
         if name_column and name_column not in row:
-            _no_column(path, f"line {number}", name_column, row)
+            no_column(path, f"line {number}", name_column, row)
         yield Document(str(row[name_column]) if name_column else str(number), text)
 
 
@@ -151,7 +151,7 @@ def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 def text_field(row: Any, column: str, path: Any, place: str) -> str:
     """The text in a column of a row."""
     if column not in row:
-        _no_column(path, place, column, row)
+        no_column(path, place, column, row)
     text = row[column]
     if not isinstance(text, str):
         problem = f"column {column!r} should be text; it is of type {type(text).__name__}."
@@ -164,12 +164,14 @@ def _parquet(path: Path, column: str, name_column: str | None) -> Iterator[Docum
     there = column_names(path)
     for name in columns:
         if name not in there:
-            _no_column(path, "", name, there)
+            no_column(path, "", name, there)
     for number, (place, values) in enumerate(column_values(path, columns)):
         text = text_field(dict(zip(columns, values)), column, path, place)
         yield Document(str(values[1]) if name_column else str(number), text)
 
 
-def _no_column(path: Any, place: str, name: str, there: Iterable[str]) -> NoReturn:
+def no_column(path: Any, place: str, name: str, there: Iterable[str]) -> NoReturn:
+    """Say that a column is missing, and how to name another."""
     shown = ", ".join(sorted(map(repr, there))[:20])
-    fail(path, place, f"there is no column {name!r} among {shown}; name the one that holds it.")
+    remedy = "name the column of the text by column (--column), that of ids by name_column (--id)."
+    fail(path, place, f"there is no column {name!r} among {shown}; {remedy}")

@@ -39,6 +39,7 @@ from tempering.estimators.topic_health import (
     unused_topics,
 )
 from tempering.estimators.topic_transformer import POLICIES, TopicTransformer
+from tempering.estimators.words import remember_words
 from tempering.inference import (
     Algorithm,
     ArraySource,
@@ -153,6 +154,10 @@ class LatentDirichletAllocation(TopicTransformer):
         The temperature at the end of the tempered phase.
     doc_topic_prior_, topic_word_prior_ : array, float
         The priors, learned or given.
+    vocabulary_ : array of str
+        The words, where X was a :class:`tempering.corpus.Corpus` that has them.
+    counting_ : dict
+        How text was made into them, where it was: see :class:`tempering.corpus.WordCounting`.
     n_iter_, n_batch_iter_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -281,6 +286,7 @@ class LatentDirichletAllocation(TopicTransformer):
         source = X if isinstance(X, BlockSource) else self._validated(X, reset=True)
         if isinstance(source, BlockSource):
             self.n_features_in_ = source.shape[1]
+            remember_words(self, source)
             n_documents, n_tokens = source.size, float(source.n_tokens)
             batch_size = source.batch_size
         else:
