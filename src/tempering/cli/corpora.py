@@ -55,7 +55,8 @@ class Reading(NamedTuple):
         with warnings.catch_warnings():
             # They were told when the texts were counted.
             warnings.simplefilter("ignore")
-            return [document.text[:QUOTED] for document in read_texts(self.path, **self._records())]
+            documents = read_texts(self.path, **self._records())
+            return [document.text[:QUOTED] for document in documents]
 
     def _records(self) -> dict[str, Any]:
         """What finds the texts in a file."""

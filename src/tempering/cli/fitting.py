@@ -132,7 +132,9 @@ def run_fit(
     if as_json:
         print_json(result)
     else:
-        _print_result(result, reading)
+        # Options for text would be told to be without effect on counts.
+        again = reading if isinstance(stored, TextCounts) else Reading(reading.path, reading.format)
+        _print_result(result, again)
 
 
 def connected(scheduler: str) -> DaskExecutor:

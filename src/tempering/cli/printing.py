@@ -74,8 +74,10 @@ def print_topics(topics: Sequence[dict[str, Any]]) -> None:
     table.add_column("topic", justify="right")
     table.add_column("share", justify="right")
     table.add_column("words")
+    # Words that belong together have spaces of their own.
+    between = ", " if any(" " in str(word) for topic in topics for word in topic["words"]) else " "
     for topic in topics:
-        words = Text(" ".join(map(str, topic["words"])))
+        words = Text(between.join(map(str, topic["words"])))
         table.add_row(str(topic["topic"]), f"{topic['share']:.1%}", words)
     console().print(table)
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from sklearn.feature_extraction.text import CountVectorizer
 
 from tempering.corpus.arrow import column_names
-from tempering.corpus.beside import UCI_NAME, names_path, vocabulary_path
+from tempering.corpus.beside import UCI_NAME, names_path, read_vocabulary, vocabulary_path
 from tempering.corpus.corpus import Corpus, CorpusError, Stored, fail, gather
 from tempering.corpus.counting import StopWords, chosen_vectorizer
 from tempering.corpus.directory import DESCRIPTION, CSRDirectory, write_directory
@@ -174,7 +174,9 @@ def open_source(path: str | os.PathLike[str], batch_size: int = 1024) -> BlockSo
     if name == "parquet":
         return ParquetSource(path, batch_size)
     if name == "csr":
-        return MappedCSR(path, batch_size)
+        source = MappedCSR(path, batch_size)
+        source.vocabulary = read_vocabulary(path, source.shape[1])
+        return source
     fail(path, "", f"format {name} does not stream; convert it to .parquet or .csr first.")
 
 

@@ -146,7 +146,14 @@ def _rows(table: Any, column: str, name_column: str | None) -> Iterator[dict[str
     for name in columns:
         if name not in there:
             no_column("texts", "", name, map(str, there))
-    return (dict(zip(columns, values)) for values in zip(*(table[name] for name in columns)))
+    rows = zip(*(table[name] for name in columns))
+    return (dict(zip(columns, map(_or_none, values))) for values in rows)
+
+
+def _or_none(value: Any) -> Any:
+    """A value of a DataFrame; None where it is missing, in whatever way."""
+    missing = type(value).__name__ in ("NAType", "NaTType") or value != value
+    return None if missing else value
 
 
 def _peek(items: Iterator[Any]) -> tuple[Any, Iterator[Any]]:

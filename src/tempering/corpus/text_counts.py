@@ -59,13 +59,16 @@ class TextCounts:
         tally = Tally(fixed)
         analyze = chosen.build_analyzer()
         told = Told(analyze, column or TEXT_COLUMN, name_column)
-        bags = (Bag(name, *tally.number(words)) for name, words in told.counts(texts))
+        bags = (
+            # Before the tally, which ranks words by how often they count.
+            Bag(name, *tally.number(dict.fromkeys(words, 1) if chosen.binary else words))
+            for name, words in told.counts(texts)
+        )
         self._spool = Spool(bags, self.dtype, tally.observe)
         self.vocabulary = tally.vocabulary(chosen, self._spool.n_documents)
         self.shape = (self._spool.n_documents, len(self.vocabulary))
         self.names = self._spool.names
         self._columns = tally.columns(self.vocabulary)
-        self._binary = chosen.binary
         self.counting = None if told.had_words else WordCounting.of(chosen)
 
     def blocks(self) -> Iterator[sparse.csr_array]:
@@ -74,8 +77,7 @@ class TextCounts:
             words = rows.indices if self._columns is None else self._columns[rows.indices]
             kept = words >= 0
             ends = np.append(0, np.cumsum(kept))[rows.indptr]
-            counts = np.minimum(rows.data[kept], 1) if self._binary else rows.data[kept]
-            arrays = counts, words[kept], ends
+            arrays = rows.data[kept], words[kept], ends
             yield canonical(sparse.csr_array(arrays, (rows.shape[0], self.shape[1])))
 
 
