@@ -55,7 +55,8 @@ class Reading(NamedTuple):
         with warnings.catch_warnings():
             # They were told when the texts were counted.
             warnings.simplefilter("ignore")
-            documents = read_texts(self.path, **self._records())
+            kind = {"format": self.format} if self.format == "lines" else {}
+            documents = read_texts(self.path, **self._records(), **kind)
             return [document.text[:QUOTED] for document in documents]
 
     def _records(self) -> dict[str, Any]:
