@@ -214,7 +214,7 @@ def _check_pattern(pattern: Any) -> None:
 
 
 def _as_range(ngrams: Any) -> tuple[int, int]:
-    pair = tuple(ngrams) if isinstance(ngrams, (tuple, list)) else ()
+    pair: tuple[Any, ...] = tuple(ngrams) if isinstance(ngrams, (tuple, list)) else ()
     whole = len(pair) == 2 and all(type(n) is int for n in pair)
     if not whole or not 1 <= pair[0] <= pair[1] <= LONGEST_NGRAM:
         raise CorpusError(
