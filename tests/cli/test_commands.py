@@ -157,7 +157,8 @@ def test_convert_text(command, tmp_path):
     out = tmp_path / "texts.npz"
     command("convert", source, out, "--column", "body", "--max-df", "1.0")
     assert read(out).vocabulary == ["cat", "ran", "sat"]
-    command("convert", source, out, "--column", "body", "--all-words", "--overwrite", "--min-df", 1)
+    everything = ["--stop-words", "none", "--min-df", 1, "--overwrite"]
+    command("convert", source, out, "--column", "body", *everything)
     assert read(out).vocabulary == ["ran", "sat"]
     refused = command("convert", source, tmp_path / "x.npz", code=1)
     assert "there is no column 'text'" in refused.stderr
@@ -212,7 +213,7 @@ def test_dumps(command, tmp_path):
     ]
     dump.write_text("".join(json.dumps(paper) + "\n" for paper in papers))
     out = tmp_path / "arxiv.npz"
-    options = ["--min-df", 1, "--max-df", "1.0", "--all-words"]
+    options = ["--min-df", 1, "--max-df", "1.0", "--stop-words", "none"]
     told = command(
         "datasets", "arxiv", dump, "--out", out, "--category", "stat", *options, "--json"
     )

@@ -96,7 +96,7 @@ def test_text_of_a_folder_and_of_a_table(command, tmp_path):
     table = tmp_path / "texts.csv"
     table.write_text("\n".join(lines) + "\n")
     expected = {frozenset(words.split()) for words in vocabulary.values()}
-    for arguments in ([folder], [table, "--column", "body", "--name-column", "name"]):
+    for arguments in ([folder], [table, "--column", "body", "--id", "name"]):
         out = tmp_path / f"model-{arguments[0].name}"
         fitted = command("fit", *arguments, "-k", 2, "--passes", 40, "--out", out, "--json")
         assert fitted["n_words"] == 10

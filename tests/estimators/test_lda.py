@@ -362,7 +362,7 @@ def test_topics_and_their_words():
         f"latentdirichletallocation{k}" for k in range(3)
     ]
     assert model.coherence(X, 5).shape == (3,)
-    with pytest.raises(ValueError, match="vocabulary has 2 words, the topics 12"):
+    with pytest.raises(ValueError, match="vocabulary has 2 words; the estimator was fitted to 12"):
         model.topics(3, ["a", "b"])
 
 

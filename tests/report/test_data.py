@@ -143,7 +143,7 @@ def test_a_hundred_topics_make_a_small_page():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"vocabulary": ["one", "two"]}, "vocabulary has 2 words, the topics 120"),
+        ({"vocabulary": ["one", "two"]}, "vocabulary has 2 words; the estimator was fitted to 120"),
         ({"names": ["one"]}, "names has 1 entries, X has 300 documents"),
         ({"texts": iter("ab")}, "texts must be a list"),
         ({"X": None, "texts": ["a"]}, "X is missing"),

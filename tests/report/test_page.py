@@ -8,7 +8,9 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
-from tempering.report import collect, render, write_report
+from tempering import LatentDirichletAllocation
+from tempering.corpus import Corpus
+from tempering.report import collect, pyldavis_arguments, render, write_report
 from tempering.report.page import embedded_json
 
 
@@ -76,5 +78,37 @@ def test_a_failed_write_leaves_the_old_page(report, tmp_path):
     path = tmp_path / "report.html"
     path.mkdir()
     with pytest.raises(OSError, match=re.escape(str(path))):
-        write_report(report, path)
+        write_report(report, path, overwrite=True)
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_page_is_replaced_only_if_asked(report, fitted, tmp_path):
+    path = tmp_path / "report.html"
+    path.write_text("mine")
+    for data in (report, fitted.model):
+        with pytest.raises(FileExistsError, match=r"exists already: pass overwrite=True"):
+            write_report(data, path)
+    assert path.read_text() == "mine"
+    write_report(report, path, overwrite=True)
+    assert path.read_text().startswith("<!doctype html>")
+
+
+def test_a_model_is_as_good_as_what_was_collected_of_it(fitted, tmp_path):
+    counts, words, names = fitted.X, fitted.vocabulary, fitted.names
+    corpus = Corpus(counts, words, names, fitted.texts)
+    write_report(fitted.model, tmp_path / "a.html", corpus, title="Papers")
+    told = {"vocabulary": words, "names": names, "texts": fitted.texts}
+    write_report(collect(fitted.model, counts, **told, title="Papers"), tmp_path / "b.html")
+    assert (tmp_path / "a.html").read_text() == (tmp_path / "b.html").read_text()
+    with pytest.raises(ValueError, match="X, title belongs to collect"):
+        write_report(collect(fitted.model), tmp_path / "c.html", corpus, title="Papers")
+
+
+def test_a_corpus_of_other_words_is_refused(fitted):
+    model = LatentDirichletAllocation(2, max_iter=1, random_state=0)
+    model.fit(Corpus(fitted.X, fitted.vocabulary))
+    others = Corpus(fitted.X, ["zebra", *fitted.vocabulary[1:]])
+    for ask in (collect, pyldavis_arguments):
+        with pytest.raises(ValueError, match="column 0 of the corpus is 'zebra', but 'w000'"):
+            ask(model, others)
+    assert pyldavis_arguments(model, Corpus(fitted.X))["vocab"] == fitted.vocabulary

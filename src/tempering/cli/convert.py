@@ -9,13 +9,19 @@ import typer
 
 from tempering.cli.options import (
     Column,
+    Delimiter,
+    Encoding,
+    Id,
     Json,
+    KeepNumbers,
     MaxDf,
     MaxWords,
     MinDf,
-    NameColumn,
+    NGrams,
+    OnError,
     Overwrite,
     StopWords,
+    TokenPattern,
     Vocabulary,
 )
 
@@ -40,38 +46,46 @@ def convert(
     overwrite: Overwrite = False,
     as_json: Json = False,
     column: Column = None,
-    name_column: NameColumn = None,
-    stop_words: StopWords = True,
-    min_df: MinDf = "2",
-    max_df: MaxDf = "0.5",
+    id: Id = None,
+    encoding: Encoding = None,
+    on_error: OnError = None,
+    delimiter: Delimiter = None,
+    stop_words: StopWords = None,
+    ngrams: NGrams = None,
+    token_pattern: TokenPattern = None,
+    keep_numbers: KeepNumbers = False,
+    min_df: MinDf = None,
+    max_df: MaxDf = None,
     max_words: MaxWords = None,
 ) -> None:
     """Turn a corpus, or text, into another format.
 
-    Words go to OUT.vocab.txt and names of documents to OUT.documents.txt, beside OUT. Text, and
-    most formats, are read in pieces: memory does not grow with the number of documents.
+    Of text, English stop words, numbers, words in a single document and words in more than half of
+    the documents are left out. Words go to OUT.vocab.txt and names of documents to
+    OUT.documents.txt, beside OUT. Text, and most formats, are read in pieces: memory does not grow
+    with the number of documents.
 
     \b
     Examples:
       tempering convert docword.kos.txt.gz kos.npz
       tempering convert posts.jsonl posts.parquet --column body --min-df 5
     """
-    from tempering.cli.corpora import read_words, word_counter
+    from tempering.cli.corpora import Counting, Reading, read_words, say_if_counted
     from tempering.cli.printing import console, error_console, print_json
-    from tempering.corpus import convert as convert_corpus
+    from tempering.corpus import write
+    from tempering.corpus.formats import check_target
 
-    counter = word_counter(read_words(vocabulary), stop_words, min_df, max_df, max_words)
+    reading = Reading(source, from_format, column, id, encoding, on_error, delimiter)
+    counting = Counting(
+        vocabulary, stop_words, ngrams, token_pattern, keep_numbers, min_df, max_df, max_words
+    )
+    # Before the work of counting.
+    check_target(target, to_format, overwrite)
     with error_console().status(f"Converting {source}"):
-        n_documents, n_words = convert_corpus(
-            source,
-            target,
-            source_format=from_format,
-            target_format=to_format,
-            column=column,
-            name_column=name_column,
-            vectorizer=counter,
-            overwrite=overwrite,
-        )
+        stored = reading.open(counting.counter(read_words(vocabulary)))
+        write(target, stored, to_format, overwrite)
+    say_if_counted(stored, reading, counting)
+    n_documents, n_words = stored.shape
     if as_json:
         print_json({"out": str(target), "n_documents": n_documents, "n_words": n_words})
     else:

@@ -2,47 +2,148 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import typer
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
-from tempering.cli.options import as_frequency
-from tempering.corpus import CorpusError, Stored, gather, open_corpus, open_source, read_texts
+from tempering.cli.errors import say
+from tempering.cli.options import as_frequency, as_range
+from tempering.corpus import (
+    CorpusError,
+    Stored,
+    WordCounting,
+    gather,
+    model_vectorizer,
+    open_corpus,
+    open_source,
+    read_texts,
+)
+from tempering.corpus.counting import WORDS, WORDS_AND_NUMBERS
 from tempering.corpus.directory import CSRDirectory
 from tempering.corpus.lines import Lines
 from tempering.corpus.parquet import ParquetRows
 from tempering.corpus.text_counts import TextCounts
+from tempering.estimators.words import words_of
 
 #: Characters of a text that are kept to be quoted.
 QUOTED = 2000
 
 
 class Reading(NamedTuple):
-    """How a corpus is to be read."""
+    """How a corpus is to be read: each field but the path is an option of that name."""
 
     path: Path
     format: str | None = None
     column: str | None = None
-    name_column: str | None = None
+    id: str | None = None
+    encoding: str | None = None
+    on_error: str | None = None
+    delimiter: str | None = None
 
     def open(self, vectorizer: CountVectorizer | None = None) -> Stored:
         """The corpus, to be read in blocks."""
-        return open_corpus(
-            self.path,
-            self.format,
-            column=self.column,
-            name_column=self.name_column,
-            vectorizer=vectorizer,
-        )
+        return open_corpus(self.path, self.format, vectorizer=vectorizer, **self._records())
 
     def texts(self) -> list[str]:
         """The beginnings of the texts, where the corpus is text."""
-        documents = read_texts(self.path, self.column, self.name_column)
-        return [document.text[:QUOTED] for document in documents]
+        with warnings.catch_warnings():
+            # They were told when the texts were counted.
+            warnings.simplefilter("ignore")
+            kind = {"format": self.format} if self.format == "lines" else {}
+            documents = read_texts(self.path, **self._records(), **kind)
+            return [document.text[:QUOTED] for document in documents]
+
+    def _records(self) -> dict[str, Any]:
+        """What finds the texts in a file."""
+        named = {
+            "column": self.column,
+            "name_column": self.id,
+            "encoding": self.encoding,
+            "on_error": None if self.on_error is None else str(self.on_error),
+            "delimiter": self.delimiter,
+        }
+        return {name: value for name, value in named.items() if value is not None}
+
+    def options(self) -> list[str]:
+        """The options that another command needs to read the same."""
+        given = ((name, value) for name, value in self._asdict().items() if name != "path")
+        pairs = [(option(name), str(value)) for name, value in given if value is not None]
+        return [word for pair in pairs for word in pair]
+
+
+class Counting(NamedTuple):
+    """How text is counted: each field is an option of that name."""
+
+    vocabulary: Path | None = None
+    stop_words: str | None = None
+    ngrams: str | None = None
+    token_pattern: str | None = None
+    keep_numbers: bool = False
+    min_df: str | None = None
+    max_df: str | None = None
+    max_words: int | None = None
+
+    def counter(self, words: list[str] | None = None) -> CountVectorizer:
+        """For these words, or for all but the rare and the common ones."""
+        if self.token_pattern is not None and self.keep_numbers:
+            raise typer.BadParameter("--token-pattern says itself whether numbers are words.")
+        # Words that are asked for by name count, stop words and numbers too.
+        pattern = WORDS_AND_NUMBERS if self.keep_numbers or words is not None else WORDS
+        counting = WordCounting(
+            read_stop_words(self.stop_words or ("english" if words is None else "none")),
+            self.token_pattern or pattern,
+            (1, 1) if self.ngrams is None else as_range(self.ngrams),
+        )
+        if words is not None:
+            chosen = [name for name in ("min_df", "max_df", "max_words") if getattr(self, name)]
+            if chosen:
+                say_without_effect(chosen, "--vocabulary names the words.")
+            return counting.vectorizer(words)
+        return counting.vectorizer(
+            min_df=as_frequency(self.min_df or "2"),
+            max_df=as_frequency(self.max_df or "0.5"),
+            max_features=self.max_words,
+        )
+
+
+def option(field: str) -> str:
+    """What sets a field on the command line."""
+    return f"--{field.replace('_', '-')}"
+
+
+def say_without_effect(fields: list[str], reason: str) -> None:
+    """Options that were given in vain."""
+    have = "has" if len(fields) == 1 else "have"
+    say(f"warning: {', '.join(map(option, fields))} {have} no effect: {reason}")
+
+
+def say_if_counted(stored: Stored, reading: Reading, counting: Counting | None = None) -> None:
+    """Tell of options for text that were given for counts."""
+    if isinstance(stored, TextCounts):
+        return
+    given = {**reading._asdict(), **({} if counting is None else counting._asdict())}
+    kept = {"path", "format", "vocabulary"}
+    fields = [name for name, value in given.items() if value and name not in kept]
+    if fields:
+        say_without_effect(fields, f"{reading.path} holds counts, not text.")
+
+
+def read_stop_words(given: str) -> Any:
+    """ "english", or the words of a file, or None for none."""
+    if given == "english":
+        return given
+    if given == "none":
+        return None
+    if not Path(given).is_file():
+        raise CorpusError(f"--stop-words must be english, none, or a file of words; got {given}.")
+    # Text is counted in lower case.
+    return [word.strip().lower() for word in Lines(given) if word.strip()]
 
 
 def streams(stored: Stored) -> bool:
@@ -60,41 +161,32 @@ def read_words(path: Path | None) -> list[str] | None:
     return words
 
 
-def word_counter(
-    words: Any, stop_words: bool, min_df: str, max_df: str, max_words: int | None
-) -> CountVectorizer:
-    """How text is counted: these words, or all but the rare and the common ones."""
-    if words is not None:
-        return CountVectorizer(vocabulary=words)
-    return CountVectorizer(
-        stop_words="english" if stop_words else None,
-        min_df=as_frequency(min_df),
-        max_df=as_frequency(max_df),
-        max_features=max_words,
-    )
-
-
 class ModelCorpus:
     """Documents over the words of a model, read in blocks.
 
     Parameters
     ----------
     reading : Reading
-        The corpus. Text is counted with the words of the model.
+        The corpus. Text is counted with the words of the model, as the text of the fit was.
     model : LatentDirichletAllocation
         Fitted.
     """
 
     def __init__(self, reading: Reading, model: Any):
-        words = getattr(model, "vocabulary_", None)
-        counter = None if words is None else CountVectorizer(vocabulary=list(words))
+        words = words_of(model)
         self.reading = reading
-        self.stored = reading.open(counter)
+        self.stored = reading.open(None if words is None else model_vectorizer(model))
         self.is_text = isinstance(self.stored, TextCounts)
+        say_if_counted(self.stored, reading)
         if self.is_text and words is None:
             raise CorpusError(
                 f"{reading.path} is text, but the model was saved without its words, and cannot "
                 "count it. Fit with words beside the corpus, or with --vocabulary."
+            )
+        if self.is_text and not hasattr(model, "counting_"):
+            say(
+                "warning: the model does not know how its words were counted (it was fitted to "
+                "counts): the text is taken in lower case, as words of two letters and more."
             )
         self.n_words = model.n_features_in_
         _check_words(reading.path, self.stored, words, self.n_words)

@@ -8,7 +8,18 @@ from typing import Annotated, Any
 import typer
 
 from tempering.cli.errors import reported
-from tempering.cli.options import Json, MaxDf, MaxWords, MinDf, Overwrite, Seed, StopWords
+from tempering.cli.options import (
+    Json,
+    KeepNumbers,
+    MaxDf,
+    MaxWords,
+    MinDf,
+    NGrams,
+    Overwrite,
+    Seed,
+    StopWords,
+    TokenPattern,
+)
 
 datasets = typer.Typer(
     help="List, fetch or make data sets.",
@@ -148,7 +159,10 @@ def arxiv(
     ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
-    stop_words: StopWords = True,
+    stop_words: StopWords = None,
+    ngrams: NGrams = None,
+    token_pattern: TokenPattern = None,
+    keep_numbers: KeepNumbers = False,
     min_df: MinDf = "5",
     max_df: MaxDf = "0.5",
     max_words: MaxWords = None,
@@ -164,7 +178,8 @@ def arxiv(
     from tempering.datasets import read_arxiv
 
     papers = read_arxiv(dump, category)
-    _count(papers, out, overwrite, as_json, stop_words, min_df, max_df, max_words)
+    how = (stop_words, ngrams, token_pattern, keep_numbers, min_df, max_df, max_words)
+    _count(papers, out, overwrite, as_json, *how)
 
 
 @datasets.command()
@@ -174,7 +189,10 @@ def wikipedia(
     out: Out,
     overwrite: Overwrite = False,
     as_json: Json = False,
-    stop_words: StopWords = True,
+    stop_words: StopWords = None,
+    ngrams: NGrams = None,
+    token_pattern: TokenPattern = None,
+    keep_numbers: KeepNumbers = False,
     min_df: MinDf = "20",
     max_df: MaxDf = "0.1",
     max_words: MaxWords = 50_000,
@@ -190,18 +208,19 @@ def wikipedia(
     from tempering.datasets import read_wikipedia
 
     articles = read_wikipedia(dump)
-    _count(articles, out, overwrite, as_json, stop_words, min_df, max_df, max_words)
+    how = (stop_words, ngrams, token_pattern, keep_numbers, min_df, max_df, max_words)
+    _count(articles, out, overwrite, as_json, *how)
 
 
 def _count(texts: Any, out: Path, overwrite: bool, as_json: bool, *how: Any) -> None:
     """Texts as counts of words."""
-    from tempering.cli.corpora import word_counter
+    from tempering.cli.corpora import Counting
     from tempering.cli.printing import error_console
     from tempering.corpus import write
     from tempering.corpus.text_counts import TextCounts
 
     with error_console().status("Counting words"):
-        stored = TextCounts(texts, word_counter(None, *how))
+        stored = TextCounts(texts, Counting(None, *how).counter())
         write(out, stored, overwrite=overwrite)
     _tell(out, stored.shape, as_json)
 

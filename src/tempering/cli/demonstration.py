@@ -117,7 +117,7 @@ def _write_report(fitted: Fitted, corpus: Corpus, training: Any, path: Path) -> 
         validation=fitted.scores.scores,
         title="Docstrings of the installed packages",
     )
-    write_report(data, path)
+    write_report(data, path, overwrite=True)
 
 
 def _print_scores(result: dict[str, Any]) -> None:

@@ -42,7 +42,7 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
                 raise typer.Exit(INTERRUPTED) from None
             except KNOWN as error:
                 if Settings.traceback:
-                    traceback.print_exc()
+                    typer.echo(_cleaned(traceback.format_exc()), err=True)
                 say(str(error) or type(error).__name__)
                 raise typer.Exit(KNOWN_ERROR) from None
 
@@ -51,7 +51,14 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
 
 def say(message: str) -> None:
     """One line on standard error."""
-    typer.echo(f"tempering: {' '.join(message.split())}", err=True)
+    typer.echo(f"tempering: {_cleaned(' '.join(message.split()))}", err=True)
+
+
+def _cleaned(text: str) -> str:
+    # Not at the top: the help of a command should not wait for what prints tables.
+    from tempering.cli.printing import cleaned
+
+    return cleaned(text)
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *place: Any) -> None:

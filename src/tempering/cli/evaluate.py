@@ -9,11 +9,14 @@ import typer
 from tempering.cli.options import (
     Column,
     CorpusPath,
+    Delimiter,
+    Encoding,
     Format,
+    Id,
     Jobs,
     Json,
     ModelPath,
-    NameColumn,
+    OnError,
     Seed,
 )
 
@@ -38,7 +41,10 @@ def evaluate(
     as_json: Json = False,
     format: Format = None,
     column: Column = None,
-    name_column: NameColumn = None,
+    id: Id = None,
+    encoding: Encoding = None,
+    on_error: OnError = None,
+    delimiter: Delimiter = None,
 ) -> None:
     """Score a model on documents.
 
@@ -56,7 +62,7 @@ def evaluate(
     from tempering.cli.printing import error_console, minus, print_facts, print_json
 
     fitted = load_topics(model).set_params(n_jobs=jobs)
-    given = ModelCorpus(Reading(corpus, format, column, name_column), fitted)
+    given = ModelCorpus(Reading(corpus, format, column, id, encoding, on_error, delimiter), fitted)
     with error_console().status("Scoring"):
         counts = given.sample(documents, seed)
         vi, gibbs = (

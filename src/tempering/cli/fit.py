@@ -11,16 +11,22 @@ import typer
 from tempering.cli.options import (
     Column,
     CorpusPath,
+    Delimiter,
+    Encoding,
     Format,
+    Id,
     Jobs,
     Json,
+    KeepNumbers,
     MaxDf,
     MaxWords,
     MinDf,
-    NameColumn,
+    NGrams,
+    OnError,
     Overwrite,
     Seed,
     StopWords,
+    TokenPattern,
     Vocabulary,
 )
 
@@ -95,13 +101,22 @@ def fit(
     as_json: Json = False,
     format: Format = None,
     column: Column = None,
-    name_column: NameColumn = None,
-    stop_words: StopWords = True,
-    min_df: MinDf = "2",
-    max_df: MaxDf = "0.5",
+    id: Id = None,
+    encoding: Encoding = None,
+    on_error: OnError = None,
+    delimiter: Delimiter = None,
+    stop_words: StopWords = None,
+    ngrams: NGrams = None,
+    token_pattern: TokenPattern = None,
+    keep_numbers: KeepNumbers = False,
+    min_df: MinDf = None,
+    max_df: MaxDf = None,
     max_words: MaxWords = None,
 ) -> None:
     """Fit topics to a corpus, and save the model.
+
+    Of text, English stop words, numbers, words in a single document and words in more than half of
+    the documents are left out. The model remembers how words were counted.
 
     Ctrl-C saves a checkpoint; the same command goes on from there, and ends in the same bits as if
     it had never been interrupted. A .parquet or .csr corpus is streamed: memory does not grow with
@@ -111,15 +126,17 @@ def fit(
     Examples:
       tempering fit 20news.npz --topics 50 --out news
       tempering fit folder-of-text/ --topics 20
-      tempering fit posts.csv --column body --topics 100 --passes 20
+      tempering fit posts.csv --column body --id post --topics 100 --ngrams 2
       tempering fit big.parquet --topics 100 --batch-size 4096 --scheduler tcp://host:8786
     """
-    from tempering.cli.corpora import Reading
-    from tempering.cli.fitting import Counting, Keeping, Settings, run_fit
+    from tempering.cli.corpora import Counting, Reading
+    from tempering.cli.fitting import Keeping, Settings, run_fit
 
     run_fit(
-        Reading(corpus, format, column, name_column),
-        Counting(vocabulary, stop_words, min_df, max_df, max_words),
+        Reading(corpus, format, column, id, encoding, on_error, delimiter),
+        Counting(
+            vocabulary, stop_words, ngrams, token_pattern, keep_numbers, min_df, max_df, max_words
+        ),
         Settings(
             topics,
             passes,

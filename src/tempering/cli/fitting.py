@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tempering.cli.corpora import Reading, read_words, streams, word_counter
+from tempering.cli.corpora import Counting, Reading, read_words, say_if_counted, streams
 from tempering.cli.errors import say
 from tempering.cli.printing import console, error_console, minus, print_json, print_topics
 from tempering.cli.progress import shown
 from tempering.cli.splitting import Parts, split_corpus
 from tempering.cli.topics import topic_rows
 from tempering.cli.validation import FILE, Validation
-from tempering.corpus import CorpusError, Stored
+from tempering.corpus import Corpus, CorpusError, Stored
 from tempering.corpus.text_counts import TextCounts
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.batches import batch_size_for
@@ -25,16 +26,6 @@ from tempering.storage.tensors import StorageError
 #: Topics that are printed; `tempering topics` prints all.
 PRINTED = 20
 CHECKPOINTS = "checkpoint-*.safetensors"
-
-
-class Counting(NamedTuple):
-    """How text is counted."""
-
-    vocabulary: Path | None
-    stop_words: bool
-    min_df: str
-    max_df: str
-    max_words: int | None
 
 
 class Settings(NamedTuple):
@@ -101,11 +92,16 @@ def run_fit(
     )
     with error_console().status(f"Reading {reading.path}"):
         words = read_words(counting.vocabulary)
-        stored = reading.open(word_counter(words, *counting[1:]))
+        stored = reading.open(counting.counter(words))
         words = _words(stored, words, counting.vocabulary)
         batch_size = settings.batch_size or batch_size_for(stored.shape[0] * settings.passes)
         parts = split_corpus(reading, stored, settings.validation, batch_size, settings.seed)
+        if not streams(stored):
+            # The model takes its words from a corpus, and how text was made into them.
+            how = getattr(stored, "counting", None)
+            parts = parts._replace(training=Corpus(parts.training, words, counting=how))
     _say_what_was_read(reading, stored)
+    say_if_counted(stored, reading, counting)
     resumed = keeping.resume and keeping.has_checkpoint()
     if resumed:
         say(f"going on with the fit in {keeping.checkpoint}; --restart begins anew.")
@@ -136,7 +132,9 @@ def run_fit(
     if as_json:
         print_json(result)
     else:
-        _print_result(result)
+        # Options for text would be told to be without effect on counts.
+        again = reading if isinstance(stored, TextCounts) else Reading(reading.path, reading.format)
+        _print_result(result, again)
 
 
 def connected(scheduler: str) -> DaskExecutor:
@@ -214,7 +212,7 @@ def _say_what_was_read(reading: Reading, stored: Stored) -> None:
     error_console().print(line, soft_wrap=True, markup=False)
 
 
-def _print_result(result: dict[str, Any]) -> None:
+def _print_result(result: dict[str, Any], reading: Reading) -> None:
     rows = result["topics"]
     print_topics(rows[:PRINTED])
     out = console()
@@ -228,5 +226,8 @@ def _print_result(result: dict[str, Any]) -> None:
             f"{result['n_validation_documents']:,} documents that the fit did not see"
         )
     out.print(f"Model: {result['model']} ({result['seconds']:.1f} s)", markup=False)
-    next_step = f"tempering report {result['model']} {result['corpus']} --out report.html"
-    out.print(f"Look at it: {next_step}", markup=False)
+    next_step = ["tempering", "report", result["model"], result["corpus"], *reading.options()]
+    next_step += ["--out", "report.html"]
+    if Path("report.html").exists():
+        next_step.append("--overwrite")
+    out.print(f"Look at it: {shlex.join(next_step)}", markup=False, soft_wrap=True)

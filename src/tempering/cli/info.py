@@ -7,7 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from tempering.cli.options import Column, Format, Json, NameColumn
+from tempering.cli.options import (
+    Column,
+    Delimiter,
+    Encoding,
+    Format,
+    Id,
+    Json,
+    OnError,
+)
 
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "safetensors", "rich", "typer")
 OPTIONAL = ("matplotlib", "pyarrow", "pooch", "jax", "dask")
@@ -20,7 +28,10 @@ def info(
     as_json: Json = False,
     format: Format = None,
     column: Column = None,
-    name_column: NameColumn = None,
+    id: Id = None,
+    encoding: Encoding = None,
+    on_error: OnError = None,
+    delimiter: Delimiter = None,
 ) -> None:
     """Say what is installed, or what a model or a corpus is.
 
@@ -37,7 +48,7 @@ def info(
     elif (path / "config.json").is_file():
         facts = _model(path)
     else:
-        facts = _corpus(path, format, column, name_column)
+        facts = _corpus(path, format, column, id, encoding, on_error, delimiter)
     if as_json:
         print_json(facts)
     else:
@@ -90,14 +101,14 @@ def _model(path: Path) -> dict[str, Any]:
     return {**facts, "parameters": parameters}
 
 
-def _corpus(
-    path: Path, format: str | None, column: str | None, name_column: str | None
-) -> dict[str, Any]:
-    from tempering.cli.corpora import Reading, streams
+def _corpus(path: Path, *how: Any) -> dict[str, Any]:
+    from tempering.cli.corpora import Reading, say_if_counted, streams
     from tempering.cli.printing import error_console
 
     with error_console().status(f"Reading {path}"):
-        stored = Reading(path, format, column, name_column).open()
+        reading = Reading(path, *how)
+        stored = reading.open()
+        say_if_counted(stored, reading)
         n_tokens, n_empty = 0, 0
         for block in stored.blocks():
             n_tokens += block.sum(dtype="f8" if block.dtype.kind == "f" else "i8").item()

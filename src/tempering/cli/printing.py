@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -15,14 +17,39 @@ from rich.text import Text
 UNLIMITED = 10_000
 
 
+#: Characters that a terminal obeys, or that turn the order of a line round; not tab and line feed.
+OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def cleaned(text: str) -> str:
+    """Text as it may go to a terminal: words of a corpus hold whatever its authors liked.
+
+    >>> cleaned("sea \\x1b[2Jsun")
+    'sea [2Jsun'
+    """
+    return OBEYED.sub("", text)
+
+
+class CleanConsole(Console):
+    """A console on which nothing that is printed can command the terminal."""
+
+    def render(self, renderable: Any, options: Any = None) -> Iterator[Segment]:
+        """What goes out, piece by piece; styles and moves of the console's own are apart."""
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                yield segment._replace(text=cleaned(segment.text))
+
+
 def console() -> Console:
     """Standard output; lines are broken on a terminal only."""
-    return Console(width=None if sys.stdout.isatty() else UNLIMITED, highlight=False)
+    return CleanConsole(width=None if sys.stdout.isatty() else UNLIMITED, highlight=False)
 
 
 def error_console() -> Console:
     """Standard error, where progress is shown."""
-    return Console(stderr=True, highlight=False)
+    return CleanConsole(stderr=True, highlight=False)
 
 
 def print_json(value: dict[str, Any]) -> None:
@@ -47,8 +74,10 @@ def print_topics(topics: Sequence[dict[str, Any]]) -> None:
     table.add_column("topic", justify="right")
     table.add_column("share", justify="right")
     table.add_column("words")
+    # Words that belong together have spaces of their own.
+    between = ", " if any(" " in str(word) for topic in topics for word in topic["words"]) else " "
     for topic in topics:
-        words = Text(" ".join(map(str, topic["words"])))
+        words = Text(between.join(map(str, topic["words"])))
         table.add_row(str(topic["topic"]), f"{topic['share']:.1%}", words)
     console().print(table)
 

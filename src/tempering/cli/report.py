@@ -7,7 +7,18 @@ from typing import Annotated
 
 import typer
 
-from tempering.cli.options import Column, Format, Jobs, Json, ModelPath, NameColumn
+from tempering.cli.options import (
+    Column,
+    Delimiter,
+    Encoding,
+    Format,
+    Id,
+    Jobs,
+    Json,
+    ModelPath,
+    OnError,
+    Overwrite,
+)
 
 
 def report(
@@ -25,11 +36,15 @@ def report(
     documents: Annotated[
         int, typer.Option(min=1, help="Of a larger corpus, so many documents are drawn.")
     ] = 20_000,
+    overwrite: Overwrite = False,
     jobs: Jobs = None,
     as_json: Json = False,
     format: Format = None,
     column: Column = None,
-    name_column: NameColumn = None,
+    id: Id = None,
+    encoding: Encoding = None,
+    on_error: OnError = None,
+    delimiter: Delimiter = None,
 ) -> None:
     """Write a report of a model, one HTML page.
 
@@ -44,8 +59,9 @@ def report(
     from tempering.cli.printing import console, print_json
     from tempering.cli.reporting import run_report
 
-    reading = None if corpus is None else Reading(corpus, format, column, name_column)
-    n_bytes = run_report(model, reading, out, title, documents, jobs)
+    how = (format, column, id, encoding, on_error, delimiter)
+    reading = None if corpus is None else Reading(corpus, *how)
+    n_bytes = run_report(model, reading, out, title, documents, jobs, overwrite)
     if as_json:
         print_json({"out": str(out), "bytes": n_bytes})
     else:

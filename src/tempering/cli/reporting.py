@@ -11,6 +11,7 @@ from tempering.cli.printing import error_console
 from tempering.cli.validation import model_scores
 from tempering.corpus import open_source
 from tempering.report import collect, write_report
+from tempering.report.page import check_place
 
 
 def run_report(
@@ -20,8 +21,10 @@ def run_report(
     title: str | None,
     max_documents: int,
     jobs: int | None,
+    overwrite: bool,
 ) -> int:
     """Write the report; its size in bytes."""
+    check_place(out, overwrite)
     fitted = load_topics(model).set_params(n_jobs=jobs)
     with error_console().status("Writing the report"):
         named = model if reading is None else reading.path
@@ -32,7 +35,7 @@ def run_report(
             max_documents=max_documents,
             **({} if reading is None else _documents(reading, fitted)),
         )
-        write_report(data, out)
+        write_report(data, out, overwrite=overwrite)
     return out.stat().st_size
 
 

@@ -12,11 +12,14 @@ import typer
 from tempering.cli.options import (
     Column,
     CorpusPath,
+    Delimiter,
+    Encoding,
     Format,
+    Id,
     Jobs,
     Json,
     ModelPath,
-    NameColumn,
+    OnError,
     Overwrite,
 )
 
@@ -35,12 +38,16 @@ def transform(
     as_json: Json = False,
     format: Format = None,
     column: Column = None,
-    name_column: NameColumn = None,
+    id: Id = None,
+    encoding: Encoding = None,
+    on_error: OnError = None,
+    delimiter: Delimiter = None,
 ) -> None:
     """Write the topic proportions of documents.
 
-    Text is counted with the words of the model. A .npz file has the arrays `names` and
-    `proportions`; the others have a column doc_id and a column for each topic.
+    Text is counted as that of the fit, with the words of the model. A .npz file has the arrays
+    `names` and `proportions`; the others have a column doc_id and a column for each topic. Ids are
+    those of the column --id, the names of text files, or the numbers of the rows, from 0.
 
     \b
     Examples:
@@ -58,7 +65,9 @@ def transform(
     if out.exists() and not overwrite:
         raise FileExistsError(f"{out} exists already: pass --overwrite to replace it.")
     fitted = load_topics(model).set_params(n_jobs=jobs)
-    documents = ModelCorpus(Reading(corpus, format, column, name_column), fitted)
+    documents = ModelCorpus(
+        Reading(corpus, format, column, id, encoding, on_error, delimiter), fitted
+    )
     n_documents, n_topics = documents.stored.shape[0], fitted.n_components
     status = error_console().status(f"Inferring topics of {n_documents:,} documents")
     with status, atomic_file(out) as aside:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from tempering.families.csr import check_compressed
+
+if TYPE_CHECKING:
+    from tempering.corpus.counting import WordCounting
 
 #: Documents that are read, and written, at a time.
 BLOCK_SIZE = 8192
@@ -76,7 +79,7 @@ class Stored(Protocol):
         ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Corpus:
     """Counts of words in documents, in memory.
 
@@ -90,12 +93,17 @@ class Corpus:
         Names of the documents, one a row.
     texts : list of str, optional
         The documents themselves, where they are at hand. No file format keeps them.
+    counting : WordCounting, optional
+        How text was made into these words, where it was. No file format keeps it; a model does that
+        is fitted to the corpus.
 
     Examples
     --------
     >>> from scipy import sparse
     >>> from tempering.corpus import Corpus
     >>> corpus = Corpus(sparse.csr_array([[2, 0], [1, 3]]), vocabulary=["sun", "snow"])
+    >>> corpus
+    Corpus(2 documents × 2 words, 6 tokens)
     >>> corpus.shape, corpus.n_tokens
     ((2, 2), 6)
     """
@@ -104,6 +112,7 @@ class Corpus:
     vocabulary: list[str] | None = None
     names: list[str] | None = None
     texts: list[str] | None = None
+    counting: WordCounting | None = None
 
     def __post_init__(self) -> None:
         if not sparse.issparse(self.counts) or self.counts.dtype.kind not in "biuf":
@@ -126,6 +135,11 @@ class Corpus:
                     f"{name} has {len(value)} entries, but counts has shape {self.shape}, which "
                     f"takes {expected}."
                 )
+
+    def __repr__(self) -> str:
+        n_documents, n_words = self.shape
+        size = f"{n_documents:,} documents × {n_words:,} words"
+        return f"Corpus({size}, {self.n_tokens:,} tokens)"
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -165,7 +179,8 @@ def gather(stored: Stored) -> Corpus:
     empty = sparse.csr_array((0, stored.shape[1]), dtype=stored.dtype)
     counts = sparse.vstack(blocks, format="csr") if blocks else empty
     names = None if stored.names is None else list(stored.names)
-    return Corpus(sparse.csr_array(counts), stored.vocabulary, names)
+    counting = getattr(stored, "counting", None)
+    return Corpus(sparse.csr_array(counts), stored.vocabulary, names, counting=counting)
 
 
 def canonical(counts: Any, path: Any = "counts") -> Any:

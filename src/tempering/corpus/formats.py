@@ -14,9 +14,10 @@ from typing import Any, NamedTuple
 from sklearn.feature_extraction.text import CountVectorizer
 
 from tempering.corpus.arrow import column_names
-from tempering.corpus.beside import UCI_NAME, names_path, vocabulary_path
+from tempering.corpus.beside import UCI_NAME, names_path, read_vocabulary, vocabulary_path
 from tempering.corpus.checks import check_regular, reading
 from tempering.corpus.corpus import Corpus, CorpusError, Stored, fail, gather
+from tempering.corpus.counting import StopWords, chosen_vectorizer
 from tempering.corpus.directory import DESCRIPTION, CSRDirectory, write_directory
 from tempering.corpus.lines import Lines, open_bytes, write_lines
 from tempering.corpus.npz import open_npz, write_npz
@@ -72,6 +73,8 @@ def open_corpus(
     *,
     column: str | None = None,
     name_column: str | None = None,
+    stop_words: StopWords = "english",
+    keep_numbers: bool = False,
     vectorizer: CountVectorizer | None = None,
     encoding: str = "utf-8",
     on_error: str = FAIL,
@@ -89,8 +92,9 @@ def open_corpus(
         the name, or else the content.
     column, name_column : str, optional
         For text in a table: the columns of the text ("text" unless told otherwise) and of the name.
-    vectorizer : CountVectorizer, optional
-        For text: how it is counted.
+    stop_words, keep_numbers, vectorizer
+        For text: how it is counted, as in :func:`from_texts`. The commonest English words are left
+        out by default, and ``stop_words=None`` keeps them; so are numbers.
     encoding, on_error, delimiter
         For text: how it is read, and whether bad records are skipped, as in :func:`read_texts`.
 
@@ -113,13 +117,9 @@ def open_corpus(
     """
     path = Path(path)
     check_regular(path)
-    if format is not None:
-        name = _known(format, extra=(TEXT, LINES))
-    elif delimiter is not None or (column is not None and text_kind(path) is not None):
-        name = TEXT
-    else:
-        name = detect(path)
-    if name in (TEXT, LINES):
+    name = detect(path) if format is None else _known(format, extra=(TEXT, LINES))
+    is_table = delimiter is not None or (column is not None and text_kind(path) is not None)
+    if name in (TEXT, LINES) or (format is None and is_table):
         texts = read_texts(
             path,
             column,
@@ -129,7 +129,8 @@ def open_corpus(
             on_error=on_error,
             delimiter=delimiter,
         )
-        return TextCounts(texts, vectorizer)
+        chosen = chosen_vectorizer(vectorizer, stop_words, keep_numbers)
+        return TextCounts(texts, chosen)
     if path.is_dir() and name != "csr":
         fail(path, "", f"it is a directory, not a file of format {name}.")
     return FORMATS[name].open(path)
@@ -141,6 +142,8 @@ def read(
     *,
     column: str | None = None,
     name_column: str | None = None,
+    stop_words: StopWords = "english",
+    keep_numbers: bool = False,
     vectorizer: CountVectorizer | None = None,
     encoding: str = "utf-8",
     on_error: str = FAIL,
@@ -150,8 +153,10 @@ def read(
 
     Parameters
     ----------
-    path, format, column, name_column, vectorizer, encoding, on_error, delimiter
-        As in :func:`open_corpus`.
+    path, format, column, name_column, stop_words, keep_numbers, vectorizer, encoding, on_error, \
+delimiter
+        As in :func:`open_corpus`. Of text the commonest English words, and numbers, are left out
+        unless ``stop_words=None`` and ``keep_numbers=True`` keep them.
 
     Examples
     --------
@@ -160,13 +165,15 @@ def read(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write(f"{folder}/corpus.npz", from_texts(["the cat sat", "the dog"]))
     ...     read(f"{folder}/corpus.npz").vocabulary
-    ['cat', 'dog', 'sat', 'the']
+    ['cat', 'dog', 'sat']
     """
     stored = open_corpus(
         path,
         format,
         column=column,
         name_column=name_column,
+        stop_words=stop_words,
+        keep_numbers=keep_numbers,
         vectorizer=vectorizer,
         encoding=encoding,
         on_error=on_error,
@@ -195,7 +202,9 @@ def open_source(path: str | os.PathLike[str], batch_size: int = 1024) -> BlockSo
     if name == "parquet":
         return ParquetSource(path, batch_size)
     if name == "csr":
-        return MappedCSR(path, batch_size)
+        source = MappedCSR(path, batch_size)
+        source.vocabulary = read_vocabulary(path, source.shape[1])
+        return source
     fail(path, "", f"format {name} does not stream; convert it to .parquet or .csr first.")
 
 
@@ -295,6 +304,8 @@ def convert(
     target_format: str | None = None,
     column: str | None = None,
     name_column: str | None = None,
+    stop_words: StopWords = "english",
+    keep_numbers: bool = False,
     vectorizer: CountVectorizer | None = None,
     encoding: str = "utf-8",
     on_error: str = FAIL,
@@ -309,7 +320,7 @@ def convert(
         From where, and where to.
     source_format, target_format : str, optional
         None to tell them from the names, or the source's content.
-    column, name_column, vectorizer, encoding, on_error, delimiter
+    column, name_column, stop_words, keep_numbers, vectorizer, encoding, on_error, delimiter
         For text, as in :func:`open_corpus`.
     overwrite : bool
         Whether files may be replaced.
@@ -326,7 +337,7 @@ def convert(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write(f"{folder}/corpus.npz", from_texts(["the cat sat", "the dog"]))
     ...     convert(f"{folder}/corpus.npz", f"{folder}/corpus.mtx")
-    (2, 4)
+    (2, 3)
     """
     # Before the work of counting.
     check_target(Path(target), target_format, overwrite)
@@ -335,6 +346,8 @@ def convert(
         source_format,
         column=column,
         name_column=name_column,
+        stop_words=stop_words,
+        keep_numbers=keep_numbers,
         vectorizer=vectorizer,
         encoding=encoding,
         on_error=on_error,

@@ -66,8 +66,11 @@ class Spool:
             raise
         except ValueError as error:
             if self._n_entries == 0:
-                problem = f"there is not one word in the {self.n_documents} documents."
-                raise CorpusError(problem) from None
+                raise CorpusError(
+                    f"there is not one word to count in the {self.n_documents} documents. (Stop "
+                    "words and numbers do not count unless told otherwise; with a vocabulary, only "
+                    "its words do.)"
+                ) from None
             raise CorpusError(f"the documents cannot be counted: {error}") from error
         self.names = Lines(folder / "names") if self._has_names else None
         self._counts = CSRFiles(folder / "counts")

@@ -11,9 +11,10 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from tempering.corpus.bags import BagCounts
 from tempering.corpus.corpus import Corpus, CorpusError, gather
+from tempering.corpus.counting import StopWords, chosen_vectorizer
 from tempering.corpus.formats import STREAMING, check_target, open_source, write
 from tempering.corpus.text_counts import TextCounts
-from tempering.corpus.text_files import Document
+from tempering.corpus.text_files import TEXT_COLUMN, Document, no_column
 from tempering.inference.streaming import BlockSource
 
 
@@ -21,6 +22,8 @@ from tempering.inference.streaming import BlockSource
 def from_texts(
     texts: Any,
     *,
+    stop_words: StopWords = "english",
+    keep_numbers: bool = False,
     vectorizer: CountVectorizer | None = None,
     column: str | None = None,
     name_column: str | None = None,
@@ -33,6 +36,8 @@ def from_texts(
 def from_texts(
     texts: Any,
     *,
+    stop_words: StopWords = "english",
+    keep_numbers: bool = False,
     vectorizer: CountVectorizer | None = None,
     column: str | None = None,
     name_column: str | None = None,
@@ -44,6 +49,8 @@ def from_texts(
 def from_texts(
     texts: Any,
     *,
+    stop_words: StopWords = "english",
+    keep_numbers: bool = False,
     vectorizer: CountVectorizer | None = None,
     column: str | None = None,
     name_column: str | None = None,
@@ -55,13 +62,21 @@ def from_texts(
     Parameters
     ----------
     texts : iterable, or function without arguments that makes one
-        Strings; lists of words; mappings with a column of text, such as a Hugging Face data set; or
-        lists of (word number, count), such as a gensim corpus. It is gone through once.
+        Strings; lists of words, which are taken as they are; mappings with a column of text, such
+        as a Hugging Face data set; or lists of (word number, count), such as a gensim corpus. It is
+        gone through once. A pandas or polars DataFrame is its column of text.
+    stop_words : "english", list of str or None, default="english"
+        The words to leave out: the commonest English ones, others, or none.
+    keep_numbers : bool, default=False
+        Whether what is digits alone counts as a word.
     vectorizer : CountVectorizer, optional
-        scikit-learn's, for its tokeniser, ``stop_words``, ``min_df``, ``max_df``, ``max_features``
-        and the rest. The counts are those of its ``fit_transform``; the object is not fitted.
+        scikit-learn's, in the place of these two, for its tokeniser, ``stop_words``, ``min_df``,
+        ``max_df``, ``max_features`` and the rest. The counts are those of its ``fit_transform``;
+        the object is not fitted. ``WordCounting().vectorizer(min_df=2)`` is the default, but for
+        words that are in one document alone.
     column : str, optional
-        The column that holds the text of a mapping; "text" unless told otherwise.
+        The column that holds the text of a mapping, or of a DataFrame; "text" unless told
+        otherwise.
     name_column : str, optional
         The column that holds its name.
     dictionary : mapping from number to word, optional
@@ -80,13 +95,16 @@ def from_texts(
     >>> from tempering.corpus import from_texts
     >>> corpus = from_texts(["the cat sat", "the dog sat down", "the cat"])
     >>> corpus.vocabulary
-    ['cat', 'dog', 'down', 'sat', 'the']
+    ['cat', 'dog', 'sat']
     >>> corpus.counts.toarray()[0]
-    array([1, 0, 0, 1, 1], dtype=int32)
+    array([1, 0, 1], dtype=int32)
+    >>> from_texts(["the cat sat"], stop_words=None).vocabulary
+    ['cat', 'sat', 'the']
     """
     if out is not None and check_target(Path(out), None, overwrite=False) not in STREAMING:
         raise CorpusError(f"out must end in .parquet or .csr, which stream; got {out}.")
-    stored = _counts_of(texts, vectorizer, column, name_column, dictionary)
+    chosen = chosen_vectorizer(vectorizer, stop_words, keep_numbers)
+    stored = _counts_of(texts, chosen, column, name_column, dictionary)
     if out is None:
         return gather(stored)
     write(out, stored)
@@ -95,7 +113,7 @@ def from_texts(
 
 def _counts_of(
     texts: Any,
-    vectorizer: CountVectorizer | None,
+    vectorizer: CountVectorizer,
     column: str | None,
     name_column: str | None,
     dictionary: Mapping[int, str] | None,
@@ -107,11 +125,35 @@ def _counts_of(
             "tempering.corpus.read."
         )
     made: Any = texts() if callable(texts) else texts
+    if isinstance(made, Mapping):
+        raise CorpusError(
+            "texts must be an iterable of documents, not one mapping: pass its list of texts, as "
+            f"texts[{column or TEXT_COLUMN!r}]."
+        )
+    if hasattr(made, "columns"):
+        made = _rows(made, column or TEXT_COLUMN, name_column)
     items = iter(made)
     first, peeked = _peek(items)
     if _is_bag(first):
         return BagCounts(peeked, dictionary)
     return TextCounts(peeked, vectorizer, column, name_column)
+
+
+def _rows(table: Any, column: str, name_column: str | None) -> Iterator[dict[str, Any]]:
+    """The rows of a DataFrame, of which iteration would give the names of the columns."""
+    columns = [column] if name_column is None else [column, name_column]
+    there = list(table.columns)
+    for name in columns:
+        if name not in there:
+            no_column("texts", "", name, map(str, there))
+    rows = zip(*(table[name] for name in columns))
+    return (dict(zip(columns, map(_or_none, values))) for values in rows)
+
+
+def _or_none(value: Any) -> Any:
+    """A value of a DataFrame; None where it is missing, in whatever way."""
+    missing = type(value).__name__ in ("NAType", "NaTType") or value != value
+    return None if missing else value
 
 
 def _peek(items: Iterator[Any]) -> tuple[Any, Iterator[Any]]:

@@ -44,6 +44,7 @@ from tempering.estimators.topic_health import (
     unused_topics,
 )
 from tempering.estimators.topic_transformer import POLICIES, TopicTransformer
+from tempering.estimators.words import remember_words
 from tempering.inference import (
     Algorithm,
     ArraySource,
@@ -178,6 +179,10 @@ class LatentDirichletAllocation(TopicTransformer):
         The temperature at the end of the tempered phase.
     doc_topic_prior_, topic_word_prior_ : array, float
         The priors, learned or given.
+    vocabulary_ : array of str
+        The words, where X was a :class:`tempering.corpus.Corpus` that has them.
+    counting_ : dict
+        How text was made into them, where it was: see :class:`tempering.corpus.WordCounting`.
     n_iter_, n_batch_iter_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -312,6 +317,7 @@ class LatentDirichletAllocation(TopicTransformer):
         source = X if isinstance(X, BlockSource) else self._counts(X, reset=True)
         if isinstance(source, BlockSource):
             self.n_features_in_ = source.shape[1]
+            remember_words(self, source)
             n_documents, n_tokens = source.size, float(source.n_tokens)
             n_entries, batch_size = n_tokens, source.batch_size
         else:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from scipy import sparse
-
+from tempering.evaluation.checks import is_corpus
 from tempering.inference import Result, fit
 from tempering.inference.executors import Executor
 from tempering.models.lda.model import LatentDirichlet
@@ -48,12 +47,12 @@ def on_cpu(model: LatentDirichlet) -> LatentDirichlet:
 
 
 def as_documents(X: Any, executor: Executor | None, batch_size: Callable[[int], int]) -> Any:
-    """Documents as ``fit`` takes them: the counts of a corpus; as a source, what a cluster holds.
+    """Documents as ``fit`` takes them: as a source, what a cluster holds.
 
     ``batch_size`` tells the size of minibatches from the number of documents.
     """
-    if sparse.issparse(getattr(X, "counts", None)):
-        return X.counts
+    if is_corpus(X):
+        return X
     if executor is not None:
         return executor.open(X, batch_size)
     if type(X).__module__.startswith("dask"):

@@ -30,6 +30,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tempering import __version__
 from tempering.estimators.loaded_checks import check_features, check_mixture, check_topics
+from tempering.estimators.words import words_of
 from tempering.inference import History
 from tempering.inference.portable import expect, expect_count, make_portable
 from tempering.inference.portable_classes import (
@@ -183,17 +184,10 @@ def _check_place(path: Path, overwrite: bool) -> None:
 
 def _words(estimator: Any, vocabulary: Sequence[str] | None) -> list[str] | None:
     """The names of the columns, as they go into vocab.txt."""
-    for known in ("vocabulary_", "feature_names_in_"):
-        if vocabulary is None:
-            vocabulary = getattr(estimator, known, None)
+    vocabulary = words_of(estimator, vocabulary)
     if vocabulary is None:
         return None
     words = [str(word) for word in vocabulary]
-    if len(words) != estimator.n_features_in_:
-        raise ValueError(
-            f"vocabulary has {len(words)} words; the estimator was fitted to "
-            f"{estimator.n_features_in_} columns."
-        )
     broken = next((word for word in words if "\n" in word), None)
     if broken is not None:
         raise ValueError(f"vocabulary holds a word with a line break: {broken!r}.")

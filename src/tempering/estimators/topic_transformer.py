@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tempering.estimators.policies import PolicyNames, Tempering, as_policy
 from tempering.estimators.saving import SaveMixin
+from tempering.estimators.words import check_words, remember_words, words_of
 from tempering.evaluation import completion_score, npmi, split_documents, top_words
-from tempering.evaluation.checks import normalised
+from tempering.evaluation.checks import counts_of, normalised
 from tempering.families.csr import canonical_csr, check_compressed, check_counts
 from tempering.inference import State
 from tempering.inference.executors import number_of_threads
@@ -73,7 +74,7 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or Corpus
             Documents over the vocabulary of the fit.
         normalize : bool
             Rows that sum to 1; without it, Dirichlet parameters.
@@ -126,7 +127,7 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or Corpus
             Documents that the topics were not fitted to.
         random_state : int
             Decides which words are held out.
@@ -201,16 +202,11 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         n_words : int
             Words of a topic.
         vocabulary : sequence of str, optional
-            The words; by default those that the model was saved with, the feature names of the
-            fit, or the numbers of the columns.
+            The words; by default those of the corpus, or the feature names, of the fit, or those
+            that the model was saved with; else the numbers of the columns.
         """
         check_is_fitted(self)
-        if vocabulary is None:
-            vocabulary = getattr(self, "vocabulary_", getattr(self, "feature_names_in_", None))
-        if vocabulary is not None and len(vocabulary) != self.n_features_in_:
-            raise ValueError(
-                f"vocabulary has {len(vocabulary)} words, the topics {self.n_features_in_}."
-            )
+        vocabulary = words_of(self, vocabulary)
         rows = top_words(self._topics(), min(n_words, self.n_features_in_))
         if vocabulary is None:
             return [[int(v) for v in row] for row in rows]
@@ -269,6 +265,9 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
 
     def _validated(self, X: Any, *, reset: bool) -> sparse.csr_matrix:
         """X as CSR of counts, whatever their type; never a dense copy, and never X to write to."""
+        given, X = X, counts_of(X)
+        if not reset:
+            check_words(self, given)
         check_compressed(X, "X")
         refuse_texts(X)
         X = validate_data(
@@ -278,6 +277,8 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         negative = X.data.size and X.data.min() < 0
         passed = f"Negative values in data passed to {type(self).__name__}: " if negative else ""
         check_counts(X, f"{passed}X must hold counts")
+        if reset:
+            remember_words(self, given)
         return X
 
     def _counts(self, X: Any, *, reset: bool) -> sparse.csr_matrix:

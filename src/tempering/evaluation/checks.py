@@ -14,18 +14,29 @@ from tempering.families.csr import canonical_csr, check_compressed, check_counts
 ROUNDING = 1e-3
 
 
+def counts_of(X: Any) -> Any:
+    """The counts of a :class:`tempering.corpus.Corpus`; anything else as it is."""
+    return X.counts if is_corpus(X) else X
+
+
+def is_corpus(X: Any) -> bool:
+    """Whether X is a corpus in memory."""
+    return sparse.issparse(getattr(X, "counts", None))
+
+
 def as_counts(counts: Any, name: str, n_words: int | None = None) -> sparse.csr_array:
     """Counts [D, V] as a CSR matrix without duplicates or stored zeros; never changes its input.
 
     Parameters
     ----------
-    counts : sparse matrix or array [D, V]
+    counts : sparse matrix, array [D, V] or Corpus
         Finite, not negative.
     name : str
         The caller's name for them.
     n_words : int, optional
         Columns that there must be.
     """
+    counts = counts_of(counts)
     check_compressed(counts, name)
     if not sparse.issparse(counts):
         counts = np.asarray(counts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from itertools import count
 from typing import Any, Protocol, Self
@@ -76,6 +76,9 @@ class BlockSource:
     >>> issubclass(MappedCSR, BlockSource)
     True
     """
+
+    #: The words, one a column, where they are known.
+    vocabulary: Sequence[str] | None = None
 
     #: What batches refer to that name their rows instead of holding them.
     referred: Any = None

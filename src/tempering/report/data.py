@@ -12,6 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 import tempering
 from tempering.estimators import LatentDirichletAllocation
+from tempering.estimators.words import check_words, words_of
+from tempering.evaluation.checks import is_corpus
 from tempering.inference import History
 from tempering.report.curves import fit_curves
 from tempering.report.documents import Documents, Shown
@@ -96,14 +98,14 @@ def collect(
     ----------
     model : LatentDirichletAllocation
         Fitted.
-    X : array, sparse matrix or BlockSource of shape (n_documents, n_words), optional
+    X : array, sparse matrix, Corpus or BlockSource of shape (n_documents, n_words), optional
         Documents. Without them the report has no examples, temperatures and coherence.
     vocabulary : sequence of str, optional
-        The words; by default those the model was saved with, or the feature names of the fit, or
-        the numbers of the columns.
+        The words; by default those of the fit, or those the model was saved with, or those of the
+        corpus X, or the numbers of the columns.
     names, texts : sequence of str, optional
-        What the documents of X are called, and say. Without texts, a document is shown by its most
-        telling words.
+        What the documents of X are called, and say; by default what a corpus X tells of them.
+        Without texts, a document is shown by its most telling words.
     validation : sequence of (documents seen, score), optional
         Held-out scores taken during the fit.
     title : str
@@ -128,7 +130,12 @@ def collect(
     check_is_fitted(model)
     if max_documents < 1:
         raise ValueError(f"max_documents must be at least 1; got {max_documents}.")
-    all_words = vocabulary_of(model, vocabulary)
+    all_words = vocabulary_of(model, vocabulary, X)
+    if is_corpus(X):
+        check_words(model, X)
+        names = X.names if names is None else names
+        texts = X.texts if texts is None else texts
+        X = X.counts
     if X is not None and not hasattr(X, "shape"):
         X = np.asarray(X)
     if X is None and (names is not None or texts is not None):
@@ -167,18 +174,14 @@ def collect(
     )
 
 
-def vocabulary_of(model: LatentDirichletAllocation, vocabulary: Sequence[str] | None) -> Any:
-    """The words, or numbers where they are not known."""
-    n_words = model.n_features_in_
-    # A model that was saved with its words has them.
-    for known in ("vocabulary_", "feature_names_in_"):
-        if vocabulary is None:
-            vocabulary = getattr(model, known, None)
-    if vocabulary is None:
-        return [f"word {v}" for v in range(n_words)]
-    if len(vocabulary) != n_words:
-        raise ValueError(f"vocabulary has {len(vocabulary)} words, the topics {n_words}.")
-    return vocabulary
+def vocabulary_of(
+    model: LatentDirichletAllocation, vocabulary: Sequence[str] | None, X: Any = None
+) -> Sequence[str]:
+    """The words that are given, or that the model or the corpus X knows; or numbers."""
+    words = words_of(model, vocabulary)
+    if words is None and is_corpus(X):
+        words = X.vocabulary
+    return [f"word {v}" for v in range(model.n_features_in_)] if words is None else words
 
 
 def _checked(X: Any, argument: str, values: Any) -> Any:

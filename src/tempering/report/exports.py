@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators import LatentDirichletAllocation
+from tempering.estimators.words import check_words
 from tempering.evaluation import top_words
 from tempering.evaluation.checks import as_counts, normalised
 from tempering.report.data import vocabulary_of
@@ -25,10 +26,10 @@ def pyldavis_arguments(
     ----------
     model : LatentDirichletAllocation
         Fitted.
-    X : array or sparse matrix of shape (n_documents, n_words)
+    X : array, sparse matrix or Corpus of shape (n_documents, n_words)
         The documents; those without a word are left out.
     vocabulary : sequence of str, optional
-        The words; by default the feature names of the fit, or the numbers of the columns.
+        The words; by default those of the fit, or those the model was saved with, or numbers.
 
     Returns
     -------
@@ -48,6 +49,8 @@ def pyldavis_arguments(
     ((100, 2), array([200., 150., 250., 200.]))
     """
     check_is_fitted(model)
+    words = vocabulary_of(model, vocabulary, X)
+    check_words(model, X)
     counts = as_counts(X, "X").astype(np.float64)
     counts = counts[np.flatnonzero(counts.sum(axis=1) > 0)]
     if counts.shape[0] == 0:
@@ -56,7 +59,7 @@ def pyldavis_arguments(
         "topic_term_dists": normalised(model.components_.astype(np.float64)),
         "doc_topic_dists": model.transform(counts),
         "doc_lengths": counts.sum(axis=1),
-        "vocab": [str(word) for word in vocabulary_of(model, vocabulary)],
+        "vocab": [str(word) for word in words],
         "term_frequency": counts.sum(axis=0),
         "sort_topics": False,
         "start_index": 0,
@@ -110,10 +113,10 @@ def to_arviz(
         Fitted.
     draws : int
         How many.
-    X : array or sparse matrix of shape (n_documents, n_words), optional
+    X : array, sparse matrix or Corpus of shape (n_documents, n_words), optional
         Documents whose topic proportions are drawn too.
     vocabulary : sequence of str, optional
-        The words; by default the feature names of the fit, or the numbers of the columns.
+        The words; by default those of the fit, or those the model was saved with, or numbers.
     n_words : int or None
         Only words among so many most probable ones of a topic are kept, which does not change
         their distribution; None keeps all, draws × topics × words numbers.
@@ -141,7 +144,7 @@ def to_arviz(
     check_is_fitted(model)
     if draws < 1:
         raise ValueError(f"draws must be at least 1; got {draws}.")
-    words = vocabulary_of(model, vocabulary)
+    words = vocabulary_of(model, vocabulary, X)
     rng = np.random.default_rng(random_state)
     parameters = model.components_.astype(np.float64)
     n_all = parameters.shape[1]

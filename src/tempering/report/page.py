@@ -9,24 +9,37 @@ import json
 import os
 import re
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-from tempering.report.data import ReportData
+from tempering.estimators import LatentDirichletAllocation
+from tempering.report.data import ReportData, collect
 from tempering.storage.atomic import atomic_file
 
 #: Put together in this order; each may use what stands before it.
 SCRIPTS = ("elements.js", "charts.js", "fit.js", "map.js", "topics.js", "documents.js", "page.js")
 
 
-def write_report(data: ReportData, path: str | os.PathLike[str]) -> None:
-    """Write the page; a file of that name is replaced, and only when the new one is whole.
+def write_report(
+    data: ReportData | LatentDirichletAllocation,
+    path: str | os.PathLike[str],
+    X: Any = None,
+    *,
+    overwrite: bool = False,
+    **told: Any,
+) -> None:
+    """Write the page; it appears when it is whole, or not at all.
 
     Parameters
     ----------
-    data : ReportData
-        What :func:`tempering.report.collect` computed.
+    data : ReportData or LatentDirichletAllocation
+        What :func:`tempering.report.collect` computed; or a fitted model, of which it is computed.
     path : path
         The HTML file.
+    X, told
+        With a model: the documents and the other arguments of :func:`tempering.report.collect`.
+    overwrite : bool
+        Whether a file of that name may be replaced.
 
     Examples
     --------
@@ -34,18 +47,33 @@ def write_report(data: ReportData, path: str | os.PathLike[str]) -> None:
     >>> from pathlib import Path
     >>> import numpy as np
     >>> from tempering import LatentDirichletAllocation
-    >>> from tempering.report import collect, write_report
+    >>> from tempering.report import write_report
     >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
     >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_report(collect(lda, X), Path(folder) / "report.html")
+    ...     write_report(lda, Path(folder) / "report.html", X, title="Seasons")
     ...     (Path(folder) / "report.html").stat().st_size > 10_000
     True
     """
+    check_place(Path(path), overwrite)
+    if not isinstance(data, ReportData):
+        data = collect(data, X, **told)
+    elif X is not None or told:
+        given = ", ".join(["X"] * (X is not None) + sorted(told))
+        raise ValueError(f"{given} belongs to collect: the report is computed already.")
     page = render(data)
     with atomic_file(path) as aside:
         # A file name that is not UTF-8 holds half characters, which no page can.
         aside.write_bytes(page.encode("utf-8", errors="replace"))
+
+
+def check_place(path: Path, overwrite: bool) -> None:
+    """Refuse to replace a file, before the work."""
+    if path.exists() and not overwrite:
+        raise FileExistsError(
+            f"{path} exists already: pass overwrite=True (--overwrite) to replace it, or choose "
+            "another path."
+        )
 
 
 def render(data: ReportData) -> str:

@@ -1,0 +1,224 @@
+"""How text becomes words, as data that a saved model can keep."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from sklearn.feature_extraction.text import CountVectorizer
+
+from tempering.corpus.corpus import CorpusError
+
+#: Two letters or more; and the same, but for what is digits alone.
+WORDS_AND_NUMBERS = r"(?u)\b\w\w+\b"
+WORDS = r"(?u)\b(?!\d+\b)\w\w+\b"
+#: The most words of an n-gram: more are a mistake, and fill the memory.
+LONGEST_NGRAM = 10
+
+StopWords = Literal["english"] | Iterable[str] | None
+
+
+@dataclass(frozen=True)
+class WordCounting:
+    """How text becomes words: what scikit-learn's ``CountVectorizer`` is told.
+
+    A corpus that was counted from text has it as ``counting``, a model that was fitted to that
+    corpus as ``counting_`` (a dictionary), also when it was saved and loaded, so that later text
+    can be counted alike.
+
+    Parameters
+    ----------
+    stop_words : "english", words or None
+        What is left out: scikit-learn's list of English words, words of one's own, or nothing.
+    token_pattern : str
+        A regular expression for a word; by default two letters or digits and more, but not digits
+        alone.
+    ngrams : pair of int
+        The least and the most words that are counted together.
+    lowercase : bool
+        Whether "The" is "the".
+    strip_accents : {"ascii", "unicode"} or None
+        Whether "é" is "e".
+    analyzer : {"word", "char", "char_wb"}
+        Whether n-grams are of words, or of characters.
+    binary : bool
+        Whether a word counts once in a document.
+
+    Examples
+    --------
+    >>> from tempering.corpus import WordCounting, from_texts
+    >>> counting = WordCounting(stop_words=None, ngrams=(1, 2))
+    >>> from_texts(["the cat sat"], vectorizer=counting.vectorizer()).vocabulary
+    ['cat', 'cat sat', 'sat', 'the', 'the cat']
+    """
+
+    stop_words: StopWords = "english"
+    token_pattern: str = WORDS
+    ngrams: tuple[int, int] = (1, 1)
+    lowercase: bool = True
+    strip_accents: str | None = None
+    analyzer: str = "word"
+    binary: bool = False
+
+    def __post_init__(self) -> None:
+        words = self.stop_words
+        if words is not None and words != "english":
+            if isinstance(words, str) or not _are_texts(words := list(words)):
+                raise CorpusError(
+                    f"stop_words must be 'english', a list of words, or None; got {words!r:.80}."
+                )
+            object.__setattr__(self, "stop_words", tuple(words))
+        _check_pattern(self.token_pattern)
+        object.__setattr__(self, "ngrams", _as_range(self.ngrams))
+        for name, allowed in (
+            ("lowercase", (True, False)),
+            ("binary", (True, False)),
+            ("strip_accents", (None, "ascii", "unicode")),
+            ("analyzer", ("word", "char", "char_wb")),
+        ):
+            if getattr(self, name) not in allowed:
+                known = ", ".join(map(repr, allowed))
+                raise CorpusError(f"{name} must be one of {known}; got {getattr(self, name)!r:.80}")
+
+    def vectorizer(self, vocabulary: Iterable[str] | None = None, **chosen: Any) -> CountVectorizer:
+        """scikit-learn's counter of words.
+
+        Parameters
+        ----------
+        vocabulary : iterable of str, optional
+            The words to count; by default all that there are.
+        chosen
+            ``min_df``, ``max_df``, ``max_features``: which of them are kept.
+
+        Examples
+        --------
+        >>> from tempering.corpus import WordCounting
+        >>> WordCounting().vectorizer(min_df=2).min_df
+        2
+        """
+        words = self.stop_words
+        return CountVectorizer(
+            stop_words=words if words is None or isinstance(words, str) else list(words),
+            token_pattern=self.token_pattern,
+            ngram_range=self.ngrams,
+            lowercase=self.lowercase,
+            strip_accents=self.strip_accents,
+            analyzer=self.analyzer,
+            binary=self.binary,
+            vocabulary=None if vocabulary is None else [str(word) for word in vocabulary],
+            **chosen,
+        )
+
+    @classmethod
+    def of(cls, vectorizer: CountVectorizer) -> WordCounting | None:
+        """What a vectorizer does; None where a function of one's own is part of it."""
+        own: Any = vectorizer
+        builders = ("build_analyzer", "build_preprocessor", "build_tokenizer", "get_stop_words")
+        same = all(getattr(type(own), name) is getattr(CountVectorizer, name) for name in builders)
+        functions = own.preprocessor, own.tokenizer, own.analyzer, own.strip_accents
+        if not same or any(callable(function) for function in functions):
+            return None
+        return cls(
+            own.stop_words,
+            own.token_pattern,
+            own.ngram_range,
+            own.lowercase,
+            own.strip_accents,
+            own.analyzer,
+            own.binary,
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON; ``WordCounting(**values)`` is the same again."""
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in asdict(self).items()
+        }
+
+
+def chosen_vectorizer(
+    vectorizer: CountVectorizer | None, stop_words: StopWords, keep_numbers: bool
+) -> CountVectorizer:
+    """The vectorizer that is given, or else one that leaves out stop words and numbers."""
+    if vectorizer is None:
+        pattern = WORDS_AND_NUMBERS if keep_numbers else WORDS
+        return WordCounting(stop_words, pattern).vectorizer()
+    if stop_words != "english" or keep_numbers:
+        raise CorpusError(
+            "a vectorizer says itself which words it leaves out: set its stop_words and "
+            "token_pattern, or pass stop_words and keep_numbers without a vectorizer."
+        )
+    return vectorizer
+
+
+def model_vectorizer(model: Any) -> CountVectorizer:
+    """What counts text over the words of a fitted model, as the text of the fit was counted.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation
+        Fitted to a :class:`Corpus`, or saved with its words.
+
+    Returns
+    -------
+    CountVectorizer
+        Where the model does not know how its words were counted, n-grams are as long as the
+        longest of its words tell, and all else is as scikit-learn has it.
+
+    Examples
+    --------
+    >>> from tempering import LatentDirichletAllocation
+    >>> from tempering.corpus import from_texts, model_vectorizer
+    >>> corpus = from_texts(["the cat sat", "a dog ran", "cats ran"] * 10)
+    >>> lda = LatentDirichletAllocation(2, random_state=0).fit(corpus)
+    >>> new = from_texts(["a cat and a dog", "an ox"], vectorizer=model_vectorizer(lda))
+    >>> lda.transform(new).shape
+    (2, 2)
+    """
+    words = getattr(model, "vocabulary_", getattr(model, "feature_names_in_", None))
+    if words is None:
+        raise CorpusError(
+            "the model has no words to count: fit it to a Corpus, or save it with its vocabulary."
+        )
+    known = getattr(model, "counting_", None)
+    if known is None:
+        longest = max(str(word).count(" ") for word in words) + 1
+        ngrams = (1, min(longest, LONGEST_NGRAM))
+        return WordCounting(None, WORDS_AND_NUMBERS, ngrams).vectorizer(words)
+    if not isinstance(known, Mapping):
+        raise CorpusError(f"counting_ must be a dictionary; got {type(known).__name__}.")
+    try:
+        return WordCounting(**known).vectorizer(words)
+    except TypeError as error:
+        raise CorpusError(f"counting_ of the model is damaged: {error}.") from None
+
+
+def _are_texts(words: list[Any]) -> bool:
+    return all(isinstance(word, str) for word in words)
+
+
+def _check_pattern(pattern: Any) -> None:
+    try:
+        groups = re.compile(pattern).groups
+    except (re.error, TypeError, RecursionError, OverflowError) as error:
+        raise CorpusError(
+            f"token_pattern must be a regular expression; got {pattern!r:.80}: {error}."
+        ) from None
+    if groups > 1:
+        raise CorpusError(
+            f"token_pattern must have one group at most; {pattern!r:.80} has {groups}: begin the "
+            "others with (?:."
+        )
+
+
+def _as_range(ngrams: Any) -> tuple[int, int]:
+    pair: tuple[Any, ...] = tuple(ngrams) if isinstance(ngrams, (tuple, list)) else ()
+    whole = len(pair) == 2 and all(type(n) is int for n in pair)
+    if not whole or not 1 <= pair[0] <= pair[1] <= LONGEST_NGRAM:
+        raise CorpusError(
+            f"ngrams must be two whole numbers that do not fall, from 1 to {LONGEST_NGRAM}; "
+            f"got {ngrams!r:.80}."
+        )
+    return pair[0], pair[1]

@@ -1,0 +1,67 @@
+"""The words that the columns of a fitted model stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tempering.evaluation.checks import is_corpus
+from tempering.inference import BlockSource
+
+#: Of a fit to a corpus, or of a model that was saved with words; of a fit to a DataFrame.
+KNOWN = ("vocabulary_", "feature_names_in_")
+
+
+def remember_words(estimator: Any, X: Any) -> None:
+    """Keep the words of a corpus and how text was made into them; forget those of another fit."""
+    counting = X.counting if is_corpus(X) else None
+    words = X.vocabulary if is_corpus(X) or isinstance(X, BlockSource) else None
+    for name, value in (
+        ("vocabulary_", None if words is None else np.array(words, dtype=object)),
+        # Plain values, which can be stored.
+        ("counting_", None if counting is None else counting.as_dict()),
+    ):
+        if value is None:
+            vars(estimator).pop(name, None)
+        else:
+            setattr(estimator, name, value)
+
+
+def check_words(estimator: Any, X: Any) -> None:
+    """Refuse a corpus whose columns stand for other words than those of the fit."""
+    if not is_corpus(X):
+        return
+    found, expected = X.shape[1], estimator.n_features_in_
+    ours = words_of(estimator)
+    remedy = (
+        "count the text over the words of the model, with "
+        "vectorizer=tempering.corpus.model_vectorizer(model)."
+    )
+    if found != expected:
+        raise ValueError(
+            f"the corpus has {found} words, but the model {expected}: it was fitted to another "
+            f"one; {remedy}"
+        )
+    if X.vocabulary is None or ours is None:
+        return
+    for column, (theirs, word) in enumerate(zip(X.vocabulary, ours)):
+        if theirs != word:
+            raise ValueError(
+                f"column {column} of the corpus is {theirs!r:.80}, but {str(word)!r:.80} in the "
+                f"model: it was fitted to other words; {remedy}"
+            )
+
+
+def words_of(estimator: Any, vocabulary: Sequence[str] | None = None) -> Sequence[str] | None:
+    """The words that are given, or those that the model knows; None for none."""
+    for name in KNOWN:
+        if vocabulary is None:
+            vocabulary = getattr(estimator, name, None)
+    if vocabulary is not None and len(vocabulary) != estimator.n_features_in_:
+        raise ValueError(
+            f"vocabulary has {len(vocabulary)} words; the estimator was fitted to "
+            f"{estimator.n_features_in_} columns."
+        )
+    return vocabulary
