@@ -167,6 +167,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
             if first:
                 self._prepare(X)
             model, data = self._model(), self._transformed(X)
+            model.sorts = False  # labels stay what they were from batch to batch
             self._advance(model, data, lambda: self._starts(model, data, rng), rng)
             self._expose(model, self._state.posterior)
         return self
