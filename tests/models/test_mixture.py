@@ -57,8 +57,8 @@ def test_one_component_gives_the_evidence(name):
     elbo = local.energy + local.entropy - model.divergence(posterior)
     family, likelihood = model.likelihood.conjugate, model.likelihood
     evidence = np.sum(likelihood.log_base_measure(data)) + float(
-        family.log_normalizer(posterior.components[0])
-        - family.log_normalizer(model.prior().components[0])
+        np.sum(family.log_normalizer(posterior.components))
+        - np.sum(family.log_normalizer(model.prior().components))
         # A truncated stick is shorter than 1, so even a single component has something to learn.
         + model.weights.log_normalizer(posterior.weights)
         - model.weights.log_normalizer(model.prior().weights)
