@@ -39,6 +39,7 @@ globals().update(
             "test_gaussian_mixture_aic_bic": CRITERIA,
             "test_monotonic_likelihood": "wants score to rise with each pass; what rises is the "
             "ELBO, and score is the predictive density",
+            "test_sample": "wants draws of every component; one that holds no data is hardly drawn",
             "test_regularisation": "wants an error's exact words, of an empirical covariance",
         },
     )

@@ -49,14 +49,15 @@ class CovarianceType(NamedTuple):
 
     def inverse(self, precisions: Array) -> Array:
         """Covariances."""
-        return np.linalg.inv(precisions) if self.matrices else 1.0 / precisions
+        inverse = np.linalg.inv(precisions) if self.matrices else 1.0 / precisions
+        return np.asarray(inverse, float)
 
     def precision_factors(self, covariances: Array) -> Array:
         """Upper triangular U with precision UU', or the roots of the precisions."""
         if not self.matrices:
             return 1.0 / np.sqrt(covariances)
         factor = np.linalg.cholesky(covariances)
-        return np.swapaxes(np.linalg.inv(factor), -1, -2)
+        return np.asarray(np.triu(np.swapaxes(np.linalg.inv(factor), -1, -2)), float)
 
     def smallest(self, covariance: Array) -> float:
         """The smallest variance in any direction; NaN for a matrix that is not symmetric."""

@@ -103,7 +103,7 @@ class SphericalNormalGamma(ExponentialFamily):
         proper = np.isfinite(mean).all(-1)
         for number in positive:
             proper &= np.isfinite(number) & (number > 0)
-        return proper
+        return np.asarray(proper)
 
     def _join(self, mean: Array, precision: Array, square: Array, log_precision: Array) -> Array:
         """t from μ (or m), τ, τ|μ|² and log τ, or their expectations."""

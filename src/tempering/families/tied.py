@@ -119,7 +119,7 @@ class TiedNormalWishart(ExponentialFamily):
 
     def is_valid(self, natural: ArrayLike) -> NDArray[np.bool_]:
         eta = np.asarray(natural, float)
-        finite = np.isfinite(eta).all((-2, -1)) & (eta[..., -2] > 0).all(-1)
+        finite = np.asarray(np.isfinite(eta).all((-2, -1)) & (eta[..., -2] > 0).all(-1))
         # An improper one is replaced by a proper one, so that the rest can be judged.
         d = self.dimension
         harmless = self.natural(np.zeros((self.n_components, d)), 1.0, d, np.eye(d))
