@@ -97,8 +97,8 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
         X = self._validated(X, reset=not going_on)
         if X.shape[0] < self.n_components:
             raise ValueError(
-                f"Expected n_samples >= n_components but got n_components = {self.n_components}, "
-                f"n_samples = {X.shape[0]}: ask for fewer components, or give more data."
+                f"Expected n_samples >= n_components: n_components={self.n_components} is more "
+                f"than n_samples={X.shape[0]}. Ask for fewer components, or give more data."
             )
         policy = Untempered() if going_on else self._policy(self.max_iter)
         rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
