@@ -12,12 +12,15 @@ from tempering.families import (
     IsotropicGaussian,
     Multinomial,
     Poisson,
+    SphericalGaussian,
     StickBreaking,
+    TiedGaussian,
 )
 from tempering.models import Mixture
 
 #: Every likelihood of the package, as (likelihood, prior's natural parameters, data).
-MIXTURES = ["full", "diagonal", "isotropic", "bernoulli", "poisson", "multinomial", "sticks"]
+MIXTURES = ["full", "tied", "diagonal", "spherical", "isotropic"]
+MIXTURES += ["bernoulli", "poisson", "multinomial", "sticks"]
 
 
 def tiny_mixture(name, n=6, k=3, seed=0):
@@ -27,6 +30,12 @@ def tiny_mixture(name, n=6, k=3, seed=0):
     if name == "full":
         likelihood, data = FullGaussian(2), rng.normal(size=(n, 2)) * 2
         prior = likelihood.conjugate.natural(np.zeros(2), 0.5, 3.0, np.eye(2))
+    elif name == "tied":
+        likelihood, data = TiedGaussian(2, k), rng.normal(size=(n, 2)) * 2
+        prior = likelihood.conjugate.natural(np.zeros((k, 2)), 0.5, 3.0, np.eye(2))
+    elif name == "spherical":
+        likelihood, data = SphericalGaussian(2), rng.normal(size=(n, 2)) * 2
+        prior = likelihood.conjugate.natural(np.zeros(2), 0.5, 3.0, 1.0)
     elif name == "diagonal":
         likelihood, data = DiagonalGaussian(2), rng.normal(size=(n, 2)) * 2
         prior = likelihood.conjugate.natural(np.zeros(2), 0.5, 1.5, 1.0)

@@ -16,7 +16,14 @@ from tempering.estimators.merge_split import (
 )
 from tempering.estimators.moves import fit_with_moves
 from tempering.estimators.starts import column_metric
-from tempering.families import Bernoulli, Dirichlet, FullGaussian, Poisson, StickBreaking
+from tempering.families import (
+    Bernoulli,
+    Dirichlet,
+    FullGaussian,
+    Poisson,
+    StickBreaking,
+    TiedGaussian,
+)
 from tempering.inference import ArraySource, evaluate_elbo
 from tempering.inference.executors import Serial
 from tempering.models import Mixture
@@ -34,7 +41,10 @@ def squares(n=800, seed=0):
 def gaussian_mixture(weights="dirichlet", n_components=4):
     likelihood, k = FullGaussian(2), n_components
     component = likelihood.conjugate.natural(np.zeros(2), 1.0, 2.0, 16 * np.eye(2))
-    if weights == "dirichlet":
+    if weights == "tied":
+        likelihood = TiedGaussian(2, k)
+        component = likelihood.conjugate.natural(np.zeros((k, 2)), 1.0, 2.0, 16 * np.eye(2))
+    if weights != "sticks":
         return Mixture(likelihood, Dirichlet(k), np.full(k, 1 / k), component)
     return Mixture(likelihood, StickBreaking(k), np.repeat([1.0, 1 / k], k), component)
 
@@ -49,7 +59,7 @@ def bad_labels(X, labels):
     return np.choose(labels, [left.astype(int), 2, 2, 3])
 
 
-@pytest.mark.parametrize("weights", ["dirichlet", "sticks"])
+@pytest.mark.parametrize("weights", ["dirichlet", "sticks", "tied"])
 def test_a_bad_start_is_repaired(weights):
     X, labels = squares()
     model = gaussian_mixture(weights)
@@ -80,7 +90,7 @@ def test_moves_never_lower_the_elbo(weights, seed):
     assert moved.elbo >= plain.elbo
 
 
-@pytest.mark.parametrize("weights", ["dirichlet", "sticks"])
+@pytest.mark.parametrize("weights", ["dirichlet", "sticks", "tied"])
 def test_the_scores_are_differences_of_the_elbo(weights):
     """A merge and a split of clusters far apart: what was promised is what comes."""
     X, labels = squares()

@@ -28,6 +28,8 @@ from tempering.families import (
     NormalGamma,
     NormalWishart,
     Poisson,
+    SphericalGaussian,
+    SphericalNormalGamma,
     StickBreaking,
 )
 
@@ -44,6 +46,13 @@ def normal_gamma(dimension: int, low: float = 0.1) -> st.SearchStrategy[np.ndarr
     positive = positives(dimension, low, 20.0)
     return st.builds(
         NormalGamma(dimension).natural, vectors(dimension, -3, 3), positive, positive, positive
+    )
+
+
+def spherical(dimension: int, low: float = 0.1) -> st.SearchStrategy[np.ndarray]:
+    number = positives(1, low, 20.0).map(lambda value: value[0])
+    return st.builds(
+        SphericalNormalGamma(dimension).natural, vectors(dimension, -3, 3), number, number, number
     )
 
 
@@ -83,6 +92,11 @@ def log_density(family: ExponentialFamily, natural: np.ndarray, parameters: Any)
             deviation = 1 / np.sqrt(kappa * precision)
             logs = stats.gamma.logpdf(precision, shape, scale=1 / rate)
             return (logs + stats.norm.logpdf(parameters.mean, mean, deviation)).sum(-1)
+        case SphericalNormalGamma():
+            mean, kappa, shape, rate = family.standard(natural)
+            deviation = 1 / np.sqrt(kappa * parameters.precision)[..., None]
+            logs = stats.gamma.logpdf(parameters.precision, shape, scale=1 / rate)
+            return logs + stats.norm.logpdf(parameters.mean, mean, deviation).sum(-1)
         case NormalWishart():
             mean, kappa, degrees, scale = family.standard(natural)
             if parameters.mean.ndim > 1:
@@ -110,6 +124,7 @@ FAMILIES: dict[str, tuple[ExponentialFamily, st.SearchStrategy[np.ndarray]]] = {
     "Gamma": (Gamma(2), positives(4)),
     "Normal": (Normal(3), normal(3)),
     "NormalGamma": (NormalGamma(2), normal_gamma(2)),
+    "SphericalNormalGamma": (SphericalNormalGamma(3), spherical(3)),
     "NormalWishart1": (NormalWishart(1), normal_wishart(1)),
     "NormalWishart3": (NormalWishart(3), normal_wishart(3)),
     "StickBreaking": (StickBreaking(3), positives(6)),
@@ -123,6 +138,7 @@ MODERATE: dict[str, tuple[ExponentialFamily, st.SearchStrategy[np.ndarray]]] = {
     "Gamma": (Gamma(2), positives(4, 0.8, 20.0)),
     "Normal": FAMILIES["Normal"],
     "NormalGamma": (NormalGamma(2), normal_gamma(2, 0.8)),
+    "SphericalNormalGamma": (SphericalNormalGamma(3), spherical(3, 0.8)),
     "NormalWishart1": (NormalWishart(1), normal_wishart(1, 1.0)),
     "NormalWishart3": (NormalWishart(3), normal_wishart(3, 1.0)),
     "StickBreaking": (StickBreaking(3), positives(6, 0.8, 20.0)),
@@ -197,6 +213,12 @@ LIKELIHOODS: dict[str, LikelihoodCase] = {
     "DiagonalGaussian": LikelihoodCase(
         DiagonalGaussian(2),
         normal_gamma(2),
+        reals(6, 2),
+        lambda x, p: stats.norm.logpdf(x, p.mean, 1 / np.sqrt(p.precision)).sum(-1),
+    ),
+    "SphericalGaussian": LikelihoodCase(
+        SphericalGaussian(2),
+        spherical(2),
         reals(6, 2),
         lambda x, p: stats.norm.logpdf(x, p.mean, 1 / np.sqrt(p.precision)).sum(-1),
     ),

@@ -16,6 +16,7 @@ from tempering.families import (
     Normal,
     NormalGamma,
     NormalWishart,
+    SphericalNormalGamma,
     StickBreaking,
 )
 
@@ -136,6 +137,12 @@ def test_entropy_is_scipys(name, data):
             given_precision = 0.5 * (np.log(2 * np.pi * np.e / kappa) - log_precision)
             entropy = (stats.gamma.entropy(shape, scale=1 / rate) + given_precision).sum()
             log_h = -0.5 * log_precision.sum()
+        case SphericalNormalGamma():
+            _, kappa, shape, rate = family.standard(natural)
+            d, log_precision = family.dimension, 2 / family.dimension * statistics[-1]
+            given_precision = d / 2 * (np.log(2 * np.pi * np.e / kappa) - log_precision)
+            entropy = stats.gamma.entropy(shape, scale=1 / rate) + given_precision
+            log_h = (d / 2 - 1) * log_precision
         case NormalWishart():
             _, kappa, degrees, scale = family.standard(natural)
             d, log_precision = family.dimension, 2 * statistics[-1]
@@ -249,6 +256,14 @@ def test_improper_scale_and_degrees_of_freedom():
     assert not NormalGamma(1).is_valid(NormalGamma(1).natural(1, 1, 1, -0.1))
 
 
+def test_one_dimension_is_a_sphere():
+    one, sphere = NormalGamma(1), SphericalNormalGamma(1)
+    q, p = one.natural(0.7, 1.5, 2.5, 0.4), one.natural(-0.2, 0.5, 1.5, 3.0)
+    np.testing.assert_allclose(sphere.natural([0.7], 1.5, 2.5, 0.4), q)
+    np.testing.assert_allclose(sphere.expected_statistics(q), one.expected_statistics(q))
+    assert sphere.divergence(q, p) == pytest.approx(one.divergence(q, p))
+
+
 def test_small_concentrations_do_not_underflow_in_logarithms():
     rng = np.random.default_rng(0)
     logs = Dirichlet(3).sample_log(np.full(3, 1e-4), rng, 20_000)
@@ -264,8 +279,8 @@ def test_small_concentrations_do_not_underflow_in_logarithms():
 def test_draws_depend_on_the_generator_alone():
     for family, _ in FAMILIES.values():
         natural = np.ones(family.size) if not isinstance(family, NormalWishart) else None
-        if isinstance(family, NormalGamma):
-            natural = family.natural(0, 1, 1, 1)
+        if isinstance(family, NormalGamma | SphericalNormalGamma):
+            natural = family.natural(np.zeros(family.dimension), 1, 1, 1)
         if natural is None:
             natural = family.natural(np.zeros(family.dimension), 1, 5, np.eye(family.dimension))
         first, second = (

@@ -21,6 +21,7 @@ from tempering.families import (
     Multinomial,
     NormalWishart,
     Poisson,
+    SphericalGaussian,
 )
 
 EVERY = pytest.mark.parametrize("name", LIKELIHOODS)
@@ -155,6 +156,11 @@ def test_prior_predictive_is_the_known_one():
     shape = scale * (1 + 1 / 1.5) / 3.2
     np.testing.assert_allclose(ours, stats.multivariate_t.logpdf(x, [0.4, 1], shape, 3.2))
 
+    likelihood = SphericalGaussian(2)
+    ours = predictive(likelihood, likelihood.conjugate.natural([0.4, 1], 1.5, 2.5, 0.7), x)
+    shape = np.eye(2) * 0.7 * (1 + 1 / 1.5) / 2.5
+    np.testing.assert_allclose(ours, stats.multivariate_t.logpdf(x, [0.4, 1], shape, 5.0))
+
     likelihood = IsotropicGaussian(2, 0.7)
     ours = predictive(likelihood, likelihood.conjugate.natural([0.4, 1], 1.5), x)
     np.testing.assert_allclose(ours, stats.norm.logpdf(x, [0.4, 1], np.sqrt(2.2)).sum(1))
@@ -178,7 +184,8 @@ def brute_power_integral(name, case, parameters, s):
             mean, covariance = parameters, 0.7 * np.eye(2)
         else:
             mean, precision = parameters
-            covariance = np.linalg.inv(np.diag(precision) if precision.ndim == 1 else precision)
+            matrix = precision if precision.ndim == 2 else np.eye(2) * precision
+            covariance = np.linalg.inv(matrix)
         root = np.linalg.cholesky(covariance / s)
         axis = np.linspace(-9, 9, 91)
         x = mean + np.array(list(itertools.product(axis, axis))) @ root.T
@@ -294,6 +301,9 @@ def test_expected_power_integral_that_does_not_exist():
     family, likelihood = DiagonalGaussian(2).conjugate, DiagonalGaussian(2)
     natural = family.natural(0, 1, [0.3, 5.0], 1)  # needs a > (1 − s)/2
     ours = likelihood.log_expected_power_integral(natural, [0.3, 0.41, 1.0])
+    np.testing.assert_array_equal(np.isposinf(ours), [True, False, False])
+    natural = SphericalGaussian(3).conjugate.natural(np.zeros(3), 1, 0.6, 1)  # a > 3 (1 − s)/2
+    ours = SphericalGaussian(3).log_expected_power_integral(natural, [0.5, 0.61, 1.0])
     np.testing.assert_array_equal(np.isposinf(ours), [True, False, False])
     natural = NormalWishart(3).natural(np.zeros(3), 1, 2.5, np.eye(3))  # needs ν > D − s
     ours = FullGaussian(3).log_expected_power_integral(natural, [0.3, 0.49, 0.51, 1.0])
@@ -423,7 +433,7 @@ def test_impossible_data_have_probability_zero_and_others_do_not_notice():
     assert Poisson(1).log_power_integral([0.0], 0.5) == 0
 
 
-REAL = [IsotropicGaussian(2, 1.0), DiagonalGaussian(2), FullGaussian(2)]
+REAL = [IsotropicGaussian(2, 1.0), DiagonalGaussian(2), SphericalGaussian(2), FullGaussian(2)]
 COUNTS = [Multinomial(2), Poisson(2)]
 TABLES = [*REAL, *COUNTS, Bernoulli(2)]
 

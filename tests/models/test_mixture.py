@@ -1,6 +1,6 @@
 """The mixture model against brute force on tiny problems."""
 
-from itertools import product
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -10,7 +10,8 @@ from scipy.stats import beta as beta_distribution
 from scipy.stats import dirichlet as dirichlet_distribution
 
 from problems import MIXTURES, bound, tiny_mixture
-from tempering.families import Bernoulli, Dirichlet
+from tempering.families import Bernoulli, Dirichlet, Poisson, StickBreaking
+from tempering.inference import ArraySource, evaluate_elbo, fit
 from tempering.inference.executors import add_in_pairs
 from tempering.models import LocalStep, Mixture, Natural
 
@@ -56,8 +57,8 @@ def test_one_component_gives_the_evidence(name):
     elbo = local.energy + local.entropy - model.divergence(posterior)
     family, likelihood = model.likelihood.conjugate, model.likelihood
     evidence = np.sum(likelihood.log_base_measure(data)) + float(
-        family.log_normalizer(posterior.components[0])
-        - family.log_normalizer(model.prior().components[0])
+        np.sum(family.log_normalizer(posterior.components))
+        - np.sum(family.log_normalizer(model.prior().components))
         # A truncated stick is shorter than 1, so even a single component has something to learn.
         + model.weights.log_normalizer(posterior.weights)
         - model.weights.log_normalizer(model.prior().weights)
@@ -212,3 +213,34 @@ def test_normaliser_of_data_with_several_draws():
             )
             oracle = np.log(np.sum(weights * power_sums**length))
             assert values[i, m] == pytest.approx(oracle, rel=1e-9, abs=1e-9)
+
+
+def test_no_order_of_the_sticks_is_better_than_that_of_size():
+    rng = np.random.default_rng(0)
+    data = rng.poisson(rng.choice([1.0, 9.0, 40.0, 150.0], p=[0.1, 0.2, 0.3, 0.4], size=200))
+    model = Mixture(Poisson(1), StickBreaking(5), np.repeat([1.0, 0.3], 5), [1.0, 0.1])
+    model.sorts = False
+    source = ArraySource(data[:, None])
+    unsorted = fit(model, data[:, None], seed=1, tolerance=1e-9, progress=False).posterior
+    counts = model.counts(unsorted)
+    assert counts.sum() == pytest.approx(200)
+    elbos = {}
+    for order in map(list, permutations(range(5))):
+        statistics = model.weights.statistics_from_counts(counts[order])
+        moved = Natural(
+            weights=model.prior().weights + statistics, components=unsorted.components[order]
+        )
+        elbos[tuple(order)] = evaluate_elbo(model, moved, source)
+    in_order = evaluate_elbo(model, model.in_order_of_size(unsorted), source)
+    assert in_order == pytest.approx(max(elbos.values()), abs=1e-3)
+    assert in_order > elbos[0, 1, 2, 3, 4] + 1.0, "the start should not be in order already"
+
+
+def test_components_with_priors_of_their_own_keep_their_places():
+    own = Mixture(Poisson(1), StickBreaking(2), [1, 1, 1, 1], [[1.0, 1.0], [9.0, 1.0]])
+    alike = Mixture(Poisson(1), StickBreaking(2), [1, 1, 1, 1], [1.0, 1.0])
+    statistics = own.statistics(np.full((6, 1), 3.0), np.eye(2)[[0, 1, 1, 1, 1, 1]])
+    for model, places in ((own, [0, 1]), (alike, [1, 0])):
+        posterior = model.prior() + statistics
+        revised = model.revise(posterior)
+        np.testing.assert_array_equal(revised.components, posterior.components[places])

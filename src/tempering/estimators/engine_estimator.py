@@ -118,7 +118,7 @@ class EngineEstimator(BaseEstimator):
         """Set the attributes that say how the fit went."""
         self.history_ = result.history
         self.converged_ = result.converged
-        self.n_iter_ = int(np.ceil(result.history[-1].passes))
+        self.n_iter_ = int(np.ceil(result.history[-1].passes)) if len(result.history) else 0
         self.elbo_ = result.elbo
         self.temperature_ = 1.0 / float(np.mean(result.heat.inverse_temperature))
         self.inverse_temperatures_ = result.heat.inverse_temperature

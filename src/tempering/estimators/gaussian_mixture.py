@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from tempering.estimators.covariance_types import COVARIANCE_TYPES, CovarianceType
 from tempering.estimators.merge_split import merge_and_split
 from tempering.estimators.mixture import MixtureEstimator
 from tempering.estimators.moves import Move, MovedResult
 from tempering.estimators.policies import Tempering
 from tempering.estimators.starts import START_NAMES, Reannealing, start_assignment
 from tempering.estimators.table_backend import fit_table
-from tempering.families import DiagonalGaussian, FullGaussian
+from tempering.families import Likelihood
 from tempering.inference import Result
 from tempering.inference.executors import Executor
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
 from tempering.scale.jax_device import Backend
 from tempering.temperature import TemperaturePolicy, Untempered
+
+#: Attributes of the type of the data, as scikit-learn's are.
+SINGLE_PRECISION = ("weights_", "means_", "precisions_", "covariances_", "precisions_cholesky_")
 
 
 class BayesianGaussianMixture(MixtureEstimator):
@@ -35,17 +39,19 @@ class BayesianGaussianMixture(MixtureEstimator):
     ----------
     n_components : int, default=1
         Number of components K.
-    covariance_type : {"full", "diag"}, default="full"
-        Whether each component has a full or a diagonal covariance matrix.
+    covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
+        Whether each component has a covariance matrix of its own, all share one, each has a
+        diagonal one, or each has one variance for all columns.
     tempering : {"annealing", "variational", "local"}, policy or None, default=None
         Temperature policy: a name for its default setting, an object such as
         ``tempering.Annealing(...)``, or None for T = 1 throughout. See the notes: it helps with an
         informative prior of the covariances, not with the vague default.
-    init_params : {"annealed", "kmeans", "random"}, default="annealed"
+    init_params : {"annealed", "kmeans", "k-means++", "random", "random_from_data"}, \
+default="annealed"
         The start. "annealed" cools a mixture of spheres of known variance (deterministic annealing,
         Rose et al., 1990) and draws no random number. In a batch fit at T = 1 it anneals again, in
         the metric of the clusters that were found, as long as that raises the ELBO; so neither
-        the units of the columns nor columns of mere noise mislead it. "kmeans" and "random" are
+        the units of the columns nor columns of mere noise mislead it. The others are
         scikit-learn's.
     merge_split : bool, default=True
         Whether to try merge-split moves at T = 1: two components that share a cluster become one,
@@ -55,7 +61,7 @@ class BayesianGaussianMixture(MixtureEstimator):
         Rise of the ELBO, in nats, under which the fit has converged.
     max_iter : int, default=200
         Most passes over the data; those of the start, and of moves that were not kept, are not
-        counted.
+        counted. With 0 the result is the start.
     n_init : int, default=1
         Restarts; the one with the best ELBO is kept. A batch fit at T = 1 from the annealed start
         is the same each time, and is made once.
@@ -71,7 +77,8 @@ default="dirichlet_process"
     degrees_of_freedom_prior : float, default=None
         ν0 > n_features − 1; n_features by default.
     covariance_prior : array-like, default=None
-        Ψ0: a matrix ("full") or the diagonal ("diag"); the covariance of the data by default.
+        Ψ0: a matrix ("full", "tied"), the diagonal ("diag"), or a number ("spherical", or for equal
+        variances); the covariance of the data by default.
     reg_covar : float, default=1e-6
         Added to the diagonal of the covariance prior, so that it is proper for any data.
     batch_size : int, default=None
@@ -91,17 +98,28 @@ default="dirichlet_process"
     executor : Executor, default=None
         Who solves the shards of a batch: threads of this process, or a cluster, with
         ``tempering.scale.DaskExecutor(client)``. Never changes the result, and is not saved.
+    warm_start : bool, default=False
+        Whether :meth:`fit` goes on from where the last one ended, at T = 1, with the data-driven
+        priors of the first.
     verbose : int, default=0
-        Show a progress bar.
+        Show a progress bar on a terminal; elsewhere print the ELBO as the fit goes.
+    verbose_interval : int, default=10
+        Passes from one printed line to the next.
 
     Attributes
     ----------
-    weights_, means_, covariances_, precisions_ : arrays
-        The mixture at the posterior's central parameters.
+    weights_, means_, covariances_, precisions_, precisions_cholesky_ : arrays
+        The mixture at the posterior's central parameters, in single precision where the data were.
+        With the Dirichlet process the largest component comes first.
     weight_concentration_, mean_precision_, degrees_of_freedom_ : arrays
         The rest of the posterior.
+    weight_concentration_prior_, mean_precision_prior_, mean_prior_, degrees_of_freedom_prior_, \
+covariance_prior_
+        The priors as they were used; ``reg_covar`` comes on top of the last.
     elbo_, lower_bound_ : float
         Evidence lower bound of the model (T = 1), normalisers included.
+    lower_bounds_ : list of float
+        The same after each pass on the path that led to the result.
     history_ : History
         Temperature, ELBO and more at each step, on the path that led to the result: the steps of
         moves that were not kept are not in it. Where a move begins the ELBO falls, and then rises
@@ -146,7 +164,7 @@ default="dirichlet_process"
 
     _parameter_constraints: ClassVar[dict] = {
         **MixtureEstimator._parameter_constraints,
-        "covariance_type": [StrOptions({"full", "diag"})],
+        "covariance_type": [StrOptions(set(COVARIANCE_TYPES))],
         "init_params": [StrOptions(set(START_NAMES))],
         "merge_split": ["boolean"],
         "mean_precision_prior": [Interval(Real, 0, None, closed="neither"), None],
@@ -154,13 +172,16 @@ default="dirichlet_process"
         "degrees_of_freedom_prior": [Interval(Real, 0, None, closed="neither"), None],
         "covariance_prior": ["array-like", Interval(Real, 0, None, closed="neither"), None],
         "reg_covar": [Interval(Real, 0, None, closed="left")],
+        "max_iter": [Interval(Integral, 0, None, closed="left")],
+        "warm_start": ["boolean"],
+        "verbose_interval": [Interval(Integral, 1, None, closed="left")],
     }
 
     def __init__(
         self,
         n_components: int = 1,
         *,
-        covariance_type: Literal["full", "diag"] = "full",
+        covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
         tempering: Tempering = None,
         init_params: str = "annealed",
         merge_split: bool = True,
@@ -182,7 +203,9 @@ default="dirichlet_process"
         random_state: Any = None,
         n_jobs: int | None = None,
         executor: Executor | None = None,
+        warm_start: bool = False,
         verbose: int = 0,
+        verbose_interval: int = 10,
     ):
         self.n_components = n_components
         self.covariance_type = covariance_type
@@ -207,12 +230,33 @@ default="dirichlet_process"
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.executor = executor
+        self.warm_start = warm_start
         self.verbose = verbose
+        self.verbose_interval = verbose_interval
+
+    def _validated(self, X: Any, *, reset: bool) -> Array:
+        table = super()._validated(X, reset=reset)
+        if reset:
+            self._single_precision = getattr(X, "dtype", None) == np.float32
+        return table
 
     def _prepare(self, X: Array) -> None:
         # Second moments of data far from 0 lose digits; the model sees centred data.
-        self._centre = X.mean(axis=0)
-        self._component_prior = self._prior_of_components(X)
+        centre = X.mean(axis=0)
+        priors = self._priors(X, centre)
+        mean, precision, degrees, covariance = priors
+        kind, d = self._kind, X.shape[1]
+        scale = covariance + self.reg_covar * kind.identity(d)
+        if not (smallest := kind.smallest(scale)) > 0:
+            raise ValueError(
+                "covariance_prior must be positive definite; its smallest eigenvalue is "
+                f"{smallest}. Raise reg_covar, or give another prior."
+            )
+        component = kind.prior(self._likelihood(), mean - centre, precision, degrees, scale)
+        self._centre, self._component_prior = centre, component
+        self.mean_prior_, self.mean_precision_prior_, self.degrees_of_freedom_prior_ = priors[:3]
+        self.covariance_prior_ = covariance
+        self.weight_concentration_prior_ = self._concentration()
 
     def _transformed(self, X: Array) -> Array:
         return X - self._centre
@@ -224,52 +268,39 @@ default="dirichlet_process"
         weights, weights_prior = self._weights()
         return Mixture(self._likelihood(), weights, weights_prior, self._component_prior)
 
-    def _likelihood(self) -> FullGaussian | DiagonalGaussian:
-        kind = FullGaussian if self.covariance_type == "full" else DiagonalGaussian
-        return kind(self.n_features_in_)
+    @property
+    def _kind(self) -> CovarianceType:
+        return COVARIANCE_TYPES[self.covariance_type]
 
-    def _prior_of_components(self, X: Array) -> Array:
-        """Natural parameters of the components' prior, with scikit-learn's defaults."""
+    def _likelihood(self) -> Likelihood:
+        return self._kind.likelihood(self.n_features_in_, self.n_components)
+
+    def _priors(self, X: Array, centre: Array) -> tuple[Array, float, float, Array]:
+        """m0, κ0, ν0 and Ψ0, with scikit-learn's defaults."""
         d = X.shape[1]
-        mean = self._centre if self.mean_prior is None else np.asarray(self.mean_prior, float)
+        mean = centre if self.mean_prior is None else np.asarray(self.mean_prior, float)
         if mean.shape != (d,):
             raise ValueError(f"mean_prior must have {d} entries; got shape {mean.shape}.")
         precision = 1.0 if self.mean_precision_prior is None else self.mean_precision_prior
         degrees = d if self.degrees_of_freedom_prior is None else self.degrees_of_freedom_prior
         if degrees <= d - 1:
             raise ValueError(
-                f"degrees_of_freedom_prior must be above n_features - 1 = {d - 1}; got {degrees}."
+                f"The parameter 'degrees_of_freedom_prior' should be greater than {d - 1}, but got "
+                f"{degrees:.3f}. It must exceed n_features - 1; None stands for n_features."
             )
-        covariance = self._prior_covariance(X)
-        likelihood, mean = self._likelihood(), mean - self._centre
-        if isinstance(likelihood, FullGaussian):
-            return likelihood.conjugate.natural(mean, precision, degrees, covariance)
-        return likelihood.conjugate.natural(mean, precision, degrees / 2, covariance / 2)
-
-    def _prior_covariance(self, X: Array) -> Array:
-        """Ψ0: a matrix, or the diagonal of one, proper for any data."""
-        d, full = X.shape[1], self.covariance_type == "full"
+        kind = self._kind
         if self.covariance_prior is None:
             scatter = np.cov(X.T, ddof=min(1, X.shape[0] - 1)).reshape(d, d)
-            covariance = scatter if full else np.diag(scatter)
-        else:
-            covariance = np.asarray(self.covariance_prior, float)
-            if covariance.ndim == 0:
-                covariance = covariance * (np.eye(d) if full else np.ones(d))
-        expected = (d, d) if full else (d,)
-        if covariance.shape != expected:
+            return mean, precision, degrees, kind.of_data(scatter)
+        covariance = np.asarray(self.covariance_prior, float)
+        if covariance.ndim == 0:
+            covariance = covariance * kind.identity(d)
+        if covariance.shape != kind.shape(d):
             raise ValueError(
-                f"covariance_prior must have shape {expected} for covariance_type="
+                f"covariance_prior must have shape {kind.shape(d)} for covariance_type="
                 f"{self.covariance_type!r}; got {covariance.shape}."
             )
-        covariance = covariance + self.reg_covar * (np.eye(d) if full else 1.0)
-        smallest = np.linalg.eigvalsh(covariance)[0] if full else covariance.min()
-        if not smallest > 0:
-            raise ValueError(
-                "covariance_prior must be positive definite; its smallest eigenvalue is "
-                f"{smallest}. Raise reg_covar, or give another prior."
-            )
-        return covariance
+        return mean, precision, degrees, covariance
 
     def _starts(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:
         start = start_assignment(self.init_params, X, self.n_components, rng, self.n_jobs)
@@ -303,13 +334,9 @@ default="dirichlet_process"
             backend=self.backend,
             moves=moves,
             temperature=policy,
-            max_passes=self.max_iter,
-            tolerance=self.tol,
             initial=initial,
             seed=seed,
-            n_threads=self.n_jobs,
-            executor=self.executor,
-            progress=bool(self.verbose),
+            **self._run_options(),
             **kept,
         )
 
@@ -317,22 +344,18 @@ default="dirichlet_process"
         super()._summarise(result)
         accepted = result.accepted if isinstance(result, MovedResult) else {}
         self.n_merge_split_ = accepted.get("merge_split", 0)
+        self.lower_bounds_ = [*result.history["elbo"][1:].tolist(), result.elbo]
 
     def _expose(self, model: Mixture, posterior: Natural) -> None:
         self._expose_weights(model, posterior)
-        likelihood = model.likelihood
-        central = likelihood.conjugate.point(posterior.components)
-        self.means_ = central.mean + self._centre
-        self.precisions_ = central.precision
-        assert isinstance(likelihood, FullGaussian | DiagonalGaussian)
-        if isinstance(likelihood, FullGaussian):
-            self.covariances_ = np.linalg.inv(central.precision)
-            standard = likelihood.conjugate.standard(posterior.components)
-            self.mean_precision_ = standard.mean_precision
-            self.degrees_of_freedom_ = standard.degrees_of_freedom
-        else:
-            self.covariances_ = 1.0 / central.precision
-            standard = likelihood.conjugate.standard(posterior.components)
-            # The columns of a component are independent but have seen the same data.
-            self.mean_precision_ = standard.mean_precision[:, 0]
-            self.degrees_of_freedom_ = 2 * standard.shape[:, 0]
+        kind = self._kind
+        described = kind.describe(model.likelihood, posterior.components)
+        self.means_ = described.means + self._centre
+        self.precisions_ = described.precisions
+        self.covariances_ = kind.inverse(described.precisions)
+        self.precisions_cholesky_ = kind.precision_factors(self.covariances_)
+        self.mean_precision_ = described.mean_precision
+        self.degrees_of_freedom_ = described.degrees_of_freedom
+        if getattr(self, "_single_precision", False):
+            for name in SINGLE_PRECISION:
+                setattr(self, name, getattr(self, name).astype(np.float32))

@@ -26,7 +26,7 @@ import numpy as np
 from scipy.special import entr, xlogy
 
 from tempering.estimators.starts import alike, cluster_metric, column_metric, sum_over_shards
-from tempering.families import Dirichlet
+from tempering.families import Dirichlet, Likelihood, TiedGaussian, TiedNormalWishart
 from tempering.inference import Algorithm, ArraySource, Batch, Constant, evaluate_elbo
 from tempering.inference.executors import Executor, Serial
 from tempering.models import Mixture, Natural
@@ -136,10 +136,7 @@ def merge_candidates(
         a, b = r[:, first], r[:, second]
         return [np.sum(entr(a) + entr(b) - entr(a + b), axis=0)]
 
-    prior, family = model.prior().components, model.likelihood.conjugate
-    evidence = family.log_normalizer(prior + statistics) - family.log_normalizer(prior)
-    joined = family.log_normalizer(prior[first] + statistics[first] + statistics[second])
-    gains = joined - family.log_normalizer(prior[first]) - evidence[first] - evidence[second]
+    gains = _joined_evidence(model, statistics, first, second)
     gains -= sum_over_shards(lost_entropy, data.shape[0], executor)[0]
     weights = _mass(counts[first] + counts[second]) - _mass(counts[first]) - _mass(counts[second])
     merges += [
@@ -147,6 +144,24 @@ def merge_candidates(
         for gain, weight, a, b in zip(gains, weights, first, second)
     ]
     return sorted(merges, key=lambda merge: -merge.score)
+
+
+def _joined_evidence(
+    model: Mixture, statistics: Array, first: np.ndarray, second: np.ndarray
+) -> Array:
+    """ev(S_a + S_b) − ev(S_a) − ev(S_b) for pairs of components."""
+    prior, family = model.prior().components, model.likelihood.conjugate
+    if isinstance(family, TiedNormalWishart):  # the evidence is that of all components together
+        joined = []
+        for a, b in zip(first, second):
+            moved = statistics.copy()
+            moved[a] += moved[b]
+            moved[b] = 0.0
+            joined.append(family.log_normalizer(prior + moved))
+        return np.array(joined) - family.log_normalizer(prior + statistics)
+    evidence = family.log_normalizer(prior + statistics) - family.log_normalizer(prior)
+    joined = family.log_normalizer(prior[first] + statistics[first] + statistics[second])
+    return joined - family.log_normalizer(prior[first]) - evidence[first] - evidence[second]
 
 
 def _closest_pairs(overview: Overview, free: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -169,18 +184,46 @@ def split_candidates(
     order = np.argsort(labels, kind="stable")
     ends = np.cumsum(np.bincount(labels, minlength=model.n_components))
     members = np.split(order, ends[:-1])
+    alone = _alone(model, data, labels, executor)
     # One component a worker, so that each split is computed in one fixed order.
 
     def best_split(k: int) -> Split | None:
         points = data[members[k]]
-        splits = [split_in_two(model, points, k, metric) for metric in metrics]
+        splits = [split_in_two(*alone[k], points, k, metric) for metric in metrics]
         return max(filter(None, splits), key=lambda split: split.score, default=None)
 
     splits = executor.map(best_split, range(model.n_components))
     return sorted(filter(None, splits), key=lambda split: -split.score)
 
 
-def split_in_two(model: Mixture, data: Array, component: int, metric: Array) -> Split | None:
+def _alone(
+    model: Mixture, data: Array, labels: np.ndarray, executor: Executor
+) -> list[tuple[Likelihood, Array]]:
+    """For each component, the likelihood of two halves of it, and the prior of each.
+
+    Halves that share a precision with other components have what those tell of it as their prior.
+    """
+    prior, family = model.prior().components, model.likelihood.conjugate
+    if not isinstance(family, TiedNormalWishart):
+        return [(model.likelihood, own) for own in prior]
+    halves, places = TiedGaussian(family.dimension, 2), np.eye(model.n_components)
+
+    def statistics_of(rows: slice) -> list[Array]:
+        return [model.statistics(data[rows], places[labels[rows]]).components]
+
+    posterior = prior + sum_over_shards(statistics_of, data.shape[0], executor)[0]
+    alone: list[tuple[Likelihood, Array]] = []
+    for k in range(model.n_components):
+        mean, kappa, degrees, scale = family.standard(
+            np.where(np.arange(model.n_components)[:, None] == k, prior, posterior)
+        )
+        alone.append((halves, halves.conjugate.natural(mean[k], kappa[k], degrees, scale)[0]))
+    return alone
+
+
+def split_in_two(
+    likelihood: Likelihood, prior: Array, data: Array, component: int, metric: Array
+) -> Split | None:
     """A mixture of two halves, started on the two sides of the widest direction.
 
     gain = ev(S_1) + ev(S_2) − ev(S_1 + S_2) + Σ_i Σ_j h(r_ij)
@@ -188,14 +231,14 @@ def split_in_two(model: Mixture, data: Array, component: int, metric: Array) -> 
     side = _side_of_centre(data, metric)
     if side.all() or not side.any():
         return None
-    prior, uniform = model.prior().components[component], np.ones(2)
-    halves = Mixture(model.likelihood, Dirichlet(2), uniform, prior)
+    uniform = np.ones(2)
+    halves = Mixture(likelihood, Dirichlet(2), uniform, prior)
     serial = Serial()
 
     def cut(rows: slice) -> list[Array]:
         hard = np.stack([side[rows], ~side[rows]], axis=1).astype(float)
         statistics = halves.statistics(data[rows], hard)
-        base = model.likelihood.log_base_measure(data[rows]).sum()
+        base = likelihood.log_base_measure(data[rows]).sum()
         return [statistics.weights, statistics.components, base]
 
     counts, statistics, base = sum_over_shards(cut, len(data), serial)
@@ -206,8 +249,10 @@ def split_in_two(model: Mixture, data: Array, component: int, metric: Array) -> 
         state = algorithm.advance(state, Batch(data), evaluate=False).state
     posterior = state.posterior
 
-    family = model.likelihood.conjugate
-    whole = family.log_normalizer(prior + statistics.sum(axis=0)) - family.log_normalizer(prior)
+    # All data in the first half.
+    family, pair = likelihood.conjugate, halves.prior().components
+    uncut = pair + np.stack([statistics.sum(axis=0), np.zeros_like(prior)])
+    whole = np.sum(family.log_normalizer(uncut) - family.log_normalizer(pair))
     score = evaluate_elbo(halves, posterior, ArraySource(data)) - whole - base
     weights = halves.weights.log_normalizer(posterior.weights)
     weights -= halves.weights.log_normalizer(uniform)

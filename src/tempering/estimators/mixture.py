@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from abc import ABCMeta, abstractmethod
 from numbers import Real
 from typing import Any, ClassVar, Self
@@ -9,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import DensityMixin, _fit_context
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -18,11 +21,12 @@ from tempering.estimators.saving import SaveMixin
 from tempering.estimators.sizes import check_n_components
 from tempering.estimators.table_backend import fit_table
 from tempering.families import Dirichlet, MixingWeights, StickBreaking
-from tempering.inference import Result, State
+from tempering.inference import ArraySource, History, Result, State, evaluate_elbo
+from tempering.inference.callbacks import Callback, Report
 from tempering.inference.checkpoint import CheckpointLike, keeping, remembered_seed
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
-from tempering.temperature import TemperaturePolicy
+from tempering.temperature import Heat, TemperaturePolicy, Untempered
 
 #: Rows whose predictive density is computed at a time; bounds the memory, not the result.
 PREDICTION_ROWS = 2048
@@ -42,6 +46,8 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
     # What each estimator stores in __init__; named here for the reader and the type checker.
     weight_concentration_prior_type: str
     weight_concentration_prior: float | None
+    warm_start: bool = False
+    verbose_interval: int = 10
 
     @abstractmethod
     def _prepare(self, X: Array) -> None:
@@ -87,28 +93,42 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
         -------
         self
         """
-        X = self._validated(X, reset=True)
+        going_on = self.warm_start and hasattr(self, "_state")
+        X = self._validated(X, reset=not going_on)
         if X.shape[0] < self.n_components:
             raise ValueError(
-                f"n_components={self.n_components} is more than n_samples={X.shape[0]}: ask for "
-                "fewer components, or give more data."
+                f"Expected n_samples >= n_components: n_components={self.n_components} is more "
+                f"than n_samples={X.shape[0]}. Ask for fewer components, or give more data."
             )
-        policy = self._policy(self.max_iter)
+        policy = Untempered() if going_on else self._policy(self.max_iter)
         rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
-        self._prepare(X)
+        if not going_on:
+            self._prepare(X)
         model, data = self._model(), self._transformed(X)
+        if going_on:
+            _check_same_shape(model.prior(), self._state.posterior)
         best = None
-        for number in range(self._n_starts()):
-            initial = self._starts(model, data, rng)
+        for number in range(1 if going_on else self._n_starts()):
+            initial = self._state.posterior if going_on else self._starts(model, data, rng)
             seed = int(rng.randint(np.iinfo(np.int32).max))
             kept = keeping(checkpoint, resume, f"restart-{number}")
-            result = self._search(model, data, policy, initial, seed, **kept)
+            if self.max_iter == 0:
+                result = _nothing_but(model, model.revise(initial), data)
+            else:
+                result = self._search(model, data, policy, initial, seed, **kept)
             if best is None or result.elbo > best.elbo:
                 best = result
         assert best is not None
         self._summarise(best)
         self._state = State(best.posterior, best.heat, len(best.history), X.shape[0])
         self._expose(model, best.posterior)
+        if not self.converged_ and self.max_iter and self.batch_size is None:
+            warnings.warn(
+                "Best performing initialization did not converge. Try different init parameters, "
+                "or increase max_iter, tol, or check for degenerate data.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
         return self
 
     def _n_starts(self) -> int:
@@ -139,6 +159,15 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
     def _summarise(self, result: Result) -> None:
         super()._summarise(result)
         self.lower_bound_ = self.elbo_
+        if self.batch_size is None and len(result.history):
+            # The rise of the last step is known only now.
+            self.converged_ |= abs(result.elbo - result.history[-1].elbo) < self.tol
+
+    def _run_options(self) -> dict[str, Any]:
+        options = super()._run_options()
+        if self.verbose and not sys.stderr.isatty():
+            options["callbacks"] = [print_every(self.verbose_interval)]
+        return options
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None) -> Self:
@@ -167,6 +196,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
             if first:
                 self._prepare(X)
             model, data = self._model(), self._transformed(X)
+            model.sorts = False  # labels stay what they were from batch to batch
             self._advance(model, data, lambda: self._starts(model, data, rng), rng)
             self._expose(model, self._state.posterior)
         return self
@@ -176,7 +206,8 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
         check_is_fitted(self)
         model = self._model()
         data = self._transformed(self._validated(X, reset=False))
-        return model.assign(data, model.expectations(self._state.posterior)).probabilities
+        assigned = model.assign(data, model.expectations(self._state.posterior))
+        return assigned.probabilities.astype(self.weights_.dtype, copy=False)
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable component of each sample."""
@@ -194,16 +225,17 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
         check_is_fitted(self)
         data = self._transformed(self._validated(X, reset=False))
         model, posterior = self._model(), self._state.posterior
-        family, likelihood = model.likelihood.conjugate, model.likelihood
+        likelihood = model.likelihood
+        family, components = likelihood.components_alone(posterior.components)
         log_weights = np.log(_normalised_weights(model.weights, posterior))
-        base = log_weights - family.log_normalizer(posterior.components)
+        base = log_weights - family.log_normalizer(components)
         scores = []
         for start in range(0, data.shape[0], PREDICTION_ROWS):
             rows = data[start : start + PREDICTION_ROWS]
-            updated = posterior.components + likelihood.statistics(rows)[:, None, :]
+            updated = components + likelihood.statistics(rows)[:, None, :]
             log_densities = family.log_normalizer(updated) + base
             scores.append(logsumexp(log_densities, axis=1) + likelihood.log_base_measure(rows))
-        return np.concatenate(scores)
+        return np.concatenate(scores).astype(self.weights_.dtype, copy=False)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log posterior predictive density of the samples."""
@@ -220,16 +252,15 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
         """
         check_is_fitted(self)
         if n_samples < 1:
-            raise ValueError(f"n_samples must be at least 1; got {n_samples}.")
+            raise ValueError(f"Invalid value for 'n_samples': {n_samples}. Ask for at least 1.")
         seed = check_random_state(self.random_state).randint(2**31)
         rng = np.random.default_rng(seed)
         model, posterior = self._model(), self._state.posterior
         weights = _normalised_weights(model.weights, posterior)
         labels = np.repeat(np.arange(self.n_components), rng.multinomial(n_samples, weights))
+        family, components = model.likelihood.components_alone(posterior.components)
         parts = [
-            model.likelihood.sample(
-                model.likelihood.conjugate.point(posterior.components[k]), rng, int(count)
-            )
+            model.likelihood.sample(family.point(components[k]), rng, int(count))
             for k, count in enumerate(np.bincount(labels, minlength=self.n_components))
             if count
         ]
@@ -241,18 +272,51 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
 
     def _weights(self) -> tuple[MixingWeights, Array]:
         """The family of the mixing weights, and its prior."""
-        k = self.n_components
-        concentration = self.weight_concentration_prior
-        concentration = 1.0 / k if concentration is None else float(concentration)
+        k, concentration = self.n_components, self._concentration()
         if self.weight_concentration_prior_type == "dirichlet_process":
             return StickBreaking(k), np.repeat([1.0, concentration], k)
         return Dirichlet(k), np.full(k, concentration)
+
+    def _concentration(self) -> float:
+        given = self.weight_concentration_prior
+        return 1.0 / self.n_components if given is None else float(given)
 
     def _expose_weights(self, model: Mixture, posterior: Natural) -> None:
         self.weights_ = _normalised_weights(model.weights, posterior)
         concentration = posterior.weights
         sticks = isinstance(model.weights, StickBreaking)
         self.weight_concentration_ = tuple(np.split(concentration, 2)) if sticks else concentration
+
+
+def print_every(interval: int) -> Callback:
+    """A callback that prints a line after so many passes."""
+    last = 0
+
+    def show(report: Report) -> None:
+        nonlocal last
+        passes = int(report.record.passes + 1e-9)
+        if passes != last and passes % interval == 0:
+            print(f"pass {passes}  ELBO {report.record.elbo:,.3f}", flush=True)
+        last = passes
+
+    return show
+
+
+def _nothing_but(model: Mixture, start: Natural, data: Array) -> Result:
+    """The result of no pass at all."""
+    elbo = evaluate_elbo(model, start, ArraySource(data))
+    return Result(start, elbo, History(), False, Heat(finished=True), model)
+
+
+def _check_same_shape(prior: Natural, posterior: Natural) -> None:
+    for name, part in prior.items():
+        if part.shape != posterior[name].shape:
+            raise ValueError(
+                f"warm_start=True goes on from a fit whose {name} have the shape "
+                f"{posterior[name].shape}; n_components, covariance_type and "
+                f"weight_concentration_prior_type now ask for {part.shape}. Set warm_start=False "
+                "to start anew."
+            )
 
 
 def _normalised_weights(weights: MixingWeights, posterior: Natural) -> Array:

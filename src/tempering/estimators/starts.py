@@ -29,7 +29,7 @@ from tempering.inference.executors import Executor, local_executor
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
 
-START_NAMES = ("annealed", "kmeans", "random")
+START_NAMES = ("annealed", "kmeans", "k-means++", "random", "random_from_data")
 
 #: Rows that are solved at a time. A constant, so that sums never depend on the workers.
 SHARD_ROWS = 8192
@@ -291,6 +291,15 @@ def kmeans_labels(X: Array, n_components: int, rng: np.random.RandomState) -> np
     return KMeans(n_components, n_init=1, random_state=rng).fit(X).labels_
 
 
+def chosen_data(name: str, X: Array, n_components: int, rng: np.random.RandomState) -> np.ndarray:
+    """K different rows, far apart or at random, as scikit-learn's mixtures choose them."""
+    from sklearn.cluster import kmeans_plusplus
+
+    if name == "k-means++":
+        return kmeans_plusplus(X, n_components, random_state=rng)[1]
+    return rng.choice(X.shape[0], size=n_components, replace=False)
+
+
 def start_assignment(
     name: str,
     X: Array,
@@ -307,6 +316,12 @@ def start_assignment(
     elif name == "kmeans":
         labels = kmeans_labels(X, n_components, rng)
         yield from ((rows, np.eye(n_components)[labels[rows]]) for rows in pieces)
+    elif name in ("k-means++", "random_from_data"):
+        # A component starts from one datum; the others are nobody's until the first pass.
+        labels = np.full(X.shape[0], n_components)
+        labels[chosen_data(name, X, n_components, rng)] = np.arange(n_components)
+        hard = np.eye(n_components + 1)[:, :n_components]
+        yield from ((rows, hard[labels[rows]]) for rows in pieces)
     elif name == "random":
         yield from ((rows, random_assignment(X[rows], n_components, rng)) for rows in pieces)
     else:

@@ -9,7 +9,9 @@ likelihood                of                                           conjugate
 :class:`Poisson`          vectors of counts                            :class:`Gamma`
 :class:`IsotropicGaussian`  real vectors, known variance               :class:`Normal`
 :class:`DiagonalGaussian`  real vectors, independent columns           :class:`NormalGamma`
+:class:`SphericalGaussian`  real vectors, one variance                 :class:`SphericalNormalGamma`
 :class:`FullGaussian`     real vectors                                 :class:`NormalWishart`
+:class:`TiedGaussian`     real vectors, components of one covariance   :class:`TiedNormalWishart`
 ========================  ===========================================  ============================
 
 Mixing weights: :class:`Dirichlet`, :class:`StickBreaking`, :class:`FixedWeights`.
@@ -34,7 +36,9 @@ from tempering.families.normal_wishart import (
     NormalWishartParameters,
 )
 from tempering.families.poisson import Gamma, GammaParameters, Poisson
+from tempering.families.spherical import SphericalGaussian, SphericalNormalGamma
 from tempering.families.stick_breaking import StickBreaking
+from tempering.families.tied import TiedGaussian, TiedNormalWishart
 from tempering.families.weights import MixingWeights
 
 __all__ = [
@@ -62,5 +66,9 @@ __all__ = [
     "NormalWishart",
     "NormalWishartParameters",
     "Poisson",
+    "SphericalGaussian",
+    "SphericalNormalGamma",
     "StickBreaking",
+    "TiedGaussian",
+    "TiedNormalWishart",
 ]

@@ -119,6 +119,13 @@ class Likelihood(ABC):
     ) -> Array:
         """log E_η[ ∫ p(x | β)^s dx ]; shape: leading axes of η, then those of s."""
 
+    def components_alone(self, natural: ArrayLike) -> tuple[Any, Array]:
+        """The family of one component by itself, and its natural parameters for each, [..., size].
+
+        They are those of :attr:`conjugate`, unless components share something.
+        """
+        return self.conjugate, np.asarray(natural, float)
+
     def draws(self, x: Any) -> Array | None:
         """The power that makes the integrals above a datum's own [n]; None where they are as given.
 

@@ -14,7 +14,9 @@ from tempering.families.checks import check_table
 
 
 class GaussianParameters(NamedTuple):
-    """A Gaussian: mean [..., D] and precision, [..., D] if diagonal and [..., D, D] if full.
+    """A Gaussian: mean [..., D] and precision.
+
+    The precision is [...] if spherical, [..., D] if diagonal and [..., D, D] if full.
 
     Examples
     --------
@@ -29,6 +31,8 @@ class GaussianParameters(NamedTuple):
 
 class NormalGammaParameters(NamedTuple):
     """The usual parameters of :class:`NormalGamma`, each [..., D].
+
+    Of :class:`SphericalNormalGamma`, all but the mean are [...].
 
     Examples
     --------

@@ -88,7 +88,7 @@ class NormalWishart(ExponentialFamily):
     def log_normalizer(self, natural: ArrayLike) -> Array:
         _, kappa, degrees, scale = self.standard(natural)
         d = self.dimension
-        log_determinant = _log_determinant(np.linalg.cholesky(scale))
+        log_determinant = log_determinant_of(np.linalg.cholesky(scale))
         half_degrees = (degrees[..., None] - np.arange(d)) / 2
         log_gamma = gammaln(half_degrees).sum(-1) + d * (d - 1) / 4 * np.log(np.pi)
         wishart = log_gamma + degrees / 2 * (d * np.log(2) - log_determinant)
@@ -101,7 +101,7 @@ class NormalWishart(ExponentialFamily):
         linear = (precision @ mean[..., None])[..., 0]
         quadratic = self.dimension / kappa + (linear * mean).sum(-1)
         half_degrees = (degrees[..., None] - np.arange(self.dimension)) / 2
-        log_determinant = (digamma(half_degrees) + np.log(2)).sum(-1) - _log_determinant(factor)
+        log_determinant = (digamma(half_degrees) + np.log(2)).sum(-1) - log_determinant_of(factor)
         return self._join(
             linear, -0.5 * precision, -0.5 * quadratic[..., None], 0.5 * log_determinant[..., None]
         )
@@ -123,10 +123,7 @@ class NormalWishart(ExponentialFamily):
         mean, kappa, degrees, scale = self.standard(natural)
         d, leading = self.dimension, (n, *mean.shape[:-1])
         factor = np.linalg.cholesky(scale)
-        bartlett = np.tril(rng.standard_normal((*leading, d, d)), -1)
-        half_degrees = np.broadcast_to((degrees[..., None] - np.arange(d)) / 2, (*leading, d))
-        diagonal = np.arange(d)
-        bartlett[..., diagonal, diagonal] = np.sqrt(2 * rng.standard_gamma(half_degrees))
+        bartlett = bartlett_factors(degrees, d, rng, leading)
         root = np.linalg.solve(np.swapaxes(factor, -1, -2), bartlett)
         noise = rng.standard_normal((*leading, d, 1))
         noise = factor @ np.linalg.solve(np.swapaxes(bartlett, -1, -2), noise)
@@ -204,7 +201,7 @@ class FullGaussian(Likelihood):
         factor = np.linalg.cholesky(precision)
         whitened = (np.asarray(x, float) - mean[..., None, :]) @ factor
         squares = np.einsum("...nd,...nd->...n", whitened, whitened)
-        constant = _log_determinant(factor) - self.dimension * np.log(2 * np.pi)
+        constant = log_determinant_of(factor) - self.dimension * np.log(2 * np.pi)
         return 0.5 * (constant[..., None] - squares)
 
     def log_power_integral(
@@ -222,9 +219,10 @@ class FullGaussian(Likelihood):
         It is +∞ where ν/2 − p <= (D − 1)/2: that moment does not exist.
         """
         s = np.asarray(inverse_temperature, float)
-        _, _, degrees, scale = self.conjugate.standard(natural)
+        family, natural = self.components_alone(natural)
+        _, _, degrees, scale = family.standard(natural)
         power = (1 - s) / 2
-        log_determinant = _log_determinant(np.linalg.cholesky(scale)) - self.dimension * np.log(2)
+        log_determinant = log_determinant_of(np.linalg.cholesky(scale)) - self.dimension * np.log(2)
         half_degrees = align((degrees[..., None] - np.arange(self.dimension)) / 2, s)
         moment = log_rising(half_degrees, -power[..., None]).sum(-1)
         return self._log_integral(moment + power * align(log_determinant, s, 0), s)
@@ -242,6 +240,17 @@ class FullGaussian(Likelihood):
         return log_determinant_power + d * (1 - s) / 2 * np.log(2 * np.pi) - d / 2 * np.log(s)
 
 
-def _log_determinant(factor: NDArray[np.floating]) -> Array:
+def bartlett_factors(
+    degrees: Array, dimension: int, rng: np.random.Generator, leading: tuple[int, ...]
+) -> Array:
+    """Lower triangular A [*leading, D, D], A_ii² ~ χ²(ν − i) and A_ij ~ N(0, 1) below."""
+    bartlett = np.tril(rng.standard_normal((*leading, dimension, dimension)), -1)
+    diagonal = np.arange(dimension)
+    half_degrees = np.broadcast_to((degrees[..., None] - diagonal) / 2, (*leading, dimension))
+    bartlett[..., diagonal, diagonal] = np.sqrt(2 * rng.standard_gamma(half_degrees))
+    return bartlett
+
+
+def log_determinant_of(factor: NDArray[np.floating]) -> Array:
     """log|LL'| of Cholesky factors [..., D, D]."""
     return 2 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)

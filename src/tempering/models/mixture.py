@@ -4,6 +4,10 @@
     z_i ~ Categorical(π),                               x_i ~ p(x | β_{z_i}).
 
 The local step is exact: q(z_i = k) ∝ exp{ s_i (E log π_k + E log p(x_i | β_k)) }.
+
+Sticks are broken one after the other, so the order of the components matters to the ELBO: with
+N_k data in each, the evidence of the sticks is Π_k N_k! / (γ + N_k + N_{k+1} + … ) up to what no
+order changes, and is largest with the largest component first. Steps at T = 1 keep that order.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from tempering.families import Likelihood, MixingWeights
+from tempering.families import Likelihood, MixingWeights, StickBreaking
 from tempering.models.base import Array, DataSource, LocalStep, Model, Natural
 
 
@@ -84,6 +88,8 @@ class Mixture(Model):
             weights=np.asarray(weights_prior, float),
             components=np.broadcast_to(np.asarray(component_prior, float), shape),
         )
+        #: Whether components are put in the order of their size, which can only raise the ELBO.
+        self.sorts = _exchangeable_sticks(weights, self._prior)
         if not weights.is_valid(self._prior.weights).all():
             raise ValueError(f"weights_prior is not a proper {type(weights).__name__} prior.")
         if not likelihood.conjugate.is_valid(self._prior.components).all():
@@ -154,6 +160,26 @@ class Mixture(Model):
             inverse_temperature=inverse_temperature,
         )
 
+    def revise(self, posterior: Natural, before: float = 0.0, after: float = 1.0) -> Natural:
+        """λ with the largest component first, where ``sorts`` says so."""
+        return self.in_order_of_size(posterior) if self.sorts else posterior
+
+    def in_order_of_size(self, posterior: Natural) -> Natural:
+        """λ with the largest component first, and the sticks broken in that order."""
+        counts = self.counts(posterior)
+        # Sizes that differ by rounding alone stay as they are, on any machine.
+        order = np.argsort(-counts.round(6), kind="stable")
+        if np.array_equal(order, np.arange(self.n_components)):
+            return posterior
+        statistics = self.weights.statistics_from_counts(counts[order])
+        return Natural(
+            weights=self._prior.weights + statistics, components=posterior.components[order]
+        )
+
+    def counts(self, posterior: Natural) -> Array:
+        """N_k, the data that λ holds in each component."""
+        return (posterior.weights - self._prior.weights)[: self.n_components]
+
     def divergence(self, posterior: Natural, prior_weight: float = 1.0) -> float:
         components = self.likelihood.conjugate.divergence(
             posterior.components, self._prior.components, prior_weight
@@ -202,3 +228,12 @@ class Mixture(Model):
             return logsumexp(weights + integrals, axis=1)[None]
         sizes, place = np.unique(draws, return_inverse=True)
         return logsumexp(weights + sizes[:, None, None] * integrals, axis=2)[place]
+
+
+def _exchangeable_sticks(weights: MixingWeights, prior: Natural) -> bool:
+    """Whether components differ in nothing but their place among the sticks."""
+    if not isinstance(weights, StickBreaking):
+        return False
+    sticks = prior.weights.reshape(2, -1)
+    alike = (sticks == sticks[:, :1]).all() and (prior.components == prior.components[0]).all()
+    return bool(alike)

@@ -16,11 +16,14 @@ def _draw(axis: Any, X: np.ndarray, mixture: BayesianGaussianMixture) -> None:
     from matplotlib.patches import Ellipse
 
     axis.plot(X[:, 0], X[:, 1], ",", color="0.6", rasterized=True)
-    for weight, mean, covariance in zip(mixture.weights_, mixture.means_, mixture.covariances_):
+    covariances = mixture.covariances_
+    if mixture.covariance_type == "tied":
+        covariances = [covariances] * mixture.n_components
+    for weight, mean, covariance in zip(mixture.weights_, mixture.means_, covariances):
         if weight * len(X) < 1:
             continue
-        if covariance.ndim == 1:
-            covariance = np.diag(covariance)
+        if covariance.ndim < 2:
+            covariance = np.eye(2) * covariance
         variances, directions = np.linalg.eigh(covariance)
         width, height = 4 * np.sqrt(variances)
         angle = np.degrees(np.arctan2(directions[1, 0], directions[0, 0]))

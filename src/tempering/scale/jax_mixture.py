@@ -20,6 +20,7 @@ from tempering.families import (
     IsotropicGaussian,
     Likelihood,
     Poisson,
+    SphericalGaussian,
 )
 from tempering.models.base import Array, LocalStep, Natural
 from tempering.models.mixture import Mixture, MixtureExpectations
@@ -35,6 +36,7 @@ from tempering.scale.recasting import recast
 LIKELIHOODS = {
     FullGaussian: "full",
     DiagonalGaussian: "diagonal",
+    SphericalGaussian: "spherical",
     IsotropicGaussian: "isotropic",
     Bernoulli: "bernoulli",
     Poisson: "poisson",
@@ -116,6 +118,9 @@ def device_statistics(kind: Kind, x: Any) -> tuple[Any, Any]:
         return jnp.concatenate([x, outer, jnp.ones((n, 2), x.dtype)], axis=1), gaussian
     if kind.name == "diagonal":
         return jnp.concatenate([x, x**2, ones, ones], axis=1), gaussian
+    if kind.name == "spherical":
+        squares = (x**2).sum(axis=1, keepdims=True)
+        return jnp.concatenate([x, squares, jnp.ones((n, 2), x.dtype)], axis=1), gaussian
     if kind.name == "isotropic":
         base = gaussian - (x**2).sum(axis=1) / (2 * kind.variance)
         return jnp.concatenate([x, ones[:, :1]], axis=1) / kind.variance, base

@@ -1,0 +1,141 @@
+"""What ``covariance_type`` stands for: a likelihood, a prior, and the attributes that people read.
+
+The parameters are scikit-learn's: a component with degrees of freedom ν and scale Ψ has the central
+covariance Ψ/ν, whatever its type. Spheres have the gamma distribution of shape Dν/2 and rate DΨ/2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tempering.families import (
+    DiagonalGaussian,
+    FullGaussian,
+    Likelihood,
+    SphericalGaussian,
+    TiedGaussian,
+)
+from tempering.models.base import Array
+
+
+class Described(NamedTuple):
+    """A posterior in the usual parameters, the precisions at their central value."""
+
+    means: Array
+    mean_precision: Array
+    degrees_of_freedom: Array
+    precisions: Array
+
+
+class CovarianceType(NamedTuple):
+    """One of the types."""
+
+    likelihood: Callable[[int, int], Any]  # of D and K
+    shape: Callable[[int], tuple[int, ...]]  # of a covariance, for D columns
+    of_data: Callable[[Array], Array]  # from the covariance matrix of the data
+    prior: Callable[..., Array]  # η of one component from likelihood, m, κ, ν and Ψ
+    describe: Callable[[Any, Array], Described]  # from likelihood and η of all components
+
+    @property
+    def matrices(self) -> bool:
+        return len(self.shape(2)) == 2
+
+    def identity(self, dimension: int) -> Array:
+        """The covariance of unit variances."""
+        return np.eye(dimension) if self.matrices else np.ones(self.shape(dimension))
+
+    def inverse(self, precisions: Array) -> Array:
+        """Covariances."""
+        inverse = np.linalg.inv(precisions) if self.matrices else 1.0 / precisions
+        return np.asarray(inverse, float)
+
+    def precision_factors(self, covariances: Array) -> Array:
+        """Upper triangular U with precision UU', or the roots of the precisions."""
+        if not self.matrices:
+            return 1.0 / np.sqrt(covariances)
+        factor = np.linalg.cholesky(covariances)
+        return np.asarray(np.triu(np.swapaxes(np.linalg.inv(factor), -1, -2)), float)
+
+    def smallest(self, covariance: Array) -> float:
+        """The smallest variance in any direction; NaN for a matrix that is not symmetric."""
+        if not self.matrices:
+            return float(np.min(covariance))
+        if not np.allclose(covariance, covariance.T):
+            return np.nan
+        return float(np.linalg.eigvalsh(covariance)[0])
+
+
+def _one_component(likelihood: Likelihood, mean: Array, *parameters: Any) -> Array:
+    return likelihood.conjugate.natural(mean, *parameters)  # pyright: ignore
+
+
+def _describe_full(likelihood: FullGaussian, components: Array) -> Described:
+    standard = likelihood.conjugate.standard(components)
+    mean, precisions = likelihood.conjugate.point(components)
+    return Described(mean, standard.mean_precision, standard.degrees_of_freedom, precisions)
+
+
+def _describe_tied(likelihood: TiedGaussian, components: Array) -> Described:
+    described = _describe_full(likelihood, components)
+    return described._replace(precisions=described.precisions[0])
+
+
+def _describe_diagonal(likelihood: DiagonalGaussian, components: Array) -> Described:
+    standard = likelihood.conjugate.standard(components)
+    mean, precisions = likelihood.conjugate.point(components)
+    # The columns of a component are independent but have seen the same data.
+    return Described(mean, standard.mean_precision[:, 0], 2 * standard.shape[:, 0], precisions)
+
+
+def _describe_spherical(likelihood: SphericalGaussian, components: Array) -> Described:
+    _, kappa, shape, _ = likelihood.conjugate.standard(components)
+    mean, precisions = likelihood.conjugate.point(components)
+    return Described(mean, kappa, 2 * shape / likelihood.dimension, precisions)
+
+
+def _matrix(dimension: int) -> tuple[int, ...]:
+    return (dimension, dimension)
+
+
+COVARIANCE_TYPES = {
+    "full": CovarianceType(
+        likelihood=lambda dimension, _: FullGaussian(dimension),
+        shape=_matrix,
+        of_data=np.asarray,
+        prior=_one_component,
+        describe=_describe_full,
+    ),
+    "tied": CovarianceType(
+        likelihood=TiedGaussian,
+        shape=_matrix,
+        of_data=np.asarray,
+        # The rows are alike: each has its share of what all have together.
+        prior=lambda *parameters: _one_component(*parameters)[0],
+        describe=_describe_tied,
+    ),
+    "diag": CovarianceType(
+        likelihood=lambda dimension, _: DiagonalGaussian(dimension),
+        shape=lambda dimension: (dimension,),
+        of_data=np.diag,
+        prior=lambda likelihood, mean, precision, degrees, scale: _one_component(
+            likelihood, mean, precision, degrees / 2, scale / 2
+        ),
+        describe=_describe_diagonal,
+    ),
+    "spherical": CovarianceType(
+        likelihood=lambda dimension, _: SphericalGaussian(dimension),
+        shape=lambda dimension: (),
+        of_data=lambda matrix: np.diag(matrix).mean(),
+        prior=lambda likelihood, mean, precision, degrees, scale: _one_component(
+            likelihood,
+            mean,
+            precision,
+            likelihood.dimension * degrees / 2,
+            likelihood.dimension * scale / 2,
+        ),
+        describe=_describe_spherical,
+    ),
+}
