@@ -6,7 +6,7 @@ readable for good.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from functools import partial
 from itertools import pairwise
@@ -174,22 +174,13 @@ def constructed(
     cls: Any,
     arguments: Sequence[str],
     others: Sequence[str] = (),
-    later: Mapping[str, Any] | None = None,
-    earlier_names: Mapping[str, str] | None = None,
 ) -> Codec:
-    """A class whose constructor takes what its attributes of the same names hold.
-
-    Files that were written before it took those of ``later`` mean the values there; others may have
-    an attribute by the name that it had before.
-    """
-    renamed = earlier_names or {}
+    """A class whose constructor takes what its attributes of the same names hold."""
 
     def take(value: Any) -> dict[str, Any]:
         return {name: getattr(value, name) for name in (*arguments, *others)}
 
     def construct(parts: dict[str, Any]) -> Any:
-        parts = {renamed.get(name, name): value for name, value in parts.items()}
-        parts = {**(later or {}), **parts}
         made = cls(**{name: parts[name] for name in arguments})
         # The constructor has checked them; but what it normalised once is not normalised again.
         for name in (*arguments, *others):
@@ -245,9 +236,7 @@ LDA_ARGUMENTS = (
 def lda_codec(cls: type[LatentDirichlet]) -> Codec:
     """The topic model, or one of its kind."""
     learned = ("_mean_prior_statistics", "_steps_at_temperature_one")
-    later = {"word_power": 1.0, "settled": None, "start": "random", "followed_part": 0.0}
-    earlier_names = {"_mean_log_proportions": "_mean_prior_statistics"}
-    return constructed(cls, LDA_ARGUMENTS, learned, later, earlier_names)
+    return constructed(cls, LDA_ARGUMENTS, learned)
 
 
 FACTORIAL_ARGUMENTS = (
