@@ -78,6 +78,34 @@ def test_a_small_step_moves_them_by_its_part(name):
     np.testing.assert_allclose(values[0.1], 0.1 * values[1.0], rtol=1e-9)
 
 
+def test_the_prior_of_proportions_remembers_earlier_batches():
+    """A batch moves what it is learned from by the step size, whatever the batches before it."""
+    model, data = problem("topics")
+    posterior = model.initialize(ArraySource(data), np.random.default_rng(1))
+    expected = model.expectations(posterior)
+    first, second = (model.local_step(part, expected, 1.0) for part in (data[:30], data[30:]))
+    learned_from = []
+    for rate in (0.0, 0.25, 1.0):
+        moved = deepcopy(model)
+        moved.learn_hyperparameters(first, posterior, 1.0)
+        moved.learn_hyperparameters(second, posterior, rate)
+        learned_from.append(moved._mean_prior_statistics)
+    before, between, after = learned_from
+    assert np.all(np.abs(after - before) > 1e-3)
+    np.testing.assert_allclose(between, before + 0.25 * (after - before))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_shards_learn_what_the_whole_does(name):
+    found = []
+    for shard_size in (1024, 16):
+        model, data = problem(name)
+        model.shard_size = shard_size
+        found.append(learned(fit(model, data, max_passes=3, progress=False).model, name))
+    for key, value in found[0].items():
+        np.testing.assert_allclose(found[1][key], value, rtol=1e-3)
+
+
 class Killed(Exception):
     """What ends a run here."""
 

@@ -64,6 +64,19 @@ def test_statistics_are_nearer_to_enumeration_than_mean_field(small):
     assert errors[0] < 0.6 * errors[1], errors
 
 
+def test_a_token_is_judged_by_the_others_of_its_document(small):
+    """In documents of two tokens its own share would be half of what it is judged by."""
+    topics, _, alpha = small
+    counts = np.kron(np.eye(3), np.ones((1, 2)))
+    exact = np.zeros((6, 3))
+    for d in range(3):
+        words = np.array([2 * d, 2 * d + 1])
+        exact[words] = exact_posterior(words, topics, alpha)
+    rows = topics.T.astype(np.float32)
+    sample = sample_topics(layout(counts), rows, alpha, b"", burn_in=100, n_sweeps=100_000)
+    assert_allclose(sample.statistics, exact, atol=0.05)
+
+
 def test_words_at_a_power_count_as_enumeration_does(small):
     topics, counts, alpha = small
     model = LatentDirichlet(3, 6, alpha, 0.1, update="sampled", word_power=0.6)

@@ -11,6 +11,7 @@ from scipy.stats import dirichlet as dirichlet_distribution
 
 from problems import MIXTURES, bound, tiny_mixture
 from tempering.families import Bernoulli, Dirichlet
+from tempering.inference import ArraySource
 from tempering.inference.executors import add_in_pairs
 from tempering.models import LocalStep, Mixture, Natural
 
@@ -181,6 +182,13 @@ def test_shards_add_up_to_the_whole(name):
     np.testing.assert_allclose(
         parts.statistics.components, whole.statistics.components, rtol=1e-10, atol=1e-12
     )
+
+
+def test_a_start_from_a_sample_is_as_sure_as_all_data_make_it():
+    model, _, _ = tiny_mixture("full")
+    source = ArraySource(np.random.default_rng(0).normal(size=(25_000, 2)))
+    posterior = model.initialize(source, np.random.default_rng(1))
+    assert np.sum(posterior.weights - model.prior().weights) == pytest.approx(25_000)
 
 
 def test_reweighting_needs_one_temperature():

@@ -55,13 +55,18 @@ VERDICTS = {0: "alive", 1: "killed"}
 
 
 class Change(NamedTuple):
-    """One mistake: where, what is written instead of what, and the tests that must notice it."""
+    """One mistake: where, what is written instead of what, and the tests that must notice it.
+
+    ``kernel`` says that compiled code is changed. Kernels that call it do not know that it has, so
+    all are compiled anew, which takes its time.
+    """
 
     what: str
     file: str
     old: str
     new: str
     tests: tuple[str, ...]
+    kernel: bool = False
 
     def applied(self, source: str) -> str:
         """The source with the mistake in it."""
@@ -114,11 +119,9 @@ def run_tests(tree: Path, change: Change | None, tests: Sequence[str], log: Path
         os.dup2(file.fileno(), 2)
     if change is not None:
         source = tree / "tempering" / change.file
-        text = source.read_text("utf-8")
-        source.write_text(change.applied(text), "utf-8")
+        source.write_text(change.applied(source.read_text("utf-8")), "utf-8")
         sys.dont_write_bytecode = True
-        if "njit" in text:
-            # A cached kernel does not know that one which it calls has changed.
+        if change.kernel:
             importlib.import_module("numba").config.CACHE_DIR = str(log.with_suffix(".numba"))
     sys.path.insert(0, str(tree))
     os.environ["PYTHONPATH"] = str(tree)
@@ -186,7 +189,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     started = time.monotonic()
     changes = read_changes(options.lists or sorted(HERE.glob("*.toml")))
     changes = [c for c in changes if options.only.lower() in f"{c.file} {c.what}".lower()]
-    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         room = Path(folder)
         os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = str(room / "hypothesis")
