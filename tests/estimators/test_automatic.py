@@ -5,7 +5,14 @@ import pytest
 from scipy import sparse
 
 from tempering import LatentDirichletAllocation
-from tempering.estimators.automatic import automatic_policy
+from tempering.estimators.automatic import (
+    automatic_policy,
+    default_decay,
+    default_doc_topic_prior,
+    default_followed_part,
+    default_word_power,
+    tempered_part,
+)
 from tempering.inference import Constant
 from tempering.models.lda.model import LatentDirichlet
 
@@ -51,3 +58,23 @@ def test_a_run_of_small_steps_starts_less_hot():
     """Topics must be able to part within it."""
     starts = [first_inverse_temperature(50, "random", rate) for rate in (1.0, 0.3, 0.1)]
     assert np.all(np.diff(starts) > 0.01)
+
+
+def test_what_many_topics_and_short_documents_change():
+    assert default_doc_topic_prior(10, "sampled", 60.0) == 0.1
+    # In a short document the prior counts for half of its words at most, in a long one for more.
+    assert 400 * default_doc_topic_prior(400, "sampled", 6.0) == pytest.approx(3.0)
+    assert 400 * default_doc_topic_prior(400, "sampled", 60.0) > 3.0
+    decays = [default_decay(n_topics) for n_topics in (20, 50, 100, 200, 400, 1000)]
+    assert decays[0] == decays[1] == 0.55
+    assert np.all(np.diff(decays[1:5]) > 0.01)
+    assert max(decays) == pytest.approx(0.7)
+    # With few documents a topic the words keep their power.
+    powers = [default_word_power(400, n_documents, 60.0, 10.0) for n_documents in (3e3, 6e3, 1e5)]
+    assert 1.0 == powers[0] > powers[1] > powers[2] > 0.8
+    # A part of alpha that follows the documents needs topics with many words.
+    parts = [default_followed_part(n_topics, 2e4, 60.0) for n_topics in (40, 240, 500)]
+    assert 0.8 == parts[0] > parts[1] > parts[2] == 0.0
+    long, short = ([tempered_part(k, n, 7.0) for k in (100, 200, 400)] for n in (60.0, 14.0))
+    assert 0.4 == long[0] < long[1] < long[2]
+    assert short == [0.4, 0.4, 0.4]

@@ -18,7 +18,12 @@ class Named(str):
 
 @pytest.mark.parametrize(
     ("parts", "total"),
-    [("ab", "(ab)"), ("abc", "((ab)c)"), ("abcd", "((ab)(cd))"), ("abcdefg", "(((ab)(cd))((ef)g))")],
+    [
+        ("ab", "(ab)"),
+        ("abc", "((ab)c)"),
+        ("abcd", "((ab)(cd))"),
+        ("abcdefg", "(((ab)(cd))((ef)g))"),
+    ],
 )
 def test_parts_are_added_in_pairs_of_neighbours(parts, total):
     parts = [Named(part) for part in parts]

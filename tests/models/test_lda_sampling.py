@@ -133,6 +133,16 @@ def test_room_for_a_word_lies_apart_from_what_is_read_and_written_beside_it(corp
     assert min(apart) >= 4 * 64
 
 
+def test_the_salt_decides_the_draws(small):
+    topics, counts, alpha = small
+    documents, rows = layout(counts), topics.T.astype(np.float32)
+    one, again, other = (
+        sample_topics(documents, rows, alpha, salt).gamma for salt in (b"1", b"1", b"2")
+    )
+    assert_array_equal(one, again)
+    assert np.any(one != other)
+
+
 def test_other_topics_make_other_draws(corpus):
     assert np.any(solved(corpus)[0].gamma != solved(corpus, seed=1)[0].gamma)
 
