@@ -178,12 +178,19 @@ def as_they_are(changes: Sequence[Change]) -> list[Task]:
     return [Task(file, list(named)) for file, named in tests.items()]
 
 
+def available_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check the lists, run the tests as they are, then with each change; 0 if all are killed."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("lists", nargs="*", type=Path, help="lists of changes; all by default")
     parser.add_argument("--only", default="", help="a part of the file or of what is changed")
-    parser.add_argument("--jobs", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--jobs", type=int, default=available_cores())
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds for one change")
     options = parser.parse_args(arguments)
     started = time.monotonic()
