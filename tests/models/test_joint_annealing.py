@@ -67,14 +67,17 @@ def test_the_divergence_is_that_of_scipys_densities(problem, weight):
 
 
 @pytest.mark.parametrize("problem", PROBLEMS)
-def test_the_engine_records_the_bound_of_the_annealed_joint(problem):
-    """s E log p(x, z, β) plus the entropies of q(z) and q(β); and beside it the ELBO at T = 1."""
+@pytest.mark.parametrize(("temper", "weight"), [("joint", 0.4), ("likelihood", 1.0)])
+def test_the_engine_records_the_bound_of_what_is_annealed(problem, temper, weight):
+    """s E log p(x, z | β) and E log p(β), to a power too if the joint is annealed, plus the
+    entropies of q(z) and q(β); and beside it the ELBO at T = 1."""
     model, data, posterior, parts = problem()
     log_q, log_p = np.sum(parts, axis=0)
-    policy = Annealing(schedules.constant(2.5), fraction=1.0, temper="joint")
+    policy = Annealing(schedules.constant(2.5), fraction=1.0, temper=temper)
     algorithm = Algorithm(model, policy, Constant(), Serial(), data.shape[0], 10)
     (batch,) = ArraySource(data).sweep()
     step = algorithm.advance(algorithm.start(posterior, np.random.default_rng(0)), batch)
     energy, entropy = step.local.energy, step.local.entropy
-    assert step.tempered_elbo == pytest.approx(0.4 * (energy + log_p) + entropy - log_q, rel=1e-5)
+    bound = 0.4 * energy + weight * log_p + entropy - log_q
+    assert step.tempered_elbo == pytest.approx(bound, rel=1e-5)
     assert step.elbo == pytest.approx(energy + log_p + entropy - log_q, rel=1e-5)
