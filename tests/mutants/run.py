@@ -131,6 +131,7 @@ def run_tests(tree: Path, change: Change | None, tests: Sequence[str], log: Path
         raise RuntimeError(f"the tests would run against {package.__file__}")
     pytest = importlib.import_module("pytest")
     options = ["-x", "-q", "--no-header", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]
     code = pytest.main([*options, *(str(TESTS / test) for test in tests)])
     sys.stdout.flush()
     os._exit(code)
