@@ -42,4 +42,6 @@ def test_blas_has_one_thread_inside_a_fit():
     with threadpool_limits(limits=2, user_api="blas"):
         np.ones((2, 2)) @ np.ones((2, 2))
         fit(model, data, max_passes=1, callbacks=[look], progress=False)
+    if not seen:
+        pytest.skip("the threads of this BLAS cannot be counted")
     assert set(seen) == {1}
