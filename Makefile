@@ -7,7 +7,7 @@ CODE := src tests benchmarks reproduction docs/_build_tools docs/gallery
 # The newest Python to check a release with, beside PYTHON.
 NEWEST ?= $(PYTHON)
 
-.PHONY: demo test test-all reproduce lint format docs dist release-check clean help
+.PHONY: demo test test-all mutants reproduce lint format docs dist release-check clean help
 
 help:  ## List the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -30,6 +30,9 @@ test: $(READY)  ## Set up, then run the tests (several minutes on 2 cores)
 
 test-all: $(READY)  ## All tests, the slow ones too
 	$(BIN)/pytest -n auto
+
+mutants: $(READY)  ## Make mistakes in the package, one at a time: a test must notice each (minutes)
+	$(BIN)/python tests/mutants/run.py
 
 reproduce: $(READY)  ## Every experiment of the paper, on small drawn data (a quarter of an hour)
 	$(BIN)/python -m reproduction all

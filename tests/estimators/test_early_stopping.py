@@ -34,7 +34,12 @@ def test_the_scores_are_those_of_the_model(counts):
 
 @pytest.mark.parametrize(
     ("scores", "settled"),
-    [([-3.0, -2.0, -2.0005], False), ([-2.0, -2.0004, -1.9995], True), ([-2.0, -1.9, -1.9], False)],
+    [
+        ([-3.0, -2.0, -2.0005], False),
+        ([-2.0, -2.0004, -1.9995], True),
+        ([-2.0, -1.9, -1.9], False),
+        ([-2.0, -2.5, -1.9], False),
+    ],
 )
 def test_when_scores_have_settled(counts, scores, settled):
     stopping = EarlyStopping(counts, patience=2, tolerance=1e-3)

@@ -6,8 +6,11 @@ import pytest
 from tempering import BayesianGaussianMixture
 from tempering.estimators.starts import (
     SHARD_ROWS,
+    Moments,
     annealed_assignment,
+    merge_coincident,
     random_assignment,
+    split_critical,
     start_assignment,
     sum_over_shards,
 )
@@ -92,6 +95,43 @@ def test_starts_by_name_come_in_shards():
             np.testing.assert_array_equal(np.concatenate(parts), whole)
     with pytest.raises(ValueError, match="the start must be one of annealed, kmeans, random"):
         next(start_assignment("cold", X, 9, np.random.RandomState(0)))
+
+
+def moments_of(*groups):
+    """Of groups of points that belong to one centre each."""
+    squares = np.stack([group.T @ group for group in groups])
+    sums = np.stack([group.sum(axis=0) for group in groups])
+    return Moments(np.array([float(len(group)) for group in groups]), sums, squares)
+
+
+#: Four points around the origin whose covariance has the eigenvalues 4 and 1.
+CROSS = np.sqrt(2) * np.array([[2.0, 0.0], [-2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+
+
+def test_a_centre_splits_at_its_critical_temperature():
+    """Along the axis on which its points spread most, to both sides."""
+    np.testing.assert_array_equal(split_critical(moments_of(CROSS), 4.1, 5), [[0.0, 0.0]])
+    halves = split_critical(moments_of(CROSS), 3.9, 5)
+    assert len(halves) == 2
+    np.testing.assert_allclose(halves[0], -halves[1], atol=1e-12)
+    np.testing.assert_allclose(np.abs(halves[0]), [1.0, 0.0], atol=1e-12)
+
+
+def test_the_coarsest_split_comes_first():
+    """With room for one more centre, the wider group takes it."""
+    wide, narrow = CROSS + np.array([20.0, 0.0]), 0.5 * CROSS
+    centres = split_critical(moments_of(narrow, wide), 0.1, 3)
+    assert len(centres) == 3
+    assert np.any(np.all(np.abs(centres) < 1e-9, axis=1))
+    assert np.count_nonzero(centres[:, 0] > 10) == 2
+
+
+def test_centres_that_have_not_parted_are_joined():
+    apart, near = (CROSS + np.array([x, 0.0]) for x in (9.0, 0.3))
+    joined = merge_coincident(moments_of(CROSS, apart, near), 1.0)
+    np.testing.assert_allclose(sorted(joined.counts), [4.0, 8.0])
+    np.testing.assert_allclose(sorted(joined.centres[:, 0]), [0.15, 9.0])
+    assert len(merge_coincident(moments_of(CROSS, apart, near), 0.8).counts) == 3
 
 
 def test_sums_over_many_shards_are_whole():

@@ -8,6 +8,8 @@ from problems import tiny_mixture
 from tempering.families import Dirichlet, IsotropicGaussian, Multinomial
 from tempering.inference import ArraySource, Constant, RobbinsMonro, Settling, fit
 from tempering.models import Mixture, Natural, UnsupportedTemperature
+from tempering.models.lda.model import LatentDirichlet
+from tempering.models.lda.topics import Topics
 from tempering.temperature import (
     Annealing,
     LocalTempering,
@@ -150,6 +152,13 @@ def test_minibatch_bounds_estimate_the_bound():
     assert np.mean(run.history["elbo"]) == pytest.approx(run.elbo, rel=1e-9)
 
 
+def test_a_minibatch_stands_for_all_data():
+    model = gaussian_mixture()
+    one_step = {"batch_size": 60, "max_passes": 0.1, "learning_rate": Constant(1.0)}
+    weights = quiet_fit(model, blobs(), **one_step).posterior.weights
+    assert np.sum(weights - model.prior().weights) == pytest.approx(600)
+
+
 def test_history_has_what_it_says():
     result = quiet_fit(
         gaussian_mixture(),
@@ -190,6 +199,20 @@ def test_damping_is_tied_to_passes_not_to_steps():
     assert first_half_pass(300) == pytest.approx(first_half_pass(30), abs=0.003)
 
 
+def test_a_settled_policy_is_left_before_its_time():
+    """A tempered batch fit that rises no more goes on at T = 1, and ends there."""
+    result = quiet_fit(
+        gaussian_mixture(),
+        blobs(),
+        temperature=VariationalTempering(damping=0.1),
+        max_passes=600,
+        tolerance=1e-2,
+    )
+    assert result.converged
+    assert 0 < result.history.final_phase_start < 200  # its own time would be at 400
+    assert len(result.history) < 300
+
+
 def test_callbacks_see_each_step_and_can_stop_the_run():
     seen = []
 
@@ -225,6 +248,21 @@ def test_each_pass_visits_every_datum_once():
     for _ in range(2):
         visited = np.concatenate([next(stream).data[:, 0] for _ in range(3)])
         assert sorted(visited) == list(range(10))
+
+
+def test_each_pass_has_an_order_of_its_own():
+    stream = ArraySource(np.arange(10)[:, None], 4).batches(seed=5)
+    first, second = (np.concatenate([next(stream).data[:, 0] for _ in range(3)]) for _ in range(2))
+    assert list(first) != list(second)
+
+
+def test_a_given_start_stays_as_it_is():
+    """Also where steps change the posterior in place, as those of topics do."""
+    counts = sparse.csr_matrix(np.random.default_rng(0).poisson(1.0, size=(20, 6)))
+    topics = Topics(np.random.default_rng(1).gamma(2.0, size=(6, 3)), 0.3)
+    before = topics.parameters().copy()
+    quiet_fit(LatentDirichlet(3, 6, 0.4, 0.3), counts, initial=topics, max_passes=2)
+    np.testing.assert_array_equal(topics.parameters(), before)
 
 
 @pytest.mark.parametrize(

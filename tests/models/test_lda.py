@@ -164,9 +164,10 @@ def test_lazy_and_dense_global_steps_agree(rates):
         words = np.sort(rng.choice(40, size=10, replace=False))
         values = rng.gamma(0.5, size=(10, 4)).astype(np.float32)
         rate = {"robbins-monro": RobbinsMonro(1.0, 0.7)(t), "large": 0.9, "one": 1.0}[rates]
-        target = TopicPrior(0.3) + 7.0 * WordStatistics(words, values)
+        prior = rng.uniform(0.1, 0.3)  # as where the joint is annealed, or η is learned
+        target = TopicPrior(prior) + 7.0 * WordStatistics(words, values)
         topics = blend(topics, target, rate)
-        dense.blend(0.3, words, values, 7.0, rate)
+        dense.blend(prior, words, values, 7.0, rate)
     np.testing.assert_allclose(topics.parameters(), dense.parameters, rtol=2e-5)
     np.testing.assert_allclose(topics.totals(), dense.parameters.sum(axis=0), rtol=1e-5)
     np.testing.assert_allclose(
@@ -199,6 +200,26 @@ def test_statistics_of_shards_add_up():
     )
     np.testing.assert_allclose(parts.energies, whole.energies, rtol=1e-5)
     assert parts.entropy == pytest.approx(whole.entropy, rel=1e-5)
+
+
+def test_scaled_statistics_add_up():
+    rows = np.ones((2, 3), np.float32)
+    both = 2.0 * WordStatistics(np.array([0, 2]), rows) + 3.0 * WordStatistics(
+        np.array([1, 2]), rows
+    )
+    np.testing.assert_array_equal(both.words, [0, 1, 2])
+    np.testing.assert_allclose(both.factor * both.values[:, 0], [2.0, 3.0, 5.0])
+
+
+def test_a_document_goes_on_from_its_proportions():
+    """With one sweep a step, many steps come to where many sweeps do."""
+    model, topics = model_and_topics()
+    short = LatentDirichlet(K, V, 0.4, 0.3, tolerance=0.0, min_iterations=1, max_iterations=1)
+    data, expected = corpus(), model.expectations(topics)
+    step = short.local_step(data, expected, 1.0)
+    for _ in range(300):
+        step = short.continue_local_step(step, data, expected, 1.0)
+    np.testing.assert_allclose(step.gamma, model.local_step(data, expected, 1.0).gamma, rtol=1e-3)
 
 
 def test_the_joint_may_be_annealed_too():

@@ -64,6 +64,19 @@ def test_statistics_are_nearer_to_enumeration_than_mean_field(small):
     assert errors[0] < 0.6 * errors[1], errors
 
 
+def test_a_token_is_judged_by_the_others_of_its_document(small):
+    """In documents of two tokens its own share would be half of what it is judged by."""
+    topics, _, alpha = small
+    counts = np.kron(np.eye(3), np.ones((1, 2)))
+    exact = np.zeros((6, 3))
+    for d in range(3):
+        words = np.array([2 * d, 2 * d + 1])
+        exact[words] = exact_posterior(words, topics, alpha)
+    rows = topics.T.astype(np.float32)
+    sample = sample_topics(layout(counts), rows, alpha, b"", burn_in=100, n_sweeps=100_000)
+    assert_allclose(sample.statistics, exact, atol=0.05)
+
+
 def test_words_at_a_power_count_as_enumeration_does(small):
     topics, counts, alpha = small
     model = LatentDirichlet(3, 6, alpha, 0.1, update="sampled", word_power=0.6)
@@ -118,6 +131,16 @@ def test_room_for_a_word_lies_apart_from_what_is_read_and_written_beside_it(corp
     solved(corpus)
     assert apart
     assert min(apart) >= 4 * 64
+
+
+def test_the_salt_decides_the_draws(small):
+    topics, counts, alpha = small
+    documents, rows = layout(counts), topics.T.astype(np.float32)
+    one, again, other = (
+        sample_topics(documents, rows, alpha, salt).gamma for salt in (b"1", b"1", b"2")
+    )
+    assert_array_equal(one, again)
+    assert np.any(one != other)
 
 
 def test_other_topics_make_other_draws(corpus):

@@ -184,6 +184,13 @@ def test_shards_add_up_to_the_whole(name):
     )
 
 
+def test_a_start_from_a_sample_is_as_sure_as_all_data_make_it():
+    model, _, _ = tiny_mixture("full")
+    source = ArraySource(np.random.default_rng(0).normal(size=(25_000, 2)))
+    posterior = model.initialize(source, np.random.default_rng(1))
+    assert np.sum(posterior.weights - model.prior().weights) == pytest.approx(25_000)
+
+
 def test_reweighting_needs_one_temperature():
     local = LocalStep(Natural(a=[2.0]), np.zeros(2), 0.0, 0.5)
     assert local.reweighted(1.0).statistics.a == pytest.approx(4.0)

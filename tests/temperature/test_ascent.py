@@ -5,7 +5,7 @@ import pytest
 from scipy.special import xlogy
 
 from problems import MIXTURES, bound, tiny_mixture
-from tempering.inference import Algorithm, ArraySource, Constant, evaluate_elbo
+from tempering.inference import Algorithm, ArraySource, Constant, evaluate_elbo, fit
 from tempering.inference.executors import Serial
 from tempering.models import Mixture
 from tempering.temperature import (
@@ -144,6 +144,17 @@ def test_the_engine_ascends_what_it_records(name, policy):
     )
     values = run_steps(model, data, posterior, POLICIES[policy])
     assert never_falls(values)
+
+
+@pytest.mark.parametrize("tolerance", [1e-2, 1e-6])
+def test_a_fit_ends_where_its_bound_rises_no_more(tolerance):
+    model, data, posterior = tiny_mixture("full", n=60)
+    result = fit(model, data, initial=posterior, tolerance=tolerance, progress=False)
+    rises = np.diff(result.history["elbo"])
+    assert result.converged
+    assert len(rises) > 2
+    assert np.all(rises[:-1] >= tolerance)
+    assert rises[-1] < tolerance
 
 
 def test_the_recorded_elbo_is_the_elbo():

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from problems import tiny_mixture
 from reproduction.landscape import PRIOR_VARIANCE, WEIGHTS, two_gaussians
-from tempering.families import Bernoulli, Dirichlet
+from tempering.families import Bernoulli, Dirichlet, IsotropicGaussian
 from tempering.models import Mixture, UnsupportedTemperature
 from tempering.temperature import log_partition
 
@@ -77,6 +77,19 @@ def test_monte_carlo_is_right_within_its_own_error(n):
     assert estimate.reliable
 
 
+@pytest.mark.parametrize("s", [1.0, 0.95, 0.7])
+def test_the_spread_is_that_of_repeated_estimates(s):
+    """Nearly nothing where all draws of the prior say the same, as they do near T = 1."""
+    estimates = [
+        log_partition(bernoulli_mixture(), [s], 3, method="monte-carlo", n_samples=400, rng=seed)
+        for seed in range(200)
+    ]
+    spread = np.mean([estimate.spread for estimate in estimates])
+    assert np.std([estimate.values for estimate in estimates]) == pytest.approx(
+        spread, rel=0.2, abs=1e-8
+    )
+
+
 def test_monte_carlo_says_when_it_is_useless():
     """With many data a single draw of the prior decides the average."""
     estimate = log_partition(bernoulli_mixture(), GRID, 100_000, n_samples=100)
@@ -112,8 +125,10 @@ def test_learned_covariances_have_no_partition_function():
 
 
 def test_closed_form_is_refused_where_there_is_none():
-    with pytest.raises(UnsupportedTemperature, match="log_partition"):
-        log_partition(bernoulli_mixture(), GRID, 3, method="closed-form")
+    learned_weights = Mixture(IsotropicGaussian(1, 1.0), Dirichlet(2), [1.0, 1.0], [0.0, 1.0])
+    for model in (bernoulli_mixture(), learned_weights):
+        with pytest.raises(UnsupportedTemperature, match="log_partition"):
+            log_partition(model, GRID, 3, method="closed-form")
 
 
 @pytest.mark.parametrize(

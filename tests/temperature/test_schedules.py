@@ -16,6 +16,14 @@ def test_they_run_from_start_to_one_and_fall(schedule):
     assert np.all(np.diff(temperatures) < 0)
 
 
+def test_each_is_even_in_its_own_scale():
+    u = np.linspace(0, 1, 11)
+    scales = {schedules.linear: np.array, schedules.linear_inverse: np.reciprocal}
+    scales[schedules.geometric] = np.log
+    for make, scale in scales.items():
+        np.testing.assert_allclose(np.diff(scale([make(20.0)(v) for v in u]), n=2), 0, atol=1e-12)
+
+
 def test_join_gives_each_its_own_progress():
     joined = schedules.join(
         [schedules.linear(10.0, 4.0), schedules.constant(4.0), schedules.linear(4.0)], [0.2, 0.6]
