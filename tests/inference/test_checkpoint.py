@@ -27,7 +27,8 @@ from tempering.inference import (
     make_portable,
     write_csr,
 )
-from tempering.inference.checkpoint import postponed_interrupt, read_checkpoint
+from tempering.inference.interrupts import postponed_interrupt
+from tempering.inference.keeper import read_checkpoint
 from tempering.models import Mixture
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.models.lda.model import LatentDirichlet
@@ -374,7 +375,7 @@ except KeyboardInterrupt as interrupt:
 def test_ctrl_c_waits_for_the_step_and_keeps_it(tmp_path):
     """A signal that comes in the middle of a step."""
     code = INTERRUPTED.format(folder=os.path.dirname(__file__), path=str(tmp_path))
-    paths = [os.path.dirname(os.path.dirname(__file__))]
+    paths = [os.path.dirname(os.path.dirname(__file__)), os.environ.get("PYTHONPATH", "")]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
