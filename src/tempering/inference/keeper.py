@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from tempering import __version__
 from tempering.inference.checkpoint import (
@@ -23,15 +23,16 @@ from tempering.inference.checkpoint import (
     CheckpointWarning,
     as_checkpoint,
 )
-from tempering.inference.content_checks import Fit, check_posterior, with_learned
 from tempering.inference.fingerprint import describe, describe_source, differences
 from tempering.inference.interrupts import Terminated, catching_sigterm, postponed_interrupt
-from tempering.inference.portable_classes import pack, unpack
 from tempering.inference.run import Result, Run
 from tempering.inference.sources import Source
 from tempering.models.base import Model
 from tempering.storage.lock import alone_in
 from tempering.storage.tensors import StorageError, damage, naming, read_tree, write_tree
+
+if TYPE_CHECKING:
+    from tempering.inference.content_checks import Fit
 
 FORMAT = 1
 KEPT = 2
@@ -84,6 +85,9 @@ def open_keeper(
     checkpoint = as_checkpoint(checkpoint)
     if checkpoint is None:
         return Keeper()
+    # Here, as below: it takes all models with it, which a fit without checkpoints does not need.
+    from tempering.inference.content_checks import Fit
+
     known = ("temperature", "max_passes", "n_init", "final_elbo")
     expected = Fit(model, source, **{name: settings[name] for name in known})
     return DiskKeeper(checkpoint, resume, expected, settings)
@@ -200,6 +204,8 @@ class DiskKeeper(Keeper):
             ) from error
 
     def _check_posterior(self, model: Model, posterior: Any) -> None:
+        from tempering.inference.content_checks import check_posterior
+
         with damage():
             check_posterior(model, posterior)
 
@@ -221,6 +227,8 @@ class DiskKeeper(Keeper):
         self._steps, self._written = 0, time.monotonic()
 
     def _write(self) -> None:
+        from tempering.inference.portable_classes import pack
+
         run = None
         if self.latest is not None:
             run = {**self.latest._asdict(), "model": self._learned(self._model)}
@@ -263,8 +271,8 @@ class DiskKeeper(Keeper):
         for path in paths:
             try:
                 content = read_checkpoint(path)
-                self._check_fingerprint(path, content["fingerprint"])
                 with naming(path), damage():
+                    self._check_fingerprint(content["fingerprint"])
                     self._fit.check(content)
             except OtherFit:
                 raise
@@ -288,12 +296,14 @@ class DiskKeeper(Keeper):
             )
 
     def _take(self, content: dict[str, Any]) -> None:
+        from tempering.inference.content_checks import with_learned
+
         best = content["best"]
         if best is not None:
             self.best = Result(**{**best, "model": with_learned(self._given, best["model"])})
         self.elbos, self._loaded = content["elbos"], content["run"]
 
-    def _check_fingerprint(self, path: Path, stored: dict[str, Any]) -> None:
+    def _check_fingerprint(self, stored: dict[str, Any]) -> None:
         if stored["data"] != self._fingerprint["data"]:
             places = differences(stored["data"], self._fingerprint["data"])
             what = "other data"
@@ -302,7 +312,7 @@ class DiskKeeper(Keeper):
             what = "a fit with other parameters"
         if places:
             raise OtherFit(
-                f"{path} belongs to {what}: {'; '.join(places[:3])}. Fit the same data with the "
+                f"it belongs to {what}: {'; '.join(places[:3])}. Fit the same data with the "
                 "same parameters to go on, choose another directory for a new fit, or pass "
                 "resume=False to start anew in this one."
             )
@@ -319,8 +329,10 @@ class DiskKeeper(Keeper):
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
     """What a checkpoint holds; :class:`StorageError` if it is damaged or too new."""
+    from tempering.inference.portable_classes import unpack
+
     content = read_tree(path)
-    with naming(path):
+    with naming(path), damage():
         if not isinstance(content, dict) or "format" not in content:
             raise StorageError("it is no checkpoint.")
         if content["format"] != FORMAT:

@@ -243,7 +243,7 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except StorageError as error:
-        raise StorageError(f"{path}: {error}") from None
+        raise type(error)(f"{path}: {error}") from None
     except RecursionError:
         raise StorageError(f"{path}: it is damaged: nested too deep.") from None
 
