@@ -21,6 +21,7 @@ from tempering.inference.run import Result, Run, State
 from tempering.inference.sources import Source
 from tempering.models.base import LocalStep, Model, Natural, UnsupportedTemperature
 from tempering.models.factorial_mixture import ActivationStep, FactorialModel
+from tempering.models.lda.hyperparameters import LARGEST
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.mixture import Mixture
 from tempering.temperature import Annealing, Heat, LocalTempering, Untempered, VariationalTempering
@@ -70,6 +71,12 @@ class Fit:
             self._check_best(best, elbos)
         if run is not None:
             self._check_run(run)
+
+    def check_step(self, model: Model, run: Run) -> None:
+        """The first step from there: some numbers show only in it that they are too large."""
+        check_posterior(model, run.state.posterior)
+        self._check_heat(run.state.heat)
+        expect(math.isfinite(run.history[-1].temperature), "the temperature must be finite.")
 
     def _check_best(self, best: Any, elbos: list[float]) -> None:
         names = {field.name for field in fields(Result)}
@@ -217,6 +224,14 @@ def with_learned(given: Model, attributes: Any) -> Model:
         setattr(model, name, value)
     if is_ours(given):
         check_model(model)
+    if isinstance(given, LatentDirichlet) and isinstance(model, LatentDirichlet):
+        settled = (given.settled and given.settled.doc_topic_prior) or 0.0
+        most = max(LARGEST, given.doc_topic_prior.sum(), settled * given.n_topics)
+        expect(
+            model.doc_topic_prior.sum() <= most * given.n_topics, "doc_topic_prior is too large."
+        )
+        most = max(LARGEST, given.topic_word_prior)
+        expect(model.topic_word_prior <= most, "topic_word_prior is too large.")
     return model
 
 
@@ -238,6 +253,7 @@ def check_model(model: Model) -> None:
             narrow = np.asarray(model.doc_topic_prior).astype(np.float32)
         expect_positive("doc_topic_prior", model.doc_topic_prior, (k,))
         expect_positive("doc_topic_prior", narrow, (k,), "float32")
+        expect(isinstance(model.topic_word_prior, float), "topic_word_prior must be a number.")
         for name in ("topic_word_prior", "mean_length"):
             expect_positive(name, np.asarray(getattr(model, name), float), ())
         power = model.word_power
@@ -247,6 +263,7 @@ def check_model(model: Model) -> None:
             expect_numbers("mean_prior_statistics", model._mean_prior_statistics, (k,))
     elif isinstance(model, FactorialModel):
         for name in ("noise_variance", "feature_variance"):
+            expect(isinstance(getattr(model, name), float), f"{name} must be a number.")
             expect_positive(name, np.asarray(getattr(model, name), float), ())
         probabilities = model.activation_probability
         expect_positive("activation_probability", probabilities, (model.n_features,))
@@ -294,11 +311,10 @@ def _check_topics(model: LatentDirichlet, topics: Any) -> None:
 
 def check_activations(step: LocalStep, n: int, n_features: int) -> None:
     """The activations of a shard; those from a device have rows that fill up."""
-    activations = getattr(step, "activations", None)
     expect(isinstance(step, ActivationStep), "the activations are missing.")
-    longer = type(step) is not ActivationStep and np.shape(activations)[:1] > (n,)
-    n_rows = len(activations) if longer and activations is not None else n
-    expect_numbers("activations", activations, (n_rows, n_features))
+    activations: Any = getattr(step, "activations", np.empty(0))
+    filled = type(step) is not ActivationStep and np.shape(activations)[:1] > (n,)
+    expect_numbers("activations", activations, (len(activations) if filled else n, n_features))
     expect(np.all((activations >= 0) & (activations <= 1)), "activations must be from 0 to 1.")
 
 

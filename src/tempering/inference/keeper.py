@@ -119,7 +119,8 @@ class DiskKeeper(Keeper):
         }
         self._good: list[Path] = []
         self._loaded: dict[str, Any] | None = None
-        self._begun_from: Path | None = None  # until it is seen that the run can go on from there
+        self._begun_from: Path | None = None  # until there is a newer one
+        self._tried = True  # whether a step has been made from there
         self._model: Model | None = None
         self._full = False
         self._steps, self._written = 0, time.monotonic()
@@ -140,7 +141,7 @@ class DiskKeeper(Keeper):
             return None
         for name, value in loaded.pop("model").items():
             setattr(model, name, value)
-        self._begun_from = self._good[-1]
+        self._begun_from, self._tried = self._good[-1], False
         return Run(**loaded)
 
     @contextmanager
@@ -152,9 +153,10 @@ class DiskKeeper(Keeper):
         self.latest, self._model = None, model
         with postponed_interrupt(), self._going_on():
             yield
-            if self._begun_from is not None and self.latest is not None:
-                self._check_posterior(model, self.latest.state.posterior)
-        self._begun_from = None
+            if not self._tried and self.latest is not None:
+                with damage():
+                    self._fit.check_step(model, self.latest)
+        self._tried = True
         self._steps += 1
         every_steps, minutes = self._checkpoint.every_steps, self._checkpoint.every_minutes
         elapsed = time.monotonic() - self._written
@@ -169,12 +171,12 @@ class DiskKeeper(Keeper):
         self._save()
 
     def hope(self) -> str:
-        again = "call fit again with the same checkpoint, data and parameters."
+        again = "call fit again with the same checkpoint, data and parameters"
         if self._good:
-            return f"{self._good[-1]} holds the fit. To go on from there when it can, {again}"
+            return f"{self._good[-1]} holds the fit: {again} to go on when the cluster is back."
         return (
-            f"{self._directory} holds nothing of it yet: checkpoints come every "
-            f"{self._checkpoint.interval}. To start again, {again}"
+            f"The checkpoint {self._directory} holds nothing of the fit yet, as one comes every "
+            f"{self._checkpoint.interval}: {again} to begin again when the cluster is back."
         )
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
@@ -193,7 +195,7 @@ class DiskKeeper(Keeper):
 
     @contextmanager
     def _going_on(self) -> Iterator[None]:
-        """The first step from a checkpoint shows whether its numbers are any good."""
+        """The first steps from a checkpoint show whether its numbers are any good."""
         try:
             yield
         except (ValueError, ArithmeticError) as error:
@@ -202,12 +204,6 @@ class DiskKeeper(Keeper):
             raise StorageError(
                 f"{self._begun_from}: the fit could not go on from it: {error} {ANEW}"
             ) from error
-
-    def _check_posterior(self, model: Model, posterior: Any) -> None:
-        from tempering.inference.content_checks import check_posterior
-
-        with damage():
-            check_posterior(model, posterior)
 
     def _save(self) -> None:
         """Write a checkpoint. Where it cannot be written, say so once: the fit goes on."""
@@ -247,6 +243,7 @@ class DiskKeeper(Keeper):
         }
         write_tree(path, content)
         self._good.append(path)
+        self._begun_from = None
         self._tidy()
 
     def _tidy(self) -> None:
