@@ -23,7 +23,8 @@ def check_topics(estimator: Any) -> None:
     k, v = estimator.n_components, estimator.n_features_in_
     state, model = _state(estimator), estimator._model
     expect(isinstance(model, LatentDirichlet), "the model of topics is missing.")
-    expect((model.n_topics, model.n_words) == (k, v), "the model has another number of topics.")
+    shape = model.n_words, model.n_topics
+    expect(shape == (v, k), f"the topics have the shape {shape}; the parameters ask for {(v, k)}.")
     check_model(model)
     check_posterior(model, state.posterior)
     if model.settled is not None:

@@ -87,7 +87,7 @@ def fit(
         Show a progress bar when standard error is a terminal.
     checkpoint : path or Checkpoint, optional
         A directory in which the run is kept, every ten minutes or as often as ``Checkpoint`` says,
-        and at Ctrl-C.
+        and at Ctrl-C or SIGTERM. One fit at a time: another one is refused.
     resume : bool
         Go on from the checkpoint, if there is one; the result has the same bits as if the run had
         never ended. A checkpoint of other data or of other parameters is refused. False starts
