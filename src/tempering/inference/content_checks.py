@@ -24,7 +24,17 @@ from tempering.models.factorial_mixture import ActivationStep, FactorialModel
 from tempering.models.lda.hyperparameters import LARGEST
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.mixture import Mixture
-from tempering.temperature import Annealing, Heat, LocalTempering, Untempered, VariationalTempering
+from tempering.temperature import (
+    Annealing,
+    AnnealingHeat,
+    Heat,
+    LocalHeat,
+    LocalTempering,
+    TemperaturePolicy,
+    TemperingHeat,
+    Untempered,
+    VariationalTempering,
+)
 from tempering.temperature.annealing import FINDER
 from tempering.temperature.partition import log_partition
 
@@ -41,6 +51,14 @@ LEARNED: dict[type[Model], tuple[str, ...]] = {
     Mixture: (),
 }
 
+#: The state of each policy.
+STATES: dict[type, type[Heat]] = {
+    Untempered: Heat,
+    Annealing: AnnealingHeat,
+    VariationalTempering: TemperingHeat,
+    LocalTempering: LocalHeat,
+}
+
 #: How far rounding may take a probability, or a mean of inverse temperatures, beyond 1.
 ROUNDING = 1e-6
 
@@ -51,7 +69,7 @@ class Fit:
 
     model: Model
     source: Source
-    temperature: Untempered
+    temperature: TemperaturePolicy
     max_passes: float
     n_init: int
     final_elbo: bool
@@ -123,54 +141,60 @@ class Fit:
             expect(np.isfinite(history[name]).all(), f"{name} of the history must be finite.")
         for record in history:
             if record.weights is not None:
-                self._check_weights(record.weights)
+                self._check_weights(record.weights, self.temperature)
 
-    def _check_heat(self, heat: Any) -> None:
+    def _check_heat(self, heat: Any, policy: TemperaturePolicy | None = None) -> None:
+        policy = self.temperature if policy is None else policy
         expect(isinstance(heat, Heat), "heat must be the state of a temperature policy.")
-        policy, s = self.temperature, heat.inverse_temperature
+        s, level = heat.inverse_temperature, getattr(heat, "level", 1.0)
         expect(isinstance(heat.finished, bool), "finished must be true or false.")
-        for name in ("bound", "level"):
-            expect(isinstance(getattr(heat, name), float), f"{name} must be a number.")
-        expect(0 < heat.level <= 1, f"level must be above 0 and at most 1; got {heat.level}.")
-        least, grid = 0.0, grid_of(policy)
+        expect(isinstance(heat.bound, float), "bound must be a number.")
+        expect(isinstance(level, float) and 0 < level <= 1, "level must be above 0, and at most 1.")
         if isinstance(s, np.ndarray):
-            alone = type(policy) is LocalTempering and self.source.whole and not heat.finished
-            expect(alone or not is_ours(policy), "there must be one temperature for all data.")
             expect_numbers("inverse temperatures", s, (self.source.size,))
         else:
             expect(isinstance(s, float | int), "the inverse temperature must be a number.")
+        least, grid = 0.0, grid_of(policy)
         if grid is not None:
-            least = heat.level * (1 - ROUNDING) * grid.min()
+            least = level * (1 - ROUNDING) * grid.min()
         right = np.all((np.asarray(s) > 0) & (np.asarray(s) >= least) & (s <= 1 + ROUNDING))
         expect(right, "inverse temperatures are out of range.")
-        if heat.finished and is_ours(policy):
-            expect(s == 1.0, "a temperature policy that has finished must be at T = 1.")
         if heat.weights is not None:
-            self._check_weights(heat.weights)
-        self._check_log_partition(heat)
-        if heat.first is not None:
-            hottest = math.inf if grid is None else (1 + ROUNDING) / grid.min()
-            right = isinstance(heat.first, float) and 1 - ROUNDING <= heat.first <= hottest
-            expect(right, f"the first temperature is out of range: {heat.first!r:.40}.")
+            self._check_weights(heat.weights, policy)
+        if type(policy) in STATES:
+            self._check_known_heat(heat, policy)
 
-    def _check_weights(self, weights: Any) -> None:
-        grid = grid_of(self.temperature)
+    def _check_known_heat(self, heat: Any, policy: TemperaturePolicy) -> None:
+        """The state of a policy of this package: all of it is known."""
+        s = heat.inverse_temperature
+        right = type(heat) is STATES[type(policy)] or (type(heat) is Heat and heat.finished)
+        expect(right, f"the state is not one of {type(policy).__name__}.")
+        if heat.finished:
+            expect(np.ndim(s) == 0 and s == 1.0, "a policy that has finished must be at T = 1.")
+        each = type(heat) is LocalHeat and self.source.whole
+        expect(np.ndim(s) == 0 or each, "there must be one temperature for all data.")
+        if isinstance(heat, TemperingHeat) and heat.log_partition is not None:
+            assert isinstance(policy, VariationalTempering)
+            expect_numbers("log C", heat.log_partition, np.shape(policy.inverse_temperatures))
+            needed = needs_log_partition(policy, self.model, self.source.size)
+            expect(needed, "there is no log C in this fit.")
+        if isinstance(heat, AnnealingHeat):
+            assert isinstance(policy, Annealing)
+            finds = policy.start == "auto" and not heat.finished
+            unknown = (heat.finder is not None) + (heat.first is not None)
+            expect(unknown == finds, "the first temperature is missing, or there are two.")
+            if heat.finder is not None:
+                self._check_heat(heat.finder, FINDER)
+            if heat.first is not None:
+                right = isinstance(heat.first, float) and 0 < heat.first <= hottest(FINDER)
+                expect(right, f"the first temperature is out of range: {heat.first!r:.40}.")
+
+    def _check_weights(self, weights: Any, policy: TemperaturePolicy) -> None:
+        grid = grid_of(policy)
         shape = np.shape(weights) if grid is None else grid.shape
         expect_numbers("the weights of temperatures", weights, shape)
         proper = np.all(weights >= 0) and abs(weights.sum() - 1) < ROUNDING
-        expect(proper or not is_ours(self.temperature), "the weights must be probabilities.")
-
-    def _check_log_partition(self, heat: Heat) -> None:
-        values, policy = heat.log_partition, self.temperature
-        if values is not None:
-            grid = grid_of(policy)
-            expect_numbers("log C", values, np.shape(values) if grid is None else grid.shape)
-        if values is not None and is_ours(policy):
-            tempering = FINDER if type(policy) is Annealing and policy.start == "auto" else policy
-            needed = type(tempering) is VariationalTempering and needs_log_partition(
-                tempering, self.model, self.source.size
-            )
-            expect(needed, "there is no log C in this fit.")
+        expect(proper or not is_ours(policy), "the weights must be probabilities.")
 
     def _check_solved(self, model: Model, solved: Any) -> None:
         if not solved:
@@ -189,13 +213,18 @@ def is_ours(thing: object) -> bool:
     return type(thing).__module__.startswith("tempering.")
 
 
-def grid_of(policy: Untempered) -> Any:
+def grid_of(policy: TemperaturePolicy) -> Any:
     """The inverse temperatures that a policy may choose from; None where it follows a schedule."""
     if isinstance(policy, VariationalTempering | LocalTempering):
         return np.asarray(policy.inverse_temperatures)
     if isinstance(policy, Annealing) and policy.start == "auto":
         return np.asarray(FINDER.inverse_temperatures)
     return None
+
+
+def hottest(policy: TemperaturePolicy) -> float:
+    """The highest temperature on the grid of a policy."""
+    return (1 + ROUNDING) / grid_of(policy).min()
 
 
 def needs_log_partition(policy: VariationalTempering, model: Model, n_data: int) -> bool:
