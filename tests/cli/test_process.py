@@ -68,6 +68,37 @@ def test_ctrl_c_keeps_the_fit_and_the_same_command_ends_in_the_same_bits(command
     assert len(first) == len(second) == 20
 
 
+@pytest.mark.skipif(os.name != "posix", reason="SIGTERM is sent as POSIX does")
+def test_sigterm_keeps_the_fit_and_another_fit_into_the_same_model_is_refused(
+    command, files, tmp_path
+):
+    arguments = ["fit", files.counts, "-k", 4, "--passes", 25, "--out"]
+    ended, whole = tmp_path / "ended", tmp_path / "whole"
+    process = start(*arguments, ended)
+    for line in process.stderr:
+        if line.startswith("pass 2 of 25"):
+            break
+    process.send_signal(signal.SIGSTOP)  # so that it does not end before the second has begun
+    code, _, errors = finish(start(*arguments, ended))
+    process.send_signal(signal.SIGCONT)
+    assert code == 1
+    (line,) = errors.splitlines()
+    assert f"ended.checkpoint is in use by process {process.pid} on " in line
+    assert line.endswith("another --out.")
+
+    process.send_signal(signal.SIGTERM)
+    code, output, errors = finish(process)
+    assert (code, output) == (143, "")
+    last = errors.splitlines()[-1]
+    assert last.startswith("tempering: terminated; ")
+    assert last.endswith("holds the fit. To go on from there, give the same command.")
+    assert command(*arguments, ended, "--json")["resumed"]
+    assert not (tmp_path / "ended.checkpoint").exists()
+    command(*arguments, whole, "--json")
+    name = "model.safetensors"
+    assert (ended / name).read_bytes() == (whole / name).read_bytes()
+
+
 def newest_checkpoint(folder):
     """Its number, which is that of the step where each step writes one; 0 before the first."""
     names = [path.stem for path in folder.glob("checkpoint-*.safetensors")]

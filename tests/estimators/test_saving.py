@@ -343,7 +343,7 @@ LDA_MODEL = ("fitted", "_model", "fields")
         (put("fitted", "__class__", 1), "bad name '__class__'"),
         (put("fitted", "n_components", 7), "bad name 'n_components'"),
         (put("fitted", "_state", None), "the state of the fit is missing"),
-        (put("fitted", "_model", {"kind": "topics", "fields": {}}), "kind 'topics' is damaged"),
+        (put("fitted", "_model", {"kind": "topics", "fields": {}}), "kind 'topics': it is damaged"),
         (put("fitted", "_model", {"kind": "os", "fields": {}}), "kind 'os' is not known"),
         (put("fitted", "_model", {"kind": [], "fields": {}}), "is not known"),
         (put(*LDA_MODEL, "n_topics", 10**9), "damaged|number of topics|doc_topic_prior"),
@@ -504,7 +504,7 @@ class Killed(Exception):
 
 def kill_at_write(monkeypatch, number):
     """Kill the process, as it were, at the write of so many checkpoints from now."""
-    from tempering.inference import checkpoint
+    from tempering.inference import keeper
 
     seen = []
 
@@ -514,9 +514,9 @@ def kill_at_write(monkeypatch, number):
             raise Killed
         original(path, tree)
 
-    original = checkpoint.write_tree
-    monkeypatch.setattr(checkpoint, "write_tree", write)
-    return lambda: monkeypatch.setattr(checkpoint, "write_tree", original)
+    original = keeper.write_tree
+    monkeypatch.setattr(keeper, "write_tree", write)
+    return lambda: monkeypatch.setattr(keeper, "write_tree", original)
 
 
 @pytest.mark.parametrize(
@@ -537,7 +537,7 @@ def test_an_estimator_goes_on_from_its_checkpoint(tmp_path, fitted, monkeypatch,
 
 def test_a_fit_without_a_seed_goes_on_with_its_own(tmp_path, monkeypatch):
     X = documents()
-    mend = kill_at_write(monkeypatch, 5)
+    mend = kill_at_write(monkeypatch, 4)
     with pytest.raises(Killed):
         lda(random_state=None).fit(X, checkpoint=Checkpoint(tmp_path, every_steps=1))
     mend()

@@ -4,6 +4,7 @@ It writes a checkpoint after each step, so that many of the moments are within a
 """
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -114,15 +115,16 @@ def test_a_fit_that_is_killed_thirty_times_ends_in_the_same_bits(tmp_path):
     assert within_a_write > 0
 
 
-def test_a_full_disk_ends_the_fit_clearly_and_the_last_checkpoint_loads(tmp_path, short_fit):
+def test_without_room_for_checkpoints_the_fit_ends_and_the_last_checkpoint_loads(
+    tmp_path, short_fit
+):
     """Files grow with the history, until they meet a limit on their size."""
     folder, _ = short_fit
     final = max(path.stat().st_size for path in (folder / "kept").iterdir())
     code, _, errors = finish(start(tmp_path, 1, limit=int(0.9 * final)))
-    assert code == 1
-    last = errors.strip().splitlines()[-1]
-    assert "no room to write" in last
-    assert "Make room on the disk" in last
+    assert code == 0, errors
+    assert_same_model(folder / "model", tmp_path / "model")
+    shutil.rmtree(tmp_path / "model")
     kept = sorted(path.name for path in (tmp_path / "kept").iterdir())
     assert len(kept) == 2
     assert all(name.startswith("checkpoint-") for name in kept)

@@ -48,7 +48,7 @@ if __name__ == "__main__":
 class Cluster:
     """A scheduler and some workers, in processes of their own."""
 
-    def __init__(self, folder, n_workers):
+    def __init__(self, folder, n_workers, path=None):
         script = folder / "cluster.py"
         script.write_text(CLUSTER)
         self.process = subprocess.Popen(
@@ -56,6 +56,7 @@ class Cluster:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env=os.environ if path is None else {**os.environ, "PYTHONPATH": str(path)},
         )
         self.address = self.process.stdout.readline().strip()
         assert self.address.startswith("tcp://")
@@ -288,6 +289,66 @@ def test_without_a_checkpoint_the_loss_says_so():
         LatentDirichletAllocation(2, executor=DaskExecutor("tcp://127.0.0.1:9", timeout=0.5)).fit(
             documents(20)
         )
+
+
+def test_a_loss_before_the_first_checkpoint_does_not_ask_for_one(tmp_path):
+    cluster = Cluster(tmp_path, 1)
+    executor = DaskExecutor(cluster.address, timeout=5)
+    lda = LatentDirichletAllocation(3, executor=executor, batch_size=500, random_state=0)
+
+    def strike(report):
+        if report.record.step == 1:
+            cluster.kill()
+
+    with pytest.raises(ClusterLost) as caught:
+        lda.fit(documents(), checkpoint=tmp_path / "kept", callbacks=[strike])
+    executor.close()
+    told = str(caught.value)
+    assert "give it a checkpoint" not in told
+    assert f"The checkpoint {tmp_path / 'kept'} holds nothing of the fit yet" in told
+    assert "10 minutes" in told
+    assert not (tmp_path / "kept").exists()
+
+
+#: Python reads it when it starts, in workers too.
+WITHOUT = """
+import sys
+
+class Without:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "tempering":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Without())
+"""
+
+#: The package as another version would be, but for all that is in it.
+OTHER = """
+import sys, types
+
+for name in ("tempering", "tempering.scale", "tempering.scale.dask_worker"):
+    sys.modules[name] = types.ModuleType(name)
+sys.modules["tempering"].__version__ = "0.0.1"
+"""
+
+
+@pytest.mark.parametrize(
+    ("site", "says"),
+    [(WITHOUT, "says: No module named 'tempering'"), (OTHER, "has tempering 0.0.1")],
+)
+def test_a_worker_without_the_package_is_named(tmp_path, site, says):
+    (tmp_path / "sitecustomize.py").write_text(site)
+    cluster = Cluster(tmp_path, 1, path=tmp_path)
+    executor = DaskExecutor(cluster.address)
+    with pytest.raises(ImportError) as caught:
+        LatentDirichletAllocation(3, executor=executor).fit(documents(40))
+    (worker,) = executor.client.scheduler_info()["workers"]
+    assert str(caught.value).startswith(f"the worker {worker} of {cluster.address} {says}.")
+    assert f"install it there (pip install 'tempering[distributed]=={tempering.__version__}')" in (
+        str(caught.value)
+    )
+    executor.close()
+    cluster.stop()
 
 
 def test_what_a_worker_raises_is_raised_here(executor):

@@ -14,7 +14,7 @@ from memory import assert_modest, measured, tracing
 from mutations import mutate
 from tempering import BayesianGaussianMixture, FactorialMixture, LatentDirichletAllocation
 from tempering.estimators.saving import _config_checksum
-from tempering.inference.checkpoint import read_checkpoint
+from tempering.inference.keeper import read_checkpoint
 from tempering.storage.tensors import StorageError, read_arrays, write_arrays
 
 pytestmark = pytest.mark.filterwarnings("ignore::tempering.estimators.topic_health.TopicWarning")

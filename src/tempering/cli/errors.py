@@ -1,6 +1,6 @@
 """What the commands say when something goes wrong: one line, and an exit code.
 
-0 all is well; 1 a known error; 2 a command line that cannot be understood; 130 Ctrl-C.
+0 all is well; 1 a known error; 2 a command line that cannot be understood; 130 Ctrl-C; 143 SIGTERM.
 """
 
 from __future__ import annotations
@@ -40,6 +40,11 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
             except KeyboardInterrupt as interrupt:
                 say(str(interrupt) or "interrupted.")
                 raise typer.Exit(INTERRUPTED) from None
+            except SystemExit as end:
+                # A fit that SIGTERM has ended tells what is kept of it.
+                if hasattr(end, "message"):
+                    say(str(end))
+                raise
             except KNOWN as error:
                 if Settings.traceback:
                     typer.echo(_cleaned(traceback.format_exc()), err=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,7 +21,9 @@ from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.batches import batch_size_for
 from tempering.inference import Checkpoint
 from tempering.inference.compilation import working_seconds
+from tempering.inference.interrupts import Terminated
 from tempering.scale import DaskExecutor
+from tempering.storage.lock import InUse, alone_in
 from tempering.storage.tensors import StorageError
 
 #: Topics that are printed; `tempering topics` prints all.
@@ -63,6 +66,19 @@ class Keeping(NamedTuple):
         if self.out.exists() and not (self.out / "config.json").is_file():
             raise FileExistsError(f"{self.out} is not a saved model, and is not replaced.")
 
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Refuse, at once, to fit into a model that another fit is to become."""
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(alone_in(self.checkpoint))
+            except InUse as error:
+                hint = "Here, another directory is another --out."
+                raise InUse(f"{error} {hint}") from None
+            yield
+        with suppress(OSError):
+            self.checkpoint.rmdir()
+
     def has_checkpoint(self) -> bool:
         """Whether there is a fit to go on with."""
         return any(self.checkpoint.glob(CHECKPOINTS))
@@ -71,15 +87,20 @@ class Keeping(NamedTuple):
         """Remove the checkpoints, and nothing else."""
         for file in [*self.checkpoint.glob(CHECKPOINTS), self.checkpoint / FILE]:
             file.unlink(missing_ok=True)
-        with suppress(OSError):
-            self.checkpoint.rmdir()
 
 
 def run_fit(
     reading: Reading, counting: Counting, settings: Settings, keeping: Keeping, as_json: bool
 ) -> None:
     """Read, fit, save, print."""
-    keeping.check()
+    with keeping.alone():
+        keeping.check()
+        _run_fit(reading, counting, settings, keeping, as_json)
+
+
+def _run_fit(
+    reading: Reading, counting: Counting, settings: Settings, keeping: Keeping, as_json: bool
+) -> None:
     executor = None if settings.scheduler is None else connected(settings.scheduler)
     model = LatentDirichletAllocation(
         settings.topics,
@@ -158,7 +179,9 @@ def _fit(model: LatentDirichletAllocation, parts: Parts, keeping: Keeping) -> Va
                 callbacks=[*callbacks, progress],
             )
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(_how_to_resume(keeping)) from None
+        raise KeyboardInterrupt(_how_to_resume(keeping, "interrupted")) from None
+    except Terminated:
+        raise Terminated(_how_to_resume(keeping, "terminated")) from None
     except StorageError as error:
         hint = "Here, resume=False is --restart, and another directory is another --out."
         raise StorageError(f"{error} {hint}") from error
@@ -198,11 +221,11 @@ def _words(stored: Stored, given: list[str] | None, path: Path | None) -> list[s
     return given
 
 
-def _how_to_resume(keeping: Keeping) -> str:
+def _how_to_resume(keeping: Keeping, what: str) -> str:
     if not keeping.has_checkpoint():
-        return "interrupted before the first step; nothing was kept."
+        return f"{what} before the first step; nothing was kept."
     again = "the same command" if keeping.resume else "the same command without --restart"
-    return f"interrupted; {keeping.checkpoint} holds the fit. To go on from there, give {again}."
+    return f"{what}; {keeping.checkpoint} holds the fit. To go on from there, give {again}."
 
 
 def _say_what_was_read(reading: Reading, stored: Stored) -> None:

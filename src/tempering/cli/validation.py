@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -78,7 +79,9 @@ class Validation:
         )
         self.scores.append((int(data_seen), float(np.round(value, 6))))
         if self._file is not None:
-            self.write(self._file)
+            # Without room for it the fit goes on, as it does without room for a checkpoint.
+            with suppress(OSError):
+                self.write(self._file)
 
     def write(self, file: Path) -> None:
         """Keep the scores."""

@@ -21,7 +21,12 @@ from tempering.estimators.policies import DEFAULTS, PolicyNames, Tempering, as_p
 from tempering.estimators.sizes import check_n_components
 from tempering.estimators.table_backend import fit_table
 from tempering.inference import ArraySource, Result, State
-from tempering.inference.checkpoint import CheckpointLike, keeping, remembered_seed
+from tempering.inference.checkpoint import (
+    CheckpointLike,
+    alone_with_checkpoint,
+    keeping,
+    remembered_seed,
+)
 from tempering.inference.executors import Executor
 from tempering.models.base import Array, Natural
 from tempering.models.factorial.enumeration import MAX_ENUMERATED
@@ -206,6 +211,7 @@ default="small"
         self.executor = executor
         self.verbose = verbose
 
+    @alone_with_checkpoint
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: Any, y: Any = None, *, checkpoint: CheckpointLike = None, resume: bool = True

@@ -55,7 +55,11 @@ from tempering.inference import (
     State,
 )
 from tempering.inference.callbacks import Callback
-from tempering.inference.checkpoint import CheckpointLike, remembered_seed
+from tempering.inference.checkpoint import (
+    CheckpointLike,
+    alone_with_checkpoint,
+    remembered_seed,
+)
 from tempering.inference.compilation import say_compiling, telling
 from tempering.inference.executors import Executor, Serial
 from tempering.inference.learning_rate import LearningRate
@@ -278,6 +282,7 @@ class LatentDirichletAllocation(TopicTransformer):
         self.random_state = random_state
         self.verbose = verbose
 
+    @alone_with_checkpoint
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self,

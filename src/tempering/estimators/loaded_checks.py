@@ -10,11 +10,11 @@ from typing import Any, get_args
 import numpy as np
 
 from tempering.inference import State
+from tempering.inference.content_checks import check_model, check_posterior, expect_positive
 from tempering.inference.portable import expect, expect_count, expect_numbers
 from tempering.models import Natural
 from tempering.models.factorial_mixture import FactorialModel, FeatureExpectations
 from tempering.models.lda.model import LatentDirichlet, Settled, Start, Update
-from tempering.models.lda.topics import Topics
 from tempering.temperature import TemperaturePolicy
 
 
@@ -23,20 +23,10 @@ def check_topics(estimator: Any) -> None:
     k, v = estimator.n_components, estimator.n_features_in_
     state, model = _state(estimator), estimator._model
     expect(isinstance(model, LatentDirichlet), "the model of topics is missing.")
-    expect(isinstance(state.posterior, Topics), "the topics are missing.")
-    expect(
-        state.posterior.shape == (v, k),
-        f"the topics have the shape {state.posterior.shape}; the parameters ask for {(v, k)}.",
-    )
-    parameters = state.posterior.parameters()
-    proper = np.isfinite(parameters).all() and (parameters >= 0).all() and parameters.any(axis=0)
-    expect(np.all(proper), "the topics are not proper distributions.")
-    expect((model.n_topics, model.n_words) == (k, v), "the model has another number of topics.")
-    # The kernels hold it as float32.
-    expect_positive("doc_topic_prior", model.doc_topic_prior.astype(np.float32), (k,), "float32")
-    expect_positive("doc_topic_prior", model.doc_topic_prior, (k,))
-    for name in ("topic_word_prior", "mean_length"):
-        expect_positive(name, np.asarray(getattr(model, name), float), ())
+    shape = model.n_words, model.n_topics
+    expect(shape == (v, k), f"the topics have the shape {shape}; the parameters ask for {(v, k)}.")
+    check_model(model)
+    check_posterior(model, state.posterior)
     if model.settled is not None:
         expect(isinstance(model.settled, Settled), "what holds when topics settle is damaged.")
         numbers = [number for number in model.settled if number is not None]
@@ -44,17 +34,11 @@ def check_topics(estimator: Any) -> None:
     expect(0 <= model.tolerance < 1, f"bad tolerance {model.tolerance!r:.40}.")
     expect(model.update in get_args(Update), f"bad update {model.update!r:.40}.")
     expect(model.start in get_args(Start), f"bad start {model.start!r:.40}.")
-    for name, least in (
-        ("min_iterations", 0),
-        ("max_iterations", 1),
-        ("_steps_at_temperature_one", 0),
-    ):
+    for name, least in (("min_iterations", 0), ("max_iterations", 1)):
         expect_count(name, getattr(model, name), least)
     for name in ("learn_doc_topic_prior", "learn_topic_word_prior"):
         expect(isinstance(getattr(model, name), bool), f"{name} must be true or false.")
     expect(0 <= model.followed_part < 1, f"bad followed_part {model.followed_part!r:.40}.")
-    if model._mean_prior_statistics is not None:
-        expect_numbers("mean_prior_statistics", model._mean_prior_statistics, (k,))
     s = np.asarray(estimator._learned_inverse_temperature, float)
     expect(np.all((s > 0) & (s <= 1)), "the learned inverse temperature is out of range.")
     policy = estimator._stream_policy
@@ -78,13 +62,7 @@ def check_mixture(estimator: Any) -> None:
     expect(estimator._transformed(np.zeros((1, d))).shape == (1, d), "data would change shape.")
     size = estimator._likelihood().conjugate.size
     expect_numbers("component_prior", estimator._component_prior, (size,))
-    model = estimator._model()
-    _expect_like(state.posterior, model.prior())
-    valid = model.weights.is_valid(state.posterior.weights)
-    valid = np.all(valid) and np.all(
-        model.likelihood.conjugate.is_valid(state.posterior.components)
-    )
-    expect(valid, "the posterior is not a proper one.")
+    check_posterior(estimator._model(), state.posterior)
 
 
 def check_features(estimator: Any) -> None:
@@ -98,27 +76,13 @@ def check_features(estimator: Any) -> None:
     expect_numbers("features_", estimator.features_, (k, d))
     expect_positive("feature variances", expectations.variances, (k,))
     expect_numbers("products of features", expectations.products, (k, k))
-    expect_numbers("activation_probability", model.activation_probability, (k,))
+    check_model(model)
     for name in ("local_restarts", "max_sweeps"):
         expect_count(name, getattr(model, name))
     expect_numbers("tolerance", np.asarray(model.tolerance, float), ())
     expect(isinstance(model._shared_probability, bool), "shared_probability must be a boolean.")
     if hasattr(estimator, "_state"):
-        _expect_like(_state(estimator).posterior, model.prior())
-
-
-def expect_positive(name: str, array: Any, shape: tuple[int, ...], dtype: str = "float64") -> None:
-    """Raise unless it is an array of positive numbers of this shape and type."""
-    expect_numbers(name, array, shape, dtype)
-    expect(np.all(array > 0), f"{name} must be positive.")
-
-
-def _expect_like(posterior: Any, prior: Natural) -> None:
-    """Raise unless a posterior has the parts of the prior, in their shapes."""
-    expect(isinstance(posterior, Natural), "the posterior is missing.")
-    expect(posterior.keys() == prior.keys(), "the posterior has other parts.")
-    for name, part in prior.items():
-        expect_numbers(name, posterior[name], part.shape)
+        check_posterior(model, _state(estimator).posterior)
 
 
 def _state(estimator: Any) -> State:

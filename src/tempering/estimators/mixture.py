@@ -23,7 +23,12 @@ from tempering.estimators.table_backend import fit_table
 from tempering.families import Dirichlet, MixingWeights, StickBreaking
 from tempering.inference import ArraySource, History, Result, State, evaluate_elbo
 from tempering.inference.callbacks import Callback, Report
-from tempering.inference.checkpoint import CheckpointLike, keeping, remembered_seed
+from tempering.inference.checkpoint import (
+    CheckpointLike,
+    alone_with_checkpoint,
+    keeping,
+    remembered_seed,
+)
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
 from tempering.temperature import Heat, TemperaturePolicy, Untempered
@@ -69,6 +74,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
     def _expose(self, model: Mixture, posterior: Natural) -> None:
         """Set the attributes that people read, from the posterior."""
 
+    @alone_with_checkpoint
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: Any, y: Any = None, *, checkpoint: CheckpointLike = None, resume: bool = True

@@ -19,8 +19,7 @@ import math
 import os
 import warnings
 import zlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -43,6 +42,7 @@ from tempering.inference.portable_classes import (
 from tempering.storage.atomic import atomic_directory
 from tempering.storage.tensors import (
     StorageError,
+    damage,
     flatten,
     naming,
     parse_json,
@@ -147,7 +147,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     words = _read_words(path / "vocab.txt", config["vocab.txt"])
     lines = _read_text(path / "history.jsonl", config["history.jsonl"])
     arrays, _ = read_arrays(path / "model.safetensors")
-    with naming(path), _damage():
+    with naming(path), damage():
         stored = {name: unflatten(config[name], arrays) for name in ("parameters", "fitted")}
         weights = unflatten(config["history_weights"], arrays)
         parameters = unpack(stored["parameters"])
@@ -261,7 +261,7 @@ def _estimator(name: str, parameters: dict[str, Any]) -> Any:
 def _read_config(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise StorageError(f"{path} is missing: is {path.parent} a model that was saved?")
-    with naming(path), _damage():
+    with naming(path), damage():
         config = parse_json(path.read_bytes())
         expect(isinstance(config, dict) and "format" in config, "it is no description of a model.")
         number = config["format"]
@@ -288,7 +288,7 @@ def _read_text(path: Path, checksum: Any) -> str | None:
     """A text file with its checksum; None where there is none to be."""
     if checksum is None:
         return None
-    with naming(path), _damage():
+    with naming(path), damage():
         expect(path.is_file(), "it is missing.")
         text = path.read_bytes().decode()
         expect(_checksum(text) == checksum, "it is damaged: its checksum is wrong.")
@@ -337,25 +337,6 @@ def _checksum(text: str) -> int:
 
 def _config_checksum(config: dict[str, Any]) -> int:
     return _checksum(json.dumps(config, sort_keys=True))
-
-
-@contextmanager
-def _damage() -> Iterator[None]:
-    """What goes wrong with content that should be otherwise is a storage error."""
-    try:
-        yield
-    except StorageError:
-        raise
-    except (
-        TypeError,
-        ValueError,
-        KeyError,
-        IndexError,
-        AttributeError,
-        ArithmeticError,
-        OSError,
-    ) as error:
-        raise StorageError(f"it is damaged: {error}") from None
 
 
 def _unpack_random_state(parts: dict[str, Any]) -> np.random.RandomState:

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tempering.inference.callbacks import Callback, Report
-from tempering.inference.checkpoint import Keeper
 from tempering.inference.compilation import working_seconds
 from tempering.inference.executors import (
     Executor,
@@ -25,6 +24,7 @@ from tempering.inference.executors import (
     add_in_pairs,
 )
 from tempering.inference.history import History, Record
+from tempering.inference.keeper import Keeper
 from tempering.inference.learning_rate import LearningRate
 from tempering.inference.remote import Remote
 from tempering.inference.run import Result, Run, State

@@ -12,10 +12,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-from tempering.inference.checkpoint import CheckpointLike, as_checkpoint
+from tempering.inference.keeper import Keeper
 from tempering.inference.sources import Source
 
 
@@ -71,19 +70,12 @@ class Threads(Executor):
 
 
 @contextmanager
-def resumable(checkpoint: CheckpointLike) -> Iterator[None]:
+def resumable(keeper: Keeper) -> Iterator[None]:
     """Where a cluster is lost, say what is left of the fit."""
     try:
         yield
     except ClusterLost as error:
-        kept = as_checkpoint(checkpoint)
-        hope = "Nothing of the fit was kept: give it a checkpoint, to be able to resume it."
-        if kept is not None and any(Path(kept.path).glob("checkpoint-*")):
-            hope = (
-                f"The fit is kept in {kept.path}. To go on from its last checkpoint when the "
-                "cluster is back, call fit again with the same checkpoint, data and parameters."
-            )
-        raise ClusterLost(f"{error} {hope}") from error
+        raise ClusterLost(f"{error} {keeper.hope()}") from error
 
 
 def add_in_pairs(parts: Iterable[Any]) -> Any:

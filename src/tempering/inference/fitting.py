@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from tempering.inference.callbacks import Callback, progress_bar
-from tempering.inference.checkpoint import CheckpointLike, open_keeper
+from tempering.inference.checkpoint import CheckpointLike
 from tempering.inference.engine import UNTEMPERED, Algorithm, run_restart
 from tempering.inference.executors import Executor, open_executor, resumable
+from tempering.inference.keeper import open_keeper
 from tempering.inference.learning_rate import Constant, LearningRate, RobbinsMonro
 from tempering.inference.run import Result
 from tempering.inference.sources import ArraySource, Source
@@ -86,7 +87,7 @@ def fit(
         Show a progress bar when standard error is a terminal.
     checkpoint : path or Checkpoint, optional
         A directory in which the run is kept, every ten minutes or as often as ``Checkpoint`` says,
-        and at Ctrl-C.
+        and at Ctrl-C or SIGTERM. One fit at a time: another one is refused.
     resume : bool
         Go on from the checkpoint, if there is one; the result has the same bits as if the run had
         never ended. A checkpoint of other data or of other parameters is refused. False starts
@@ -144,11 +145,11 @@ def fit(
         final_elbo=final_elbo,
     )
     with (
-        resumable(checkpoint),
+        keeper,
+        resumable(keeper),
         open_executor(executor, n_threads) as running,
         running.reading(source) as source,
         progress_bar(progress) as bar,
-        keeper,
     ):
         algorithm = Algorithm(
             model,

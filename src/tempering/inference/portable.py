@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tempering.storage.tensors import StorageError
+from tempering.storage.tensors import StorageError, damage
 
 
 class Codec(NamedTuple):
@@ -84,11 +84,10 @@ def unpack(tree: Any) -> Any:
     if not isinstance(kind, str) or kind not in _CODECS or not isinstance(parts, dict):
         raise StorageError(f"an object of the kind {kind!r} is not known here.")
     try:
-        return _CODECS[kind].unpack(parts)
-    except StorageError:
-        raise
-    except (TypeError, ValueError, KeyError, AttributeError, ArithmeticError) as error:
-        raise StorageError(f"an object of the kind {kind!r} is damaged: {error}") from None
+        with damage():
+            return _CODECS[kind].unpack(parts)
+    except StorageError as error:
+        raise StorageError(f"an object of the kind {kind!r}: {error}") from None
 
 
 def expect(condition: Any, message: str) -> None:

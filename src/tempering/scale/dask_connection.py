@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from concurrent.futures import CancelledError
 from typing import Any, NamedTuple, NoReturn
 
+from tempering import __version__
 from tempering.inference.executors import ClusterLost
 
 # Dask's own types have each result of a client also as a coroutine, for asynchronous clients.
@@ -60,6 +61,7 @@ class Connection:
         self.direct, self.timeout = direct, timeout
         self._threads: dict[str, int] = {}
         self._asked = -math.inf
+        self._able: set[str] = set()
 
     @property
     def address(self) -> str:
@@ -104,6 +106,7 @@ class Connection:
             if not threads:
                 client.wait_for_workers(1, timeout=self.timeout)
                 threads = client.nthreads()
+            self._require_package(threads.keys() - self._able)
         except TimeoutError as error:
             raise ClusterLost(
                 f"no worker has joined the scheduler at {self.address} in {self.timeout:g} seconds:"
@@ -112,6 +115,28 @@ class Connection:
         except (OSError, RuntimeError, CancelledError) as error:
             self.fail(error)
         return dict(threads)
+
+    def _require_package(self, workers: set[str]) -> None:
+        """Raise ``ImportError`` if one of these workers has not this package, of this version."""
+        if not workers:
+            return
+        # Sent without a thing of the package, which a worker that lacks it could not unpack.
+        answers = self.client.run(
+            eval,
+            "__import__('tempering.scale.dask_worker').__version__",
+            workers=sorted(workers),
+            on_error="return",
+        )
+        for worker, answer in sorted(answers.items()):
+            if answer == __version__:
+                self._able.add(worker)
+            elif isinstance(answer, ImportError | str):
+                what = f"has tempering {answer}" if isinstance(answer, str) else f"says: {answer}"
+                raise ImportError(
+                    f"the worker {worker} of {self.address} {what}. Each worker needs tempering "
+                    f"{__version__}, as here: install it there (pip install 'tempering["
+                    f"distributed]=={__version__}') and start the worker again."
+                )
 
     def send(self, parcels: Sequence[Address]) -> list[Future]:
         """Each object to its worker, all at once."""

@@ -136,7 +136,10 @@ class DaskExecutor(Executor):
 
     def open(self, data: Any, batch_size: Callable[[int], int]) -> Any:
         """A Dask bag or dataframe as a source."""
-        return DaskSource(data, self.client, batch_size) if is_dask_collection(data) else data
+        if not is_dask_collection(data):
+            return data
+        self._connection.threads()  # looks whether the workers can read it
+        return DaskSource(data, self.client, batch_size)
 
     def _solve(self, function: Any, items: list[Any], add: bool) -> list[Answer]:
         """The answers of the runs, in order; the step is made again if workers are lost."""

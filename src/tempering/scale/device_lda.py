@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
@@ -66,6 +66,8 @@ class DeviceLatentDirichlet(LatentDirichlet):
 
     #: A batch is never cut into shards: its groups are made in `local_step`.
     shard_size = 1 << 40
+
+    posterior_type: ClassVar[type] = DeviceTopics
 
     kernel: Kernel
 

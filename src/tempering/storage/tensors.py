@@ -21,7 +21,7 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,7 +156,7 @@ def _scalar(kind: Any, value: Any) -> Any:
     right = kind in SCALARS and isinstance(value, bool | int | float)
     try:
         scalar = np.dtype(kind).type(value) if right else None
-    except OverflowError:
+    except (OverflowError, ValueError):
         scalar = None
     if scalar is None:
         raise StorageError(f"a number is damaged: {_short(value)} as {kind!r:.20}.")
@@ -228,9 +228,13 @@ def read_tree(path: str | os.PathLike[str]) -> Any:
 def parse_json(text: str | bytes) -> Any:
     """JSON as values; nothing but :class:`StorageError` for anything else."""
     try:
-        return json.loads(text)
+        return json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise StorageError(f"it is not JSON: {error}") from None
+
+
+def _refuse(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON.")
 
 
 @contextmanager
@@ -239,9 +243,28 @@ def naming(path: Path) -> Iterator[None]:
     try:
         yield
     except StorageError as error:
-        raise StorageError(f"{path}: {error}") from None
+        raise type(error)(f"{path}: {error}") from None
     except RecursionError:
         raise StorageError(f"{path}: it is damaged: nested too deep.") from None
+
+
+@contextmanager
+def damage() -> Iterator[None]:
+    """What goes wrong with content that should be otherwise is a storage error."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except (
+        TypeError,
+        ValueError,
+        KeyError,
+        IndexError,
+        AttributeError,
+        ArithmeticError,
+        OSError,
+    ) as error:
+        raise StorageError(f"it is damaged: {error}") from None
 
 
 def _short(value: Any) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from copy import copy
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -124,6 +124,9 @@ class LatentDirichlet(Model):
 
     #: The default batches are one shard, which threads share; larger ones go to several workers.
     shard_size = 1024
+
+    #: What its posteriors are.
+    posterior_type: ClassVar[type] = Topics
 
     def __init__(
         self,
