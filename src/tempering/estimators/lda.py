@@ -27,10 +27,10 @@ from tempering.estimators.batches import batch_size_for
 from tempering.estimators.jobs import N_JOBS
 from tempering.estimators.lda_backend import (
     Where,
+    advance,
     as_documents,
+    check_executor,
     fit_topics,
-    model_class,
-    on_cpu,
     on_gpu,
     topics_backend,
 )
@@ -48,7 +48,6 @@ from tempering.estimators.words import remember_words
 from tempering.inference import (
     Algorithm,
     ArraySource,
-    Batch,
     BlockSource,
     Constant,
     History,
@@ -318,6 +317,7 @@ class LatentDirichletAllocation(TopicTransformer):
         -------
         self
         """
+        check_executor(self.backend, self.executor)
         X = as_documents(X, self.executor, lambda n: self._batch_size(n * self.max_iter, "numba"))
         source = X if isinstance(X, BlockSource) else self._counts(X, reset=True)
         if isinstance(source, BlockSource):
@@ -337,7 +337,7 @@ class LatentDirichletAllocation(TopicTransformer):
         rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
         # Restarts are for different starts, and that from words is one and the same.
         start = "words" if self.tempering == "auto" and self.n_init == 1 else "random"
-        model = self._new_model(n_documents, n_tokens / n_documents, where, start)
+        model = self._new_model(n_documents, n_tokens / n_documents, start)
         online = self.learning_method == "online"
         steps_a_pass = -(-n_documents // batch_size) if online else 1
         n_steps = steps_a_pass * self.max_iter
@@ -347,6 +347,7 @@ class LatentDirichletAllocation(TopicTransformer):
             result = fit_topics(
                 model,
                 source,
+                where,
                 temperature=policy,
                 learning_rate=rates,
                 batch_size=batch_size if online else None,
@@ -374,7 +375,7 @@ class LatentDirichletAllocation(TopicTransformer):
             result.history[-1].data_seen,
         )
         assert isinstance(result.model, LatentDirichlet)
-        self._model = on_cpu(result.model)
+        self._model = result.model
         self._stream_policy = Untempered()
         self.random_state_ = rng
         if self.evaluate_every > 0:
@@ -401,6 +402,7 @@ class LatentDirichletAllocation(TopicTransformer):
         -------
         self
         """
+        check_executor(self.backend, self.executor)
         first = not hasattr(self, "_state")
         X = self._counts(X, reset=first)
         n_data = int(self.total_samples or UNKNOWN_TOTAL)
@@ -409,12 +411,12 @@ class LatentDirichletAllocation(TopicTransformer):
         n_entries = X.nnz / X.shape[0] * max(horizon, X.shape[0])
         check_n_components(self.n_components, n_entries, "words of documents in such a stream")
         # A stream comes in small pieces from the host: without being asked to, it stays there.
-        where = topics_backend(self.backend, 0)
+        where = topics_backend(self.backend, 0, self.executor)
         batch_size = self._batch_size(max(horizon, seen), where)
         if first:
             self.random_state_ = rng = check_random_state(self.random_state)
             mean_length = max(X.sum(dtype=np.float64) / X.shape[0], 1.0)
-            self._model = self._new_model(int(horizon), mean_length, where, start="random")
+            self._model = self._new_model(int(horizon), mean_length, start="random")
             n_steps = max(1, int(horizon // batch_size))
             self._stream_policy = self._policy(X, self._model, self._learning_rate(), n_steps, rng)
             self._stream_seed = int(rng.randint(np.iinfo(np.int32).max))
@@ -431,17 +433,13 @@ class LatentDirichletAllocation(TopicTransformer):
             topics = self._model.initialize(ArraySource(X), generator)
             self._state = algorithm.start(topics, generator)
             self.history_ = History()
-        for start in range(0, X.shape[0], batch_size):
-            batch = Batch(X[start : start + batch_size])
-            self._state = algorithm.advance(self._state, batch, evaluate=False).state
+        self._state = advance(algorithm, self._state, X, batch_size, where)
         self.n_batch_iter_ = self._state.step
         self.n_iter_ = max(1, self._state.data_seen // n_data)
         self._learned_inverse_temperature = self._state.heat.inverse_temperature
         return self
 
-    def _new_model(
-        self, n_documents: int, mean_length: float, where: Where, start: Start
-    ) -> LatentDirichlet:
+    def _new_model(self, n_documents: int, mean_length: float, start: Start) -> LatentDirichlet:
         """The model of a run; ``start`` is what ``init="auto"`` stands for there."""
         k = self.n_components
         alpha, eta = self.doc_topic_prior, self.topic_word_prior
@@ -458,7 +456,7 @@ class LatentDirichletAllocation(TopicTransformer):
                 f"got {self.doc_topic_prior!r}."
             )
         sizes = k, n_documents, mean_length, float(np.broadcast_to(alpha, k).sum())
-        return model_class(where)(
+        return LatentDirichlet(
             k,
             self.n_features_in_,
             alpha,

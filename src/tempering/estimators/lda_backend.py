@@ -6,13 +6,11 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from tempering.evaluation.checks import is_corpus
-from tempering.inference import Result, fit
+from tempering.inference import Algorithm, Batch, Result, State, fit
 from tempering.inference.executors import Executor
 from tempering.models.lda.model import LatentDirichlet
-from tempering.scale.device_fit import fit_on_device, fits_on_device
+from tempering.scale.device_fit import advance_on_device, fit_on_device
 from tempering.scale.jax_device import Backend, choose_backend, has_gpu
-from tempering.scale.jax_lda import JaxLatentDirichlet
-from tempering.temperature import TemperaturePolicy
 
 #: Visits to words from which "auto" takes a GPU: some seconds of work for the CPU, as many as it
 #: takes to load JAX and to compile.
@@ -21,12 +19,19 @@ WORTH_A_GPU = 2e7
 Where = Literal["numba", "jax"]
 
 
-def topics_backend(backend: Backend, word_visits: float, executor: Executor | None = None) -> Where:
-    """What runs a fit of so many visits to words; an error if that is not there.
+def check_executor(backend: Backend, executor: Executor | None) -> None:
+    """Refuse two places for one fit."""
+    if executor is not None and backend in ("jax", "gpu"):
+        raise ValueError(
+            f"backend={backend!r} fits topics on the device of this process, but executor="
+            f"{executor!r} sends their documents elsewhere. Leave out the executor, or take "
+            "backend='cpu', which the workers of a cluster run."
+        )
 
-    A cluster is for the CPUs of its workers, unless somebody asks for their GPUs.
-    """
-    if executor is not None and backend == "auto":
+
+def topics_backend(backend: Backend, word_visits: float, executor: Executor | None = None) -> Where:
+    """What runs a fit of so many visits to words; an error if that is not there."""
+    if executor is not None:
         return "numba"
     return choose_backend(backend, worthwhile=word_visits >= WORTH_A_GPU)
 
@@ -34,16 +39,6 @@ def topics_backend(backend: Backend, word_visits: float, executor: Executor | No
 def on_gpu(where: Where) -> bool:
     """Whether a fit there runs on a GPU."""
     return where == "jax" and has_gpu()
-
-
-def model_class(where: Where) -> type[LatentDirichlet]:
-    """The model for a backend."""
-    return JaxLatentDirichlet if where == "jax" else LatentDirichlet
-
-
-def on_cpu(model: LatentDirichlet) -> LatentDirichlet:
-    """The model as it serves fitted topics: anywhere."""
-    return model.on_cpu() if isinstance(model, JaxLatentDirichlet) else model
 
 
 def as_documents(X: Any, executor: Executor | None, batch_size: Callable[[int], int]) -> Any:
@@ -66,17 +61,22 @@ def as_documents(X: Any, executor: Executor | None, batch_size: Callable[[int], 
 def fit_topics(
     model: LatentDirichlet,
     source: Any,
+    where: Where,
     *,
-    temperature: TemperaturePolicy,
     executor: Executor | None = None,
     **options: Any,
 ) -> Result:
-    """Fit by the engine; with topics that stay on the device, where nothing else is learned.
+    """Fit by the engine, on the CPU or with topics that stay on the device."""
+    if where == "jax":
+        return fit_on_device(model, source, **options)
+    return fit(model, source, executor=executor, **options)
 
-    Learned temperatures and learned priors need the documents of each step on the host: then only
-    the local steps run on the device.
-    """
-    on_device = isinstance(model, JaxLatentDirichlet) and fits_on_device(model, temperature)
-    if on_device and executor is None:
-        return fit_on_device(model, source, temperature=temperature, **options)
-    return fit(model, source, temperature=temperature, executor=executor, **options)
+
+def advance(algorithm: Algorithm, state: State, data: Any, batch_size: int, where: Where) -> State:
+    """Go on with more documents of a stream."""
+    if where == "jax":
+        return advance_on_device(algorithm, state, data, batch_size)
+    for start in range(0, data.shape[0], batch_size):
+        batch = Batch(data[start : start + batch_size])
+        state = algorithm.advance(state, batch, evaluate=False).state
+    return state

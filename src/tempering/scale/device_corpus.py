@@ -30,6 +30,11 @@ class _Corpus:
         self._matrix = data
 
     @cached_property
+    def totals(self) -> NDArray[np.float64]:
+        """Words of each document, with their weights."""
+        return np.asarray(self._matrix.sum(axis=1), float).ravel()
+
+    @cached_property
     def tokens(self) -> NDArray[np.float64]:
         """Tokens of each document; not a number where a count is not whole."""
         return count_tokens(self._matrix)
@@ -124,13 +129,14 @@ class CorpusSource(ArraySource):
         self._rows = ArraySource(np.arange(self.size), batch_size)
 
     def batches(self, seed: int, first_step: int = 0) -> Iterator[Batch]:
-        return map(self._batch, self._rows.batches(seed, first_step))
+        return (self.rows(batch.data) for batch in self._rows.batches(seed, first_step))
 
     def sweep(self) -> Iterator[Batch]:
-        return map(self._batch, self._rows.sweep())
+        return (self.rows(batch.data) for batch in self._rows.sweep())
 
-    def _batch(self, rows: Batch) -> Batch:
-        return Batch(DeviceDocuments(self._corpus, self._lengths, rows.data, self.batch_size))
+    def rows(self, rows: NDArray[np.int64]) -> Batch:
+        """The documents of these rows, rising, as a batch."""
+        return Batch(DeviceDocuments(self._corpus, self._lengths, rows, self.batch_size))
 
 
 class CorpusStream(BlockSource):

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from tempering.inference import BlockSource, Result, RobbinsMonro, fit
+import numpy as np
+
+from tempering.inference import Algorithm, BlockSource, Result, RobbinsMonro, State, fit
 from tempering.inference.callbacks import Callback
 from tempering.inference.checkpoint import CheckpointLike
 from tempering.inference.learning_rate import LearningRate
@@ -18,9 +20,9 @@ from tempering.scale.device_topics import DeviceTopics
 from tempering.scale.jax_device import require_jax
 from tempering.scale.recasting import with_learned
 from tempering.scale.solver import Kernel, default_kernel
-from tempering.temperature import Annealing, TemperaturePolicy, Untempered
+from tempering.temperature import Untempered
 
-__all__ = ["fit_on_device", "fits_on_device", "steps_of"]
+__all__ = ["advance_on_device", "fit_on_device", "steps_of"]
 
 
 def fit_on_device(
@@ -44,17 +46,17 @@ def fit_on_device(
     kernel: Kernel | None = None,
     **engine_options: Any,
 ) -> Result:
-    """Fit topics by annealed stochastic variational inference, all on one device.
+    """Fit topics by tempered stochastic variational inference, all on one device.
 
     Parameters
     ----------
     model : LatentDirichlet
-        The topic model, with given priors (of which α may follow the documents).
+        The topic model.
     data : CSR matrix [N, V] or BlockSource
         Counts, in memory or on disk; then with minibatches of their own ``batch_size``.
-    temperature : Untempered or Annealing, optional
-        A temperature that follows a schedule; T = 1 throughout by default. Learned temperatures
-        need :func:`tempering.fit` with a :class:`tempering.scale.jax_lda.JaxLatentDirichlet`.
+    temperature : Untempered, optional
+        The temperature policy; T = 1 throughout by default. Where temperatures are learned, and
+        where priors are, the host waits for the device each time.
     learning_rate : callable, optional
         Step t = 1, 2, … to ρ_t; (16 + t)^−0.7 by default.
     batch_size : int, optional
@@ -95,11 +97,11 @@ def fit_on_device(
         As of :func:`tempering.fit`, with its topics on the host.
     """
     require_jax()
-    temperature = Untempered() if temperature is None else temperature
-    check_arguments(model, data, temperature)
-    on_device = DeviceLatentDirichlet.of(model, kernel or default_kernel())
-    start = None if initial is None else DeviceTopics.of(initial, model.topic_word_prior)
     streamed = isinstance(data, BlockSource)
+    if not streamed:
+        model.check(data)
+    on_device = DeviceLatentDirichlet.of(model, kernel or default_kernel())
+    start = None if initial is None else DeviceTopics.of(initial)
     source = CorpusStream(data) if streamed else CorpusSource(data, batch_size, resident)
     result = fit(
         on_device,
@@ -122,30 +124,28 @@ def fit_on_device(
     return replace(result, posterior=result.posterior.host, model=fitted)
 
 
-def fits_on_device(model: LatentDirichlet, temperature: TemperaturePolicy) -> bool:
-    """Whether nothing has to be learned but topics, so that :func:`fit_on_device` will do."""
-    learns_priors = model.learn_doc_topic_prior or model.learn_topic_word_prior
-    return follows_schedule(temperature) and not learns_priors
+def advance_on_device(algorithm: Algorithm, state: State, data: Any, batch_size: int) -> State:
+    """More documents of a stream, in minibatches; before and after, the topics are on the host.
 
-
-def follows_schedule(temperature: TemperaturePolicy) -> bool:
-    """Whether the temperature is known beforehand."""
-    if isinstance(temperature, Annealing):
-        return temperature.start is None
-    return isinstance(temperature, Untempered)
-
-
-def check_arguments(model: LatentDirichlet, data: Any, temperature: TemperaturePolicy) -> None:
-    """Refuse what needs the engine on the host."""
-    if not isinstance(data, BlockSource):
-        model.check(data)
-    if not follows_schedule(temperature):
-        raise ValueError(
-            f"temperature={temperature} is learned from the data: use tempering.fit with a "
-            "JaxLatentDirichlet, or an Annealing with a given schedule."
-        )
-    if model.learn_doc_topic_prior or model.learn_topic_word_prior:
-        raise ValueError(
-            "A fit on the device takes the priors as given: use tempering.fit with a "
-            "JaxLatentDirichlet to learn them."
-        )
+    Parameters
+    ----------
+    algorithm : Algorithm
+        With a model of the host, which learns priors from the stream if it is to.
+    state : State
+        Where the stream is.
+    data : CSR matrix
+        Its next documents.
+    batch_size : int
+        Documents of a minibatch.
+    """
+    model = algorithm.model
+    assert isinstance(model, LatentDirichlet)
+    on_device = DeviceLatentDirichlet.of(model, default_kernel())
+    algorithm = replace(algorithm, model=on_device)
+    state = state._replace(posterior=DeviceTopics.of(state.posterior))
+    source = CorpusSource(data, batch_size, resident=False)
+    for start in range(0, source.size, batch_size):
+        batch = source.rows(np.arange(start, min(start + batch_size, source.size)))
+        state = algorithm.advance(state, batch, evaluate=False).state
+    vars(model).update(vars(with_learned(model, on_device)))
+    return state._replace(posterior=state.posterior.host)

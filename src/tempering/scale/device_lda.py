@@ -1,31 +1,38 @@
 """Latent Dirichlet allocation whose topics and documents are on the device.
 
-It is the model that a whole fit on the device runs with, under the engine and for temperatures that
-follow a schedule: the host decides which documents come next and how hot it is, and only what
-somebody asks for (a bound, a checkpoint, the topics at the end) travels back.
+It is the model that a whole fit on the device runs with, under the engine: the host decides which
+documents come next, how hot it is and what the priors are. What travels is what that takes:
+
+- to the device: the documents, once or batch by batch; 1/T, one number or one for each document; α
+- to the host, where a temperature is learned: see :mod:`tempering.scale.device_temperatures`
+- where α is learned, or follows the documents: K numbers each step at T = 1, or each eighth
+- where η is learned: a number for each word, once in a hundred steps
+- and what somebody asks for: bounds, checkpoints, the topics at the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import gammaln
 
-from tempering.models.base import Array, DataSource, LocalStep, LocalTerms
+from tempering.models.base import Array, DataSource, LocalStep, LocalTerms, TemperatureTerms
 from tempering.models.lda.copies import SAME, owners, seed_of
 from tempering.models.lda.model import LatentDirichlet
 from tempering.scale.device_corpus import DeviceDocuments, on_device
 from tempering.scale.device_steps import DeviceSteps, Sizes, device_steps
+from tempering.scale.device_temperatures import temperature_terms
 from tempering.scale.device_topics import DeviceStatistics, DeviceTopics
+from tempering.scale.groups import Group
 from tempering.scale.jax_functions import pad_topics
 from tempering.scale.recasting import recast
 from tempering.scale.solver import GROUP_SIZES, Kernel, settings_of
 
-#: Steps from one to the next that α learns from: each time the host has to wait for the device, and
-#: its batches are large enough to tell.
+#: Steps from one to the next that α follows the documents of: each time the host has to wait for
+#: the device, and its batches are large enough to tell.
 PRIOR_STEPS = 8
 
 
@@ -33,6 +40,16 @@ class DeviceExpectations(NamedTuple):
     """log β of every word, on the device."""
 
     log_rows: Any  # [n_words, padded topics]
+    posterior: DeviceTopics
+
+
+class SolvedGroup(NamedTuple):
+    """Documents that were solved together; all but their rows is on the device."""
+
+    group: Group
+    rectangle: Any
+    s: Any  # inverse temperatures, one or [size]
+    gamma: Any  # [size, padded topics]
 
 
 class DeviceStep(LocalStep):
@@ -41,28 +58,35 @@ class DeviceStep(LocalStep):
     def __init__(
         self,
         statistics: DeviceStatistics,
-        inverse_temperature: float,
+        inverse_temperature: float | Array,
         n: int,
-        compute_terms: Callable[[], LocalTerms],
-        prior_draws: Any = None,
+        solved: Sequence[SolvedGroup],
+        prior_statistics: Any,
+        compute_terms: Callable[[DeviceStep], LocalTerms],
     ):
         self.statistics = statistics
         self.inverse_temperature = inverse_temperature
         self.bound = 0.0
         self.n = n
-        self.prior_draws = prior_draws  # [padded topics], on the device, if α learns from the step
+        self.solved = solved
+        self.prior_statistics = prior_statistics  # [padded topics], where α learns from the step
         self._compute_terms = compute_terms
 
     @cached_property
     def terms(self) -> LocalTerms:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._compute_terms()
+        return self._compute_terms(self)
+
+    def in_order(self, parts: Iterable[Any]) -> Array:
+        """What groups have of each document, brought to the host in the order of the batch."""
+        numbers = [
+            np.asarray(part, float)[: own.group.rows.size] for part, own in zip(parts, self.solved)
+        ]
+        rows = np.concatenate([own.group.rows for own in self.solved])
+        return np.concatenate(numbers)[np.argsort(rows)]
 
 
 class DeviceLatentDirichlet(LatentDirichlet):
-    """:class:`tempering.models.lda.model.LatentDirichlet` on the device.
-
-    Its priors are given, but α may follow the documents.
-    """
+    """:class:`tempering.models.lda.model.LatentDirichlet` on the device."""
 
     #: A batch is never cut into shards: its groups are made in `local_step`.
     shard_size = 1 << 40
@@ -81,64 +105,109 @@ class DeviceLatentDirichlet(LatentDirichlet):
         """The compiled parts for this model."""
         return steps_of(self, self.kernel)
 
+    @property
+    def placed_prior(self) -> Any:
+        """α on the device."""
+        return place_prior(self.doc_topic_prior.tobytes())
+
+    @property
+    def alpha_steps(self) -> int:
+        return 1 if self.learn_doc_topic_prior else PRIOR_STEPS
+
     def initialize(self, source: DataSource, rng: np.random.Generator) -> Any:
         """As on the host; but Gamma(100, 1/100) draws are made on the device."""
         if self.start == "words":
-            return DeviceTopics.of(super().initialize(source, rng), self.topic_word_prior)
+            return DeviceTopics.of(super().initialize(source, rng))
         topics = self.steps.draw(int(rng.integers(2**31)))
         return DeviceTopics(topics, self.n_topics, self.topic_word_prior)
 
     def expectations(self, posterior: Any) -> Any:
-        return DeviceExpectations(self.steps.table(posterior.values))
+        return DeviceExpectations(self.steps.table(posterior.values), posterior)
 
     def local_step(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, data: DeviceDocuments, expectations: Any, inverse_temperature: float | Array
-    ) -> Any:
-        steps, s = self.steps, np.float32(inverse_temperature)
-        log_rows, alpha = expectations.log_rows, placed_prior(self.doc_topic_prior.tobytes())
-        statistics, draws, solved = None, None, []
-        sampled = self.update == "sampled" and s == 1.0 and data.can_be_sampled
+        self,
+        data: DeviceDocuments,
+        expectations: Any,
+        inverse_temperature: float | Array,
+        before: DeviceStep | None = None,
+    ) -> DeviceStep:
+        steps, alpha, log_rows = self.steps, self.placed_prior, expectations.log_rows
+        at_one = self.update == "sampled" and bool(np.all(np.equal(inverse_temperature, 1.0)))
+        sampled = at_one and data.can_be_sampled
         if sampled and self.word_power != 1.0:
             log_rows = np.float32(self.word_power) * log_rows
-        for group in data.groups(GROUP_SIZES[self.kernel], for_tokens=sampled):
-            rectangle = data.corpus.rectangle(group)
+        statistics, prior_statistics, solved = None, None, []
+        for group, rectangle, start in self._groups(data, sampled, before):
+            s = temperatures_of(group, data, inverse_temperature)
             if sampled:
                 statistics, gamma = steps.sample(rectangle, log_rows, alpha, statistics)
             else:
-                statistics, gamma = steps.solve(rectangle, s, log_rows, alpha, statistics)
-            if self._learns_from_the_next:
-                draws = steps.prior_draws(gamma, alpha, draws)
-            if self.update == "variational":
-                solved.append((group, rectangle, gamma))
+                statistics, gamma = steps.solve(rectangle, s, log_rows, alpha, statistics, start)
+            if self.learns_alpha_next:
+                prior_statistics = self._prior_statistics(gamma, group, prior_statistics)
+            solved.append(SolvedGroup(group, rectangle, s, gamma))
 
-        def compute_terms() -> LocalTerms:
-            energies, entropy = np.full(data.shape[0], np.nan), np.nan
-            if self.update == "variational":
-                entropy = 0.0
-                for group, rectangle, gamma in solved:
-                    n = group.rows.size
-                    parts = steps.terms(rectangle, s, log_rows, alpha, gamma)
-                    own, local = (np.asarray(part, float)[:n] for part in parts)
-                    energies[np.searchsorted(data.rows, group.rows)] = own
-                    entropy += float(local.sum())
-            # The other updates ascend no bound, so none is reported.
-            return LocalTerms(energies, entropy)
+        def compute_terms(local: DeviceStep) -> LocalTerms:
+            if self.update != "variational":
+                # The other updates ascend no bound, so none is reported.
+                return LocalTerms(np.full(local.n, np.nan), np.nan)
+            parts = [
+                steps.terms(own.rectangle, own.s, log_rows, alpha, own.gamma) for own in solved
+            ]
+            energies, entropies = (local.in_order(part) for part in zip(*parts))
+            return LocalTerms(energies, float(entropies.sum()))
 
-        weighted = DeviceStatistics(statistics)
-        return DeviceStep(weighted, float(inverse_temperature), data.shape[0], compute_terms, draws)
+        return DeviceStep(
+            DeviceStatistics(statistics),
+            inverse_temperature,
+            data.shape[0],
+            solved,
+            prior_statistics,
+            compute_terms,
+        )
 
-    @property
-    def _learns_from_the_next(self) -> bool:
-        """Whether α learns from the step that is next; it counts those at T = 1 alone."""
-        return self.followed_part > 0.0 and (self._steps_at_temperature_one + 1) % PRIOR_STEPS == 0
+    def continue_local_step(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        local: DeviceStep,
+        data: DeviceDocuments,
+        expectations: Any,
+        inverse_temperature: float | Array,
+    ) -> DeviceStep:
+        return self.local_step(data, expectations, inverse_temperature, before=local)
 
-    def learn_hyperparameters(self, local: DeviceStep, posterior: Any, rate: float) -> None:
-        if self._learns_from_the_next:
-            super().learn_hyperparameters(local, posterior, min(1.0, PRIOR_STEPS * rate))
-        self._steps_at_temperature_one += 1
+    def _groups(
+        self, data: DeviceDocuments, sampled: bool, before: DeviceStep | None
+    ) -> Iterable[tuple[Group, Any, Any]]:
+        """Groups of documents, their rectangles, and the γ that they start from, if there is one.
+
+        Those of the step before do again, but not for chains, which have a place for each token.
+        """
+        if before is None or sampled:
+            for group in data.groups(GROUP_SIZES[self.kernel], for_tokens=sampled):
+                yield group, data.corpus.rectangle(group), None
+        else:
+            yield from ((own.group, own.rectangle, own.gamma) for own in before.solved)
+
+    def _prior_statistics(self, gamma: Any, group: Group, so_far: Any) -> Any:
+        if self.learn_doc_topic_prior:
+            return self.steps.log_proportions(gamma, np.int32(group.rows.size), so_far)
+        return self.steps.prior_draws(gamma, self.placed_prior, so_far)
 
     def prior_statistics(self, local: DeviceStep) -> Array:
-        return np.asarray(local.prior_draws, float)[: self.n_topics] / local.n
+        return np.asarray(local.prior_statistics, float)[: self.n_topics] / local.n
+
+    def temperature_terms(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        local: DeviceStep,
+        expectations: DeviceExpectations,
+        inverse_temperatures: Array,
+        data: DeviceDocuments,
+        formula: str,
+        shared: bool,
+    ) -> TemperatureTerms:
+        return temperature_terms(
+            self, local, expectations, inverse_temperatures, data, formula, shared
+        )
 
     def without_copies(self, posterior: DeviceTopics) -> DeviceTopics:
         # The host decides by the overlaps alone; the topics, which are much larger, stay.
@@ -163,8 +232,17 @@ class DeviceLatentDirichlet(LatentDirichlet):
         return float(total + self.n_topics * normalizer)
 
 
+def temperatures_of(group: Group, data: DeviceDocuments, inverse_temperature: Any) -> Any:
+    """The inverse temperatures of a group: one for all, or one for each document."""
+    if np.ndim(inverse_temperature) == 0:
+        return np.float32(inverse_temperature)
+    s = np.ones(group.size, np.float32)
+    s[: group.rows.size] = inverse_temperature[np.searchsorted(data.rows, group.rows)]
+    return s
+
+
 @lru_cache(maxsize=16)
-def placed_prior(numbers: bytes) -> Any:
+def place_prior(numbers: bytes) -> Any:
     """α on the device, from its numbers: sent once, as every step needs it."""
     return on_device(pad_topics(np.frombuffer(numbers), 1.0))
 

@@ -36,9 +36,10 @@ class DeviceSteps(NamedTuple):
 
     draw: Any  # (seed) → λ [n_words, padded topics]
     table: Any  # (λ) → log β
-    solve: Any  # (rectangle, s, log β, α, statistics so far) → statistics, γ
+    solve: Any  # (rectangle, s, log β, α, statistics so far, γ to start from) → statistics, γ
     sample: Any  # (rectangle, log β times its power, α, statistics so far) → statistics, γ
     prior_draws: Any  # (γ, α, sum so far) → Σ_d of draws from the prior, [padded topics]
+    log_proportions: Any  # (γ, documents, sum so far) → Σ_d E log θ_d, [padded topics]
     terms: Any  # (rectangle, s, log β, α, γ) → energies, entropies less divergences, [size]
     divergence: Any  # (λ, w η, η) → parts of words in KL(q(β) ‖ p(β)^w) [n_words], Σ_v λ
     overlaps: Any  # (λ, η) → overlaps of pairs of topics, above the diagonal, and Σ_v λ
@@ -72,11 +73,14 @@ def device_steps(sizes: Sizes) -> DeviceSteps:
         return jnp.where(real, log_word_table(topics, topics.sum(axis=0), sizes.mean_topics), NEVER)
 
     @jax.jit
-    def solve(rectangle, s, log_rows, alpha, statistics):
+    def solve(rectangle, s, log_rows, alpha, statistics, start=None):
         columns, counts, lengths = rectangle
         totals = counts.sum(axis=1, keepdims=True)
-        mass = jnp.where(real, totals / n_topics, 0.0)
         temperatures = jnp.broadcast_to(s, lengths.shape)
+        if start is None:
+            mass = jnp.where(real, totals / n_topics, 0.0)
+        else:
+            mass = jnp.where(real & (totals > 0), (start - alpha) / temperatures[:, None], 0.0)
         solved = solve_group(
             columns, counts, lengths, temperatures, mass, log_rows, alpha, sizes.settings
         )
@@ -98,11 +102,19 @@ def device_steps(sizes: Sizes) -> DeviceSteps:
         return draws if so_far is None else so_far + draws
 
     @jax.jit
+    def log_proportions(gamma, n_documents, so_far):
+        """As :func:`tempering.models.lda.steps.sum_log_proportions`."""
+        totals = jnp.where(real, gamma, 0.0).sum(axis=1, keepdims=True)
+        there = jnp.arange(gamma.shape[0])[:, None] < n_documents
+        logs = jnp.where(there, digamma(gamma) - digamma(totals), 0.0).sum(axis=0)
+        return logs if so_far is None else so_far + logs
+
+    @jax.jit
     def terms(rectangle, s, log_rows, alpha, gamma):
         """What a document adds to the ELBO, with its φ that belongs to γ."""
 
         def one(document):
-            columns, counts, gamma = document
+            columns, counts, s, gamma = document
             total = jnp.where(real, gamma, 0.0).sum()
             log_theta = jnp.where(real, digamma(gamma) - digamma(total), 0.0)
             rows = log_rows[jnp.minimum(columns, sizes.n_words - 1)]
@@ -115,8 +127,9 @@ def device_steps(sizes: Sizes) -> DeviceSteps:
             prior_total = jnp.where(real, alpha, 0.0).sum()
             return energy, entropy - (divergence - gammaln(prior_total))
 
-        columns, counts, _ = rectangle
-        return jax.lax.map(one, (columns, counts, gamma), batch_size=DOCUMENTS_AT_ONCE)
+        columns, counts, lengths = rectangle
+        documents = columns, counts, jnp.broadcast_to(s, lengths.shape), gamma
+        return jax.lax.map(one, documents, batch_size=DOCUMENTS_AT_ONCE)
 
     @jax.jit
     def divergence(topics, tempered_prior, prior):
@@ -168,6 +181,7 @@ def device_steps(sizes: Sizes) -> DeviceSteps:
         solve,
         sample,
         prior_draws,
+        log_proportions,
         terms,
         divergence,
         overlaps,

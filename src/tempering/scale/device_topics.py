@@ -11,10 +11,12 @@ from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import digamma
 
 from tempering.inference.portable import expect, expect_numbers, make_portable
 from tempering.models.lda.topics import Topics
-from tempering.scale.jax_functions import pad_topics
+from tempering.scale import jax_functions
+from tempering.scale.jax_functions import log_rising, pad_topics
 
 #: Steps that the host may be ahead of the device.
 STEPS_AHEAD = 2
@@ -61,11 +63,12 @@ class DeviceTopics:
         self.n_topics = n_topics
         self.prior = prior
         self.unfinished = unfinished
+        self._power_sums: tuple[np.ndarray, Any] | None = None
 
     @classmethod
-    def of(cls, topics: Topics, prior: float) -> DeviceTopics:
+    def of(cls, topics: Topics) -> DeviceTopics:
         """Topics of the host."""
-        return cls(pad_topics(topics.parameters(), 1.0), topics.shape[1], prior)
+        return cls(pad_topics(topics.parameters(), 1.0), topics.shape[1], topics.offset)
 
     @cached_property
     def host(self) -> Topics:
@@ -84,12 +87,29 @@ class DeviceTopics:
     def blend(self, target: Any, rate: float) -> DeviceTopics:
         """(1 − ρ) λ + ρ λ̂, begun on the device; waits for the step before the last."""
         statistics = target.statistics
-        numbers = Blending(rate, statistics.factor, target.prior.concentration)
+        eta = target.prior.concentration
+        numbers = Blending(rate, statistics.factor, eta)
         values = compiled_blend()(self.values, statistics.values, np.array(numbers, np.float32))
         if len(self.unfinished) == STEPS_AHEAD:
             self.unfinished[0].block_until_ready()
         unfinished = (*self.unfinished[1 - STEPS_AHEAD :], values)
-        return DeviceTopics(values, self.n_topics, self.prior, unfinished)
+        # Where η is learned, what λ holds of it follows; where it is given, it stays to the bit.
+        prior = self.prior + rate * (eta - self.prior)
+        return DeviceTopics(values, self.n_topics, prior, unfinished)
+
+    def mean_log(self) -> float:
+        """The mean of E log β_kv; one number for each word and topic comes to the host."""
+        words, totals = (
+            np.asarray(part, float) for part in compiled_log_sums(self.n_topics)(self.values)
+        )
+        n_words, n_topics = self.shape
+        return float(words.sum() / (n_words * n_topics) - digamma(totals[:n_topics]).mean())
+
+    def log_power_sums(self, nodes: np.ndarray) -> Any:
+        """log Σ_v E[β_kv^s] at a few s, [padded topics, nodes], on the device."""
+        if self._power_sums is None or not np.array_equal(self._power_sums[0], nodes):
+            self._power_sums = nodes, compiled_power_sums()(self.values, nodes)
+        return self._power_sums[1]
 
     def __getattr__(self, name: str) -> Any:
         """All else that topics of the host offer."""
@@ -109,6 +129,39 @@ def compiled_blend() -> Any:
         return (1.0 - rate) * topics + rate * (prior + scale * statistics)
 
     return blend
+
+
+@cache
+def compiled_log_sums(n_topics: int) -> Any:
+    """(λ) → Σ_k ψ(λ_vk) of each word, and Σ_v λ_vk."""
+    import jax
+    import jax.numpy as jnp
+
+    @jax.jit
+    def log_sums(topics):
+        real = jnp.arange(topics.shape[1]) < n_topics
+        return jnp.where(real, jax_functions.digamma(topics), 0.0).sum(axis=1), topics.sum(axis=0)
+
+    return log_sums
+
+
+@cache
+def compiled_power_sums() -> Any:
+    """(λ, nodes) → log Σ_v E[β_kv^s], [padded topics, nodes]."""
+    import jax
+    import jax.numpy as jnp
+
+    @jax.jit
+    def log_power_sums(topics, nodes):
+        totals = topics.sum(axis=0)
+
+        def at(s):
+            logs = log_rising(topics, s) - log_rising(totals, s)
+            return jnp.log(jnp.exp(logs).sum(axis=0))
+
+        return jax.lax.map(at, nodes).T
+
+    return log_power_sums
 
 
 def pack_device_topics(topics: DeviceTopics) -> dict[str, Any]:

@@ -28,7 +28,7 @@ class Group(NamedTuple):
 
 
 class Rectangle(NamedTuple):
-    """A group as arrays, on the host or the device.
+    """A group as arrays on the device.
 
     A place without a word has the column `n_words` and the count 0.
     """
@@ -66,21 +66,3 @@ def cut_into_groups(lengths: NDArray, rows: NDArray, size: int) -> Iterator[Grou
         n = max(1, min(size, LARGEST_GROUP // width))
         yield Group(order[start : start + n], n, width)
         start += n
-
-
-def fill_rectangle(
-    indptr: NDArray, indices: NDArray, data: NDArray, group: Group, n_words: int
-) -> Rectangle:
-    """The group's words and counts, from a CSR matrix."""
-    starts = np.zeros(group.size, np.int64)
-    lengths = np.zeros(group.size, np.int32)
-    starts[: group.rows.size] = indptr[group.rows]
-    lengths[: group.rows.size] = indptr[group.rows + 1] - indptr[group.rows]
-    places = np.arange(group.width)
-    held = places < lengths[:, None]
-    positions = (starts[:, None] + places)[held]
-    columns = np.full(held.shape, n_words, np.int32)
-    counts = np.zeros(held.shape, np.float32)
-    columns[held] = indices[positions]
-    counts[held] = data[positions]
-    return Rectangle(columns, counts, lengths)

@@ -9,6 +9,9 @@ import numpy as np
 #: digamma(x) is about -1/x: below this it would leave the range of float32.
 SMALLEST_PARAMETER = 1e-30
 
+#: Where powers of topics are taken, parameters below this count as this.
+SMALLEST_RISING = 1e-8
+
 #: log weight of a topic that is only there to fill a row; finite, as differences are taken. No row
 #: may hold nothing else: rounding errors of its differences would be as large as numbers get.
 NEVER = -1e30
@@ -58,6 +61,20 @@ def digamma(x: Any) -> Any:
     square = inverse * inverse
     series = square * (1.0 / 12.0 - square * (1.0 / 120.0 - square * (1.0 / 252.0)))
     return jnp.log(x + 6.0) - 0.5 * inverse - series - below
+
+
+def log_rising(x: Any, s: Any) -> Any:
+    """log Γ(x + s)/Γ(x), as in :func:`tempering.models.lda.topics.power_sums`."""
+    import jax.numpy as jnp
+
+    x = jnp.maximum(x, SMALLEST_RISING)
+    inverse = 1.0 / (x + 4.0)
+    second = s * (s - 1.0) * 0.5
+    third, fourth = second * (s - 0.5) / 3.0, second * second / 3.0
+    series = inverse * (second - inverse * (third - inverse * fourth))
+    outer, shifted = x * (x + 3.0), (x + s) * (x + s + 3.0)
+    steps = (outer / shifted) * ((outer + 2.0) / (shifted + 2.0))
+    return jnp.log(steps) + s * jnp.log(x + 4.0) + series
 
 
 def log_weights(gamma: Any, collapsed: bool) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import partial
 from typing import Any, Literal
 
 from tempering.models.lda.model import LatentDirichlet
@@ -45,19 +45,3 @@ def group_sampler(kernel: Kernel) -> Callable[..., Any]:
     if kernel == "plain":
         return jax_sampling.sample_group
     return partial(pallas_sampling.sample_group, interpret=kernel == "interpreted")
-
-
-@cache
-def compiled_solver(kernel: Kernel, settings: Settings) -> Any:
-    """:func:`group_solver`, compiled; once for each shape that it meets."""
-    import jax
-
-    return jax.jit(partial(group_solver(kernel), settings=settings))
-
-
-@cache
-def compiled_sampler(kernel: Kernel) -> Any:
-    """:func:`group_sampler`, compiled; once for each shape that it meets."""
-    import jax
-
-    return jax.jit(group_sampler(kernel))

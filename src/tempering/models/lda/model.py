@@ -308,9 +308,21 @@ class LatentDirichlet(Model):
         """Whether α changes with the documents."""
         return self.learn_doc_topic_prior or self.followed_part > 0.0
 
+    @property
+    def alpha_steps(self) -> int:
+        """Steps at T = 1 from one to the next that α learns from."""
+        return 1
+
+    @property
+    def learns_alpha_next(self) -> bool:
+        """Whether α learns from the next step at T = 1."""
+        due = (self._steps_at_temperature_one + 1) % self.alpha_steps == 0
+        return self.learns_proportions and due
+
     def learn_hyperparameters(self, local: LocalStep, posterior: Topics, rate: float) -> None:
         """Move α and η to where they make the current q(θ) and q(β) most likely."""
-        if self.learns_proportions:
+        if self.learns_alpha_next:
+            rate = min(1.0, self.alpha_steps * rate)
             mean, remembered = self.prior_statistics(local), self._mean_prior_statistics
             if remembered is None and not self.learn_doc_topic_prior:
                 # One batch alone would starve topics that it happens not to hold.
@@ -323,12 +335,11 @@ class LatentDirichlet(Model):
             elif mean.any():
                 total = float(self.doc_topic_prior.sum())
                 self.doc_topic_prior = share_out(total, mean, self.followed_part)
-        if self.learn_topic_word_prior:
-            if self._steps_at_temperature_one % TOPIC_PRIOR_STEPS == 0:
-                self.topic_word_prior = fit_symmetric_concentration(
-                    posterior.mean_log(), self.n_words, self.topic_word_prior
-                )
-            self._steps_at_temperature_one += 1
+        if self.learn_topic_word_prior and self._steps_at_temperature_one % TOPIC_PRIOR_STEPS == 0:
+            self.topic_word_prior = fit_symmetric_concentration(
+                posterior.mean_log(), self.n_words, self.topic_word_prior
+            )
+        self._steps_at_temperature_one += 1
 
     def prior_statistics(self, local: Any) -> Array:
         """What α is learned from: the mean over the documents of a step."""

@@ -47,6 +47,7 @@ def temperature_terms(
     LVT "paper"            E log p(w, z), and N_d log Σ_k E[θ_k^s] Z_k(s)
     =====================  ======================================================================
     """
+    check_formula(formula)
     if formula == "z-integrated":
         summary = summarise(local, model, expectations, predictive=True)
         assert summary.predictive is not None
@@ -54,8 +55,6 @@ def temperature_terms(
     if formula == "calibrated" and shared:
         summary = summarise(local, model, expectations, predictive=False)
         return _sampled_documents(summary, expectations, grid)
-    if formula not in ("calibrated", "words", "paper"):
-        raise UnsupportedTemperature(f"LatentDirichlet has no temperature formula {formula!r}.")
     assert isinstance(local, DocumentStep)  # local temperatures are learned where it was solved
     solved = local
     if formula == "calibrated":
@@ -69,6 +68,12 @@ def temperature_terms(
     normalizer = to_grid(_log_normalizer(model, solved, log_z, to_grid.nodes, formula))
     lengths = solved.documents.lengths[:, None]
     return TemperatureTerms(energies, lengths * normalizer, exact=False)
+
+
+def check_formula(formula: str) -> None:
+    """Raise if topics have no such formula."""
+    if formula not in ("calibrated", "z-integrated", "words", "paper"):
+        raise UnsupportedTemperature(f"LatentDirichlet has no temperature formula {formula!r}.")
 
 
 def _sampled_documents(
