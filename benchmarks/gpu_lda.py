@@ -2,7 +2,7 @@
 
     python benchmarks/gpu_lda.py --corpus arxiv.npz [--topics 100 500 1000] [--passes 2]
     python benchmarks/gpu_lda.py --corpus arxiv.npz --cpu          # the same fits on the CPU too
-    python benchmarks/gpu_lda.py --corpus arxiv.npz --ways         # corpus kept, sent; the ELBO
+    python benchmarks/gpu_lda.py --corpus arxiv.npz --ways         # kept, sent, learned; the ELBO
     python benchmarks/gpu_lda.py --corpus arxiv.npz --race         # CPU and GPU to one score
     python benchmarks/gpu_lda.py --corpus arxiv.npz --tolerances   # loose and tight, over seeds
     python benchmarks/gpu_lda.py --corpus arxiv.npz --study 100    # batch sizes, with 100 topics
@@ -71,7 +71,7 @@ def main() -> None:
         print(f"\ngenerated {corpus.shape[0]} documents in {time.perf_counter() - started:.0f} s")
         task = prepare(corpus, options)
         if options.ways:
-            pairs = (compare_ways(task, k, options, on_host=False) for k in options.topics)
+            pairs = (compare_ways(task, k, options) for k in options.topics)
             results["generated"] = [row for pair in pairs for row in pair]
         else:
             results["generated"] = measure_fits(task, options)
@@ -197,7 +197,7 @@ def _parse_options() -> argparse.Namespace:
     parser.add_argument("--tolerance", type=float, default=1e-2)
     parser.add_argument("--test-documents", type=int, default=10_000)
     parser.add_argument("--cpu", action="store_true", help="the same fits on the CPU")
-    parser.add_argument("--ways", action="store_true", help="corpus kept, sent; the ELBO")
+    parser.add_argument("--ways", action="store_true", help="corpus kept, sent, learned; the ELBO")
     parser.add_argument("--race", action="store_true", help="CPU and GPU to one score")
     parser.add_argument("--tolerances", action="store_true", help="loose and tight, over seeds")
     parser.add_argument("--study", type=int, help="number of topics to study batch sizes with")

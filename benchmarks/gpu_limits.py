@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import argparse
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gpu_tasks import RATES, Task, new_model
 from tempering.models.lda.model import LatentDirichlet
+from tempering.scale.device_corpus import HostCorpus
 from tempering.scale.device_fit import fit_on_device
-from tempering.scale.groups import cut_into_groups, fill_rectangle
+from tempering.scale.groups import cut_into_groups
 from tempering.scale.jax_functions import NEVER, pad_topics
-from tempering.scale.solver import compiled_sampler, compiled_solver, default_kernel, settings_of
-from tempering.scale.token_counts import count_tokens
+from tempering.scale.solver import default_kernel, group_sampler, group_solver, settings_of
 
 #: Operations a second in float32 outside the matrix units, from the data sheet of an H200.
 H200_OPERATIONS = 67e12
@@ -22,6 +23,8 @@ H200_OPERATIONS = 67e12
 
 def limits(task: Task, n_topics: int, options: argparse.Namespace) -> dict[str, Any]:
     """One batch at T = 1 with fitted topics: its time, and the least that its work could take."""
+    import jax
+
     model = new_model(task, n_topics, options.tolerance)
     result = fit_on_device(
         model, task.train, learning_rate=RATES, batch_size=options.batch_size, max_passes=1
@@ -31,14 +34,13 @@ def limits(task: Task, n_topics: int, options: argparse.Namespace) -> dict[str, 
     rows = np.arange(min(options.batch_size, task.train.shape[0]))
     lengths = np.diff(task.train.indptr)
     (group,) = cut_into_groups(lengths, rows, rows.size)
-    matrix = task.train.indptr, task.train.indices, task.train.data
-    words = fill_rectangle(*matrix, group, model.n_words)
+    words = HostCorpus(task.train).rectangle(group)
     mass = np.repeat(words.counts.sum(axis=1, keepdims=True) / n_topics, n_topics, axis=1)
     alpha = pad_topics(model.doc_topic_prior, 1.0)
     arguments = _on_device(
         *words, np.ones(rows.size, np.float32), pad_topics(mass, 0.0), table, alpha
     )
-    solve = compiled_solver(default_kernel(), settings_of(model))
+    solve = jax.jit(partial(group_solver(default_kernel()), settings=settings_of(model)))
     solved, seconds = median_seconds(solve, *arguments)
     sweeps = np.asarray(solved.sweeps)
     # Each sweep, and the two passes for normalisers and statistics, weighs every word's topics.
@@ -67,10 +69,12 @@ def limits(task: Task, n_topics: int, options: argparse.Namespace) -> dict[str, 
 
 def sampling_seconds(task: Task, model: LatentDirichlet, rows: Any, table: Any) -> float:
     """The time to sample the topics of the same documents."""
-    sample, alpha = compiled_sampler(default_kernel()), pad_topics(model.doc_topic_prior, 1.0)
-    matrix, seconds = (task.train.indptr, task.train.indices, task.train.data), 0.0
-    for group in cut_into_groups(count_tokens(task.train), rows, rows.size):
-        words = fill_rectangle(*matrix, group, model.n_words)
+    import jax
+
+    sample, alpha = jax.jit(group_sampler(default_kernel())), pad_topics(model.doc_topic_prior, 1.0)
+    corpus, seconds = HostCorpus(task.train), 0.0
+    for group in cut_into_groups(corpus.tokens, rows, rows.size):
+        words = corpus.rectangle(group)
         seconds += median_seconds(sample, *_on_device(*words, table, alpha))[1]
     return seconds
 

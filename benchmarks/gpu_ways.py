@@ -5,20 +5,22 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
+from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from gpu_tasks import RATES, Task, automatic_policy, new_model, score
 from tempering import LatentDirichletAllocation
-from tempering.inference import ArraySource, Report, evaluate_elbo, fit
+from tempering.estimators.topic_transformer import POLICIES
+from tempering.inference import ArraySource, Report, evaluate_elbo
 from tempering.inference.executors import available_cores
 from tempering.scale.device_corpus import CorpusSource
 from tempering.scale.device_fit import fit_on_device
 from tempering.scale.device_lda import DeviceLatentDirichlet
 from tempering.scale.device_topics import DeviceTopics
 from tempering.scale.jax_device import has_gpu
-from tempering.scale.jax_lda import JaxLatentDirichlet
 from tempering.scale.solver import default_kernel
 
 #: Documents whose ELBO is computed.
@@ -27,9 +29,8 @@ BOUND_DOCUMENTS = 20_000
 #: A fit is there when its score is so near to the best that the CPU came to, in nats a word.
 NEAR = 0.01
 
-#: The slowest way is measured with fewer documents.
-HOST_DOCUMENTS = 24_576
-FEW = f"topics on the host, {HOST_DOCUMENTS} documents"
+#: Policies that learn temperatures, by the names that the estimator knows.
+LEARNED_TEMPERATURES = ("variational", "local")
 
 #: Seeds over which tolerances are compared.
 SEEDS = 5
@@ -38,34 +39,35 @@ SEEDS = 5
 SCORES_A_PASS = 1
 
 
-def compare_ways(
-    task: Task, n_topics: int, options: argparse.Namespace, on_host: bool = True
-) -> list[dict[str, Any]]:
-    """Rows of a table: the same fit with the corpus on the device, sent, and driven by the host."""
+def compare_ways(task: Task, n_topics: int, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Rows of a table: the same fit with the corpus on the device, and sent; and what is learned.
+
+    Temperatures and priors are learned on the host, which waits for the device for them.
+    """
     model = new_model(task, n_topics, options.tolerance)
-    in_jax = JaxLatentDirichlet.__new__(JaxLatentDirichlet)
-    vars(in_jax).update(vars(model))
+    priors = copy(model)
+    priors.learn_doc_topic_prior = priors.learn_topic_word_prior = True
     common: dict[str, Any] = {
-        "temperature": automatic_policy(task, model, options.batch_size),
         "learning_rate": RATES,
         "batch_size": options.batch_size,
         "max_passes": task.passes,
     }
-    silent = {"n_threads": 1, "elbo_every": 10**9, "final_elbo": False, "progress": False}
-    ways: dict[str, Callable[[], Any]] = {
-        "corpus on the device": lambda: fit_on_device(model, task.train, resident=True, **common),
-        "corpus sent": lambda: fit_on_device(model, task.train, resident=False, **common),
+    scheduled = {"temperature": automatic_policy(task, model, options.batch_size), **common}
+    ways: dict[str, Callable[[Any], Any]] = {
+        "corpus on the device": partial(fit_on_device, model, resident=True, **scheduled),
+        "corpus sent": partial(fit_on_device, model, resident=False, **scheduled),
+        "learned priors": partial(fit_on_device, priors, **scheduled),
     }
-    if on_host:
-        few = task.train[:HOST_DOCUMENTS]
-        ways[FEW] = lambda: fit(in_jax, few, **common, **silent)
+    for name in LEARNED_TEMPERATURES:
+        ways[f"{name} tempering"] = partial(
+            fit_on_device, model, temperature=POLICIES[name](), **common
+        )
     rows, posteriors = [], []
     for name, run in ways.items():
         seconds = []
-        visits = HOST_DOCUMENTS * task.passes if name == FEW else task.visits
-        for _ in range(2 if name == FEW else 3):
+        for _ in range(3):
             started = time.perf_counter()
-            result = run()
+            result = run(task.train)
             seconds.append(time.perf_counter() - started)
         fitted = float(np.median(seconds[1:]))
         posteriors.append(result.posterior.parameters())
@@ -75,7 +77,7 @@ def compare_ways(
                 "topics": n_topics,
                 "first fit, s": seconds[0],
                 "fit, s": fitted,
-                "documents/s": visits / fitted,
+                "documents/s": task.visits / fitted,
                 "score": score(task, posteriors[-1]),
                 "same bits as the first": str(np.array_equal(posteriors[0], posteriors[-1])),
             }
@@ -194,7 +196,7 @@ def compare_bounds(task: Task, n_topics: int, options: argparse.Namespace) -> di
     on_cpu = evaluate_elbo(model, topics, ArraySource(data, options.batch_size))
     cpu_seconds = time.perf_counter() - started
     on_device = DeviceLatentDirichlet.of(model, default_kernel())
-    placed = DeviceTopics.of(topics, model.topic_word_prior)
+    placed = DeviceTopics.of(topics)
     source = CorpusSource(data, options.batch_size)
     evaluate_elbo(on_device, placed, source)
     started = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Whole fits in JAX against the engine, and what cannot be fitted there."""
+"""Whole fits in JAX against the engine, and where they run."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from scipy import sparse
 
 pytest.importorskip("jax")
 
-from tempering import Annealing, VariationalTempering, schedules
+from tempering import Annealing, schedules
 from tempering.datasets import make_lda
 from tempering.inference import RobbinsMonro, fit
 from tempering.models.lda.model import LatentDirichlet
@@ -142,22 +142,9 @@ def test_topics_are_drawn_near_one():
     assert abs(topics.std() - 0.1) < 0.02
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"temperature": VariationalTempering()}, "learned from the data"),
-        ({"temperature": Annealing(start="auto", fraction=0.5)}, "learned from the data"),
-        ({"temperature": Annealing(passes=5.0)}, "no phase at T = 1"),
-    ],
-)
-def test_what_the_device_cannot_fit(change, message):
-    with pytest.raises(ValueError, match=message):
-        fit_on_device(new_model(), DATA, **{**RUN, **change})
-
-
-def test_priors_that_are_learned_need_the_engine():
-    with pytest.raises(ValueError, match="takes the priors as given"):
-        fit_on_device(new_model(learn_doc_topic_prior=True), DATA, **RUN)
+def test_what_cannot_be_fitted():
+    with pytest.raises(ValueError, match="no phase at T = 1"):
+        fit_on_device(new_model(), DATA, **{**RUN, "temperature": Annealing(passes=5.0)})
     with pytest.raises(ValueError, match="share one vocabulary"):
         fit_on_device(new_model(), DATA[:, :100], **RUN)
 

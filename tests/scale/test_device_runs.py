@@ -70,7 +70,7 @@ def test_the_bound_of_given_topics_equals_that_of_the_engine():
     rng = np.random.default_rng(1)
     topics = Topics(0.1 + rng.gamma(0.3, 5.0, (60, 4)), 0.1)
     on_device = DeviceLatentDirichlet.of(model, "plain")
-    placed = DeviceTopics.of(topics, 0.1)
+    placed = DeviceTopics.of(topics)
     for weight in (1.0, 0.4):
         assert_allclose(
             on_device.divergence(placed, weight), model.divergence(topics, weight), rtol=1e-5
@@ -90,7 +90,7 @@ def test_the_divergence_of_many_words():
     values = np.where(large, rng.gamma(0.3, 1000.0, large.shape), 1e-4 * rng.random(large.shape))
     model = LatentDirichlet(n_topics, n_words, 0.1, eta)
     topics = Topics(eta + values, eta)
-    placed = DeviceTopics.of(topics, eta)
+    placed = DeviceTopics.of(topics)
     on_device = DeviceLatentDirichlet.of(model, "plain")
     assert_allclose(on_device.divergence(placed), model.divergence(topics), rtol=1e-4)
 
@@ -110,7 +110,7 @@ def test_callbacks_see_topics_and_end_the_run():
 
 def test_topics_on_the_device_offer_what_those_of_the_host_do():
     topics = Topics(np.random.default_rng(0).gamma(1.0, 1.0, (60, 4)), 0.1)
-    placed = DeviceTopics.of(topics, 0.1)
+    placed = DeviceTopics.of(topics)
     assert placed.shape == (60, 4)
     assert_allclose(placed.totals(), topics.totals(), rtol=1e-6)
     assert_allclose(placed.mean_log(), topics.mean_log(), rtol=1e-5)

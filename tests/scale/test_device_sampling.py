@@ -17,11 +17,10 @@ from tempering.models.lda.copies import FREQUENT_WORDS, overlaps
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.sampling import can_be_sampled
 from tempering.models.lda.topics import Topics
-from tempering.scale.device_corpus import CorpusSource
+from tempering.scale.device_corpus import CorpusSource, HostCorpus
 from tempering.scale.device_fit import fit_on_device, steps_of
 from tempering.scale.device_lda import DeviceLatentDirichlet
 from tempering.scale.device_topics import DeviceTopics
-from tempering.scale.token_counts import count_tokens
 
 DATA = sparse.csr_matrix(make_lda(120, 5, 200, 30.0, seed=1).counts)
 RUN = {
@@ -63,7 +62,7 @@ def test_no_token_is_lost():
 def test_only_steps_at_one_and_whole_counts_are_sampled(monkeypatch):
     monkeypatch.setattr(model, "REVISIONS", ())  # the other thing that "sampled" does
     batch = next(iter(CorpusSource(DATA, 40).sweep())).data
-    topics = DeviceTopics.of(new_model().initialize(cast(Any, None), np.random.default_rng(0)), 0.1)
+    topics = DeviceTopics.of(new_model().initialize(cast(Any, None), np.random.default_rng(0)))
     models = [
         DeviceLatentDirichlet.of(new_model(update), "plain") for update in ("sampled", "mean")
     ]
@@ -82,7 +81,7 @@ def test_words_enter_at_their_power_as_on_the_cpu():
     for power in (1.0, 0.5):
         own = LatentDirichlet(5, 200, 0.1, 0.1, update="sampled", word_power=power)
         device = DeviceLatentDirichlet.of(own, "plain")
-        placed = device.expectations(DeviceTopics.of(topics, 0.1))
+        placed = device.expectations(DeviceTopics.of(topics))
         on_device = np.asarray(device.local_step(batch, placed, 1.0).statistics.values)
         on_host = own.local_step(DATA, own.expectations(topics), 1.0).statistics
         found.append((on_device[on_host.words, :5], on_host.values))
@@ -100,7 +99,7 @@ def test_what_can_be_sampled_is_what_the_cpu_samples():
     for batch in source.sweep():
         own = counts[batch.data.rows]
         assert batch.data.can_be_sampled == can_be_sampled(own.data)
-    assert np.flatnonzero(np.isnan(count_tokens(counts))).tolist() == [7]
+    assert np.flatnonzero(np.isnan(HostCorpus(counts).tokens)).tolist() == [7]
 
 
 def test_a_fit_that_is_taken_up_again_ends_in_the_same_bits(tmp_path):
@@ -131,7 +130,7 @@ def topics_with_a_copy():
     topics = make_lda(10, 4, 200, 30.0, seed=2).topics
     parameters = (1000 * np.vstack([topics, topics[:1]]) + 0.1).T.astype(np.float32)
     host = Topics(parameters, 0.1)
-    return host, DeviceTopics.of(host, 0.1)
+    return host, DeviceTopics.of(host)
 
 
 def test_copies_begin_anew_as_on_the_host():
@@ -161,7 +160,7 @@ def test_topics_stay_on_the_device_while_copies_are_looked_for():
     assert "host" not in vars(placed)
     assert device.revise(placed, 0.51, 0.52) is placed
     topics = make_lda(10, 5, 200, 30.0, seed=2).topics
-    without = DeviceTopics.of(Topics((1000 * topics + 0.1).T, 0.1), 0.1)
+    without = DeviceTopics.of(Topics((1000 * topics + 0.1).T, 0.1))
     assert device.revise(without, 0.49, 0.51) is without
 
 
@@ -172,7 +171,7 @@ def test_overlaps_are_those_of_the_host(n_words):
     counts[:, 3] = 0.7 * counts[:, 1] + 0.3 * counts[:, 3]
     counts[:, 4] = 0.0  # a topic without words
     device = DeviceLatentDirichlet.of(LatentDirichlet(5, n_words, 0.1, 0.1), "plain")
-    placed = DeviceTopics.of(Topics(counts + np.float32(0.1), 0.1), 0.1)
+    placed = DeviceTopics.of(Topics(counts + np.float32(0.1), 0.1))
     found, totals = device.steps.overlaps(placed.values, np.float32(0.1))
     frequent = np.argsort(counts.sum(axis=1))[-FREQUENT_WORDS:]
     expected = np.triu(np.maximum(overlaps(counts[frequent]), overlaps(counts)), 1)

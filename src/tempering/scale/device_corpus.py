@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from tempering.inference import ArraySource, Batch, BlockSource
 from tempering.models.lda.sampling import MOST_REPEATED
 from tempering.scale.groups import Group, Rectangle, cut_into_groups, ladder_step
-from tempering.scale.token_counts import count_tokens
 
 #: The part of the device's memory that a corpus may fill.
 MEMORY_SHARE = 0.4
@@ -37,7 +36,11 @@ class _Corpus:
     @cached_property
     def tokens(self) -> NDArray[np.float64]:
         """Tokens of each document; not a number where a count is not whole."""
-        return count_tokens(self._matrix)
+        tokens, counts = self.totals.copy(), self._matrix.data
+        if not np.issubdtype(counts.dtype, np.integer):
+            broken = np.flatnonzero(counts != np.floor(counts))
+            tokens[np.searchsorted(self._matrix.indptr, broken, side="right") - 1] = np.nan
+        return tokens
 
 
 class ResidentCorpus(_Corpus):

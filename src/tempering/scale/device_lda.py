@@ -59,7 +59,6 @@ class DeviceStep(LocalStep):
         self,
         statistics: DeviceStatistics,
         inverse_temperature: float | Array,
-        n: int,
         solved: Sequence[SolvedGroup],
         prior_statistics: Any,
         compute_terms: Callable[[DeviceStep], LocalTerms],
@@ -67,7 +66,7 @@ class DeviceStep(LocalStep):
         self.statistics = statistics
         self.inverse_temperature = inverse_temperature
         self.bound = 0.0
-        self.n = n
+        self.n = sum(own.group.rows.size for own in solved)
         self.solved = solved
         self.prior_statistics = prior_statistics  # [padded topics], where α learns from the step
         self._compute_terms = compute_terms
@@ -75,6 +74,11 @@ class DeviceStep(LocalStep):
     @cached_property
     def terms(self) -> LocalTerms:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self._compute_terms(self)
+
+    @property
+    def gamma(self) -> Array:
+        """γ of the documents, [n, padded topics], on the host."""
+        return self.in_order(own.gamma for own in self.solved)
 
     def in_order(self, parts: Iterable[Any]) -> Array:
         """What groups have of each document, brought to the host in the order of the batch."""
@@ -151,20 +155,17 @@ class DeviceLatentDirichlet(LatentDirichlet):
             if self.update != "variational":
                 # The other updates ascend no bound, so none is reported.
                 return LocalTerms(np.full(local.n, np.nan), np.nan)
-            parts = [
-                steps.terms(own.rectangle, own.s, log_rows, alpha, own.gamma) for own in solved
-            ]
-            energies, entropies = (local.in_order(part) for part in zip(*parts))
+            energies, entropies = self.terms_of(local, expectations)
             return LocalTerms(energies, float(entropies.sum()))
 
-        return DeviceStep(
-            DeviceStatistics(statistics),
-            inverse_temperature,
-            data.shape[0],
-            solved,
-            prior_statistics,
-            compute_terms,
-        )
+        weighted = DeviceStatistics(statistics)
+        return DeviceStep(weighted, inverse_temperature, solved, prior_statistics, compute_terms)
+
+    def terms_of(self, local: DeviceStep, expectations: DeviceExpectations) -> list[Array]:
+        """Energies of documents, and their entropies less divergences."""
+        terms, log_rows, alpha = self.steps.terms, expectations.log_rows, self.placed_prior
+        parts = [terms(own.rectangle, own.s, log_rows, alpha, own.gamma) for own in local.solved]
+        return [local.in_order(part) for part in zip(*parts)]
 
     def continue_local_step(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,

@@ -65,7 +65,8 @@ def temperature_terms(
         energies = solved.energies
     to_grid = Interpolation(grid)
     log_z = expectations.posterior.log_power_sums(to_grid.nodes)  # [K, nodes]
-    normalizer = to_grid(_log_normalizer(model, solved, log_z, to_grid.nodes, formula))
+    at_nodes = log_normalizers(formula, solved.gamma, model.doc_topic_prior, log_z, to_grid.nodes)
+    normalizer = to_grid(at_nodes)
     lengths = solved.documents.lengths[:, None]
     return TemperatureTerms(energies, lengths * normalizer, exact=False)
 
@@ -99,7 +100,7 @@ def _word_energies(
     model: LatentDirichlet, local: DocumentStep, expectations: TopicExpectations
 ) -> Array:
     """Σ_v n_dv Σ_k φ_dvk E log β_kv: the energy less its part in θ."""
-    documents, s = local.documents, np.reshape(local.inverse_temperature, (-1, 1))
+    documents = local.documents
     energy = document_energy(
         documents.indptr,
         documents.columns,
@@ -109,21 +110,28 @@ def _word_energies(
         local.inverse_temperature,
         n_threads=model.n_threads,
     ).energy
-    gamma = local.gamma.astype(np.float64)
-    expected = digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))
-    return energy - np.sum((gamma - model.doc_topic_prior) / s * expected, axis=1)
+    return without_proportions(
+        energy, local.gamma, model.doc_topic_prior, local.inverse_temperature
+    )
 
 
-def _log_normalizer(
-    model: LatentDirichlet, local: DocumentStep, log_z: Array, nodes: Array, formula: str
+def without_proportions(
+    energies: Array, gamma: Any, alpha: Array, inverse_temperature: float | Array
 ) -> Array:
+    """Energies less their part in θ, Σ_v n_dv Σ_k φ_dvk E log θ_dk."""
+    gamma, s = gamma.astype(np.float64), np.reshape(inverse_temperature, (-1, 1))
+    expected = digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))
+    return energies - np.sum((gamma - alpha) / s * expected, axis=1)
+
+
+def log_normalizers(formula: str, gamma: Any, alpha: Array, log_z: Array, nodes: Array) -> Array:
     """The log normaliser of one word of each document at the nodes, [n, nodes]."""
     if formula == "words":
-        used = np.maximum(local.gamma - model.doc_topic_prior, 0.0)
+        used = np.maximum(gamma - alpha, 0.0)
         share = used / np.maximum(used.sum(axis=1, keepdims=True), 1e-30)
         return share @ log_z
     if formula == "paper":
-        log_theta = Dirichlet(model.n_topics).log_moment(local.gamma, nodes)  # [n, nodes, K]
+        log_theta = Dirichlet(alpha.size).log_moment(gamma, nodes)  # [n, nodes, K]
         return logsumexp(log_theta + log_z.T, axis=2)
     largest = log_z.max(axis=0)
-    return np.log(mean_proportions(local.gamma) @ np.exp(log_z - largest)) + largest
+    return np.log(mean_proportions(gamma) @ np.exp(log_z - largest)) + largest
