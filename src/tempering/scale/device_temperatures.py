@@ -105,7 +105,9 @@ def compiled_scores(n_topics: int) -> Any:
 
     @jax.jit
     def scores(rectangle, gamma, topics, log_z):
-        gamma = jnp.where(jnp.arange(gamma.shape[1]) < n_topics, gamma, 0.0)
+        # What only fills up may hold anything, and is not even to change the rounding.
+        real = jnp.arange(gamma.shape[1]) < n_topics
+        gamma, log_z = jnp.where(real, gamma, 0.0), jnp.where(real[:, None], log_z, -jnp.inf)
         proportions = gamma / gamma.sum(axis=1, keepdims=True)
         totals, largest = topics.sum(axis=0), log_z.max(axis=0)
         mixed = jnp.matmul(proportions, jnp.exp(log_z - largest), precision="highest")
