@@ -20,7 +20,7 @@ from tempering.scale.device_topics import DeviceTopics
 from tempering.scale.jax_device import require_jax
 from tempering.scale.recasting import with_learned
 from tempering.scale.solver import Kernel, default_kernel
-from tempering.temperature import Untempered
+from tempering.temperature import TemperaturePolicy
 
 __all__ = ["advance_on_device", "fit_on_device", "steps_of"]
 
@@ -54,7 +54,7 @@ def fit_on_device(
         The topic model.
     data : CSR matrix [N, V] or BlockSource
         Counts, in memory or on disk; then with minibatches of their own ``batch_size``.
-    temperature : Untempered, optional
+    temperature : TemperaturePolicy, optional
         The temperature policy; T = 1 throughout by default. Where temperatures are learned, and
         where priors are, the host waits for the device each time.
     learning_rate : callable, optional
