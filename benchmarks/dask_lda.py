@@ -45,7 +45,7 @@ from tempering.estimators.automatic import (
 from tempering.inference import Algorithm, RobbinsMonro
 from tempering.inference.executors import Serial, available_cores, open_executor
 from tempering.models.lda.model import LatentDirichlet
-from tempering.scale import DaskExecutor
+from tempering.cluster import DaskExecutor
 
 TOPICS, WORDS, LENGTH = 100, 10_000, 100.0
 WARM_UP = 3
@@ -202,7 +202,7 @@ CLIENT = """
 import json, os, resource, sys, time
 from tempering import LatentDirichletAllocation
 from tempering.corpus import open_source
-from tempering.scale import DaskExecutor
+from tempering.cluster import DaskExecutor
 
 path, address, batch_size = sys.argv[1], sys.argv[2], int(sys.argv[3])
 executor = DaskExecutor(address)

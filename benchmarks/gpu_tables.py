@@ -17,13 +17,13 @@ import numpy as np
 
 from lda_common import print_table, write_json
 from tempering.families import Bernoulli, Dirichlet, FullGaussian
+from tempering.gpu.device_table import TableSource
+from tempering.gpu.jax_factorial import JaxFactorialModel
+from tempering.gpu.jax_mixture import JaxMixture
 from tempering.inference import fit
 from tempering.inference.executors import available_cores
 from tempering.models import Mixture
 from tempering.models.factorial_mixture import FactorialModel
-from tempering.scale.device_table import TableSource
-from tempering.scale.jax_factorial import JaxFactorialModel
-from tempering.scale.jax_mixture import JaxMixture
 
 
 class Problem(NamedTuple):

@@ -14,14 +14,14 @@ import numpy as np
 from gpu_tasks import RATES, Task, automatic_policy, new_model, score
 from tempering import LatentDirichletAllocation
 from tempering.estimators.topic_transformer import POLICIES
+from tempering.gpu.device_corpus import CorpusSource
+from tempering.gpu.device_fit import fit_on_device
+from tempering.gpu.device_lda import DeviceLatentDirichlet
+from tempering.gpu.device_topics import DeviceTopics
+from tempering.gpu.jax_device import has_gpu
+from tempering.gpu.solver import default_kernel
 from tempering.inference import ArraySource, Report, evaluate_elbo
 from tempering.inference.executors import available_cores
-from tempering.scale.device_corpus import CorpusSource
-from tempering.scale.device_fit import fit_on_device
-from tempering.scale.device_lda import DeviceLatentDirichlet
-from tempering.scale.device_topics import DeviceTopics
-from tempering.scale.jax_device import has_gpu
-from tempering.scale.solver import default_kernel
 
 #: Documents whose ELBO is computed.
 BOUND_DOCUMENTS = 20_000

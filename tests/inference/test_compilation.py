@@ -99,7 +99,7 @@ def test_jax_keeps_it_where_its_user_says(tmp_path):
     pytest.importorskip("jax")
     code = """
 import jax
-from tempering.scale.jax_device import require_jax
+from tempering.gpu.jax_device import require_jax
 require_jax()
 print(jax.config.jax_compilation_cache_dir)
 """

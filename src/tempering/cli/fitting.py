@@ -15,6 +15,7 @@ from tempering.cli.progress import shown
 from tempering.cli.splitting import Parts, split_corpus
 from tempering.cli.topics import topic_rows
 from tempering.cli.validation import FILE, Validation
+from tempering.cluster import DaskExecutor
 from tempering.corpus import Corpus, CorpusError, Stored
 from tempering.corpus.text_counts import TextCounts
 from tempering.estimators import LatentDirichletAllocation
@@ -22,7 +23,6 @@ from tempering.estimators.batches import batch_size_for
 from tempering.inference import Checkpoint
 from tempering.inference.compilation import working_seconds
 from tempering.inference.interrupts import Terminated
-from tempering.scale import DaskExecutor
 from tempering.storage.lock import InUse, alone_in
 from tempering.storage.tensors import StorageError
 

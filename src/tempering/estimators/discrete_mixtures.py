@@ -14,10 +14,10 @@ from tempering.estimators.mixture import MixtureEstimator
 from tempering.estimators.policies import Tempering
 from tempering.estimators.starts import random_assignment
 from tempering.families import Bernoulli, Likelihood, Poisson
+from tempering.gpu.jax_device import Backend
 from tempering.inference.executors import Executor
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
-from tempering.scale.jax_device import Backend
 
 _PARAMETERS = """
     Parameters

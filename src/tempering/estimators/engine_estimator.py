@@ -17,11 +17,11 @@ from tempering.estimators.policies import Tempering, as_policy
 from tempering.estimators.sizes import LARGEST_TOTAL
 from tempering.estimators.table_backend import model_on
 from tempering.families.checks import refuse
+from tempering.gpu.jax_device import Backend
 from tempering.inference import Algorithm, Batch, History, Result, RobbinsMonro, State
 from tempering.inference.executors import Executor, open_executor
 from tempering.models import Model, Natural
 from tempering.models.base import Array
-from tempering.scale.jax_device import Backend
 from tempering.temperature import TemperaturePolicy, Untempered
 
 #: Larger numbers have squares, and sums of squares, beyond what float64 can hold.

@@ -20,6 +20,7 @@ from tempering.estimators.moves import MovedResult
 from tempering.estimators.policies import DEFAULTS, PolicyNames, Tempering, as_policy
 from tempering.estimators.sizes import check_n_components
 from tempering.estimators.table_backend import fit_table
+from tempering.gpu.jax_device import Backend
 from tempering.inference import ArraySource, Result, State
 from tempering.inference.checkpoint import (
     CheckpointLike,
@@ -33,7 +34,6 @@ from tempering.models.factorial.enumeration import MAX_ENUMERATED
 from tempering.models.factorial.moments import guess_variances
 from tempering.models.factorial.narrow import Narrow, worthwhile
 from tempering.models.factorial_mixture import FactorialModel
-from tempering.scale.jax_device import Backend
 from tempering.temperature import Annealing, TemperaturePolicy
 
 #: Passes that the default spends on cooling, where the run is long enough.
@@ -102,7 +102,7 @@ default="small"
         Threads; None for one a core.
     executor : Executor, default=None
         Who solves the shards of a batch: threads of this process, or a cluster, with
-        ``tempering.scale.DaskExecutor(client)``. Never changes the result, and is not saved.
+        ``tempering.cluster.DaskExecutor(client)``. Never changes the result, and is not saved.
     verbose : int, default=0
         Show a progress bar.
 

@@ -17,11 +17,11 @@ from tempering.estimators.policies import Tempering
 from tempering.estimators.starts import START_NAMES, Reannealing, start_assignment
 from tempering.estimators.table_backend import fit_table
 from tempering.families import Likelihood
+from tempering.gpu.jax_device import Backend
 from tempering.inference import Result
 from tempering.inference.executors import Executor
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
-from tempering.scale.jax_device import Backend
 from tempering.temperature import TemperaturePolicy, Untempered
 
 #: Attributes of the type of the data, as scikit-learn's are.
@@ -97,7 +97,7 @@ default="dirichlet_process"
         Threads; None for one a core.
     executor : Executor, default=None
         Who solves the shards of a batch: threads of this process, or a cluster, with
-        ``tempering.scale.DaskExecutor(client)``. Never changes the result, and is not saved.
+        ``tempering.cluster.DaskExecutor(client)``. Never changes the result, and is not saved.
     warm_start : bool, default=False
         Whether :meth:`fit` goes on from where the last one ended, at T = 1, with the data-driven
         priors of the first.

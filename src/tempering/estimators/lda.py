@@ -45,6 +45,7 @@ from tempering.estimators.topic_health import (
 )
 from tempering.estimators.topic_transformer import POLICIES, TopicTransformer
 from tempering.estimators.words import remember_words
+from tempering.gpu.jax_device import Backend
 from tempering.inference import (
     Algorithm,
     ArraySource,
@@ -64,7 +65,6 @@ from tempering.inference.executors import Executor, Serial
 from tempering.inference.learning_rate import LearningRate
 from tempering.models.lda.copies import sizes_of
 from tempering.models.lda.model import LatentDirichlet, Start, Update
-from tempering.scale.jax_device import Backend
 from tempering.temperature import Heat, TemperaturePolicy, Untempered
 
 #: What a stream of unknown length is taken for: as many documents in all, as in scikit-learn, and a
@@ -158,7 +158,7 @@ class LatentDirichletAllocation(TopicTransformer):
         Threads; None or -1 for one a core, -2 for one less, and so on. Never changes the result.
     executor : Executor, default=None
         Who solves the shards of a batch: threads of this process, or a cluster, with
-        ``tempering.scale.DaskExecutor(client)``. Never changes the result, and is not saved.
+        ``tempering.cluster.DaskExecutor(client)``. Never changes the result, and is not saved.
     random_state : int, RandomState instance or None, default=None
         The same seed gives the same topics.
     verbose : int, default=0
@@ -298,8 +298,8 @@ class LatentDirichletAllocation(TopicTransformer):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), Corpus, or BlockSource
             Counts (or weights) of words in documents; or a corpus that streams from disk, in
-            minibatches of its own ``batch_size``. With a :class:`tempering.scale.DaskExecutor`,
-            also a Dask bag or dataframe, as :class:`tempering.scale.DaskSource` takes it.
+            minibatches of its own ``batch_size``. With a :class:`tempering.cluster.DaskExecutor`,
+            also a Dask bag or dataframe, as :class:`tempering.cluster.DaskSource` takes it.
         y : Ignored
             Not used, present for API consistency.
         checkpoint : path or Checkpoint, optional

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from tempering.evaluation.checks import is_corpus
+from tempering.gpu.device_fit import advance_on_device, fit_on_device
+from tempering.gpu.jax_device import Backend, choose_backend, has_gpu
 from tempering.inference import Algorithm, Batch, Result, State, fit
 from tempering.inference.executors import Executor
 from tempering.models.lda.model import LatentDirichlet
-from tempering.scale.device_fit import advance_on_device, fit_on_device
-from tempering.scale.jax_device import Backend, choose_backend, has_gpu
 
 #: Visits to words from which "auto" takes a GPU: some seconds of work for the CPU, as many as it
 #: takes to load JAX and to compile.
@@ -52,8 +52,8 @@ def as_documents(X: Any, executor: Executor | None, batch_size: Callable[[int], 
         return executor.open(X, batch_size)
     if type(X).__module__.startswith("dask"):
         raise ValueError(
-            f"X is in Dask ({type(X).__name__}): pass executor=tempering.scale.DaskExecutor(client)"
-            " to the estimator, or compute() it."
+            f"X is in Dask ({type(X).__name__}): pass "
+            "executor=tempering.cluster.DaskExecutor(client) to the estimator, or compute() it."
         )
     return X
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any
 
 from tempering.estimators.moves import Move, fit_with_moves
+from tempering.gpu.device_table import TableSource
+from tempering.gpu.jax_device import Backend, choose_backend
+from tempering.gpu.jax_factorial import JaxFactorialModel
+from tempering.gpu.jax_mixture import JaxMixture
 from tempering.inference import Result, fit
 from tempering.models import Mixture, Model, Natural
 from tempering.models.base import Array
 from tempering.models.factorial_mixture import FactorialModel
-from tempering.scale.device_table import TableSource
-from tempering.scale.jax_device import Backend, choose_backend
-from tempering.scale.jax_factorial import JaxFactorialModel
-from tempering.scale.jax_mixture import JaxMixture
 
 #: Products of a pass over the data from which "auto" takes a GPU: with the tens of passes of a fit
 #: some seconds of work for the CPU, as many as it takes to load JAX and to compile.

@@ -75,7 +75,7 @@ def fit(
         Threads; one a core by default.
     executor : Executor, optional
         Who solves the shards of a batch: threads of this process by default, or
-        ``tempering.scale.DaskExecutor(client)`` for a cluster. Never changes the result.
+        ``tempering.cluster.DaskExecutor(client)`` for a cluster. Never changes the result.
     elbo_every : int
         Steps between two evaluations of the ELBO for the history (and for convergence).
     final_elbo : bool

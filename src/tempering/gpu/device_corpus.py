@@ -1,0 +1,215 @@
+"""A corpus as the device reads it: kept in its memory, or sent group by group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tempering.gpu.groups import Group, Rectangle, cut_into_groups, ladder_step
+from tempering.inference import ArraySource, Batch, BlockSource
+from tempering.models.lda.sampling import MOST_REPEATED
+
+#: The part of the device's memory that a corpus may fill.
+MEMORY_SHARE = 0.4
+
+#: Bytes of one entry: its word and its count.
+ENTRY_BYTES = 8
+
+
+class _Corpus:
+    """What the host knows of a corpus."""
+
+    def __init__(self, data: Any):
+        self.n_words = data.shape[1]
+        self._matrix = data
+
+    @cached_property
+    def totals(self) -> NDArray[np.float64]:
+        """Words of each document, with their weights."""
+        return np.asarray(self._matrix.sum(axis=1), float).ravel()
+
+    @cached_property
+    def tokens(self) -> NDArray[np.float64]:
+        """Tokens of each document; not a number where a count is not whole."""
+        tokens, counts = self.totals.copy(), self._matrix.data
+        if not np.issubdtype(counts.dtype, np.integer):
+            broken = np.flatnonzero(counts != np.floor(counts))
+            tokens[np.searchsorted(self._matrix.indptr, broken, side="right") - 1] = np.nan
+        return tokens
+
+
+class ResidentCorpus(_Corpus):
+    """All documents in the memory of the device; a group is gathered there."""
+
+    def __init__(self, data: Any):
+        super().__init__(data)
+        self._indptr = np.asarray(data.indptr, np.int64)
+        self._indices = on_device(np.ascontiguousarray(data.indices, np.int32))
+        self._counts = on_device(np.ascontiguousarray(data.data, _sent_type(data.data)))
+
+    def rectangle(self, group: Group) -> Any:
+        """The group's words and counts, as arrays on the device."""
+        extent = np.zeros((2, group.size), np.int32)
+        extent[0, : group.rows.size] = self._indptr[group.rows]
+        extent[1, : group.rows.size] = self._indptr[group.rows + 1] - self._indptr[group.rows]
+        gather = _compiled_gather(group.width, self.n_words)
+        return gather(self._indices, self._counts, extent)
+
+
+class HostCorpus(_Corpus):
+    """Documents in the memory of the host; a group is sent while the device still computes."""
+
+    def rectangle(self, group: Group) -> Any:
+        """The group's words and counts, as arrays on the device.
+
+        Entries are sent one after the other, filled up to one of few lengths, and the device makes
+        a rectangle of them: that is less to send, and less work for the host.
+        """
+        documents = self._matrix[group.rows]
+        extent = np.zeros((2, group.size), np.int32)
+        extent[0, : group.rows.size] = documents.indptr[:-1]
+        extent[1, : group.rows.size] = np.diff(documents.indptr)
+        length = ladder_step(documents.nnz)
+        indices, counts = np.zeros(length, np.int32), np.zeros(length, _sent_type(documents.data))
+        indices[: documents.nnz], counts[: documents.nnz] = documents.indices, documents.data
+        return _compiled_gather(group.width, self.n_words)(indices, counts, extent)
+
+
+@dataclass(frozen=True)
+class DeviceDocuments:
+    """Some documents of a corpus, by their rows: the batch of a fit on the device."""
+
+    corpus: ResidentCorpus | HostCorpus
+    lengths: NDArray  # distinct words of each document of the corpus
+    rows: NDArray[np.int64]  # rising
+    batch_size: int  # the largest batch of the run
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Documents and words."""
+        return self.rows.size, self.corpus.n_words
+
+    def __getitem__(self, rows: slice) -> DeviceDocuments:
+        return replace(self, rows=self.rows[rows])
+
+    @property
+    def can_be_sampled(self) -> bool:
+        """Whether these are counts of tokens, and not too many; as on the CPU."""
+        tokens = self.corpus.tokens[self.rows].sum()
+        return bool(tokens <= MOST_REPEATED * self.lengths[self.rows].sum())
+
+    def groups(self, most: int, *, for_tokens: bool = False) -> Iterator[Group]:
+        """The documents in groups of one size, however many they are.
+
+        There is a place for each distinct word of a document, or for each token.
+        """
+        lengths = self.corpus.tokens if for_tokens else self.lengths
+        return cut_into_groups(lengths, self.rows, min(most, self.batch_size))
+
+
+class CorpusSource(ArraySource):
+    """A CSR matrix as :class:`tempering.inference.ArraySource`, its batches on the device.
+
+    Parameters
+    ----------
+    data : CSR matrix [N, V]
+        Counts.
+    batch_size : int, optional
+        Documents of a minibatch; all of them by default.
+    resident : bool, optional
+        Keep the corpus in the memory of the device; by default, if it fits.
+    """
+
+    def __init__(self, data: Any, batch_size: int | None = None, resident: bool | None = None):
+        super().__init__(data, batch_size)
+        self._corpus = place_corpus(data, resident)
+        self._lengths = np.diff(data.indptr)
+        self._rows = ArraySource(np.arange(self.size), batch_size)
+
+    def batches(self, seed: int, first_step: int = 0) -> Iterator[Batch]:
+        return (self.rows(batch.data) for batch in self._rows.batches(seed, first_step))
+
+    def sweep(self) -> Iterator[Batch]:
+        return (self.rows(batch.data) for batch in self._rows.sweep())
+
+    def rows(self, rows: NDArray[np.int64]) -> Batch:
+        """The documents of these rows, rising, as a batch."""
+        return Batch(DeviceDocuments(self._corpus, self._lengths, rows, self.batch_size))
+
+
+class CorpusStream(BlockSource):
+    """A corpus on disk, its batches read while the device computes.
+
+    Parameters
+    ----------
+    source : BlockSource
+        Where the batches come from; this is the same source in all else.
+    """
+
+    def __init__(self, source: BlockSource):
+        vars(self).update(vars(source))
+        self._source = source
+
+    def batches(self, seed: int, first_step: int = 0) -> Iterator[Batch]:
+        return map(self._batch, self._source.batches(seed, first_step))
+
+    def sweep(self) -> Iterator[Batch]:
+        return map(self._batch, self._source.sweep())
+
+    def _batch(self, batch: Batch) -> Batch:
+        data, lengths = batch.data, np.diff(batch.data.indptr)
+        rows = np.arange(batch.size)
+        return Batch(DeviceDocuments(HostCorpus(data), lengths, rows, self.batch_size))
+
+
+def place_corpus(data: Any, resident: bool | None = None) -> ResidentCorpus | HostCorpus:
+    """The corpus on the device if it fits there, or as ``resident`` says."""
+    if resident is None:
+        fits = data.nnz * ENTRY_BYTES <= MEMORY_SHARE * device_memory()
+        resident = fits and data.nnz < np.iinfo(np.int32).max
+    return ResidentCorpus(data) if resident else HostCorpus(data)
+
+
+def _sent_type(counts: NDArray) -> Any:
+    """Counts in a small type are sent as they are, and widened on the device."""
+    return counts.dtype if counts.dtype.itemsize < 4 else np.float32
+
+
+def device_memory() -> float:
+    """Bytes that the device may use; as many as one likes where it does not say."""
+    import jax
+
+    statistics = jax.devices()[0].memory_stats()
+    return float(statistics["bytes_limit"]) if statistics else float("inf")
+
+
+def on_device(array: np.ndarray) -> Any:
+    """The array in the memory of the device."""
+    import jax
+
+    return jax.device_put(array)
+
+
+@cache
+def _compiled_gather(width: int, n_words: int) -> Any:
+    import jax
+    import jax.numpy as jnp
+
+    @jax.jit
+    def gather(indices, counts, extent):
+        starts, lengths = extent
+        places = jnp.arange(width)
+        held = places < lengths[:, None]
+        positions = jnp.where(held, starts[:, None] + places, 0)
+        return Rectangle(
+            jnp.where(held, indices[positions], n_words),
+            jnp.where(held, counts[positions].astype(jnp.float32), 0.0),
+            lengths,
+        )
+
+    return gather

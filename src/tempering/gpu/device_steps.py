@@ -1,0 +1,190 @@
+"""The parts of one step of a fit on the device, compiled once for each shape."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+from tempering.gpu.device_topics import compiled_blend
+from tempering.gpu.jax_functions import (
+    NEVER,
+    SMALLEST_PARAMETER,
+    Settings,
+    digamma,
+    log_word_table,
+    padded_topics,
+)
+from tempering.gpu.solver import Kernel, group_sampler, group_solver
+from tempering.models.lda.copies import BEGINNING, FREQUENT_WORDS
+
+#: Documents, and words of the vocabulary, whose part of the ELBO is computed at a time.
+DOCUMENTS_AT_ONCE, WORDS_AT_ONCE = 64, 256
+
+
+class Sizes(NamedTuple):
+    """What the compiled code depends on, besides the shapes of groups."""
+
+    n_words: int
+    n_topics: int
+    mean_topics: bool  # log of the posterior mean of β, instead of E log β
+    settings: Settings
+    kernel: Kernel
+
+
+class DeviceSteps(NamedTuple):
+    """The compiled parts."""
+
+    draw: Any  # (seed) → λ [n_words, padded topics]
+    table: Any  # (λ) → log β
+    solve: Any  # (rectangle, s, log β, α, statistics so far, γ to start from) → statistics, γ
+    sample: Any  # (rectangle, log β times its power, α, statistics so far) → statistics, γ
+    prior_draws: Any  # (γ, α, sum so far) → Σ_d of draws from the prior, [padded topics]
+    log_proportions: Any  # (γ, documents, sum so far) → Σ_d E log θ_d, [padded topics]
+    terms: Any  # (rectangle, s, log β, α, γ) → energies, entropies less divergences, [size]
+    divergence: Any  # (λ, w η, η) → parts of words in KL(q(β) ‖ p(β)^w) [n_words], Σ_v λ
+    overlaps: Any  # (λ, η) → overlaps of pairs of topics, above the diagonal, and Σ_v λ
+    begin_anew: Any  # (λ, η, who keeps the words of each topic, seed) → λ
+    blend: Any  # (λ, statistics, numbers) → λ
+
+    def n_compiled(self) -> int:
+        """How many shapes were compiled."""
+        return sum(part._cache_size() for part in self)
+
+
+@cache
+def device_steps(sizes: Sizes) -> DeviceSteps:
+    """The parts for a model of these sizes."""
+    import jax
+    import jax.numpy as jnp
+    from jax.scipy.special import entr, gammaln
+
+    n_topics = sizes.n_topics
+    real = jnp.arange(padded_topics(n_topics)) < n_topics
+    solve_group, sample_group = group_solver(sizes.kernel), group_sampler(sizes.kernel)
+
+    @jax.jit
+    def draw(seed):
+        """Gamma(100, 1/100) draws, near 1 and not alike."""
+        shape = (sizes.n_words, padded_topics(n_topics))
+        return jax.random.gamma(jax.random.key(seed), 100.0, shape, jnp.float32) * 0.01
+
+    @jax.jit
+    def table(topics):
+        return jnp.where(real, log_word_table(topics, topics.sum(axis=0), sizes.mean_topics), NEVER)
+
+    @jax.jit
+    def solve(rectangle, s, log_rows, alpha, statistics, start=None):
+        columns, counts, lengths = rectangle
+        totals = counts.sum(axis=1, keepdims=True)
+        temperatures = jnp.broadcast_to(s, lengths.shape)
+        if start is None:
+            mass = jnp.where(real, totals / n_topics, 0.0)
+        else:
+            mass = jnp.where(real & (totals > 0), (start - alpha) / temperatures[:, None], 0.0)
+        solved = solve_group(
+            columns, counts, lengths, temperatures, mass, log_rows, alpha, sizes.settings
+        )
+        return add(solved, statistics), solved.gamma
+
+    @jax.jit
+    def sample(rectangle, log_rows, alpha, statistics):
+        sampled = sample_group(*rectangle, log_rows, alpha)
+        return add(sampled, statistics), sampled.gamma
+
+    def add(solved, statistics):
+        return solved.statistics if statistics is None else statistics + solved.statistics
+
+    @jax.jit
+    def prior_draws(gamma, alpha, so_far):
+        """As :func:`tempering.models.lda.hyperparameters.prior_draws`."""
+        # Rows and columns that only fill up have γ = α, and draw nothing.
+        draws = (alpha * (digamma(gamma) - digamma(alpha))).sum(axis=0)
+        return draws if so_far is None else so_far + draws
+
+    @jax.jit
+    def log_proportions(gamma, n_documents, so_far):
+        """As :func:`tempering.models.lda.steps.sum_log_proportions`."""
+        totals = jnp.where(real, gamma, 0.0).sum(axis=1, keepdims=True)
+        there = jnp.arange(gamma.shape[0])[:, None] < n_documents
+        logs = jnp.where(there, digamma(gamma) - digamma(totals), 0.0).sum(axis=0)
+        return logs if so_far is None else so_far + logs
+
+    @jax.jit
+    def terms(rectangle, s, log_rows, alpha, gamma):
+        """What a document adds to the ELBO, with its φ that belongs to γ."""
+
+        def one(document):
+            columns, counts, s, gamma = document
+            total = jnp.where(real, gamma, 0.0).sum()
+            log_theta = jnp.where(real, digamma(gamma) - digamma(total), 0.0)
+            rows = log_rows[jnp.minimum(columns, sizes.n_words - 1)]
+            log_joint = jnp.where(real, log_theta + rows, NEVER)
+            phi = jax.nn.softmax(s * log_joint, axis=1)
+            energy = counts @ jnp.where(real, phi * log_joint, 0.0).sum(axis=1)
+            entropy = counts @ entr(phi).sum(axis=1)
+            parts = (gamma - alpha) * log_theta + gammaln(alpha) - gammaln(gamma)
+            divergence = jnp.where(real, parts, 0.0).sum() + gammaln(total)
+            prior_total = jnp.where(real, alpha, 0.0).sum()
+            return energy, entropy - (divergence - gammaln(prior_total))
+
+        columns, counts, lengths = rectangle
+        documents = columns, counts, jnp.broadcast_to(s, lengths.shape), gamma
+        return jax.lax.map(one, documents, batch_size=DOCUMENTS_AT_ONCE)
+
+    @jax.jit
+    def divergence(topics, tempered_prior, prior):
+        totals = topics.sum(axis=0)
+        expected_total, log_gamma = digamma(totals), gammaln(prior)
+
+        def one(row):
+            row = jnp.maximum(row, SMALLEST_PARAMETER)
+            parts = (row - tempered_prior) * (digamma(row) - expected_total)
+            # Most of λ is next to η: so its errors, alike for all words, do not add up.
+            parts = parts - (gammaln(row) - log_gamma)
+            return jnp.where(real, parts, 0.0).sum()
+
+        return jax.lax.map(one, topics, batch_size=WORDS_AT_ONCE), totals
+
+    def counts_of(topics, prior):
+        return jnp.where(real, jnp.maximum(topics - prior, 0.0), 0.0)
+
+    @jax.jit
+    def overlaps(topics, prior):
+        """Overlaps by frequent words or by all, whichever is larger."""
+        counts = counts_of(topics, prior)
+        _, frequent = jax.lax.top_k(counts.sum(axis=1), min(FREQUENT_WORDS, sizes.n_words))
+
+        def overlaps_of(counts):
+            totals = counts.sum(axis=0)
+            roots = jnp.sqrt(counts / jnp.where(totals > 0, totals, 1.0))
+            return jnp.matmul(roots.T, roots, precision="highest")
+
+        overlap = jnp.maximum(overlaps_of(counts[frequent]), overlaps_of(counts))
+        return jnp.triu(overlap, 1), topics.sum(axis=0)
+
+    @jax.jit
+    def begin_anew(topics, prior, kept_by, seed):
+        """What :func:`tempering.models.lda.copies.without_copies` does with copies."""
+        counts = counts_of(topics, prior)
+        word_totals = counts.sum(axis=1, keepdims=True)
+        keeps = kept_by[:, None] == jnp.arange(kept_by.size)
+        counts = jnp.matmul(counts, keeps.astype(counts.dtype), precision="highest")
+        begun = kept_by != jnp.arange(kept_by.size)
+        draws = jax.random.uniform(jax.random.key(seed), counts.shape, maxval=2.0 * BEGINNING)
+        shares = jnp.where(begun, draws / n_topics, 0.0)
+        counts = counts * (1.0 - shares.sum(axis=1, keepdims=True)) + shares * word_totals
+        return jnp.where(real, counts + prior, topics)
+
+    return DeviceSteps(
+        draw,
+        table,
+        solve,
+        sample,
+        prior_draws,
+        log_proportions,
+        terms,
+        divergence,
+        overlaps,
+        begin_anew,
+        compiled_blend(),
+    )

@@ -1,0 +1,178 @@
+"""Topics that stay on the device from step to step.
+
+They are the posterior of a fit there: the engine blends them as it does those of the host, and a
+callback or a checkpoint that looks at them gets a copy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import digamma
+
+from tempering.gpu import jax_functions
+from tempering.gpu.jax_functions import log_rising, pad_topics
+from tempering.inference.portable import expect, expect_numbers, make_portable
+from tempering.models.lda.topics import Topics
+
+#: Steps that the host may be ahead of the device.
+STEPS_AHEAD = 2
+
+
+class Blending(NamedTuple):
+    """The numbers of one global update; they travel to the device as one array."""
+
+    learning_rate: float
+    scale: float  # of the statistics
+    prior: float  # η, tempered where the joint is
+
+
+@dataclass(frozen=True)
+class DeviceStatistics:
+    """Σ_d s_d n_dv φ_dvk on the device, times a number: [n_words, padded topics]."""
+
+    values: Any
+    factor: float = 1.0
+
+    def __mul__(self, factor: float) -> DeviceStatistics:
+        return DeviceStatistics(self.values, factor * self.factor)
+
+    __rmul__ = __mul__
+
+
+class DeviceTopics:
+    """λ on the device.
+
+    Parameters
+    ----------
+    values : array [n_words, padded topics]
+        λ, in the memory of the device or still on the host. Columns beyond ``n_topics`` fill up.
+    n_topics : int
+        K.
+    prior : float
+        η.
+    unfinished : tuple of arrays
+        What the last steps made, which the device may still be at.
+    """
+
+    def __init__(self, values: Any, n_topics: int, prior: float, unfinished: tuple[Any, ...] = ()):
+        self.values = values
+        self.n_topics = n_topics
+        self.prior = prior
+        self.unfinished = unfinished
+        self._power_sums: tuple[np.ndarray, Any] | None = None
+
+    @classmethod
+    def of(cls, topics: Topics) -> DeviceTopics:
+        """Topics of the host."""
+        return cls(pad_topics(topics.parameters(), 1.0), topics.shape[1], topics.offset)
+
+    @cached_property
+    def host(self) -> Topics:
+        """The same topics on the host."""
+        return Topics(self.parameters(), self.prior)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(V, K)."""
+        return self.values.shape[0], self.n_topics
+
+    def parameters(self) -> np.ndarray:
+        """λ, [V, K], on the host."""
+        return np.ascontiguousarray(np.asarray(self.values)[:, : self.n_topics])
+
+    def blend(self, target: Any, rate: float) -> DeviceTopics:
+        """(1 − ρ) λ + ρ λ̂, begun on the device; waits for the step before the last."""
+        statistics = target.statistics
+        eta = target.prior.concentration
+        numbers = Blending(rate, statistics.factor, eta)
+        values = compiled_blend()(self.values, statistics.values, np.array(numbers, np.float32))
+        if len(self.unfinished) == STEPS_AHEAD:
+            self.unfinished[0].block_until_ready()
+        unfinished = (*self.unfinished[1 - STEPS_AHEAD :], values)
+        # Where η is learned, what λ holds of it follows; where it is given, it stays to the bit.
+        prior = self.prior + rate * (eta - self.prior)
+        return DeviceTopics(values, self.n_topics, prior, unfinished)
+
+    def mean_log(self) -> float:
+        """The mean of E log β_kv; one number for each word and topic comes to the host."""
+        words, totals = (
+            np.asarray(part, float) for part in compiled_log_sums(self.n_topics)(self.values)
+        )
+        n_words, n_topics = self.shape
+        return float(words.sum() / (n_words * n_topics) - digamma(totals[:n_topics]).mean())
+
+    def log_power_sums(self, nodes: np.ndarray) -> Any:
+        """log Σ_v E[β_kv^s] at a few s, [padded topics, nodes], on the device."""
+        if self._power_sums is None or not np.array_equal(self._power_sums[0], nodes):
+            self._power_sums = nodes, compiled_power_sums()(self.values, nodes)
+        return self._power_sums[1]
+
+    def __getattr__(self, name: str) -> Any:
+        """All else that topics of the host offer."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.host, name)
+
+
+@cache
+def compiled_blend() -> Any:
+    """(λ, statistics, numbers) → λ."""
+    import jax
+
+    @jax.jit
+    def blend(topics, statistics, numbers):
+        rate, scale, prior = numbers
+        return (1.0 - rate) * topics + rate * (prior + scale * statistics)
+
+    return blend
+
+
+@cache
+def compiled_log_sums(n_topics: int) -> Any:
+    """(λ) → Σ_k ψ(λ_vk) of each word, and Σ_v λ_vk."""
+    import jax
+    import jax.numpy as jnp
+
+    @jax.jit
+    def log_sums(topics):
+        real = jnp.arange(topics.shape[1]) < n_topics
+        return jnp.where(real, jax_functions.digamma(topics), 0.0).sum(axis=1), topics.sum(axis=0)
+
+    return log_sums
+
+
+@cache
+def compiled_power_sums() -> Any:
+    """(λ, nodes) → log Σ_v E[β_kv^s], [padded topics, nodes]."""
+    import jax
+    import jax.numpy as jnp
+
+    @jax.jit
+    def log_power_sums(topics, nodes):
+        totals = topics.sum(axis=0)
+
+        def at(s):
+            logs = log_rising(topics, s) - log_rising(totals, s)
+            return jnp.log(jnp.exp(logs).sum(axis=0))
+
+        return jax.lax.map(at, nodes).T
+
+    return log_power_sums
+
+
+def pack_device_topics(topics: DeviceTopics) -> dict[str, Any]:
+    return {"parameters": topics.parameters(), "prior": topics.prior}
+
+
+def unpack_device_topics(parts: dict[str, Any]) -> DeviceTopics:
+    parameters = parts["parameters"]
+    expect(isinstance(parameters, np.ndarray) and parameters.ndim == 2, "topics must be a table.")
+    expect_numbers("topics", parameters, parameters.shape, "float32")
+    return DeviceTopics(pad_topics(parameters, 1.0), parameters.shape[1], float(parts["prior"]))
+
+
+make_portable(DeviceTopics, "device_topics", pack_device_topics, unpack_device_topics)

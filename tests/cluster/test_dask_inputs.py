@@ -1,0 +1,241 @@
+"""What a fit on a cluster takes: arrays, corpora on disk that workers read, bags and dataframes.
+
+The workers are threads of this process here; ``test_dask_cluster`` has them in processes.
+"""
+
+import json
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from typer.testing import CliRunner
+
+from tempering import LatentDirichletAllocation
+from tempering.cli.app import app
+from tempering.corpus import Corpus, open_source, write
+from tempering.datasets import make_lda
+from tempering.inference import MappedCSR, write_csr
+from tempering.inference.csr_files import CSRFiles
+from tempering.inference.remote import RowReference
+from tempering.models.lda.topic_rows import TopicExpectations
+
+distributed = pytest.importorskip("distributed")
+
+from tempering.cluster import DaskExecutor, DaskSource, dask_executor  # noqa: E402
+
+N, V = 3000, 400
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        distributed.LocalCluster(
+            n_workers=3, threads_per_worker=1, processes=False, dashboard_address=":0"
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def executor(client):
+    return DaskExecutor(client)
+
+
+@pytest.fixture(scope="module")
+def counts():
+    counts = make_lda(N, 5, n_words=V, document_length=30, seed=2).counts
+    counts = counts.tolil()
+    counts[0, V - 1] = 1  # so that collections know how many words there are
+    return counts.tocsr()
+
+
+def topics(**settings):
+    settings = {"batch_size": 1500, "max_iter": 2, "random_state": 0, "n_jobs": 1, **settings}
+    return LatentDirichletAllocation(5, **settings)
+
+
+def parquet(tmp_path, counts, row_group=500):
+    import pyarrow
+    from pyarrow import parquet
+
+    rows = [counts[[d]] for d in range(counts.shape[0])]
+    columns = {"ids": [row.indices for row in rows], "counts": [row.data for row in rows]}
+    path = tmp_path / "corpus.parquet"
+    parquet.write_table(pyarrow.table(columns), path, row_group_size=row_group)
+    return path
+
+
+@pytest.mark.parametrize("tempering", ["auto", "variational", "local"])
+def test_workers_read_a_parquet_file_themselves(executor, counts, tmp_path, monkeypatch, tempering):
+    path = parquet(tmp_path, counts)
+    alone = topics(tempering=tempering).fit(open_source(path, 1500))
+    source = open_source(path, 1500)
+    read_here = []
+    monkeypatch.setattr(
+        RowReference, "__getattr__", lambda self, name: read_here.append(name) or 1 / 0
+    )
+    executor.traffic.reset()
+    shared = topics(tempering=tempering, executor=executor).fit(source)
+    assert_array_equal(alone.components_, shared.components_)
+    assert not read_here
+    # Each step sent the topics to three workers, and of the documents their numbers alone.
+    sent = executor.traffic.bytes_sent / executor.traffic.steps
+    assert sent < 3 * (V * 5 * 4 + 8000) + 1500 * 4 + 20_000
+
+
+def test_workers_read_a_csr_directory_and_a_whole_batch(executor, counts, tmp_path):
+    write_csr(tmp_path / "c", counts)
+    for batch_size in (1500, N):
+        source = MappedCSR(tmp_path / "c", batch_size, block_size=700)
+        alone = topics().fit(source)
+        assert_array_equal(alone.components_, topics(executor=executor).fit(source).components_)
+
+
+def test_a_path_that_workers_do_not_see_is_named(executor, counts, tmp_path):
+    write_csr(tmp_path / "c", counts)
+    source = MappedCSR(tmp_path / "c", 1500, block_size=700)
+    source.files.indices = source.files.indices._replace(path=tmp_path / "elsewhere")
+    with pytest.raises(
+        OSError, match=r"elsewhere.*each worker must see the corpus at the same path"
+    ):
+        topics(executor=executor, tempering=None).fit(source)
+
+
+def test_a_corpus_in_memory_is_taken(executor, counts):
+    alone = topics().fit(counts)
+    assert_array_equal(alone.components_, topics(executor=executor).fit(Corpus(counts)).components_)
+    assert_array_equal(alone.components_, topics().fit(Corpus(counts)).components_)
+
+
+def test_columns_are_asked_for_where_topics_are_large(executor, tmp_path, monkeypatch):
+    """Few long documents of a large vocabulary: their rows alone are sent."""
+    counts = make_lda(1100, 5, n_words=30_000, document_length=10, seed=0).counts
+    write_csr(tmp_path / "c", counts)
+    source = MappedCSR(tmp_path / "c", 1050, block_size=300)
+    alone = topics().fit(source)
+    cut = []
+    monkeypatch.setattr(dask_executor, "WORTH_ASKING", 0)
+    whole = TopicExpectations.for_columns
+    monkeypatch.setattr(
+        TopicExpectations, "for_columns", lambda self, c: cut.append(c.size) or whole(self, c)
+    )
+    assert_array_equal(alone.components_, topics(executor=executor).fit(source).components_)
+    assert cut
+    assert max(cut) < 10_000
+
+
+def test_many_runs_are_added_up_by_the_workers(executor, counts, monkeypatch):
+    monkeypatch.setattr("tempering.models.lda.model.LatentDirichlet.shard_size", 64)
+    monkeypatch.setattr(dask_executor, "FAN_IN", 2)
+    alone = topics(tempering="local").fit(counts)
+    executor.traffic.reset()
+    shared = topics(tempering="local", executor=executor).fit(counts)
+    assert_array_equal(alone.components_, shared.components_)
+    # At most two sums a step come back: topics, statistics of temperatures, a few documents.
+    assert executor.traffic.bytes_received < executor.traffic.steps * 2 * (V * 5 * 4 + 40_000)
+
+
+def pairs(row):
+    return list(zip(row.indices.tolist(), row.data.tolist()))
+
+
+@pytest.mark.parametrize("kind", ["pairs", "dict"])
+def test_a_bag_of_token_counts(client, executor, counts, tmp_path, kind):
+    from dask import bag
+
+    make = pairs if kind == "pairs" else (lambda row: dict(pairs(row)))
+    documents = [make(counts[[d]]) for d in range(N)]
+    bags = bag.from_sequence(documents, npartitions=6)
+    source = DaskSource(bags, client, 1500)
+    assert source.shape == (N, V)
+    assert source.n_tokens == counts.sum()
+    # As the same blocks have it that lie on the disk.
+    write_csr(tmp_path / "c", counts)
+    alone = topics().fit(MappedCSR(tmp_path / "c", 1500, block_size=N // 6))
+    shared = topics(executor=executor).fit(bags)
+    assert_array_equal(alone.components_, shared.components_)
+    assert_array_equal(alone.components_, topics().fit(source).components_)  # fetched
+
+
+def test_a_dataframe_with_ids_and_counts(client, executor, counts, tmp_path):
+    dataframe = pytest.importorskip("dask.dataframe")
+    path = parquet(tmp_path, counts)
+    frame = dataframe.read_parquet(path, split_row_groups=True)
+    source = DaskSource(frame, client, 1500, n_words=V + 7)
+    assert source.shape == (N, V + 7)
+    chosen = source.sample(50, np.random.default_rng(3))
+    expected = open_source(path).sample(50, np.random.default_rng(3))
+    assert_array_equal(chosen.toarray()[:, :V], expected.toarray())
+    alone = topics().fit(open_source(path, 1500))
+    shared = topics(executor=executor).fit(frame)
+    assert_array_equal(alone.components_, shared.components_)
+    with pytest.raises(ValueError, match="ids is missing"):
+        DaskSource(frame[["counts"]], client)
+    with pytest.raises(ValueError, match=f"n_words=10, but a document has the word {V - 1}"):
+        DaskSource(frame, client, n_words=10)
+
+
+def test_a_bag_without_a_cluster_or_without_words_is_refused(client):
+    from dask import bag
+
+    empty = bag.from_sequence([{}, {}], npartitions=2)
+    with pytest.raises(ValueError, match=r"pass executor=tempering\.cluster\.DaskExecutor"):
+        topics().fit(empty)
+    with pytest.raises(ValueError, match="at least one word"):
+        DaskSource(empty, client)
+
+
+def test_a_fit_begun_on_a_cluster_goes_on_without_it(executor, counts, tmp_path):
+    """A checkpoint belongs to the data and the parameters, not to who computed it."""
+    path = parquet(tmp_path, counts)
+    lda = topics(tempering="local")
+    expected = clone(lda).fit(open_source(path, 1500))
+
+    def stop(report):
+        if report.record.step == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        clone(lda).set_params(executor=executor).fit(
+            open_source(path, 1500), checkpoint=tmp_path / "kept", callbacks=[stop]
+        )
+    lda.fit(open_source(path, 1500), checkpoint=tmp_path / "kept")
+    assert_array_equal(expected.components_, lda.components_)
+
+
+def test_a_worker_reads_a_block_once_a_window(executor, counts, tmp_path, monkeypatch):
+    reads = []
+    rows = CSRFiles.rows
+
+    def count(self, start, stop):
+        reads.append((start, stop))
+        return rows(self, start, stop)
+
+    write_csr(tmp_path / "c", counts)
+    source = MappedCSR(tmp_path / "c", 1500, block_size=500, window_blocks=6)
+    lda = topics(executor=executor, max_iter=3, tempering=None)  # "auto" would read a sample too
+    monkeypatch.setattr(CSRFiles, "rows", count)
+    lda.fit(source)
+    # The three workers here share one cache.
+    assert len(reads) == 6
+
+
+def test_the_command_line_takes_a_scheduler(client, counts, tmp_path):
+    path = tmp_path / "corpus.parquet"
+    write(path, Corpus(counts))
+    arguments = ["fit", str(path), "-k", "5", "--passes", "2", "--batch-size", "1500", "--json"]
+    runner = CliRunner()
+    told = []
+    for out, more in (("a", []), ("b", ["--scheduler", client.scheduler.address])):
+        result = runner.invoke(app, [*arguments, "--out", str(tmp_path / out), *more])
+        assert result.exit_code == 0, result.output
+        told.append(json.loads(result.stdout))
+    assert told[0]["topics"] == told[1]["topics"]
+    models = [(tmp_path / out / "model.safetensors").read_bytes() for out in ("a", "b")]
+    assert models[0] == models[1]
+    nowhere = ["--scheduler", "tcp://127.0.0.1"]
+    result = runner.invoke(app, [*arguments, "--out", str(tmp_path / "c"), *nowhere])
+    assert result.exit_code == 1
+    assert "no Dask scheduler answers at tcp://127.0.0.1: start one" in result.output

@@ -1,0 +1,299 @@
+"""What a fit on a cluster is made of, without one: sums, places, references, topics cut to rows."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from scipy import sparse
+
+from tempering.cluster.dask_placement import cut_into_runs, slots, spread
+from tempering.cluster.dask_source import bag_counts, checked_counts
+from tempering.datasets import make_lda
+from tempering.inference import ArraySource, MappedCSR, fit, write_csr
+from tempering.inference.executors import Executor, Serial, add_in_pairs
+from tempering.inference.remote import BlockCache, KeptRows, RowReference
+from tempering.inference.shard_tasks import BoundOfShard, SolveShard
+from tempering.inference.sources import KeptSource
+from tempering.models.lda.model import LatentDirichlet
+from tempering.temperature import (
+    COLD,
+    Annealing,
+    LocalTempering,
+    TemperaturePolicy,
+    Untempered,
+    VariationalTempering,
+)
+
+
+class Tree(tuple):
+    """A sum that remembers how it was made."""
+
+    def __add__(self, other):
+        return Tree((self, other))
+
+
+def level_by_level(parts):
+    """The definition: neighbours in pairs, then their sums in pairs, and so on."""
+    while len(parts) > 1:
+        pairs = [parts[n : n + 2] for n in range(0, len(parts), 2)]
+        parts = [pair[0] + pair[1] if len(pair) == 2 else pair[0] for pair in pairs]
+    return parts[0]
+
+
+@given(st.integers(1, 70))
+def test_parts_are_added_in_pairs(n):
+    parts = [Tree((number,)) for number in range(n)]
+    assert add_in_pairs(parts) == level_by_level(parts)
+
+
+@given(st.integers(1, 70), st.integers(0, 6))
+def test_runs_can_be_added_up_elsewhere(n, power):
+    parts = [Tree((number,)) for number in range(n)]
+    size = 2**power
+    runs = [add_in_pairs(parts[start : start + size]) for start in range(0, n, size)]
+    assert add_in_pairs(runs) == add_in_pairs(parts)
+
+
+@given(st.integers(1, 300), st.integers(1, 40))
+def test_runs_cover_all_shards_and_keep_workers_busy(n_shards, n_slots):
+    runs = cut_into_runs(n_shards, n_slots)
+    assert [shard for run in runs for shard in run] == list(range(n_shards))
+    size = len(runs[0])
+    assert len(runs) == 1 or size & (size - 1) == 0
+    assert all(run.start % size == 0 for run in runs)
+    places = spread(len(runs), [str(n) for n in range(n_slots)])
+    load = dict.fromkeys(places, 0)
+    for run, place in zip(runs, places):
+        load[place] += len(run)
+    finest = spread(n_shards, [str(n) for n in range(n_slots)])
+    assert max(load.values()) <= 1.1 * max(finest.count(place) for place in finest)
+
+
+def test_workers_have_a_fixed_order_and_a_slot_for_each_thread():
+    assert slots({"b": 1, "a": 2}) == ["a", "a", "b"]
+    assert [len(run) for run in cut_into_runs(4, 2)] == [2, 2]
+
+
+def corpus(n=3000, n_words=300):
+    return make_lda(n, 5, n_words=n_words, document_length=30, seed=1).counts
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    path = tmp_path_factory.mktemp("corpus") / "c.csr"
+    write_csr(path, corpus())
+    return path
+
+
+@pytest.mark.parametrize("batch_size", [700, 1100, 3000])
+def test_references_name_the_rows_of_the_same_batches(stored, batch_size):
+    source = MappedCSR(stored, batch_size, block_size=400, window_blocks=3)
+    referring = source.by_reference()
+    for first_step in (0, 3):
+        named, held = (s.batches(5, first_step) for s in (referring, source))
+        for _ in range(7):
+            batch, expected = next(named), next(held)
+            assert isinstance(batch.data, RowReference)
+            assert batch.size == expected.size
+            for (rows, part), (other, data) in zip(batch.shards(256), expected.shards(256)):
+                assert rows == other
+                part = pickle.loads(pickle.dumps(part))
+                assert part.shape == data.shape
+                assert (part.read() != data).nnz == 0
+    for batch, expected in zip(referring.sweep(), source.sweep()):
+        assert (batch.data.read() != expected.data).nnz == 0
+    assert batch.data.indices.size == expected.data.indices.size  # looked into, it is read
+
+
+def test_a_referring_source_makes_the_same_fit(stored):
+    source = MappedCSR(stored, 1500, block_size=400, window_blocks=3)
+    model = LatentDirichlet(5, 300, 0.2, 0.2)
+    results = [
+        fit(model, s, max_passes=2, progress=False, n_threads=1)
+        for s in (source, source.by_reference())
+    ]
+    assert_array_equal(results[0].posterior.parameters(), results[1].posterior.parameters())
+    assert results[0].elbo == results[1].elbo
+
+
+def test_blocks_are_kept_up_to_a_limit():
+    class Files:
+        path, shape, n_tokens, reads = "nowhere", (40, 3), 40, 0
+
+        def rows(self, start, stop):
+            self.reads += 1
+            return sparse.csr_array(np.full((stop - start, 3), start + 1))
+
+    files = Files()
+    one = files.rows(0, 10)
+    size = one.data.nbytes + one.indices.nbytes + one.indptr.nbytes
+    files.reads = 0
+    cache = BlockCache(files, limit=2 * size)
+    for start in (0, 10, 0, 10, 0):
+        assert cache.rows(start, start + 10).toarray()[0, 0] == start + 1
+    assert files.reads == 2
+    cache.rows(20, 30)
+    cache.rows(10, 20)  # it was the oldest, and went
+    assert files.reads == 4
+    assert len(cache._blocks) == 2
+
+
+def test_whole_data_are_named_by_the_same_shards_at_each_step():
+    data = np.arange(20.0).reshape(10, 2)
+    batches = KeptSource(data).batches(0)
+    first, second = next(batches), next(batches)
+    assert isinstance(first.data, KeptRows)
+    shards = first.shards(4)
+    assert all(a[1] is b[1] for a, b in zip(shards, second.shards(4)))
+    assert_array_equal(np.concatenate([shard.read() for _, shard in shards]), data)
+    assert first.data.shown() is data
+
+
+def test_topics_cut_to_the_words_of_a_batch_solve_it_alike():
+    X = corpus(200, 2000)
+    model = LatentDirichlet(5, 2000, 0.2, 0.2)
+    expected = model.expectations(model.initialize(None, np.random.default_rng(0)))
+    policy = LocalTempering(max_alternations=2)
+    heat = policy.begin(model, 200, np.random.default_rng(0))
+    words = np.unique(X.indices).astype(np.int64)
+    assert words.size < 0.8 * 2000
+    task = SolveShard(policy, heat, model, expected, terms=True, detach=True)
+    cut = task.packed(words)
+    assert cut.expected.nbytes == words.size * 5 * 4
+    assert len(pickle.dumps(cut)) < len(pickle.dumps(task))
+    part = ((slice(0, 200), X), None)
+    whole, sent = task(part), pickle.loads(pickle.dumps(cut)).on_threads(2)(part)
+    assert_array_equal(whole.statistics.words, sent.statistics.words)
+    assert_array_equal(whole.statistics.values, sent.statistics.values)
+    assert_array_equal(whole.inverse_temperature, sent.inverse_temperature)
+    assert_array_equal(whole.energies, sent.energies)
+    assert whole.entropy == sent.entropy
+
+
+def test_nothing_is_cut_where_the_batch_uses_most_words():
+    model = LatentDirichlet(5, 100, 0.2, 0.2)
+    expected = model.expectations(model.initialize(None, np.random.default_rng(0)))
+    assert expected.for_columns(np.arange(90)) is expected
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Untempered(),
+        Annealing(),
+        LocalTempering(max_alternations=2),
+        VariationalTempering(formula="calibrated"),
+        VariationalTempering(formula="monte-carlo", n_samples=5),
+        VariationalTempering(formula="z-integrated", n_samples=5),
+    ],
+    ids=["SVI", "AVI", "LVT", "calibrated", "monte-carlo", "z-integrated"],
+)
+def test_policies_find_what_they_need_in_sums_of_shards(policy):
+    """Learned priors and temperatures, in batches of several shards, with no bound evaluated."""
+    model = LatentDirichlet(5, 300, 0.2, 0.2, learn_doc_topic_prior=True)
+    model.shard_size = 256
+    result = fit(
+        model,
+        corpus(1500),
+        temperature=policy,
+        batch_size=750,
+        max_passes=4,
+        elbo_every=1000,
+        progress=False,
+    )
+    assert np.isfinite(result.posterior.parameters()).all()
+    assert np.ptp(result.model.doc_topic_prior) > 0
+
+
+def test_sums_of_shards_are_those_of_the_whole_batch():
+    """The learned prior and the temperature hardly notice how the batch was cut."""
+    policy = VariationalTempering(formula="calibrated")
+    fits = []
+    for shard_size in (4096, 256):
+        model = LatentDirichlet(5, 300, 0.2, 0.2, learn_doc_topic_prior=True)
+        model.shard_size = shard_size
+        fits.append(
+            fit(
+                model,
+                corpus(1500),
+                temperature=policy,
+                batch_size=750,
+                max_passes=4,
+                progress=False,
+            )
+        )
+    whole, cut = fits
+    np.testing.assert_allclose(whole.history["temperature"], cut.history["temperature"], rtol=1e-3)
+    np.testing.assert_allclose(whole.model.doc_topic_prior, cut.model.doc_topic_prior, rtol=1e-2)
+    assert whole.elbo == pytest.approx(cut.elbo, rel=1e-4)
+
+
+def test_energies_are_computed_only_where_somebody_reads_them():
+    model, rng = LatentDirichlet(5, 300, 0.2, 0.2), np.random.default_rng(0)
+
+    def reads(policy):
+        return policy.reads_energies(policy.begin(model, 100, rng))
+
+    assert not reads(Untempered())
+    assert not reads(Annealing())
+    assert not reads(LocalTempering())
+    assert not reads(VariationalTempering(formula="calibrated"))
+    assert reads(VariationalTempering(formula="monte-carlo", n_samples=2))
+
+    class OfOnesOwn(TemperaturePolicy):
+        def begin(self, model, n_data, rng):
+            return COLD
+
+    assert reads(OfOnesOwn())
+
+
+def test_an_executor_needs_no_more_than_map():
+    class Backwards(Executor):
+        def map(self, function, items):
+            return [function(item) for item in reversed(list(items))][::-1]
+
+    model = LatentDirichlet(5, 300, 0.2, 0.2)
+    model.shard_size = 256
+    results = [
+        fit(model, corpus(), batch_size=1500, max_passes=1, progress=False, executor=executor)
+        for executor in (None, Backwards())
+    ]
+    assert_array_equal(results[0].posterior.parameters(), results[1].posterior.parameters())
+
+
+def test_the_bound_of_a_shard_is_a_number():
+    model = LatentDirichlet(5, 300, 0.2, 0.2)
+    expected = model.expectations(model.initialize(None, np.random.default_rng(0)))
+    bound = BoundOfShard(Untempered(), COLD, model, expected)
+    source = ArraySource(corpus(100))
+    (value,) = Serial().map(bound, [(shard, None) for shard in next(source.sweep()).shards(1000)])
+    local = model.local_step(source.data, expected, 1.0)
+    assert value == local.energy + local.entropy
+
+
+def test_bags_and_tables_become_counts():
+    block = bag_counts([{3: 2, 1: 1}, [(0, 1), (0, 4), (2, 0)], {}], 0)
+    assert_array_equal(
+        block.matrix(5).toarray(), [[0, 1, 0, 2, 0], [5, 0, 0, 0, 0], [0, 0, 0, 0, 0]]
+    )
+    assert block.counts.dtype == np.int32
+    assert checked_counts([[0]], [[0.5]], 0).counts.dtype == np.float64
+
+
+@pytest.mark.parametrize(
+    ("ids", "counts", "problem"),
+    [
+        ([[0], [1, 2]], [[1], [1]], "partition 7, document 1 .from 0.: it has 2 ids, but 1 counts"),
+        ([[0], [-1]], [[1], [1]], "document 1 .from 0.: a word must be .* it has -1"),
+        ([[0.5]], [[1]], "a word must be a whole number from 0; it has 0.5"),
+        ([[0], [], [1]], [[1], [], [np.nan]], "document 2 .from 0.: a count must be finite"),
+        ([[0]], [[-3]], "not negative; it has -3"),
+        ([["house"]], [[1]], "partition 7: ids must be numbers"),
+    ],
+)
+def test_what_cannot_be_a_document_is_refused_by_its_place(ids, counts, problem):
+    with pytest.raises(ValueError, match=problem):
+        checked_counts(ids, counts, 7)

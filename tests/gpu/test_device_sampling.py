@@ -1,0 +1,181 @@
+"""Sampled topics in fits that stay on the device."""
+
+from typing import Any, cast
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+
+pytest.importorskip("jax")
+
+from tempering import Annealing, Checkpoint, LatentDirichletAllocation, schedules
+from tempering.datasets import make_lda
+from tempering.gpu.device_corpus import CorpusSource, HostCorpus
+from tempering.gpu.device_fit import fit_on_device, steps_of
+from tempering.gpu.device_lda import DeviceLatentDirichlet
+from tempering.gpu.device_topics import DeviceTopics
+from tempering.inference import RobbinsMonro
+from tempering.models.lda import model
+from tempering.models.lda.copies import FREQUENT_WORDS, overlaps
+from tempering.models.lda.model import LatentDirichlet
+from tempering.models.lda.sampling import can_be_sampled
+from tempering.models.lda.topics import Topics
+
+DATA = sparse.csr_matrix(make_lda(120, 5, 200, 30.0, seed=1).counts)
+RUN = {
+    "temperature": Annealing(schedules.linear_inverse(2.0), fraction=0.5),
+    "learning_rate": RobbinsMonro(16.0, 0.7),
+    "batch_size": 40,
+    "max_passes": 2,
+    "seed": 3,
+}
+
+
+def new_model(update: Any = "sampled"):
+    return LatentDirichlet(5, 200, 0.1, 0.1, update=update)
+
+
+def parameters(data: Any = DATA, update: Any = "sampled", **changes: Any):
+    return fit_on_device(new_model(update), data, **{**RUN, **changes}).posterior.parameters()
+
+
+def test_the_same_bits_again_kept_or_sent_and_nothing_is_compiled_again():
+    first = parameters()
+    n_compiled = steps_of(new_model(), "plain").n_compiled()
+    again, sent = parameters(), parameters(resident=False)
+    assert steps_of(new_model(), "plain").n_compiled() == n_compiled
+    assert_array_equal(first, again)
+    assert_array_equal(first, sent)
+    assert np.any(first != parameters(seed=4))
+
+
+def test_no_token_is_lost():
+    rate = {"learning_rate": lambda step: 1.0}
+    last = parameters(**rate, batch_size=120, temperature=None)
+    assert_allclose(last.sum(), DATA.sum() + 0.1 * last.size, rtol=1e-5)
+    assert_allclose(
+        last.sum(axis=1) - 0.5, np.asarray(DATA.sum(axis=0)).ravel(), rtol=1e-3, atol=1e-3
+    )
+
+
+def test_only_steps_at_one_and_whole_counts_are_sampled(monkeypatch):
+    monkeypatch.setattr(model, "REVISIONS", ())  # the other thing that "sampled" does
+    batch = next(iter(CorpusSource(DATA, 40).sweep())).data
+    topics = DeviceTopics.of(new_model().initialize(cast(Any, None), np.random.default_rng(0)))
+    models = [
+        DeviceLatentDirichlet.of(new_model(update), "plain") for update in ("sampled", "mean")
+    ]
+    for s, equal in ((0.5, True), (1.0, False)):
+        steps = [own.local_step(batch, own.expectations(topics), s) for own in models]
+        one, other = (np.asarray(step.statistics.values) for step in steps)
+        assert np.array_equal(one, other) == equal
+    for data in (0.5 * DATA, 100.0 * DATA):
+        assert_array_equal(parameters(data), parameters(data, update="mean"))
+
+
+def test_words_enter_at_their_power_as_on_the_cpu():
+    batch = next(iter(CorpusSource(DATA, 120).sweep())).data
+    topics = Topics(np.random.default_rng(0).gamma(0.2, size=(200, 5)) + 0.1, 0.1)
+    found = []
+    for power in (1.0, 0.5):
+        own = LatentDirichlet(5, 200, 0.1, 0.1, update="sampled", word_power=power)
+        device = DeviceLatentDirichlet.of(own, "plain")
+        placed = device.expectations(DeviceTopics.of(topics))
+        on_device = np.asarray(device.local_step(batch, placed, 1.0).statistics.values)
+        on_host = own.local_step(DATA, own.expectations(topics), 1.0).statistics
+        found.append((on_device[on_host.words, :5], on_host.values))
+    (sharp, sharp_host), (soft, soft_host) = found
+    # The draws are others, so that numbers are not; but they are nearer than another power's.
+    assert np.abs(sharp - sharp_host).sum() < np.abs(sharp - soft_host).sum()
+    assert np.abs(soft - soft_host).sum() < np.abs(soft - sharp_host).sum()
+
+
+def test_what_can_be_sampled_is_what_the_cpu_samples():
+    counts = DATA.astype(np.float32)
+    counts.data[counts.indptr[7]] = 0.5
+    counts.data[counts.indptr[20] : counts.indptr[21]] = 4000.0
+    source = CorpusSource(counts, 10)
+    for batch in source.sweep():
+        own = counts[batch.data.rows]
+        assert batch.data.can_be_sampled == can_be_sampled(own.data)
+    assert np.flatnonzero(np.isnan(HostCorpus(counts).tokens)).tolist() == [7]
+
+
+def test_a_fit_that_is_taken_up_again_ends_in_the_same_bits(tmp_path):
+    expected = parameters()
+
+    class Stop(Exception):
+        pass
+
+    def stop(report):
+        if report.record.step == 5:
+            raise Stop
+
+    checkpoint = Checkpoint(tmp_path, every_steps=1)
+    with pytest.raises(Stop):
+        parameters(checkpoint=checkpoint, callbacks=[stop])
+    assert_array_equal(parameters(checkpoint=checkpoint), expected)
+
+
+def test_the_default_of_the_estimator_stays_on_the_device():
+    posteriors = set()
+    lda = LatentDirichletAllocation(5, max_iter=2, batch_size=40, random_state=0, backend="jax")
+    lda.fit(DATA, callbacks=[lambda report: posteriors.add(type(report.posterior))])
+    assert posteriors == {DeviceTopics}
+
+
+def topics_with_a_copy():
+    """Four topics and, last, a copy of the first, as the host's and the device's."""
+    topics = make_lda(10, 4, 200, 30.0, seed=2).topics
+    parameters = (1000 * np.vstack([topics, topics[:1]]) + 0.1).T.astype(np.float32)
+    host = Topics(parameters, 0.1)
+    return host, DeviceTopics.of(host)
+
+
+def test_copies_begin_anew_as_on_the_host():
+    host, placed = topics_with_a_copy()
+    device = DeviceLatentDirichlet.of(new_model(), "plain")
+    on_device = device.revise(placed, 0.49, 0.51).parameters() - 0.1
+    on_host = new_model().revise(host, 0.49, 0.51).parameters() - 0.1
+    # The draws differ; what they are shares of, and how large those are, does not.
+    words = host.counts().sum(axis=1)
+    some = words > 1.0
+    held = host.counts()[some, :4]
+    held[:, 0] *= 2
+    for counts in (on_device, on_host):
+        assert_allclose(counts.sum(axis=1), words, rtol=1e-4, atol=1e-3)
+        share = counts[some, 4] / words[some]
+        assert np.all((share >= 0) & (share <= 0.2 / 5 + 1e-4))
+        assert_allclose(share.mean(), 0.1 / 5, rtol=0.2)
+        assert_allclose(counts[some, :4], held * (1 - share[:, None]), rtol=1e-3, atol=1e-2)
+    again = device.revise(placed, 0.49, 0.51).parameters() - 0.1
+    assert_array_equal(again, on_device)
+
+
+def test_topics_stay_on_the_device_while_copies_are_looked_for():
+    _, placed = topics_with_a_copy()
+    device = DeviceLatentDirichlet.of(new_model(), "plain")
+    device.revise(placed, 0.49, 0.51)
+    assert "host" not in vars(placed)
+    assert device.revise(placed, 0.51, 0.52) is placed
+    topics = make_lda(10, 5, 200, 30.0, seed=2).topics
+    without = DeviceTopics.of(Topics((1000 * topics + 0.1).T, 0.1))
+    assert device.revise(without, 0.49, 0.51) is without
+
+
+@pytest.mark.parametrize("n_words", [200, 3000])
+def test_overlaps_are_those_of_the_host(n_words):
+    rng = np.random.default_rng(n_words)
+    counts = rng.gamma(0.3, 100.0, size=(n_words, 5)).astype(np.float32)
+    counts[:, 3] = 0.7 * counts[:, 1] + 0.3 * counts[:, 3]
+    counts[:, 4] = 0.0  # a topic without words
+    device = DeviceLatentDirichlet.of(LatentDirichlet(5, n_words, 0.1, 0.1), "plain")
+    placed = DeviceTopics.of(Topics(counts + np.float32(0.1), 0.1))
+    found, totals = device.steps.overlaps(placed.values, np.float32(0.1))
+    frequent = np.argsort(counts.sum(axis=1))[-FREQUENT_WORDS:]
+    expected = np.triu(np.maximum(overlaps(counts[frequent]), overlaps(counts)), 1)
+    assert expected.max() == expected[1, 3] > 0.6
+    assert_allclose(np.asarray(found)[:5, :5], expected, atol=1e-3)
+    assert np.all(np.asarray(found)[5:] == 0)  # topics that only fill up are no copies
+    assert_allclose(np.asarray(totals)[:5], placed.parameters().sum(axis=0), rtol=1e-4)

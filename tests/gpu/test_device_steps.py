@@ -1,0 +1,163 @@
+"""Local steps on the device against the CPU kernels: plain, and the GPU kernels interpreted."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse, special
+
+pytest.importorskip("jax")
+
+from tempering.gpu import jax_functions
+from tempering.gpu.device_corpus import CorpusSource, HostCorpus, ResidentCorpus
+from tempering.gpu.device_lda import DeviceLatentDirichlet
+from tempering.gpu.device_topics import DeviceTopics
+from tempering.gpu.groups import cut_into_groups, ladder_step
+from tempering.models.lda.model import LatentDirichlet
+from tempering.models.lda.topics import Topics
+
+N_WORDS, N_TOPICS = 300, 7
+LENGTHS = [1, 2, 0, 3, 17, 60, 120, 5000, 0, 40, 40, 40]
+TIGHT = {"tolerance": 1e-6, "max_iterations": 1000}
+UPDATES = ["variational", "mean", "collapsed"]
+KERNELS = ["plain", "interpreted"]
+
+
+def make_documents(lengths=LENGTHS, seed=0):
+    """Documents of these lengths in words: ragged, empty and very long ones among them."""
+    rng = np.random.default_rng(seed)
+    topics = rng.dirichlet(np.full(N_WORDS, 0.05), N_TOPICS)
+    theta = rng.dirichlet(np.full(N_TOPICS, 0.3), len(lengths))
+    counts = [rng.multinomial(n, p @ topics) for n, p in zip(lengths, theta)]
+    return sparse.csr_matrix(np.array(counts))
+
+
+def make_topics(seed=1, smallest=0.05):
+    rng = np.random.default_rng(seed)
+    parameters = smallest + rng.gamma(0.2, 20.0, (N_WORDS, N_TOPICS))
+    return Topics(parameters, smallest)
+
+
+def new_model(update="variational", alpha=0.1, **options):
+    return LatentDirichlet(N_TOPICS, N_WORDS, alpha, 0.05, update=update, **{**TIGHT, **options})
+
+
+def on_device(kernel, model, data, topics):
+    """The model, all documents and the expectations, on the device."""
+    device = DeviceLatentDirichlet.of(model, kernel)
+    (batch,) = CorpusSource(data).sweep()
+    return device, batch.data, device.expectations(DeviceTopics.of(topics))
+
+
+def relative_l1(actual, expected):
+    return np.abs(actual - expected).sum() / np.abs(expected).sum()
+
+
+def assert_same(found, expected):
+    """A step on the device equals that of the CPU."""
+    statistics = np.zeros((N_WORDS, N_TOPICS))
+    statistics[expected.statistics.words] = expected.statistics.values
+    assert relative_l1(np.asarray(found.statistics.values)[:, :N_TOPICS], statistics) < 1e-4
+    assert relative_l1(found.gamma[:, :N_TOPICS], expected.gamma) < 1e-4
+
+
+def both_steps(kernel, model, data, topics, s):
+    device, documents, expectations = on_device(kernel, model, data, topics)
+    found = device.local_step(documents, expectations, s)
+    return found, model.local_step(data, model.expectations(topics), s)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("update", UPDATES)
+@pytest.mark.parametrize("s", [1.0, "one for each"])
+def test_the_step_equals_that_of_the_cpu(kernel, update, s):
+    data = make_documents()
+    if isinstance(s, str):
+        s = np.linspace(0.1, 1.0, data.shape[0])
+    found, expected = both_steps(kernel, new_model(update), data, make_topics(), s)
+    assert_same(found, expected)
+    assert_allclose(found.gamma[:, :N_TOPICS][np.diff(data.indptr) == 0], 0.1, rtol=1e-6)
+    if update == "variational":
+        assert_allclose(found.energies, expected.energies, rtol=1e-4, atol=1e-3)
+        assert_allclose(found.entropy, expected.entropy, rtol=1e-4)
+        assert_allclose(found.tempered_energy, expected.tempered_energy, rtol=1e-4)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_topics_out_of_the_range_of_float32(kernel):
+    # E log β and E log θ of a topic that has not seen a word are near −1000 with these priors.
+    data, topics = make_documents([30, 80, 200]), make_topics(smallest=1e-3)
+    assert_same(*both_steps(kernel, new_model(alpha=1e-3), data, topics, 1.0))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_prior_for_each_topic_and_a_step_that_goes_on(kernel):
+    data, topics, s = make_documents(), make_topics(), np.linspace(0.2, 1.0, len(LENGTHS))
+    # One sweep tells where it started.
+    alpha = np.linspace(0.05, 1.0, N_TOPICS)
+    model = new_model(alpha=alpha, min_iterations=1, max_iterations=1)
+    first, expected = both_steps(kernel, model, data, topics, 0.7)
+    assert_same(first, expected)
+    device, documents, expectations = on_device(kernel, model, data, topics)
+    again = device.continue_local_step(first, documents, expectations, s)
+    expected = model.continue_local_step(expected, data, model.expectations(topics), s)
+    assert_same(again, expected)
+    anew = device.local_step(documents, expectations, s)
+    assert relative_l1(anew.gamma[:, :N_TOPICS], expected.gamma) > 1e-2
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_documents_stop_when_those_of_the_cpu_do(kernel):
+    model = new_model(tolerance=1e-2, max_iterations=3)
+    assert_same(*both_steps(kernel, model, make_documents([200] * 20), make_topics(), 1.0))
+
+
+@given(
+    lengths=st.lists(st.integers(0, 90), min_size=1, max_size=8),
+    s=st.floats(0.05, 1.0),
+    update=st.sampled_from(UPDATES),
+    seed=st.integers(0, 2**16),
+)
+@settings(max_examples=5, deadline=None)
+def test_any_documents(lengths, s, update, seed):
+    data = make_documents(lengths, seed)
+    if data.nnz == 0:
+        return
+    found, expected = both_steps("plain", new_model(update), data, make_topics(seed), s)
+    statistics = np.asarray(found.statistics.values)[:, :N_TOPICS]
+    # Each document is at a fixed point, where a short one has several; sums hold anyhow.
+    assert_allclose(statistics.sum(), s * data.sum(), rtol=1e-5)
+    words = expected.statistics.words
+    assert_allclose(
+        statistics[words].sum(axis=1), expected.statistics.values.sum(axis=1), rtol=1e-4
+    )
+    assert_allclose(found.gamma[:, :N_TOPICS].sum(axis=1), expected.gamma.sum(axis=1), rtol=1e-4)
+
+
+def test_digamma():
+    x = np.exp(np.random.default_rng(0).uniform(-20, 15, 20_000)).astype(np.float32)
+    expected = special.digamma(x.astype(float))
+    assert_allclose(jax_functions.digamma(x), expected, rtol=2e-6, atol=2e-6)
+
+
+@given(st.lists(st.integers(0, 300), min_size=1, max_size=20), st.sampled_from([1, 3, 8]))
+@settings(max_examples=15, deadline=None)
+def test_groups_hold_every_document_once(lengths, size):
+    lengths = np.array(lengths)
+    data = sparse.csr_matrix(np.arange(300) < lengths[:, None], dtype=np.float32)
+    corpora = HostCorpus(data), ResidentCorpus(data)
+    seen = []
+    for group in cut_into_groups(lengths, np.arange(lengths.size), size):
+        seen.extend(group.rows)
+        assert group.width == ladder_step(int(lengths[group.rows].max()))
+        for corpus in corpora:
+            columns, counts, own_lengths = (np.asarray(a) for a in corpus.rectangle(group))
+            assert columns.shape == (group.size, group.width)
+            for row, own, own_counts in zip(group.rows, columns, counts):
+                n = lengths[row]
+                assert_array_equal(own[:n], data[row].indices)
+                assert_array_equal(own[n:], 300)
+                assert_array_equal(own_counts, own < 300)
+            assert own_lengths.sum() == lengths[group.rows].sum()
+    assert sorted(seen) == list(range(lengths.size))
