@@ -158,7 +158,8 @@ class LatentDirichletAllocation(TopicTransformer):
         Threads; None or -1 for one a core, -2 for one less, and so on. Never changes the result.
     executor : Executor, default=None
         Who solves the shards of a batch: threads of this process, or a cluster, with
-        ``tempering.cluster.DaskExecutor(client)``. Never changes the result, and is not saved.
+        ``tempering.cluster.DaskExecutor(client)``, which run on CPUs. Never changes the result, and
+        is not saved.
     random_state : int, RandomState instance or None, default=None
         The same seed gives the same topics.
     verbose : int, default=0

@@ -233,13 +233,7 @@ LDA_ARGUMENTS = (
     "learn_topic_word_prior",
     "followed_part",
 )
-
-
-def lda_codec(cls: type[LatentDirichlet]) -> Codec:
-    """The topic model, or one of its kind."""
-    learned = ("_mean_prior_statistics", "_steps_at_temperature_one")
-    return constructed(cls, LDA_ARGUMENTS, learned)
-
+LDA_LEARNED = ("_mean_prior_statistics", "_steps_at_temperature_one")
 
 FACTORIAL_ARGUMENTS = (
     "n_features",
@@ -282,7 +276,7 @@ for _cls, _name, _codec in (
     (
         LatentDirichlet,
         "latent_dirichlet",
-        lda_codec(LatentDirichlet),
+        constructed(LatentDirichlet, LDA_ARGUMENTS, LDA_LEARNED),
     ),
     (
         FactorialModel,
