@@ -10,7 +10,7 @@ from scipy import sparse, special
 pytest.importorskip("jax")
 
 from tempering.gpu import jax_functions
-from tempering.gpu.device_corpus import CorpusSource, HostCorpus, ResidentCorpus
+from tempering.gpu.device_corpus import CorpusSource, place_corpus
 from tempering.gpu.device_lda import DeviceLatentDirichlet
 from tempering.gpu.device_topics import DeviceTopics
 from tempering.gpu.groups import cut_into_groups, ladder_step
@@ -146,7 +146,7 @@ def test_digamma():
 def test_groups_hold_every_document_once(lengths, size):
     lengths = np.array(lengths)
     data = sparse.csr_matrix(np.arange(300) < lengths[:, None], dtype=np.float32)
-    corpora = HostCorpus(data), ResidentCorpus(data)
+    corpora = [place_corpus(data, resident) for resident in (False, True)]
     seen = []
     for group in cut_into_groups(lengths, np.arange(lengths.size), size):
         seen.extend(group.rows)

@@ -172,7 +172,8 @@ def place_corpus(data: Any, resident: bool | None = None) -> ResidentCorpus | Ho
     if resident is None:
         fits = data.nnz * ENTRY_BYTES <= MEMORY_SHARE * device_memory()
         resident = fits and data.nnz < np.iinfo(np.int32).max
-    return ResidentCorpus(data) if resident else HostCorpus(data)
+    # There is nothing to gather from where no document has a word.
+    return ResidentCorpus(data) if resident and data.nnz else HostCorpus(data)
 
 
 def _sent_type(counts: NDArray) -> Any:
