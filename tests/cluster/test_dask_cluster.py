@@ -326,7 +326,7 @@ sys.meta_path.insert(0, Without())
 OTHER = """
 import sys, types
 
-for name in ("tempering", "tempering.scale", "tempering.scale.dask_worker"):
+for name in ("tempering", "tempering.cluster", "tempering.cluster.dask_worker"):
     sys.modules[name] = types.ModuleType(name)
 sys.modules["tempering"].__version__ = "0.0.1"
 """

@@ -123,7 +123,7 @@ class Connection:
         # Sent without a thing of the package, which a worker that lacks it could not unpack.
         answers = self.client.run(
             eval,
-            "__import__('tempering.scale.dask_worker').__version__",
+            "__import__('tempering.cluster.dask_worker').__version__",
             workers=sorted(workers),
             on_error="return",
         )
