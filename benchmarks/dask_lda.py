@@ -37,11 +37,7 @@ from distributed import Client
 
 from tempering.corpus import open_source, write
 from tempering.datasets import LDAStream
-from tempering.estimators.automatic import (
-    automatic_policy,
-    default_doc_topic_prior,
-    default_word_power,
-)
+from tempering.estimators.recipe import RULES, Size
 from tempering.inference import Algorithm, RobbinsMonro
 from tempering.inference.executors import Serial, available_cores, open_executor
 from tempering.models.lda.model import LatentDirichlet
@@ -97,12 +93,12 @@ class Run:
 
     def __init__(self, path, batch_size, n_steps, n_workers):
         source = open_source(path, batch_size)
-        alpha = default_doc_topic_prior(TOPICS, "sampled", LENGTH)
-        power = default_word_power(TOPICS, source.size, LENGTH, alpha * TOPICS)
+        alpha = RULES.doc_topic_prior(TOPICS, "sampled", LENGTH)
+        power = RULES.word_power(Size(TOPICS, source.size, LENGTH, alpha * TOPICS))
         options = {"update": "sampled", "word_power": power, "mean_length": LENGTH}
         model = LatentDirichlet(TOPICS, WORDS, alpha, 1 / TOPICS, **options)
         rates = RobbinsMonro(16.0, 0.7)
-        policy = automatic_policy(source, model, rates, USUAL_STEPS, np.random.default_rng(0))
+        policy = RULES.policy(source, model, rates, USUAL_STEPS, np.random.default_rng(0))
         self.algorithm = Algorithm(
             model,
             replace(policy, fraction=0.5),

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import sparse
 
-from tempering.estimators import automatic
+from tempering.estimators.recipe import RULES, Size
 from tempering.evaluation import Split, completion_score, split_documents
 from tempering.inference import RobbinsMonro
 from tempering.models.lda.model import LatentDirichlet
@@ -50,16 +50,16 @@ def prepare(corpus: sparse.csr_matrix, options: argparse.Namespace) -> Task:
 def new_model(task: Task, n_topics: int, tolerance: float, n_threads: int = 1) -> LatentDirichlet:
     """As the estimator makes it by default."""
     length = task.tokens / task.visits
-    alpha = automatic.default_doc_topic_prior(n_topics, "sampled", length)
-    sizes = n_topics, task.train.shape[0], length, alpha * n_topics
+    alpha = RULES.doc_topic_prior(n_topics, "sampled", length)
+    size = Size(n_topics, task.train.shape[0], length, alpha * n_topics)
     return LatentDirichlet(
         n_topics,
         task.train.shape[1],
         alpha,
         1.0 / n_topics,
         update="sampled",
-        word_power=automatic.default_word_power(*sizes),
-        settled=automatic.default_settled(*sizes, keep_prior=False),
+        word_power=RULES.word_power(size),
+        settled=RULES.settled(size, keep_prior=False),
         mean_length=length,
         tolerance=tolerance,
         n_threads=n_threads,
@@ -69,7 +69,7 @@ def new_model(task: Task, n_topics: int, tolerance: float, n_threads: int = 1) -
 def automatic_policy(task: Task, model: LatentDirichlet, batch_size: int) -> Annealing:
     """What the estimator would take for this run."""
     n_steps = int(np.ceil(task.train.shape[0] / batch_size) * task.passes)
-    return automatic.automatic_policy(task.train, model, RATES, n_steps, np.random.default_rng(0))
+    return RULES.policy(task.train, model, RATES, n_steps, np.random.default_rng(0))
 
 
 def score(task: Task, parameters: np.ndarray) -> float:

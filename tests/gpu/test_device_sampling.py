@@ -1,5 +1,6 @@
 """Sampled topics in fits that stay on the device."""
 
+from copy import deepcopy
 from typing import Any, cast
 
 import numpy as np
@@ -16,8 +17,6 @@ from tempering.gpu.device_fit import fit_on_device, steps_of
 from tempering.gpu.device_lda import DeviceLatentDirichlet
 from tempering.gpu.device_topics import DeviceTopics
 from tempering.inference import RobbinsMonro
-from tempering.models.lda import model
-from tempering.models.lda.copies import FREQUENT_WORDS, overlaps
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.sampling import can_be_sampled
 from tempering.models.lda.topics import Topics
@@ -59,8 +58,7 @@ def test_no_token_is_lost():
     )
 
 
-def test_only_steps_at_one_and_whole_counts_are_sampled(monkeypatch):
-    monkeypatch.setattr(model, "REVISIONS", ())  # the other thing that "sampled" does
+def test_only_steps_at_one_and_whole_counts_are_sampled():
     batch = next(iter(CorpusSource(DATA, 40).sweep())).data
     topics = DeviceTopics.of(new_model().initialize(cast(Any, None), np.random.default_rng(0)))
     models = [
@@ -125,57 +123,15 @@ def test_the_default_of_the_estimator_stays_on_the_device():
     assert posteriors == {DeviceTopics}
 
 
-def topics_with_a_copy():
-    """Four topics and, last, a copy of the first, as the host's and the device's."""
-    topics = make_lda(10, 4, 200, 30.0, seed=2).topics
-    parameters = (1000 * np.vstack([topics, topics[:1]]) + 0.1).T.astype(np.float32)
-    host = Topics(parameters, 0.1)
-    return host, DeviceTopics.of(host)
-
-
-def test_copies_begin_anew_as_on_the_host():
-    host, placed = topics_with_a_copy()
-    device = DeviceLatentDirichlet.of(new_model(), "plain")
-    on_device = device.revise(placed, 0.49, 0.51).parameters() - 0.1
-    on_host = new_model().revise(host, 0.49, 0.51).parameters() - 0.1
-    # The draws differ; what they are shares of, and how large those are, does not.
-    words = host.counts().sum(axis=1)
-    some = words > 1.0
-    held = host.counts()[some, :4]
-    held[:, 0] *= 2
-    for counts in (on_device, on_host):
-        assert_allclose(counts.sum(axis=1), words, rtol=1e-4, atol=1e-3)
-        share = counts[some, 4] / words[some]
-        assert np.all((share >= 0) & (share <= 0.2 / 5 + 1e-4))
-        assert_allclose(share.mean(), 0.1 / 5, rtol=0.2)
-        assert_allclose(counts[some, :4], held * (1 - share[:, None]), rtol=1e-3, atol=1e-2)
-    again = device.revise(placed, 0.49, 0.51).parameters() - 0.1
-    assert_array_equal(again, on_device)
-
-
-def test_topics_stay_on_the_device_while_copies_are_looked_for():
-    _, placed = topics_with_a_copy()
-    device = DeviceLatentDirichlet.of(new_model(), "plain")
-    device.revise(placed, 0.49, 0.51)
-    assert "host" not in vars(placed)
-    assert device.revise(placed, 0.51, 0.52) is placed
-    topics = make_lda(10, 5, 200, 30.0, seed=2).topics
-    without = DeviceTopics.of(Topics((1000 * topics + 0.1).T, 0.1))
-    assert device.revise(without, 0.49, 0.51) is without
-
-
-@pytest.mark.parametrize("n_words", [200, 3000])
-def test_overlaps_are_those_of_the_host(n_words):
-    rng = np.random.default_rng(n_words)
-    counts = rng.gamma(0.3, 100.0, size=(n_words, 5)).astype(np.float32)
-    counts[:, 3] = 0.7 * counts[:, 1] + 0.3 * counts[:, 3]
-    counts[:, 4] = 0.0  # a topic without words
-    device = DeviceLatentDirichlet.of(LatentDirichlet(5, n_words, 0.1, 0.1), "plain")
-    placed = DeviceTopics.of(Topics(counts + np.float32(0.1), 0.1))
-    found, totals = device.steps.overlaps(placed.values, np.float32(0.1))
-    frequent = np.argsort(counts.sum(axis=1))[-FREQUENT_WORDS:]
-    expected = np.triu(np.maximum(overlaps(counts[frequent]), overlaps(counts)), 1)
-    assert expected.max() == expected[1, 3] > 0.6
-    assert_allclose(np.asarray(found)[:5, :5], expected, atol=1e-3)
-    assert np.all(np.asarray(found)[5:] == 0)  # topics that only fill up are no copies
-    assert_allclose(np.asarray(totals)[:5], placed.parameters().sum(axis=0), rtol=1e-4)
+def test_the_sum_of_alpha_is_raised_as_on_the_host():
+    data = make_lda(300, 5, 200, 60.0, alpha=1.0, seed=2)
+    topics = Topics((1000 * data.topics + 0.1).T, 0.1)
+    host = LatentDirichlet(
+        5, 200, 0.05, 0.1, update="sampled", prior_documents=sparse.csr_matrix(data.counts)
+    )
+    device = DeviceLatentDirichlet.of(deepcopy(host), "plain")
+    placed = DeviceTopics.of(topics)
+    assert device.revise(placed, 0.44, 0.46) is placed
+    host.revise(topics, 0.44, 0.46)
+    assert host.doc_topic_prior.sum() >= 0.5
+    assert_array_equal(device.doc_topic_prior, host.doc_topic_prior)

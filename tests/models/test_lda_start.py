@@ -8,7 +8,6 @@ from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.start import (
     FOLDINGS,
     document_contrast,
-    document_feedback,
     growth_factor,
     starting_inverse_temperature,
 )
@@ -83,14 +82,3 @@ def test_the_growth_factor_is_that_of_the_model(update, length, s):
 def test_where_topics_cannot_part_there_is_no_tempering():
     assert start(contrast=0.0) == 1.0
     assert start(total_rate=0.1) == 1.0
-
-
-def test_with_many_topics_documents_do_not_fall_for_topics_by_themselves_at_the_start():
-    start = starting_inverse_temperature(0.4, 0.0224, 0.12, 50.0, sweeps=5)
-    assert document_feedback(start, 0.0224, 0.12) == pytest.approx(1.0, abs=0.02)
-    assert growth_factor(start, 0.4, 0.0224, 0.12, sweeps=5) < 1.0
-
-    # With a word a topic they may: topics must be able to part.
-    start = starting_inverse_temperature(0.1, 0.05, 1.0, 50.0, sweeps=5)
-    assert document_feedback(start, 0.05, 1.0) > 1.0
-    assert growth_factor(start, 0.1, 0.05, 1.0, sweeps=5) > 1.0

@@ -15,14 +15,6 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from tempering.estimators.automatic import (
-    automatic_policy,
-    default_doc_topic_prior,
-    default_followed_part,
-    default_settled,
-    default_word_power,
-    minibatch_steps,
-)
 from tempering.estimators.batches import batch_size_for
 from tempering.estimators.jobs import N_JOBS
 from tempering.estimators.lda_backend import (
@@ -36,6 +28,7 @@ from tempering.estimators.lda_backend import (
 )
 from tempering.estimators.passes import PassWatch
 from tempering.estimators.policies import Tempering, as_policy
+from tempering.estimators.recipe import RULES, Recipe, Size
 from tempering.estimators.sizes import LARGEST_TOTAL, check_n_components
 from tempering.estimators.topic_health import (
     TopicWarning,
@@ -65,7 +58,8 @@ from tempering.inference.executors import Executor, Serial
 from tempering.inference.learning_rate import LearningRate
 from tempering.models.lda.copies import sizes_of
 from tempering.models.lda.model import LatentDirichlet, Start, Update
-from tempering.temperature import Heat, TemperaturePolicy, Untempered
+from tempering.models.lda.prior_sum import DOCUMENTS
+from tempering.temperature import Annealing, Heat, TemperaturePolicy, Untempered
 
 #: What a stream of unknown length is taken for: as many documents in all, as in scikit-learn, and a
 #: run of that many for the temperature, which must come down though nobody knows when it ends.
@@ -86,20 +80,15 @@ class LatentDirichletAllocation(TopicTransformer):
         Number of topics K.
     doc_topic_prior : float, array-like of shape (n_components,), "auto" or None, default=None
         Prior of the topic proportions of a document (α): one number, one for each topic, or
-        learned; 1 / n_components by default, but where topics are sampled 0.05 at least, or with
-        more than 100 of them 0.5 / sqrt(n_components); in all no more than half of a document's
-        words (in a stream, of those of the first call). With more than 100 topics that have few
-        words each it is less by up to 40% in the last fifth of the run, and afterwards. That is
-        its mean over topics: where topics are sampled, and have more than 2,500 words each, up to
-        80% of it goes to them as documents draw them. A number that is given stays as it is.
+        learned. By default 0.5 / sqrt(n_components), at most half of a document's words in all,
+        raised where documents mix many topics, and partly shared out as documents use topics;
+        1 / n_components where topics are not sampled.
     topic_word_prior : float, "auto" or None, default=None
         Prior of the words of a topic (η), or learned; 1 / n_components by default.
     tempering : {"auto", "annealing", "variational", "local"}, policy or None, default="auto"
-        "auto" computes from the data the highest temperature from which topics can still part
-        within the run (with ``init="words"``, if documents are long, less: one at which the topics
-        to start from are not lost), and cools linearly in 1/T to T = 1 over 40% of it, with more
-        than 100 topics up to half. Else a name for a policy's default setting, an object such as
-        ``tempering.Annealing(...)``, or None for T = 1 throughout (plain SVI).
+        "auto" starts at a temperature that is computed from the data, and cools linearly in 1/T
+        over 40% of the run (see ``recipe_``). Else a name for a policy's default setting, an object
+        such as ``tempering.Annealing(...)``, or None for T = 1 throughout (plain SVI).
     update : {"auto", "variational", "mean", "collapsed", "sampled"}, default="auto"
         How topics and proportions enter the inner update: as in the paper; posterior-mean topics;
         posterior means of both; or as "mean" until T = 1, from where on the topics of each document
@@ -177,6 +166,8 @@ class LatentDirichletAllocation(TopicTransformer):
         of them, where they stream from disk).
     random_state_ : RandomState
         The random numbers that the fit began with.
+    recipe_ : Recipe
+        What the fit went by where nothing was said: print it.
     history_ : History
         Temperature, ELBO and more at each step.
     temperature_ : float
@@ -338,7 +329,7 @@ class LatentDirichletAllocation(TopicTransformer):
         rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
         # Restarts are for different starts, and that from words is one and the same.
         start = "words" if self.tempering == "auto" and self.n_init == 1 else "random"
-        model = self._new_model(n_documents, n_tokens / n_documents, start)
+        model = self._new_model(source, n_documents, n_tokens / n_documents, start)
         online = self.learning_method == "online"
         steps_a_pass = -(-n_documents // batch_size) if online else 1
         n_steps = steps_a_pass * self.max_iter
@@ -364,6 +355,7 @@ class LatentDirichletAllocation(TopicTransformer):
                 checkpoint=checkpoint,
                 resume=resume,
             )
+        self.recipe_ = self._recipe(model, policy, rates, batch_size, n_steps)
         self.history_ = result.history
         self.n_iter_ = int(np.ceil(result.history[-1].passes))
         self.n_batch_iter_ = len(result.history)
@@ -417,7 +409,7 @@ class LatentDirichletAllocation(TopicTransformer):
         if first:
             self.random_state_ = rng = check_random_state(self.random_state)
             mean_length = max(X.sum(dtype=np.float64) / X.shape[0], 1.0)
-            self._model = self._new_model(int(horizon), mean_length, start="random")
+            self._model = self._new_model(X, int(horizon), mean_length, start="random")
             n_steps = max(1, int(horizon // batch_size))
             self._stream_policy = self._policy(X, self._model, self._learning_rate(), n_steps, rng)
             self._stream_seed = int(rng.randint(np.iinfo(np.int32).max))
@@ -440,15 +432,17 @@ class LatentDirichletAllocation(TopicTransformer):
         self._learned_inverse_temperature = self._state.heat.inverse_temperature
         return self
 
-    def _new_model(self, n_documents: int, mean_length: float, start: Start) -> LatentDirichlet:
+    def _new_model(
+        self, source: Any, n_documents: int, mean_length: float, start: Start
+    ) -> LatentDirichlet:
         """The model of a run; ``start`` is what ``init="auto"`` stands for there."""
         k = self.n_components
         alpha, eta = self.doc_topic_prior, self.topic_word_prior
         learn_alpha, learn_eta = _is_auto(alpha), _is_auto(eta)
         keep_alpha = alpha is not None
-        follows = self._update() == "sampled" and not keep_alpha
+        adapts = self._update() == "sampled" and not keep_alpha
         if alpha is None or learn_alpha:
-            alpha = default_doc_topic_prior(k, self._update(), mean_length)
+            alpha = RULES.doc_topic_prior(k, self._update(), mean_length)
         alpha = np.asarray(alpha, float)
         eta = 1.0 / k if eta is None or learn_eta else float(eta)
         if alpha.shape not in ((), (k,)) or not np.all(np.isfinite(alpha) & (alpha > 0)):
@@ -456,7 +450,7 @@ class LatentDirichletAllocation(TopicTransformer):
                 f"doc_topic_prior must be positive: one number, or one for each of the {k} topics; "
                 f"got {self.doc_topic_prior!r}."
             )
-        sizes = k, n_documents, mean_length, float(np.broadcast_to(alpha, k).sum())
+        size = Size(k, n_documents, mean_length, float(np.broadcast_to(alpha, k).sum()))
         return LatentDirichlet(
             k,
             self.n_features_in_,
@@ -465,14 +459,40 @@ class LatentDirichletAllocation(TopicTransformer):
             update=self._update(),
             tolerance=self._tolerance(mean_length),
             max_iterations=self.max_doc_update_iter,
-            word_power=default_word_power(*sizes),
-            settled=default_settled(*sizes, keep_prior=keep_alpha),
+            word_power=RULES.word_power(size),
+            settled=RULES.settled(size, keep_prior=keep_alpha),
             start=start if self.init == "auto" else self.init,
             mean_length=mean_length,
             learn_doc_topic_prior=learn_alpha,
             learn_topic_word_prior=learn_eta,
-            followed_part=default_followed_part(*sizes[:3]) if follows else 0.0,
+            followed_part=RULES.adapts(size) if adapts else 0.0,
+            prior_documents=_some(source) if adapts else None,
             n_threads=self._n_threads(),
+        )
+
+    def _recipe(
+        self,
+        model: LatentDirichlet,
+        policy: TemperaturePolicy,
+        rates: LearningRate,
+        batch_size: int,
+        n_steps: int,
+    ) -> Recipe:
+        """What the fit goes by, told before it changes."""
+        ramp = policy if self.tempering == "auto" and isinstance(policy, Annealing) else None
+        return Recipe(
+            start=model.start,
+            start_temperature=None if ramp is None else ramp.first_temperature,
+            tempered_part=0.0 if ramp is None else ramp.fraction,
+            update=model.update,
+            doc_topic_prior=float(model.doc_topic_prior.mean()),
+            adapted_part=model.followed_part,
+            topic_word_prior=model.topic_word_prior,
+            word_power=model.word_power,
+            settled=model.settled,
+            learning_rate=rates,
+            batch_size=batch_size,
+            n_steps=n_steps,
         )
 
     def _tolerance(self, mean_length: float) -> float:
@@ -514,7 +534,7 @@ class LatentDirichletAllocation(TopicTransformer):
         if self.tempering != "auto":
             return as_policy(self.tempering, POLICIES)
         generator = np.random.default_rng(rng.randint(np.iinfo(np.int32).max))
-        return automatic_policy(source, model, rates, n_steps, generator)
+        return RULES.policy(source, model, rates, n_steps, generator)
 
     def _batch_size(self, n_visits: float, where: Where) -> int:
         """Documents of a minibatch, in a run of so many visits to documents."""
@@ -524,7 +544,7 @@ class LatentDirichletAllocation(TopicTransformer):
 
     def _learning_rate(self, n_steps: int | None = None) -> LearningRate:
         """Step sizes of a run of so many steps, or of a stream."""
-        return minibatch_steps(
+        return RULES.learning_rate(
             self.learning_offset, self.learning_decay, self.n_components, self._update(), n_steps
         )
 
@@ -543,6 +563,15 @@ def _told(source: Any) -> Any:
     if isinstance(source, BlockSource):
         return source.sample(TOLD_DOCUMENTS, np.random.default_rng(0))
     return source
+
+
+def _some(source: Any) -> Any:
+    """A few documents, the same ones with every seed."""
+    if isinstance(source, BlockSource):
+        return source.sample(DOCUMENTS, np.random.default_rng(0))
+    n = min(DOCUMENTS, source.shape[0])
+    rows = np.random.default_rng(0).choice(source.shape[0], size=n, replace=False)
+    return source[np.sort(rows)]
 
 
 def _is_auto(prior: Any) -> bool:

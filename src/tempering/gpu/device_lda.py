@@ -28,7 +28,6 @@ from tempering.gpu.jax_functions import pad_topics
 from tempering.gpu.recasting import recast
 from tempering.gpu.solver import GROUP_SIZES, Kernel, settings_of
 from tempering.models.base import Array, DataSource, LocalStep, LocalTerms, TemperatureTerms
-from tempering.models.lda.copies import SAME, owners, seed_of
 from tempering.models.lda.model import LatentDirichlet
 
 #: Steps from one to the next that α follows the documents of: each time the host has to wait for
@@ -210,16 +209,8 @@ class DeviceLatentDirichlet(LatentDirichlet):
             self, local, expectations, inverse_temperatures, data, formula, shared
         )
 
-    def without_copies(self, posterior: DeviceTopics) -> DeviceTopics:
-        # The host decides by the overlaps alone; the topics, which are much larger, stay.
-        values, prior = posterior.values, np.float32(posterior.prior)
-        overlap, totals = (np.asarray(part) for part in self.steps.overlaps(values, prior))
-        kept_by = owners(overlap > SAME)
-        if np.array_equal(kept_by, np.arange(len(kept_by))):
-            return posterior
-        seed = seed_of(totals) % 2**31
-        values = self.steps.begin_anew(values, prior, kept_by.astype(np.int32), seed)
-        return DeviceTopics(values, posterior.n_topics, posterior.prior)
+    def topics_on_host(self, posterior: DeviceTopics) -> Topics:
+        return posterior.host
 
     def topics_divergence(self, posterior: DeviceTopics, prior_weight: float) -> float:
         eta, n_words = self.topic_word_prior, self.n_words

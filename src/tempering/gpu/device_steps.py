@@ -15,7 +15,6 @@ from tempering.gpu.jax_functions import (
     padded_topics,
 )
 from tempering.gpu.solver import Kernel, group_sampler, group_solver
-from tempering.models.lda.copies import BEGINNING, FREQUENT_WORDS
 
 #: Documents, and words of the vocabulary, whose part of the ELBO is computed at a time.
 DOCUMENTS_AT_ONCE, WORDS_AT_ONCE = 64, 256
@@ -42,8 +41,6 @@ class DeviceSteps(NamedTuple):
     log_proportions: Any  # (γ, documents, sum so far) → Σ_d E log θ_d, [padded topics]
     terms: Any  # (rectangle, s, log β, α, γ) → energies, entropies less divergences, [size]
     divergence: Any  # (λ, w η, η) → parts of words in KL(q(β) ‖ p(β)^w) [n_words], Σ_v λ
-    overlaps: Any  # (λ, η) → overlaps of pairs of topics, above the diagonal, and Σ_v λ
-    begin_anew: Any  # (λ, η, who keeps the words of each topic, seed) → λ
     blend: Any  # (λ, statistics, numbers) → λ
 
     def n_compiled(self) -> int:
@@ -145,36 +142,6 @@ def device_steps(sizes: Sizes) -> DeviceSteps:
 
         return jax.lax.map(one, topics, batch_size=WORDS_AT_ONCE), totals
 
-    def counts_of(topics, prior):
-        return jnp.where(real, jnp.maximum(topics - prior, 0.0), 0.0)
-
-    @jax.jit
-    def overlaps(topics, prior):
-        """Overlaps by frequent words or by all, whichever is larger."""
-        counts = counts_of(topics, prior)
-        _, frequent = jax.lax.top_k(counts.sum(axis=1), min(FREQUENT_WORDS, sizes.n_words))
-
-        def overlaps_of(counts):
-            totals = counts.sum(axis=0)
-            roots = jnp.sqrt(counts / jnp.where(totals > 0, totals, 1.0))
-            return jnp.matmul(roots.T, roots, precision="highest")
-
-        overlap = jnp.maximum(overlaps_of(counts[frequent]), overlaps_of(counts))
-        return jnp.triu(overlap, 1), topics.sum(axis=0)
-
-    @jax.jit
-    def begin_anew(topics, prior, kept_by, seed):
-        """What :func:`tempering.models.lda.copies.without_copies` does with copies."""
-        counts = counts_of(topics, prior)
-        word_totals = counts.sum(axis=1, keepdims=True)
-        keeps = kept_by[:, None] == jnp.arange(kept_by.size)
-        counts = jnp.matmul(counts, keeps.astype(counts.dtype), precision="highest")
-        begun = kept_by != jnp.arange(kept_by.size)
-        draws = jax.random.uniform(jax.random.key(seed), counts.shape, maxval=2.0 * BEGINNING)
-        shares = jnp.where(begun, draws / n_topics, 0.0)
-        counts = counts * (1.0 - shares.sum(axis=1, keepdims=True)) + shares * word_totals
-        return jnp.where(real, counts + prior, topics)
-
     return DeviceSteps(
         draw,
         table,
@@ -184,7 +151,5 @@ def device_steps(sizes: Sizes) -> DeviceSteps:
         log_proportions,
         terms,
         divergence,
-        overlaps,
-        begin_anew,
         compiled_blend(),
     )

@@ -64,7 +64,7 @@ class SolveShard:
             expected.prepare(np.asarray(self.temperature.inverse_temperatures))
         if columns is not None:
             expected = expected.for_columns(columns)
-        return replace(self, expected=expected, detach=True)
+        return replace(self, model=self.model.for_workers(), expected=expected, detach=True)
 
     def on_threads(self, n_threads: int) -> Self:
         """The task for a process that has so many threads to itself."""

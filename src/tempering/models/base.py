@@ -329,6 +329,10 @@ class Model(ABC):
         """log c_i(s) under the current posterior, shape [n, M], or [1, M] when alike for all."""
         raise self._lacks("local_log_normalizer")
 
+    def for_workers(self) -> Model:
+        """The model without what only the process that leads a fit needs: it travels each step."""
+        return self
+
     def with_bound(self) -> Model:
         """The model whose local step maximises the ELBO: itself, unless its updates ascend none."""
         return self

@@ -85,6 +85,11 @@ class Annealing(TemperaturePolicy[AnnealingHeat]):
             object.__setattr__(self, "schedule", shape)
         self._inverse_temperature(0.0, first=2.0)
 
+    @property
+    def first_temperature(self) -> float | None:
+        """The temperature at the start; None where the data are to find it."""
+        return 1.0 / self._inverse_temperature(0.0) if self.start is None else None
+
     def length(self, planned: float) -> float:
         return self.fraction * planned if self.passes is None else self.passes
 

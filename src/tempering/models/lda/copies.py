@@ -1,27 +1,17 @@
-"""Topics that have become copies of each other, and what to do with the second one.
+"""Topics that are copies of each other: which pairs overlap by more than so much.
 
-Where two topics end up as one, what the second should hold is spread over the others, and no single
-step can mend it. So one of the copies takes over the other's words, and the one that is left begins
-anew, with a few of all topics' words: it then gathers what they explain badly. If there is no
-such thing, it soon is a copy of one of them again, nothing is lost, and there is a next time.
-Topics that died, with nothing but what is left of their start, count as copies, and begin anew too.
+Copies are told to the user, and not mended: topics that were restarted gained nothing in the mean
+over corpora (``lab/`` has the study).
 """
 
 from __future__ import annotations
 
-from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tempering.models.lda.topics import WORDS_AT_A_TIME, Float32, Float64, Topics
-
-#: Overlap from which two topics count as one while they are being learned.
-SAME = 0.95
-
-#: What a topic begins anew with, as a part of the mean size: what it gathers soon outweighs that.
-BEGINNING = 0.1
 
 #: Words that are frequent: in the others, what two topics hold differs by chance.
 FREQUENT_WORDS = 2000
@@ -54,19 +44,12 @@ def frequent_words(sizes: Sizes) -> NDArray[np.int64]:
     return np.argsort(sizes.words, kind="stable")[-FREQUENT_WORDS:]
 
 
-def overlaps(counts: NDArray[np.floating]) -> NDArray[np.floating]:
-    """The overlaps of all pairs of topics, by their counts word by word [V, K].
+def overlapping(topics: Topics, sizes: Sizes, overlap: float) -> NDArray[np.bool_]:
+    """Which pairs of topics overlap by more than this, above the diagonal of [K, K].
 
     The overlap of two distributions, sum_v sqrt(p_v q_v), is 1 where they are the same. A cosine of
     them would be next to 1 for any two topics that are half made of one and the same word. Counts
     are without the prior: it makes all topics of few words alike.
-    """
-    roots = _roots(counts, counts.sum(axis=0, dtype=np.float64))
-    return roots.T @ roots
-
-
-def overlapping(topics: Topics, sizes: Sizes, overlap: float) -> NDArray[np.bool_]:
-    """Which pairs of topics overlap by more than this, above the diagonal of [K, K].
 
     Frequent words first: the others add no more than if they were shared out alike, which is the
     root of the product of what the two topics hold of them (Cauchy-Schwarz). Few pairs can overlap
@@ -94,46 +77,3 @@ def _roots(counts: NDArray[np.floating], totals: Float64) -> NDArray[np.floating
 def _blocks(n_words: int) -> list[slice]:
     """Some words at a time, so that what is computed of them stays small."""
     return [slice(n, n + WORDS_AT_A_TIME) for n in range(0, n_words, WORDS_AT_A_TIME)]
-
-
-def owners(same: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Who keeps the words of each topic: itself, or the first of those that it is a copy of.
-
-    >>> owners(np.array([[0.0, 0.3, 0.97], [0.0, 0.0, 0.2], [0.0, 0.0, 0.0]]) > 0.95)
-    array([0, 1, 0])
-    """
-    kept_by = np.arange(len(same))
-    for first in np.flatnonzero(same.any(axis=1)):
-        if kept_by[first] == first:
-            copies = np.flatnonzero(same[first])
-            kept_by[copies[kept_by[copies] == copies]] = first
-    return kept_by
-
-
-def seed_of(totals: NDArray[np.floating]) -> int:
-    """A seed that is made of the topics' sizes, by a hash."""
-    return int.from_bytes(blake2b(totals.tobytes(), digest_size=8).digest(), "little")
-
-
-def without_copies(topics: Topics) -> Topics:
-    """The topics with all copies but the first begun anew; themselves if there are no copies.
-
-    A function of the topics alone: what is random is made of them.
-    """
-    sizes = sizes_of(topics)
-    # All words alone would miss copies that differ in rare ones, and frequent ones those that hold
-    # hardly any of them.
-    by_frequent = np.triu(overlaps(topics.counts(frequent_words(sizes))) > SAME, 1)
-    kept_by = owners(by_frequent | overlapping(topics, sizes, SAME))
-    begun = np.flatnonzero(kept_by != np.arange(len(kept_by)))
-    if not begun.size:
-        return topics
-    counts = topics.counts()
-    for copy in begun:
-        counts[:, kept_by[copy]] += counts[:, copy]
-    rng = np.random.default_rng(seed_of(topics.totals()))
-    n_words, n_topics = counts.shape
-    shares = rng.uniform(0.0, 2.0 * BEGINNING, (n_words, begun.size)).astype(np.float32) / n_topics
-    counts *= 1.0 - shares.sum(axis=1, keepdims=True)
-    counts[:, begun] = shares * sizes.words[:, None]
-    return Topics(counts + np.float32(topics.offset), topics.offset)

@@ -26,9 +26,8 @@ from tempering.models.base import (
     Model,
     TemperatureTerms,
 )
-from tempering.models.lda import tempering
+from tempering.models.lda import prior_sum, tempering
 from tempering.models.lda.anchors import anchored_topics
-from tempering.models.lda.copies import without_copies
 from tempering.models.lda.hyperparameters import (
     fit_concentration,
     fit_symmetric_concentration,
@@ -50,12 +49,6 @@ from tempering.models.lda.topics import (
 #: η takes a pass over all topics to learn, so that is done once in so many steps.
 TOPIC_PRIOR_STEPS = 100
 
-#: The parts of a run after which copies among sampled topics begin anew, if T = 1 by then. Copies
-#: show some time after topics have frozen, and what begins anew needs a tenth of the run to gather
-#: what others explain badly. The last three are for copies that nothing was left for: they end as
-#: small topics of frequent words, which are better to have than the same topic twice.
-REVISIONS = (*(twentieth / 20 for twentieth in range(10, 20)), 0.975, 0.99)
-
 Update = Literal["variational", "mean", "collapsed", "sampled"]
 Start = Literal["random", "words"]
 
@@ -75,13 +68,13 @@ class Settled(NamedTuple):
         The part of the run from which on it holds.
     word_power : float
         As the model's.
-    doc_topic_prior : float, optional
-        The mean of α; None leaves it as it is.
+    prior_factor : float
+        What is left of α.
     """
 
     part: float
     word_power: float
-    doc_topic_prior: float | None = None
+    prior_factor: float = 1.0
 
 
 class LatentDirichlet(Model):
@@ -118,6 +111,9 @@ class LatentDirichlet(Model):
     followed_part : float
         Where α is not learned: the part of its sum, which stays, that goes to topics as documents
         draw them, at T = 1 too; the rest is shared evenly. 0 leaves α as it is.
+    prior_documents : CSR matrix [D, V], optional
+        Where topics are sampled: some documents, which decide whether the sum of α is raised; see
+        :mod:`tempering.models.lda.prior_sum`. None leaves it as it is.
     n_threads : int
         Threads of the kernels; never changes the result.
     """
@@ -146,6 +142,7 @@ class LatentDirichlet(Model):
         learn_doc_topic_prior: bool = False,
         learn_topic_word_prior: bool = False,
         followed_part: float = 0.0,
+        prior_documents: Any = None,
         n_threads: int = 1,
     ):
         for power in (word_power, settled.word_power if settled else 1.0):
@@ -169,6 +166,7 @@ class LatentDirichlet(Model):
         self.learn_doc_topic_prior = learn_doc_topic_prior
         self.learn_topic_word_prior = learn_topic_word_prior
         self.followed_part = float(followed_part)
+        self.prior_documents = prior_documents
         self.n_threads = n_threads
         self._mean_prior_statistics: Array | None = None
         self._steps_at_temperature_one = 0
@@ -346,20 +344,35 @@ class LatentDirichlet(Model):
         return mean_prior_statistics(self, local)
 
     def revise(self, posterior: Any, before: float, after: float) -> Any:
-        """Begin copies of other topics anew, and settle; where topics are not sampled, nothing."""
-        if self.update != "sampled":
-            return posterior
-        if self.settled is not None and after >= self.settled.part:
-            self.word_power = self.settled.word_power
-            if self.settled.doc_topic_prior is not None:
-                smaller = self.settled.doc_topic_prior / self.doc_topic_prior.mean()
-                self.doc_topic_prior = smaller * self.doc_topic_prior
-        due = any(before < part <= after for part in REVISIONS) and after < 1.0
-        return self.without_copies(posterior) if due else posterior
+        """Raise the sum of α, and settle; the topics stay. Only where they are sampled."""
+        if self.update == "sampled":
+            if any(before < part <= after for part in prior_sum.LOOKS):
+                self._raise_prior(posterior)
+            if self.settled is not None and after >= self.settled.part:
+                self.word_power = self.settled.word_power
+                self.doc_topic_prior = self.settled.prior_factor * self.doc_topic_prior
+                self.settled = None
+        return posterior
 
-    def without_copies(self, posterior: Any) -> Any:
-        """The posterior with copies among its topics begun anew, or itself."""
-        return without_copies(posterior)
+    def _raise_prior(self, posterior: Any) -> None:
+        """Let α count for more, if that predicts better; if not, never look again."""
+        if self.prior_documents is None:
+            return
+        topics = self.topics_on_host(posterior)
+        prior = self.doc_topic_prior
+        raised = prior_sum.raised_prior(topics, prior, self.prior_documents, self.n_threads)
+        if raised is prior:
+            self.prior_documents = None
+        self.doc_topic_prior = raised
+
+    def topics_on_host(self, posterior: Any) -> Topics:
+        """The topics, wherever they are."""
+        return posterior
+
+    def for_workers(self) -> LatentDirichlet:
+        model = copy(self)
+        model.prior_documents = None
+        return model
 
     def check(self, data: Any) -> None:
         if not sparse.issparse(data) or data.format != "csr":

@@ -12,10 +12,6 @@ much documents differ. Hot, but able to split within the run, is the smallest s 
 factor exceeds 1 by enough. It is far lower for short documents than for long ones: at few words a
 topic ψ' is large, and at a low temperature each document would fall at once for some topic or
 other, whatever its words.
-
-That is so wherever a > 1: sweeps amplify any difference by themselves, whatever other documents
-say. With many topics for few words a run does not start there, even if topics cannot part yet where
-it does start: they become alike, and part in good order when the ramp comes by.
 """
 
 from __future__ import annotations
@@ -32,10 +28,6 @@ SAMPLE = 2000
 
 #: By how many e-foldings a perturbation must be able to grow within the run.
 FOLDINGS = 8.0
-
-#: Words a topic in a document under which a run starts where documents do not fall for topics by
-#: themselves. With more, topics of equal size that all part at once have been seen to merge.
-FEW_WORDS = 0.25
 
 
 def document_contrast(X: Any, rng: np.random.Generator) -> float:
@@ -123,14 +115,8 @@ def starting_inverse_temperature(
     sweeps: int,
     collapsed: bool = False,
 ) -> float:
-    """The smallest s at which topics can part within a run of step sizes that sum to this.
-
-    Less where documents fall for topics by themselves there: then the s at which they begin to.
-    """
+    """The smallest s at which topics can separate within a run of step sizes that sum to this."""
     grid = np.linspace(0.02, 1.0, 981)
     growth = growth_factor(grid, contrast, prior, words, sweeps=sweeps, collapsed=collapsed)
     grows = growth > 1.0 + FOLDINGS / total_rate
-    feedback = document_feedback(grid, prior, words, collapsed=collapsed)
-    falls = (feedback > 1.0) & (words < FEW_WORDS)
-    first = grows | falls
-    return float(grid[np.argmax(first)]) if first.any() else 1.0
+    return float(grid[np.argmax(grows)]) if grows.any() else 1.0

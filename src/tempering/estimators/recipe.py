@@ -1,0 +1,333 @@
+"""What ``LatentDirichletAllocation`` goes by where nothing is said.
+
+The numbers stand in :class:`Rules`, and each earns its place: ``lab/`` has the study. What they
+come to for a corpus and K topics is a :class:`Recipe`, the ``recipe_`` of a fitted estimator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from scipy.integrate import trapezoid
+
+from tempering.inference import BlockSource, RobbinsMonro, Settling
+from tempering.inference.learning_rate import LearningRate
+from tempering.models.lda.model import LatentDirichlet, Settled, Update
+from tempering.models.lda.start import SAMPLE, document_contrast, starting_inverse_temperature
+from tempering.temperature import Annealing, schedules
+
+#: Steps of streams, and of fits whose topics are not sampled, have the size (16 + t)^−0.7.
+OFFSET, DECAY = 16.0, 0.7
+
+#: First steps that are held back by more than this do nothing.
+LARGEST_OFFSET = 200.0
+
+#: Topics are several from the first number on, and many from the second; from there to four times
+#: as many, what holds for many topics grows.
+SEVERAL_TOPICS, MANY_TOPICS = 50, 100
+
+#: Steps whose sizes are added up one by one: a long stream may have a thousand times as many.
+COUNTED_STEPS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Rules:
+    """The numbers behind the default, for any corpus and any number of topics K.
+
+    Parameters
+    ----------
+    prior : float
+        α is this over the square root of K: topics that are sampled by short chains need some.
+    prior_share : float
+        But in all it counts for no more than this share of a document's words.
+    adapted_part : float
+        The part of α that goes to topics as documents use them, which makes them more coherent.
+    few_words : float
+        With fewer words a topic, α is shared evenly.
+    tempered_part : float
+        The part of a run in which it comes down to T = 1, linearly in 1/T.
+    longer_part : float
+        How much longer that takes with many topics, if documents are not short.
+    hottest_start : float
+        1/T at the start is at least this: hotter, the topics to start from would be lost.
+    enough_words : float
+        With fewer words a topic in a document, less in proportion: short documents need more heat.
+    held_part : float
+        The first steps are held back by this part of the run, so as not to lose the start either.
+    decay : float
+        κ, the decay of the step sizes: small, as sampled topics are to go on moving.
+    decay_rise : float
+        What κ rises by with each doubling of K from 50 to 400: topics of few words are too sharp.
+    power_fall : float
+        What the power of words falls by with each doubling, for the same reason.
+    averaged_from : float
+        The part of the run after which λ is only averaged.
+    averaged_fall : float
+        How many times as much the power falls there with many topics of few words each.
+    averaged_prior : float
+        What is left of α there.
+    """
+
+    prior: float = 0.5
+    prior_share: float = 0.5
+    adapted_part: float = 0.8
+    few_words: float = 2500.0
+    tempered_part: float = 0.4
+    longer_part: float = 0.1
+    hottest_start: float = 0.45
+    enough_words: float = 0.5
+    held_part: float = 0.1
+    decay: float = 0.55
+    decay_rise: float = 0.05
+    power_fall: float = 0.05
+    averaged_from: float = 0.8
+    averaged_fall: float = 2.0
+    averaged_prior: float = 0.6
+
+    def doc_topic_prior(self, n_topics: int, update: Update, mean_length: float) -> float:
+        """α, for documents of this many words on average.
+
+        >>> [round(RULES.doc_topic_prior(n_topics, "sampled", 60.0), 3) for n_topics in (25, 100)]
+        [0.1, 0.05]
+        >>> RULES.doc_topic_prior(400, "sampled", 6.0), RULES.doc_topic_prior(100, "mean", 60.0)
+        (0.0075, 0.01)
+        """
+        if update != "sampled":
+            return 1.0 / n_topics
+        largest = max(1.0, self.prior_share * mean_length) / n_topics
+        return min(self.prior / n_topics**0.5, largest)
+
+    def adapts(self, size: Size) -> float:
+        """The part of α that goes to topics as documents use them.
+
+        >>> [RULES.adapts(Size(k, 2e4, 60.0, 5.0)) for k in (40, 96, 240, 500)]
+        [0.8, 0.8, 0.5, 0.0]
+        """
+        return min(self.adapted_part, 1.0 - self._scarcity(size))
+
+    def word_power(self, size: Size) -> float:
+        """The power to which topics enter where they are sampled.
+
+        >>> round(RULES.word_power(Size(500, 2e4, 60.0, 11.0)), 3)
+        0.873
+        """
+        return 1.0 - self._fall(size)
+
+    def settled(self, size: Size, keep_prior: bool) -> Settled | None:
+        """What holds when λ is only averaged; None where topics are not many.
+
+        >>> RULES.settled(Size(100, 2e4, 60.0, 5.0), keep_prior=False)
+        >>> RULES.settled(Size(400, 1e4, 60.0, 10.0), keep_prior=False)
+        Settled(part=0.8, word_power=0.7428571428571429, prior_factor=0.6)
+        """
+        if size.n_topics <= MANY_TOPICS:
+            return None
+        extent = self._scarcity(size) * _many(size) * (0.5 + 0.5 * _long(size))
+        power = 1.0 - (1.0 + extent * (self.averaged_fall - 1.0)) * self._fall(size)
+        factor = 1.0 if keep_prior else 1.0 - extent * (1.0 - self.averaged_prior)
+        return Settled(self.averaged_from, power, factor)
+
+    def tempered(self, size: Size) -> float:
+        """The part of a run in which it comes down to T = 1.
+
+        >>> [RULES.tempered(Size(k, 2e4, 60.0, 7.0)) for k in (100, 200, 400, 1000)]
+        [0.4, 0.45, 0.5, 0.5]
+        >>> RULES.tempered(Size(400, 2e4, 7.0, 3.5))
+        0.4
+        """
+        return self.tempered_part + self.longer_part * _many(size) * _long(size)
+
+    def learning_rate(
+        self,
+        offset: float | Literal["auto"],
+        decay: float | Literal["auto"],
+        n_topics: int,
+        update: Update,
+        n_steps: int | None,
+    ) -> LearningRate:
+        """ρ_t of a run of so many steps, or of a stream, whose end is not known.
+
+        >>> RULES.learning_rate("auto", "auto", 50, "variational", 1000)
+        RobbinsMonro(delay=16.0, decay=0.7)
+        >>> RULES.learning_rate("auto", "auto", 100, "sampled", 1000)
+        Settling(rule=RobbinsMonro(delay=100.0, decay=0.6), start=800)
+        """
+        if update != "sampled" or n_steps is None:
+            offset = OFFSET if offset == "auto" else offset
+            return RobbinsMonro(offset, DECAY if decay == "auto" else decay)
+        if offset == "auto":
+            offset = float(np.clip(self.held_part * n_steps, OFFSET, LARGEST_OFFSET))
+        if decay == "auto":
+            decay = min(DECAY, round(self.decay + self.decay_rise * _doublings(n_topics), 12))
+        return Settling(RobbinsMonro(offset, decay), max(1, int(self.averaged_from * n_steps)))
+
+    def policy(
+        self,
+        documents: Any,
+        model: LatentDirichlet,
+        learning_rate: LearningRate,
+        n_steps: int,
+        generator: np.random.Generator,
+    ) -> Annealing:
+        """Cool from where topics can just separate within the run, or their start is not lost.
+
+        Parameters
+        ----------
+        documents : CSR matrix or BlockSource
+            The documents, of which a sample is looked at.
+        model : LatentDirichlet
+            Its priors, and its mean length of documents.
+        learning_rate : callable
+            Step t = 1, 2, … to ρ_t.
+        n_steps : int
+            Steps of the run.
+        generator : Generator
+            For the sample.
+        """
+        if isinstance(documents, BlockSource):
+            documents = documents.sample(SAMPLE, generator)
+        words = model.mean_length / model.n_topics
+        start = starting_inverse_temperature(
+            document_contrast(documents, generator),
+            float(model.doc_topic_prior.mean()),
+            words,
+            sum_of_steps(learning_rate, n_steps),
+            sweeps=model.min_iterations,
+            collapsed=model.update == "collapsed",
+        )
+        if model.start == "words":
+            start = max(start, self.hottest_start * min(1.0, words / self.enough_words))
+        part = self.tempered_part
+        if model.update == "sampled":
+            prior_length = float(model.doc_topic_prior.sum())
+            part = self.tempered(Size(model.n_topics, 0.0, model.mean_length, prior_length))
+        return Annealing(schedules.linear_inverse(1.0 / start), fraction=part)
+
+    def _scarcity(self, size: Size) -> float:
+        """``few_words`` as a part of those that topics have each; 1 where they have fewer."""
+        return min(1.0, self.few_words * size.n_topics / (size.n_documents * size.mean_length))
+
+    def _fall(self, size: Size) -> float:
+        """What the power of the words falls by, for the share of a document that they decide."""
+        decided_by_words = size.mean_length / (size.mean_length + size.prior_length)
+        return self.power_fall * _doublings(size.n_topics) * decided_by_words
+
+
+@dataclass(frozen=True)
+class Size:
+    """How large a problem is.
+
+    Parameters
+    ----------
+    n_topics : int
+        K.
+    n_documents : float
+        Of the corpus, or of the stream as far as it is known.
+    mean_length : float
+        Words of a document.
+    prior_length : float
+        Words that the prior of its proportions counts for, Σ_k α_k.
+    """
+
+    n_topics: int
+    n_documents: float
+    mean_length: float
+    prior_length: float
+
+
+def _many(size: Size) -> float:
+    """From 0, up to ``MANY_TOPICS``, to 1, with four times as many."""
+    return float(np.clip(np.log2(size.n_topics / MANY_TOPICS) / 2.0, 0.0, 1.0))
+
+
+def _long(size: Size) -> float:
+    """From 0, where the prior counts for half of a document's words, to 1, where for a quarter."""
+    return float(np.clip(size.mean_length / (2.0 * size.prior_length) - 1.0, 0.0, 1.0))
+
+
+def _doublings(n_topics: int) -> float:
+    return float(np.clip(np.log2(n_topics / SEVERAL_TOPICS), 0.0, 3.0))
+
+
+def sum_of_steps(learning_rate: LearningRate, n_steps: int) -> float:
+    """Σ_t ρ_t over a run; of steps beyond ``COUNTED_STEPS``, the integral.
+
+    >>> sum_of_steps(lambda step: 1.0, 10**14)
+    100000000000000.0
+    """
+    counted = min(n_steps, COUNTED_STEPS)
+    total = sum(learning_rate(t) for t in range(1, counted + 1))
+    if n_steps > counted:
+        places = np.geomspace(counted, n_steps, 1000).round()
+        total += float(trapezoid([learning_rate(int(t)) for t in places], places))
+    return total
+
+
+RULES = Rules()
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What a fit of topics went by, in the order of a run.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import LatentDirichletAllocation
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> print(LatentDirichletAllocation(2, random_state=0).fit(X).recipe_)
+    topics to start from:     words
+    temperature:              from T = 1.49 to 1, linearly in 1/T, in the first 40% of the run
+    update of documents:      sampled
+    prior of proportions (α): 0.3536 a topic to begin with
+    part of α that adapts:    0%
+    prior of words (η):       0.5
+    power of words:           1.000
+    at the end:               λ is averaged
+    step sizes:               Settling(rule=RobbinsMonro(delay=16.0, decay=0.55), start=56)
+    minibatches:              70 of 16 documents
+    """
+
+    start: str
+    start_temperature: float | None
+    tempered_part: float
+    update: str
+    doc_topic_prior: float
+    adapted_part: float
+    topic_word_prior: float
+    word_power: float
+    settled: Settled | None
+    learning_rate: LearningRate
+    batch_size: int
+    n_steps: int
+
+    def __str__(self) -> str:
+        heat = "T = 1 throughout"
+        if self.start_temperature is not None:
+            heat = (
+                f"from T = {self.start_temperature:.2f} to 1, linearly in 1/T, in the first "
+                f"{self.tempered_part:.0%} of the run"
+            )
+        lines = {
+            "topics to start from": self.start,
+            "temperature": heat,
+            "update of documents": self.update,
+            "prior of proportions (α)": f"{self.doc_topic_prior:.4g} a topic to begin with",
+            "part of α that adapts": f"{self.adapted_part:.0%}",
+            "prior of words (η)": f"{self.topic_word_prior:.4g}",
+            "power of words": f"{self.word_power:.3f}",
+            "at the end": self._end(),
+            "step sizes": f"{self.learning_rate}",
+            "minibatches": f"{self.n_steps:,} of {self.batch_size:,} documents",
+        }
+        return "\n".join(f"{name + ':':26}{value}" for name, value in lines.items())
+
+    def _end(self) -> str:
+        if not isinstance(self.learning_rate, Settling):
+            return "as before"
+        if self.settled is None:
+            return "λ is averaged"
+        power, factor = self.settled.word_power, self.settled.prior_factor
+        return f"λ is averaged, with words to the power {power:.3f} and {factor:.0%} of α"
