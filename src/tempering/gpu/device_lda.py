@@ -29,6 +29,7 @@ from tempering.gpu.recasting import recast
 from tempering.gpu.solver import GROUP_SIZES, Kernel, settings_of
 from tempering.models.base import Array, DataSource, LocalStep, LocalTerms, TemperatureTerms
 from tempering.models.lda.model import LatentDirichlet
+from tempering.models.lda.topics import Topics
 
 #: Steps from one to the next that α follows the documents of: each time the host has to wait for
 #: the device, and its batches are large enough to tell.
