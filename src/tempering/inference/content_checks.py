@@ -44,6 +44,8 @@ LEARNED: dict[type[Model], tuple[str, ...]] = {
         "doc_topic_prior",
         "topic_word_prior",
         "word_power",
+        "settled",
+        "prior_documents",
         "_mean_prior_statistics",
         "_steps_at_temperature_one",
     ),
@@ -254,8 +256,9 @@ def with_learned(given: Model, attributes: Any) -> Model:
     if is_ours(given):
         check_model(model)
     if isinstance(given, LatentDirichlet) and isinstance(model, LatentDirichlet):
-        settled = (given.settled and given.settled.doc_topic_prior) or 0.0
-        most = max(LARGEST, given.doc_topic_prior.sum(), settled * given.n_topics)
+        for name in ("settled", "prior_documents"):
+            expect(attributes.get(name) is None, f"{name} is used up, or as it was given.")
+        most = max(LARGEST, given.doc_topic_prior.sum())
         expect(
             model.doc_topic_prior.sum() <= most * given.n_topics, "doc_topic_prior is too large."
         )
