@@ -1,8 +1,8 @@
 """Does the factorial mixture find its features? Is it fast?
 
-    python benchmarks/factorial_mixture.py --seeds 40 --output toy.jsonl
-    python benchmarks/factorial_mixture.py --part faces --faces yaleb_96x84.npz
-    python benchmarks/factorial_mixture.py --part speed
+    PYTHONPATH=. python benchmarks/factorial_mixture.py --seeds 40 --output toy.jsonl
+    PYTHONPATH=. python benchmarks/factorial_mixture.py --part faces --faces yaleb_96x84.npz
+    PYTHONPATH=. python benchmarks/factorial_mixture.py --part speed
 
 The toy is the paper's: 8 binary 4 × 4 images, each with a weight from U[0.5, 1], N = 10,000,
 σ² = 0.1, π = 0.3, σ_μ² = 0.35. Each seed draws weights, data and the start anew; all methods of a

@@ -29,7 +29,9 @@ from tempering import (
     schedules,
 )
 from tempering.evaluation import Split, completion_score, npmi, split_documents
-from reproduction.lda_fits import PAPER_START
+
+#: The mean of the paper's 100 temperatures from 1 to 10, where its AVI starts.
+PAPER_START = float(np.geomspace(1.0, 10.0, 100).mean())
 
 BATCH_SIZE = 100
 OFFSET, DECAY = 1024.0, 0.7
