@@ -168,8 +168,8 @@ def test_gensim_corpora():
     ("texts", "message"),
     [
         ("one string", "not one string"),
-        ([], "not one word in the 0 documents"),
-        (["", "a"], "not one word in the 2 documents"),
+        ([], "not one word to count in the 0 documents"),
+        (["", "a"], "not one word to count in the 2 documents"),
         (["good", None], r"document 1 \(from 0\): it should be text.* NoneType"),
         (["good", 3.5], r"document 1 \(from 0\): it should be text.* float"),
         ([b"good", b"b\xffd"], r"document 1 \(from 0\): it is not utf-8"),

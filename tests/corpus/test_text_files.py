@@ -164,11 +164,11 @@ def test_options_that_cannot_be_are_refused_at_once(tmp_path, options, message):
 
 
 def test_a_file_of_lines(tmp_path):
-    (tmp_path / "a.txt").write_text("one two\r\n\r\nthree\u2028four\r\n")
+    (tmp_path / "a.txt").write_text("sun sea\r\n\r\nsnow\u2028ice\r\n")
     texts = [document.text for document in read_texts(tmp_path / "a.txt")]
-    assert texts == ["one two", "", "three\u2028four"]
+    assert texts == ["sun sea", "", "snow\u2028ice"]
     assert read(tmp_path / "a.txt").shape[0] == 3
-    (tmp_path / "notes.md").write_text("one two\nthree\n")
+    (tmp_path / "notes.md").write_text("sun sea\nsnow\n")
     assert read(tmp_path / "notes.md", format="lines").names == ["0", "1"]
     with pytest.raises(CorpusError, match=r"neither name nor content tell.*lines"):
         read(tmp_path / "notes.md")

@@ -117,9 +117,13 @@ def open_corpus(
     """
     path = Path(path)
     check_regular(path)
-    name = detect(path) if format is None else _known(format, extra=(TEXT, LINES))
-    is_table = delimiter is not None or (column is not None and text_kind(path) is not None)
-    if name in (TEXT, LINES) or (format is None and is_table):
+    if format is not None:
+        name = _known(format, extra=(TEXT, LINES))
+    elif delimiter is not None or (column is not None and text_kind(path) is not None):
+        name = TEXT
+    else:
+        name = detect(path)
+    if name in (TEXT, LINES):
         texts = read_texts(
             path,
             column,
