@@ -28,7 +28,7 @@ from tempering.estimators.lda_backend import (
 )
 from tempering.estimators.passes import PassWatch
 from tempering.estimators.policies import Tempering, as_policy
-from tempering.estimators.recipe import RULES, Recipe, Size
+from tempering.estimators.recipe import RULES, Recipe, Size, told_end
 from tempering.estimators.sizes import LARGEST_TOTAL, check_n_components
 from tempering.estimators.topic_health import (
     TopicWarning,
@@ -489,8 +489,8 @@ class LatentDirichletAllocation(TopicTransformer):
             adapted_part=model.followed_part,
             topic_word_prior=model.topic_word_prior,
             word_power=model.word_power,
-            settled=model.settled,
-            learning_rate=rates,
+            end=told_end(rates, model.settled),
+            step_sizes=str(rates),
             batch_size=batch_size,
             n_steps=n_steps,
         )

@@ -298,8 +298,8 @@ class Recipe:
     adapted_part: float
     topic_word_prior: float
     word_power: float
-    settled: Settled | None
-    learning_rate: LearningRate
+    end: str
+    step_sizes: str
     batch_size: int
     n_steps: int
 
@@ -318,16 +318,22 @@ class Recipe:
             "part of α that adapts": f"{self.adapted_part:.0%}",
             "prior of words (η)": f"{self.topic_word_prior:.4g}",
             "power of words": f"{self.word_power:.3f}",
-            "at the end": self._end(),
-            "step sizes": f"{self.learning_rate}",
+            "at the end": self.end,
+            "step sizes": self.step_sizes,
             "minibatches": f"{self.n_steps:,} of {self.batch_size:,} documents",
         }
         return "\n".join(f"{name + ':':26}{value}" for name, value in lines.items())
 
-    def _end(self) -> str:
-        if not isinstance(self.learning_rate, Settling):
-            return "as before"
-        if self.settled is None:
-            return "λ is averaged"
-        power, factor = self.settled.word_power, self.settled.prior_factor
-        return f"λ is averaged, with words to the power {power:.3f} and {factor:.0%} of α"
+
+def told_end(learning_rate: LearningRate, settled: Settled | None) -> str:
+    """What holds at the end of a run, in words.
+
+    >>> told_end(RobbinsMonro(16.0, 0.7), None)
+    'as before'
+    """
+    if not isinstance(learning_rate, Settling):
+        return "as before"
+    if settled is None:
+        return "λ is averaged"
+    power, left = settled.word_power, settled.prior_factor
+    return f"λ is averaged, with words to the power {power:.3f} and {left:.0%} of α"

@@ -29,6 +29,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tempering import __version__
 from tempering.estimators.loaded_checks import check_features, check_mixture, check_topics
+from tempering.estimators.recipe import Recipe
 from tempering.estimators.words import words_of
 from tempering.inference import History
 from tempering.inference.portable import expect, expect_count, make_portable
@@ -348,6 +349,7 @@ def _unpack_random_state(parts: dict[str, Any]) -> np.random.RandomState:
     return random_state
 
 
+make_portable(Recipe, "recipe", unpack=lambda parts: Recipe(**parts))
 make_portable(
     np.random.RandomState,
     "random_state",
