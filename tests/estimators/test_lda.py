@@ -195,30 +195,6 @@ def test_steps_of_a_stream_are_small_and_those_of_a_fit_settle():
 
 
 @pytest.mark.parametrize(
-    ("n_topics", "n_documents", "length", "alpha", "power"),
-    [
-        (50, 2000, 12, 0.05, 1.0),
-        (100, 2000, 12, 0.05, 1 - 0.05 * 12 / 17),
-        (100, 2000, 3, 0.015, 1 - 0.05 * 3 / 4.5),
-        (100, 1500, 12, 0.05, 1 - 0.05 * 12 / 17 / 2),
-        (100, 1000, 12, 0.05, 1.0),
-    ],
-)
-def test_with_many_topics_words_decide_less(n_topics, n_documents, length, alpha, power):
-    rows, columns = np.indices((n_documents, length))
-    words = (rows + columns).ravel() % 40
-    X = sparse.csr_matrix((np.ones(words.size), (rows.ravel(), words)), shape=(n_documents, 40))
-    settings = {"max_iter": 1, "batch_size": 500, "random_state": 0, "n_jobs": 1}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # so few words make no 100 topics
-        fitted = LatentDirichletAllocation(n_topics, **settings).fit(X)
-    stream = LatentDirichletAllocation(n_topics, **settings, total_samples=n_documents)
-    for model in (fitted, stream.partial_fit(X[:100])):
-        assert model._model.word_power == pytest.approx(power)
-        np.testing.assert_allclose(model.doc_topic_prior_, alpha)
-
-
-@pytest.mark.parametrize(
     ("n_topics", "length", "update", "part"),
     [
         (100, 60, "auto", 0.4),
@@ -252,40 +228,6 @@ def settled_fit(X, n_topics=200, checkpoint=None, callbacks=(), **settings):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # so few words make no 200 topics
         return model.fit(X, checkpoint=checkpoint, callbacks=callbacks)
-
-
-@pytest.mark.parametrize(
-    ("settings", "times", "alpha"),
-    [
-        ({}, 1.5, 0.8 * 0.5 / np.sqrt(200)),
-        ({"n_topics": 400}, 2.0, 0.6 * 0.5 / np.sqrt(400)),
-        ({"doc_topic_prior": 0.05}, 1.5, 0.05),
-    ],
-)
-def test_many_topics_are_less_sharp_when_they_settle(alike, settings, times, alpha):
-    model = settled_fit(alike, **settings)
-    n_topics = settings.get("n_topics", 200)
-    first = settings.get("doc_topic_prior", 0.5 / np.sqrt(n_topics))
-    fall = 0.05 * min(3, np.log2(n_topics / 50)) * 60 / (60 + n_topics * first)
-    assert model._model.word_power == pytest.approx(1 - times * fall)
-    np.testing.assert_allclose(model.doc_topic_prior_, alpha)
-
-
-def test_of_short_documents_topics_settle_half_as_much():
-    X = sparse.csr_matrix(np.random.default_rng(0).multinomial(12, np.full(50, 0.02), 400))
-    model = settled_fit(X)
-    assert model._model.word_power == pytest.approx(1 - 1.25 * 0.05 * 2 * 12 / 18)
-    np.testing.assert_allclose(model.doc_topic_prior_, 0.9 * 6 / 200)
-
-
-def test_topics_with_many_words_each_stay_as_sharp(alike):
-    few, many = (settled_fit(sparse.vstack([alike] * n), 101) for n in (10, 80))
-    alpha = 0.5 / np.sqrt(101)
-    fall = 0.05 * np.log2(101 / 50) * 60 / (60 + 101 * alpha)
-    part = np.log2(1.01) / 2
-    for model, extent in ((few, part), (many, part * 2500 * 101 / (80 * 400 * 60))):
-        assert model._model.word_power == pytest.approx(1 - (1 + extent) * fall)
-        assert model.doc_topic_prior_.mean() == pytest.approx((1 - 0.4 * extent) * alpha)
 
 
 def test_alpha_follows_the_documents_where_topics_have_many_words():

@@ -54,10 +54,10 @@ def test_a_run_of_small_steps_starts_less_hot():
 
 
 def test_what_many_topics_and_short_documents_change():
-    # More topics, less of the prior each, but more in all; in a short document at most half of it.
-    priors = [RULES.doc_topic_prior(n_topics, "sampled", 60.0) for n_topics in (10, 100, 400)]
-    assert priors[0] > priors[1] > priors[2]
-    assert 10 * priors[0] < 100 * priors[1] < 400 * priors[2]
+    # Many topics have less of the prior each, but more in all; in a short document at most half.
+    priors = [RULES.doc_topic_prior(k, "sampled", 60.0) for k in (10, 50, 100, 400)]
+    assert 1 / 10 == priors[0] > priors[1] == priors[2] > priors[3]
+    assert 100 * priors[2] < 400 * priors[3]
     assert 400 * RULES.doc_topic_prior(400, "sampled", 6.0) == pytest.approx(3.0)
     assert RULES.doc_topic_prior(400, "sampled", 0.5) == 1 / 400
     rates = [RULES.learning_rate("auto", "auto", k, "sampled", 9) for k in (20, 50, 100, 400, 999)]

@@ -285,8 +285,8 @@ model.save({str(tmp_path / "model")!r}, overwrite=True)
 # What is not believed.
 
 
-def settled(part, word_power, doc_topic_prior):
-    fields = {"part": part, "word_power": word_power, "doc_topic_prior": doc_topic_prior}
+def settled(part, word_power, prior_factor):
+    fields = {"part": part, "word_power": word_power, "prior_factor": prior_factor}
     return {"kind": "settled", "fields": fields}
 
 

@@ -62,7 +62,7 @@ def test_a_grid_of_topics_shows_their_words(model):
         assert axis.get_title(loc="left") == f"topic {k}"
         assert [label.get_text() for label in axis.get_yticklabels()] == names[k]
         widths = [bar.get_width() for bar in axis.patches]
-        np.testing.assert_allclose(widths, np.sort(topics[k])[::-1][:4])
+        np.testing.assert_allclose(widths, np.sort(topics[k])[::-1][:4], rtol=1e-6)
 
 
 def test_some_topics(model):

@@ -80,9 +80,9 @@ class LatentDirichletAllocation(TopicTransformer):
         Number of topics K.
     doc_topic_prior : float, array-like of shape (n_components,), "auto" or None, default=None
         Prior of the topic proportions of a document (α): one number, one for each topic, or
-        learned. By default 0.5 / sqrt(n_components), at most half of a document's words in all,
-        raised where documents mix many topics, and partly shared out as documents use topics;
-        1 / n_components where topics are not sampled.
+        learned. 1 / n_components by default; where topics are sampled 0.05 at least (less with
+        more than 100 of them, and in short documents), raised where documents mix many topics, and
+        partly shared out as documents use topics.
     topic_word_prior : float, "auto" or None, default=None
         Prior of the words of a topic (η), or learned; 1 / n_components by default.
     tempering : {"auto", "annealing", "variational", "local"}, policy or None, default="auto"

@@ -39,7 +39,8 @@ class Rules:
     Parameters
     ----------
     prior : float
-        α is this over the square root of K: topics that are sampled by short chains need some.
+        α is at least this, as topics that are sampled by short chains need some; above 100 topics
+        it falls with the root of K. It is 1 / K where that is more.
     prior_share : float
         But in all it counts for no more than this share of a document's words.
     adapted_part : float
@@ -70,7 +71,7 @@ class Rules:
         What is left of α there.
     """
 
-    prior: float = 0.5
+    prior: float = 0.05
     prior_share: float = 0.5
     adapted_part: float = 0.8
     few_words: float = 2500.0
@@ -89,15 +90,15 @@ class Rules:
     def doc_topic_prior(self, n_topics: int, update: Update, mean_length: float) -> float:
         """α, for documents of this many words on average.
 
-        >>> [round(RULES.doc_topic_prior(n_topics, "sampled", 60.0), 3) for n_topics in (25, 100)]
-        [0.1, 0.05]
+        >>> [RULES.doc_topic_prior(n_topics, "sampled", 60.0) for n_topics in (10, 100, 400)]
+        [0.1, 0.05, 0.025]
         >>> RULES.doc_topic_prior(400, "sampled", 6.0), RULES.doc_topic_prior(100, "mean", 60.0)
         (0.0075, 0.01)
         """
         if update != "sampled":
             return 1.0 / n_topics
-        largest = max(1.0, self.prior_share * mean_length) / n_topics
-        return min(self.prior / n_topics**0.5, largest)
+        smallest = self.prior * (MANY_TOPICS / max(n_topics, MANY_TOPICS)) ** 0.5
+        return max(1.0 / n_topics, min(smallest, self.prior_share * mean_length / n_topics))
 
     def adapts(self, size: Size) -> float:
         """The part of α that goes to topics as documents use them.
@@ -281,7 +282,7 @@ class Recipe:
     topics to start from:     words
     temperature:              from T = 1.49 to 1, linearly in 1/T, in the first 40% of the run
     update of documents:      sampled
-    prior of proportions (α): 0.3536 a topic to begin with
+    prior of proportions (α): 0.5 a topic to begin with
     part of α that adapts:    0%
     prior of words (η):       0.5
     power of words:           1.000

@@ -30,7 +30,14 @@ FINDER = VariationalTempering(exponential_temperatures(1000.0, 400), fraction=No
 
 @dataclass(frozen=True)
 class AnnealingHeat(Heat):
-    """Where annealing is; with an automatic start, what finds it, and the temperature it found."""
+    """Where annealing is; with an automatic start, what finds it, and the temperature it found.
+
+    Examples
+    --------
+    >>> from tempering import Annealing, schedules
+    >>> Annealing(schedules.linear(4.0)).begin(None, n_data=100, rng=None).inverse_temperature
+    0.25
+    """
 
     finder: TemperingHeat | None = None
     first: float | None = None
