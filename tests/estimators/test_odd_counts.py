@@ -214,3 +214,42 @@ def test_an_unknown_policy_is_told_all_names():
         ValueError, match="None, one of 'auto', 'annealing', 'variational', 'local'"
     ):
         LatentDirichletAllocation(3, tempering="hot").fit(counts_of())
+
+
+@pytest.mark.parametrize("dtype", [np.float16, ">f8", ">i4"])
+def test_counts_of_unusual_types_are_counts(dtype):
+    X = counts_of()
+    assert_allclose(fitted(X.astype(dtype)).components_, fitted(X).components_, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "X", [np.full((9, 4), "many", object), np.full((9, 4), np.datetime64("2020-01-01"))]
+)
+def test_what_is_no_table_of_counts_is_named(X):
+    with pytest.raises((TypeError, ValueError), match="X must"):
+        LatentDirichletAllocation(3).fit(X)
+
+
+@pytest.mark.parametrize("axis", ["row", "col"])
+def test_places_out_of_the_shape_are_refused(axis):
+    X = sparse.coo_matrix(counts_of())
+    places = getattr(X, axis).copy()
+    places[5] = 10**6
+    setattr(X, axis, places)
+    topics = np.full((2, 40), 1 / 40)
+    for call in (LatentDirichletAllocation(3).fit, lambda X: evaluation.npmi(topics, X)):
+        with pytest.raises(ValueError, match="X is no valid sparse matrix"):
+            call(X)
+
+
+def test_places_of_entries_are_whole_numbers():
+    X = sparse.csr_matrix(counts_of())
+    X.indptr = X.indptr.astype(float)
+    with pytest.raises(ValueError, match="indptr must be whole numbers"):
+        LatentDirichletAllocation(3).fit(X)
+
+
+@pytest.mark.parametrize("prior", [1e-300, {}, [[1], [2, 3]]])
+def test_a_prior_that_is_none_is_named(prior):
+    with pytest.raises(ValueError, match="doc_topic_prior"):
+        fitted(doc_topic_prior=prior)

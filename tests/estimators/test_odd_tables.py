@@ -89,3 +89,52 @@ def test_far_too_many_components_are_refused_at_once(name):
 def test_an_endless_stream_is_refused(name):
     with pytest.raises(ValueError, match="total_samples"):
         MODELS[name]().set_params(total_samples=1e300).partial_fit(table(name))
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("X", [np.full((9, 3), "many"), {"a": 1}, [[1.0, 10**400]]])
+def test_what_is_no_table_of_numbers_is_named(name, X):
+    with pytest.raises((TypeError, ValueError), match="X must be a table of numbers"):
+        MODELS[name]().fit(X)
+
+
+def test_a_negative_count_has_no_density():
+    model, X = MODELS["poisson"]().fit(table("poisson")), table("poisson")
+    X[7, 1] = -1
+    for use in (model.score_samples, model.predict):
+        with pytest.raises(ValueError, match="row 7, column 1 holds -1"):
+            use(X)
+
+
+def test_a_density_that_is_lost_in_rounding_is_told():
+    model, X = MODELS["full"]().fit(table("full")), table("full")
+    X[7] = 1e18
+    with pytest.raises(ValueError, match="row 7"):
+        model.score_samples(X)
+
+
+@pytest.mark.parametrize("parameter", ["n_components", "n_init"])
+@pytest.mark.parametrize("name", MODELS)
+def test_true_is_no_number_of_components(name, parameter):
+    with pytest.raises(ValueError, match=parameter):
+        MODELS[name]().set_params(**{parameter: True}).fit(table(name))
+
+
+@pytest.mark.parametrize("n", [np.nan, 2.5, 10**12, "3"])
+def test_a_sample_is_a_whole_number_of_rows(n):
+    with pytest.raises(ValueError, match="n_samples"):
+        MODELS["diag"]().fit(table("diag")).sample(n)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_activations_are_finite(value):
+    model, X = MODELS["features"]().fit(table("features")), np.ones((5, 3))
+    X[4, 1] = value
+    with pytest.raises(ValueError, match="row 4, column 1"):
+        model.inverse_transform(X)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, "odd", [0.5, 0.0, 0.5]])
+def test_activations_are_neither_sure_nor_impossible(value):
+    with pytest.raises(ValueError, match="activation_probability"):
+        MODELS["features"]().set_params(activation_probability=value).fit(table("features"))

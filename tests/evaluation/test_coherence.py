@@ -89,7 +89,7 @@ def test_top_words_break_ties_by_the_vocabulary():
         ({"topics": -np.ones((2, 5))}, "topics must be finite and not negative"),
         ({"topics": np.full((2, 5), np.inf)}, "topics must be finite"),
         ({"n_words": 1}, "n_words must be at least 2"),
-        ({"n_words": 6}, "n_words must lie from 1 to 5"),
+        ({"n_words": 6}, "n_words must be a whole number from 1 to 5"),
     ],
 )
 def test_errors_name_the_argument(arguments, message):

@@ -15,6 +15,7 @@ from tempering.temperature import (
     LocalTempering,
     Untempered,
     VariationalTempering,
+    log_partition,
     schedules,
 )
 
@@ -378,3 +379,36 @@ def test_the_paper_s_local_formula_drives_temperatures_up():
     }
     assert np.mean(heat["paper"]) < 0.1
     assert np.mean(heat["calibrated"]) > 0.3
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("temperature", "auto"),
+        ("learning_rate", 0.5),
+        ("learning_rate", lambda step: np.nan),
+        ("executor", "odd"),
+        ("callbacks", [None]),
+        ("initial", "odd"),
+        ("n_init", 1.5),
+        ("n_threads", "odd"),
+        ("n_threads", 10**9),
+        ("seed", -1),
+        ("max_passes", None),
+        ("batch_size", 2.5),
+        ("checkpoint", 3),
+    ],
+)
+def test_an_argument_of_a_wrong_kind_is_named(name, value):
+    model = Mixture(IsotropicGaussian(1, 1.0), Dirichlet(2), [1.0, 1.0], [0.0, 0.1])
+    told = {"checkpoint": "path"}.get(name, name)
+    with pytest.raises(ValueError, match=rf"{told}(\(1\))? must be"):
+        fit(model, np.zeros((5, 1)), **{name: value})
+
+
+@pytest.mark.parametrize("model", [None, {}, Mixture])
+def test_what_is_no_model_is_named(model):
+    with pytest.raises(ValueError, match="model must be"):
+        fit(model, np.zeros((5, 1)))
+    with pytest.raises(ValueError, match="model must be"):
+        log_partition(model, [0.5, 1.0], 5)

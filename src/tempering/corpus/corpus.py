@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
 
@@ -118,6 +118,8 @@ class Corpus:
         if not sparse.issparse(self.counts) or self.counts.dtype.kind not in "biuf":
             kind = f"{type(self.counts).__name__} of {getattr(self.counts, 'dtype', None)}"
             raise CorpusError(f"counts must be a sparse matrix of real numbers; got {kind}.")
+        if self.counts.ndim != 2:
+            raise CorpusError(f"counts must have a row a document; got shape {self.counts.shape}.")
         try:
             check_compressed(self.counts, "counts")
         except ValueError as error:
@@ -130,6 +132,8 @@ class Corpus:
         rows, columns = self.shape
         for name, expected in (("vocabulary", columns), ("names", rows), ("texts", rows)):
             value = getattr(self, name)
+            if value is not None and (isinstance(value, str) or not isinstance(value, Sized)):
+                raise CorpusError(f"{name} must be a list; got {value!r:.100}.")
             if value is not None and len(value) != expected:
                 raise CorpusError(
                     f"{name} has {len(value)} entries, but counts has shape {self.shape}, which "

@@ -65,11 +65,12 @@ class WordCounting:
     def __post_init__(self) -> None:
         words = self.stop_words
         if words is not None and words != "english":
-            if isinstance(words, str) or not _are_texts(words := list(words)):
+            listed = list(words) if isinstance(words, Iterable) else [words]
+            if isinstance(words, str) or not _are_texts(listed):
                 raise CorpusError(
                     f"stop_words must be 'english', a list of words, or None; got {words!r:.80}."
                 )
-            object.__setattr__(self, "stop_words", tuple(words))
+            object.__setattr__(self, "stop_words", tuple(listed))
         _check_pattern(self.token_pattern)
         object.__setattr__(self, "ngrams", _as_range(self.ngrams))
         for name, allowed in (

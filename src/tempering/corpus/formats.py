@@ -34,7 +34,7 @@ from tempering.corpus.triples import (
 )
 from tempering.corpus.whole import WholeCounts
 from tempering.inference.streaming import BlockSource, MappedCSR
-from tempering.storage.atomic import atomic_file
+from tempering.storage.atomic import as_path, atomic_file
 
 
 class Format(NamedTuple):
@@ -115,7 +115,7 @@ def open_corpus(
     ...     stored.shape, stored.vocabulary
     ((2, 3), ['food', 'good', 'slow'])
     """
-    path = Path(path)
+    path = as_path(path)
     check_regular(path)
     if format is not None:
         name = _known(format, extra=(TEXT, LINES))
@@ -200,7 +200,7 @@ def open_source(path: str | os.PathLike[str], batch_size: int = 1024) -> BlockSo
     ...     source.shape, source.batch_size
     ((100, 50), 10)
     """
-    path = Path(path)
+    path = as_path(path)
     check_regular(path)
     name = detect(path)
     if name == "parquet":
@@ -243,7 +243,7 @@ def write(
     ...     sorted(path.name for path in Path(folder).iterdir())
     ['corpus.mtx', 'corpus.vocab.txt']
     """
-    path = Path(path)
+    path = as_path(path)
     form = FORMATS[check_target(path, format, overwrite)]
     stored = WholeCounts(path, corpus) if form.whole and corpus.dtype.kind == "f" else corpus
     with ExitStack() as stack:
@@ -344,7 +344,7 @@ def convert(
     (2, 3)
     """
     # Before the work of counting.
-    check_target(Path(target), target_format, overwrite)
+    check_target(as_path(target), target_format, overwrite)
     stored = open_corpus(
         source,
         source_format,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, overload
 
 from sklearn.feature_extraction.text import CountVectorizer
@@ -16,6 +15,7 @@ from tempering.corpus.formats import STREAMING, check_target, open_source, write
 from tempering.corpus.text_counts import TextCounts
 from tempering.corpus.text_files import TEXT_COLUMN, Document, no_column
 from tempering.inference.streaming import BlockSource
+from tempering.storage.atomic import as_path
 
 
 @overload
@@ -101,7 +101,7 @@ def from_texts(
     >>> from_texts(["the cat sat"], stop_words=None).vocabulary
     ['cat', 'sat', 'the']
     """
-    if out is not None and check_target(Path(out), None, overwrite=False) not in STREAMING:
+    if out is not None and check_target(as_path(out), None, overwrite=False) not in STREAMING:
         raise CorpusError(f"out must end in .parquet or .csr, which stream; got {out}.")
     chosen = chosen_vectorizer(vectorizer, stop_words, keep_numbers)
     stored = _counts_of(texts, chosen, column, name_column, dictionary)
@@ -132,6 +132,8 @@ def _counts_of(
         )
     if hasattr(made, "columns"):
         made = _rows(made, column or TEXT_COLUMN, name_column)
+    if not isinstance(made, Iterable):
+        raise CorpusError(f"texts must be an iterable of documents; got {made!r:.100}.")
     items = iter(made)
     first, peeked = _peek(items)
     if _is_bag(first):

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
-from tempering.corpus.corpus import canonical, fail
+from tempering.corpus.corpus import CorpusError, canonical, fail
 from tempering.corpus.counting import WordCounting
 from tempering.corpus.spool import Bag, Spool
 from tempering.corpus.tally import Tally
@@ -52,6 +52,8 @@ class TextCounts:
         name_column: str | None = None,
     ):
         chosen: Any = WordCounting().vectorizer() if vectorizer is None else vectorizer
+        if not isinstance(chosen, CountVectorizer):
+            raise CorpusError(f"vectorizer must be a CountVectorizer(...); got {chosen!r:.100}.")
         chosen._validate_params()
         chosen._validate_ngram_range()
         chosen._validate_vocabulary()

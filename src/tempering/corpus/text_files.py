@@ -20,6 +20,7 @@ from tempering.corpus.arrow import column_names, column_values
 from tempering.corpus.checks import check_regular, cut, reading, size_limit
 from tempering.corpus.corpus import CorpusError, fail
 from tempering.corpus.lines import LINES_IN_LIMIT, check_decoded, text_lines
+from tempering.storage.atomic import as_path
 
 #: The column that is read where none is named.
 TEXT_COLUMN = "text"
@@ -183,7 +184,7 @@ def read_texts(
     ...     list(read_texts(path))
     [Document(name='0', text='the cat sat'), Document(name='1', text='the dog')]
     """
-    path = Path(path)
+    path = as_path(path)
     check_text_options(encoding, on_error, delimiter)
     check_regular(path)
     options = TextOptions(column or TEXT_COLUMN, name_column, encoding, delimiter)
@@ -204,7 +205,8 @@ def check_text_options(encoding: str, on_error: str, delimiter: str | None) -> N
     """Refuse what cannot be, before anything is read."""
     if on_error not in (FAIL, SKIP):
         raise CorpusError(f'on_error must be "{FAIL}" or "{SKIP}"; got {on_error!r}.')
-    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+    one = isinstance(delimiter, str) and len(delimiter) == 1
+    if delimiter is not None and (not one or delimiter in '"\r\n'):
         problem = f"delimiter must be one character, no quote or line break; got {delimiter!r}."
         raise CorpusError(problem)
     try:

@@ -17,6 +17,7 @@ from tempering.families import Bernoulli, Likelihood, Poisson
 from tempering.gpu.jax_device import Backend
 from tempering.inference.executors import Executor
 from tempering.models import Mixture, Natural
+from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
 
 _PARAMETERS = """
@@ -103,7 +104,8 @@ class _DiscreteMixture(MixtureEstimator):
     def _prepare(self, X: Array) -> None:
         d = X.shape[1]
         given = self._default_prior(X) if self.component_prior is None else self.component_prior
-        pair = [np.asarray(part, float) for part in given]
+        parts = [given] if np.isscalar(given) or getattr(given, "ndim", 1) == 0 else list(given)
+        pair = [as_numbers(part, "component_prior", "two positive numbers") for part in parts]
         if len(pair) != 2 or any(
             part.shape not in ((), (d,)) or not np.all(part > 0) for part in pair
         ):

@@ -14,9 +14,9 @@ from sklearn.utils.validation import validate_data
 
 from tempering.estimators.jobs import N_JOBS
 from tempering.estimators.policies import Tempering, as_policy
-from tempering.estimators.sizes import LARGEST_TOTAL
+from tempering.estimators.sizes import LARGEST_TOTAL, WHOLE
 from tempering.estimators.table_backend import model_on
-from tempering.families.checks import refuse
+from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
 from tempering.gpu.jax_device import Backend
 from tempering.inference import Algorithm, Batch, History, Result, RobbinsMonro, State
 from tempering.inference.executors import Executor, open_executor
@@ -24,19 +24,16 @@ from tempering.models import Model, Natural
 from tempering.models.base import Array
 from tempering.temperature import TemperaturePolicy, Untempered
 
-#: Larger numbers have squares, and sums of squares, beyond what float64 can hold.
-LARGEST_VALUE = 1e100
-
 
 class EngineEstimator(BaseEstimator):
     """An estimator whose fit is a run of the engine."""
 
     _parameter_constraints: ClassVar[dict] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [WHOLE],
         "tempering": [str, TemperaturePolicy, None],
         "tol": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [WHOLE],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
         "learning_offset": [Interval(Real, 0, None, closed="left")],
         "learning_decay": [Interval(Real, 0.5, 1, closed="right")],
@@ -85,9 +82,15 @@ class EngineEstimator(BaseEstimator):
         return RobbinsMonro(self.learning_offset, self.learning_decay)
 
     def _validated(self, X: Any, *, reset: bool) -> Array:
-        X = validate_data(
-            self, X, reset=reset, dtype=np.float64, ensure_min_samples=1, ensure_all_finite=False
-        )
+        with naming_the_table():
+            X = validate_data(
+                self,
+                X,
+                reset=reset,
+                dtype=np.float64,
+                ensure_min_samples=1,
+                ensure_all_finite=False,
+            )
         refuse(
             ~(np.abs(X) <= LARGEST_VALUE),
             X,

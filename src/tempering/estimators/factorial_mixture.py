@@ -29,6 +29,7 @@ from tempering.inference.checkpoint import (
     remembered_seed,
 )
 from tempering.inference.executors import Executor
+from tempering.models.arguments import as_numbers, shown
 from tempering.models.base import Array, Natural
 from tempering.models.factorial.enumeration import MAX_ENUMERATED
 from tempering.models.factorial.moments import guess_variances
@@ -41,6 +42,9 @@ COOLING_PASSES = 50
 
 #: Hot starts of each datum in each step, by default: fewer miss explanations, more find few.
 RESTARTS = 2
+
+#: Variances from and to which there is a computer for: beyond, their squares are 0 or infinite.
+VARIANCES = (1e-100, 1e100)
 
 
 class FactorialMixture(FeatureTransformer):
@@ -152,8 +156,8 @@ default="small"
 
     _parameter_constraints: ClassVar[dict] = {
         **FeatureTransformer._parameter_constraints,
-        "noise_variance": [Interval(Real, 0, None, closed="neither"), None],
-        "feature_variance": [Interval(Real, 0, None, closed="neither"), None],
+        "noise_variance": [Interval(Real, *VARIANCES, closed="both"), None],
+        "feature_variance": [Interval(Real, *VARIANCES, closed="both"), None],
         "activation_probability": [Interval(Real, 0, 1, closed="neither"), "array-like"],
         "learn": [tuple, list, set, frozenset],
         "local": [StrOptions({"auto", "exact", "mean-field"})],
@@ -342,10 +346,13 @@ default="small"
         exact = self.local == "exact" or (
             self.local == "auto" and self.n_components <= MAX_ENUMERATED
         )
-        probability = np.asarray(self.activation_probability, float)
-        if probability.shape not in ((), (self.n_components,)):
+        expected = f"between 0 and 1: one number or {self.n_components}"
+        probability = as_numbers(self.activation_probability, "activation_probability", expected)
+        if probability.shape not in ((), (self.n_components,)) or not np.all(
+            (probability > 0) & (probability < 1)
+        ):
             raise ValueError(
-                f"activation_probability must be one number or {self.n_components}; got shape "
+                f"activation_probability must be {expected}; got {shown(probability)}, of shape "
                 f"{probability.shape}."
             )
         active = float(np.broadcast_to(probability, self.n_components).sum())
@@ -368,7 +375,9 @@ default="small"
         """The posterior about features that were given; None for the model's own start."""
         if isinstance(self.init, str):
             return None
-        means = np.asarray(self.init, float)
+        means = as_numbers(
+            self.init, "init", f"'small', 'prior', 'data' or features ({self.n_components}, D)"
+        )
         if means.shape != (self.n_components, X.shape[1]) or not np.isfinite(means).all():
             raise ValueError(
                 f"init must hold finite features of shape ({self.n_components}, {X.shape[1]}); got "

@@ -21,6 +21,7 @@ from tempering.gpu.jax_device import Backend
 from tempering.inference import Result
 from tempering.inference.executors import Executor
 from tempering.models import Mixture, Natural
+from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
 from tempering.temperature import TemperaturePolicy, Untempered
 
@@ -278,7 +279,8 @@ covariance_prior_
     def _priors(self, X: Array, centre: Array) -> tuple[Array, float, float, Array]:
         """m0, κ0, ν0 and Ψ0, with scikit-learn's defaults."""
         d = X.shape[1]
-        mean = centre if self.mean_prior is None else np.asarray(self.mean_prior, float)
+        mean = self.mean_prior
+        mean = centre if mean is None else as_numbers(mean, "mean_prior", f"{d} numbers")
         if mean.shape != (d,):
             raise ValueError(f"mean_prior must have {d} entries; got shape {mean.shape}.")
         precision = 1.0 if self.mean_precision_prior is None else self.mean_precision_prior
@@ -292,7 +294,7 @@ covariance_prior_
         if self.covariance_prior is None:
             scatter = np.cov(X.T, ddof=min(1, X.shape[0] - 1)).reshape(d, d)
             return mean, precision, degrees, kind.of_data(scatter)
-        covariance = np.asarray(self.covariance_prior, float)
+        covariance = as_numbers(self.covariance_prior, "covariance_prior", "numbers")
         if covariance.ndim == 0:
             covariance = covariance * kind.identity(d)
         if covariance.shape != kind.shape(d):

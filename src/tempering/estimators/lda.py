@@ -29,7 +29,7 @@ from tempering.estimators.lda_backend import (
 from tempering.estimators.passes import PassWatch
 from tempering.estimators.policies import Tempering, as_policy
 from tempering.estimators.recipe import RULES, Recipe, Size, told_end
-from tempering.estimators.sizes import LARGEST_TOTAL, check_n_components
+from tempering.estimators.sizes import LARGEST_TOTAL, WHOLE, check_n_components
 from tempering.estimators.topic_health import (
     TopicWarning,
     copied_topics,
@@ -56,6 +56,7 @@ from tempering.inference.checkpoint import (
 from tempering.inference.compilation import say_compiling, telling
 from tempering.inference.executors import Executor, Serial
 from tempering.inference.learning_rate import LearningRate
+from tempering.models.arguments import as_numbers
 from tempering.models.lda.copies import sizes_of
 from tempering.models.lda.model import LatentDirichlet, Start, Update
 from tempering.models.lda.prior_sum import DOCUMENTS
@@ -192,7 +193,7 @@ class LatentDirichletAllocation(TopicTransformer):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "n_components": [Interval(Integral, 1, None, closed="left")],
+        "n_components": [WHOLE],
         "doc_topic_prior": [
             Interval(Real, 0, None, closed="neither"),
             "array-like",
@@ -212,7 +213,7 @@ class LatentDirichletAllocation(TopicTransformer):
         "doc_update_tol": [Interval(Real, 0, 1, closed="left")],
         "mean_change_tol": [Interval(Real, 0, None, closed="left"), None],
         "max_doc_update_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "n_init": [WHOLE],
         "evaluate_every": [Integral],
         "perp_tol": [Interval(Real, 0, None, closed="left")],
         "backend": [StrOptions({"cpu", "auto", "jax", "gpu"})],
@@ -443,11 +444,14 @@ class LatentDirichletAllocation(TopicTransformer):
         adapts = self._update() == "sampled" and not keep_alpha
         if alpha is None or learn_alpha:
             alpha = RULES.doc_topic_prior(k, self._update(), mean_length)
-        alpha = np.asarray(alpha, float)
+        expected = f"positive: one number, or one for each of the {k} topics"
+        alpha = as_numbers(alpha, "doc_topic_prior", expected)
         eta = 1.0 / k if eta is None or learn_eta else float(eta)
-        if alpha.shape not in ((), (k,)) or not np.all(np.isfinite(alpha) & (alpha > 0)):
+        with np.errstate(over="ignore"):
+            narrow = alpha.astype(np.float32)  # as the kernels hold it
+        if alpha.shape not in ((), (k,)) or not np.all(np.isfinite(narrow) & (narrow > 0)):
             raise ValueError(
-                f"doc_topic_prior must be positive: one number, or one for each of the {k} topics; "
+                f"doc_topic_prior must be {expected}, that float32 can hold; "
                 f"got {self.doc_topic_prior!r}."
             )
         size = Size(k, n_documents, mean_length, float(np.broadcast_to(alpha, k).sum()))

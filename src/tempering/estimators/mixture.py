@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from abc import ABCMeta, abstractmethod
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -35,6 +35,9 @@ from tempering.temperature import Heat, TemperaturePolicy, Untempered
 
 #: Rows whose predictive density is computed at a time; bounds the memory, not the result.
 PREDICTION_ROWS = 2048
+
+#: Rows that can be drawn at once: more would hardly find room.
+LARGEST_SAMPLE = 10**9
 
 
 class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMeta):
@@ -210,8 +213,8 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
     def predict_proba(self, X: Any) -> Array:
         """Posterior probability of each component, shape (n_samples, n_components)."""
         check_is_fitted(self)
-        model = self._model()
-        data = self._transformed(self._validated(X, reset=False))
+        model, data = self._model(), self._transformed(self._validated(X, reset=False))
+        model.check(data)
         assigned = model.assign(data, model.expectations(self._state.posterior))
         return assigned.probabilities.astype(self.weights_.dtype, copy=False)
 
@@ -231,6 +234,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
         check_is_fitted(self)
         data = self._transformed(self._validated(X, reset=False))
         model, posterior = self._model(), self._state.posterior
+        model.check(data)
         likelihood = model.likelihood
         family, components = likelihood.components_alone(posterior.components)
         log_weights = np.log(_normalised_weights(model.weights, posterior))
@@ -239,7 +243,15 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
         for start in range(0, data.shape[0], PREDICTION_ROWS):
             rows = data[start : start + PREDICTION_ROWS]
             updated = components + likelihood.statistics(rows)[:, None, :]
-            log_densities = family.log_normalizer(updated) + base
+            try:
+                log_densities = family.log_normalizer(updated) + base
+            except np.linalg.LinAlgError as error:
+                row, column = np.unravel_index(np.argmax(np.abs(rows)), rows.shape)
+                raise ValueError(
+                    f"X has rows so far from what was fitted that their density is lost in "
+                    f"rounding: the largest number is in row {start + row}, column {column}. "
+                    "Leave such rows out, or fit the mixture with them."
+                ) from error
             scores.append(logsumexp(log_densities, axis=1) + likelihood.log_base_measure(rows))
         return np.concatenate(scores).astype(self.weights_.dtype, copy=False)
 
@@ -257,8 +269,11 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
             The component of each.
         """
         check_is_fitted(self)
-        if n_samples < 1:
-            raise ValueError(f"Invalid value for 'n_samples': {n_samples}. Ask for at least 1.")
+        if not isinstance(n_samples, Integral) or not 1 <= n_samples <= LARGEST_SAMPLE:
+            raise ValueError(
+                f"Invalid value for 'n_samples': {n_samples!r}. Ask for a whole number, from 1 to "
+                f"{LARGEST_SAMPLE}."
+            )
         seed = check_random_state(self.random_state).randint(2**31)
         rng = np.random.default_rng(seed)
         model, posterior = self._model(), self._state.posterior

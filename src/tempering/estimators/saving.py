@@ -40,7 +40,7 @@ from tempering.inference.portable_classes import (
     unpack,
     unpack_history,
 )
-from tempering.storage.atomic import atomic_directory
+from tempering.storage.atomic import as_path, atomic_directory
 from tempering.storage.tensors import (
     StorageError,
     damage,
@@ -101,7 +101,7 @@ class SaveMixin:
             Replace a model that is there already.
         """
         check_is_fitted(self)
-        _check_place(Path(path), overwrite)
+        _check_place(as_path(path), overwrite)
         words = _words(self, vocabulary)
         with atomic_directory(path, overwrite=overwrite) as directory:
             _write(self, directory, words)
@@ -143,7 +143,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> sorted(loaded.topics(n_words=2))
     [['snow', 'ice'], ['sun', 'sea']]
     """
-    path = Path(path)
+    path = as_path(path)
     config = _read_config(path / "config.json")
     words = _read_words(path / "vocab.txt", config["vocab.txt"])
     lines = _read_text(path / "history.jsonl", config["history.jsonl"])

@@ -2,6 +2,22 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+from typing import Any
+
+from sklearn.utils._param_validation import Interval
+
+
+class _Whole(Interval):
+    """A whole number, which True is not: NumPy takes it for none."""
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        return not isinstance(val, bool) and super().is_satisfied_by(val)
+
+
+#: How many of something, at least one.
+WHOLE = _Whole(Integral, 1, None, closed="left")
+
 #: So many components are never refused.
 FEW_COMPONENTS = 1000
 

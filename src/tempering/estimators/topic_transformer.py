@@ -18,9 +18,11 @@ from tempering.estimators.saving import SaveMixin
 from tempering.estimators.words import check_words, remember_words, words_of
 from tempering.evaluation import completion_score, npmi, split_documents, top_words
 from tempering.evaluation.checks import counts_of, normalised
-from tempering.families.csr import canonical_csr, check_compressed, check_counts
+from tempering.families.checks import naming_the_table
+from tempering.families.csr import canonical_csr, check_compressed, check_counts, supported
 from tempering.inference import State
 from tempering.inference.executors import number_of_threads
+from tempering.models.arguments import check_number
 from tempering.models.base import Array
 from tempering.models.lda.kernels import e_step
 from tempering.models.lda.model import LatentDirichlet
@@ -207,6 +209,7 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         """
         check_is_fitted(self)
         vocabulary = words_of(self, vocabulary)
+        check_number(n_words, "n_words", "a whole number, at least 1", least=1, whole=True)
         rows = top_words(self._topics(), min(n_words, self.n_features_in_))
         if vocabulary is None:
             return [[int(v) for v in row] for row in rows]
@@ -270,10 +273,14 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
             check_words(self, given)
         check_compressed(X, "X")
         refuse_texts(X)
-        X = validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
-        )
-        X = canonical_csr(X) if sparse.issparse(X) else sparse.csr_matrix(X)
+        with naming_the_table():
+            X = validate_data(
+                self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
+            )
+        if X.dtype.kind not in "biuf":
+            raise ValueError(f"X must hold counts, which are real numbers; got {X.dtype}.")
+        check_compressed(X, "X")  # again: it may have come from a format without a check
+        X = canonical_csr(X) if sparse.issparse(X) else sparse.csr_matrix(supported(X))
         negative = X.data.size and X.data.min() < 0
         passed = f"Negative values in data passed to {type(self).__name__}: " if negative else ""
         check_counts(X, f"{passed}X must hold counts")

@@ -59,6 +59,10 @@ def words_of(estimator: Any, vocabulary: Sequence[str] | None = None) -> Sequenc
     for name in KNOWN:
         if vocabulary is None:
             vocabulary = getattr(estimator, name, None)
+    if vocabulary is not None and (
+        isinstance(vocabulary, str) or not hasattr(vocabulary, "__getitem__")
+    ):
+        raise ValueError(f"vocabulary must be a list of words; got {vocabulary!r:.100}.")
     if vocabulary is not None and len(vocabulary) != estimator.n_features_in_:
         raise ValueError(
             f"vocabulary has {len(vocabulary)} words; the estimator was fitted to "

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from tempering.families.csr import canonical_csr, check_compressed, check_counts
+from tempering.families.csr import canonical_csr, check_compressed, check_counts, supported
+from tempering.models.arguments import MOST_THREADS, as_numbers, check_number
 
 #: Rows of probabilities may miss 1 by this much: the rounding of a long float32 row.
 ROUNDING = 1e-3
@@ -39,7 +41,7 @@ def as_counts(counts: Any, name: str, n_words: int | None = None) -> sparse.csr_
     counts = counts_of(counts)
     check_compressed(counts, name)
     if not sparse.issparse(counts):
-        counts = np.asarray(counts)
+        counts = supported(_as_table(counts, name))
     if counts.ndim != 2 or counts.dtype.kind not in "biuf":
         raise ValueError(
             f"{name} must be a matrix of counts, one document a row; got shape {counts.shape} "
@@ -50,7 +52,9 @@ def as_counts(counts: Any, name: str, n_words: int | None = None) -> sparse.csr_
             f"{name} has {counts.shape[1]} columns, but topics has {n_words}: "
             "both must be over the same vocabulary."
         )
-    counts = canonical_csr(sparse.csr_array(counts))
+    counts = sparse.csr_array(counts)
+    check_compressed(counts, name)
+    counts = canonical_csr(counts)
     check_counts(counts, f"{name} must hold finite counts")
     if not np.all(counts.data):
         counts = counts.copy()
@@ -58,9 +62,19 @@ def as_counts(counts: Any, name: str, n_words: int | None = None) -> sparse.csr_
     return counts
 
 
+def _as_table(rows: Any, name: str) -> NDArray[Any]:
+    try:
+        table = np.asarray(rows)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be a table of numbers: {error}") from error
+    # What only a longer type can hold is infinite to all that is computed with it.
+    with np.errstate(over="ignore"):
+        return table.astype(np.float64) if table.dtype == np.longdouble else table
+
+
 def as_nonnegative(rows: ArrayLike, name: str) -> NDArray[Any]:
     """A table of finite numbers that are not negative, with something in each row."""
-    table = np.asarray(rows)
+    table = _as_table(rows, name)
     if table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "biuf":
         raise ValueError(
             f"{name} must be a table of numbers with at least one row and one column; got shape "
@@ -109,13 +123,20 @@ def normalised(weights: ArrayLike) -> NDArray[Any]:
 
 def as_alpha(alpha: ArrayLike, n_topics: int) -> NDArray[np.float64]:
     """The prior of the topic proportions, one entry for each topic."""
-    given = np.asarray(alpha, dtype=np.float64)
+    expected = f"positive and finite: one number, or one for each of the {n_topics} topics"
+    given = as_numbers(alpha, "alpha", expected)
     if given.shape not in ((), (n_topics,)) or not np.all(np.isfinite(given) & (given > 0)):
-        raise ValueError(
-            f"alpha must be positive and finite: one number, or one for each of the {n_topics} "
-            f"topics; got {alpha!r}."
-        )
+        raise ValueError(f"alpha must be {expected}; got {alpha!r}.")
     return np.broadcast_to(given, n_topics).copy()
+
+
+def threads_of(n_threads: int | None) -> int:
+    """Threads: so many, or one a core."""
+    if n_threads is None:
+        return os.cpu_count() or 1
+    expected = f"a whole number from 1 to {MOST_THREADS}, or None for one a core"
+    check_number(n_threads, "n_threads", expected, least=1, most=MOST_THREADS, whole=True)
+    return n_threads
 
 
 def word_rows(

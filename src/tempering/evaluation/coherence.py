@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from tempering.evaluation.checks import as_counts, as_nonnegative
+from tempering.models.arguments import check_number
 
 
 def top_words(topics: ArrayLike, n_words: int = 10) -> NDArray[np.intp]:
@@ -34,11 +35,9 @@ def top_words(topics: ArrayLike, n_words: int = 10) -> NDArray[np.intp]:
            [0, 2]])
     """
     topics = as_nonnegative(topics, "topics")
-    if not 1 <= n_words <= topics.shape[1]:
-        raise ValueError(
-            f"n_words must lie from 1 to {topics.shape[1]}, the size of the vocabulary; "
-            f"got {n_words}."
-        )
+    most = topics.shape[1]
+    expected = f"a whole number from 1 to {most}, the size of the vocabulary"
+    check_number(n_words, "n_words", expected, least=1, most=most, whole=True)
     return np.array([_top_of(row, n_words) for row in topics])
 
 
@@ -88,8 +87,7 @@ def npmi(topics: ArrayLike, X: Any, n_words: int = 10) -> NDArray[np.float64]:
     documents: Any = as_counts(X, "X", topics.shape[1])
     if documents.shape[0] == 0:
         raise ValueError("X must have at least one document.")
-    if n_words < 2:
-        raise ValueError(f"n_words must be at least 2, to make a pair; got {n_words}.")
+    check_number(n_words, "n_words", "at least 2, to make a pair", least=2, whole=True)
     words = top_words(topics, n_words)
     union, places = np.unique(words, return_inverse=True)
     occurs = sparse.csc_array(documents[:, union])

@@ -6,7 +6,6 @@ is the mean of log p̄ over held-out words, in nats: a predictive probability, n
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
@@ -15,7 +14,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from tempering.evaluation.checks import as_alpha, as_counts, as_probabilities, word_rows
+from tempering.evaluation.checks import as_alpha, as_counts, as_probabilities, threads_of, word_rows
 from tempering.evaluation.gibbs import gibbs_proportions
 from tempering.models.fastmath import ENTRY
 from tempering.models.lda.kernels import e_step
@@ -75,7 +74,7 @@ def split_documents(X: Any, seed: int | np.random.Generator = 0) -> Split:
     (2, 1)
     """
     counts: Any = as_counts(X, "X")
-    rng = np.random.default_rng(seed)
+    rng = _generator(seed)
     n_types = np.diff(counts.indptr)
     rows = np.repeat(np.arange(counts.shape[0]), n_types)
     # Rows are the first key, so a row's entries stay in its place, in random order.
@@ -84,6 +83,15 @@ def split_documents(X: Any, seed: int | np.random.Generator = 0) -> Split:
     is_observed = np.empty(rows.size, dtype=bool)
     is_observed[order] = rank < (n_types[rows] + 1) // 2
     return Split(_entries(counts, rows, is_observed), _entries(counts, rows, ~is_observed))
+
+
+def _generator(seed: Any) -> np.random.Generator:
+    try:
+        return np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"seed must be a whole number, 0 or more, or a Generator; got {seed!r:.100}."
+        ) from error
 
 
 def _entries(counts: Any, rows: NDArray[np.intp], kept: NDArray[np.bool_]) -> sparse.csr_array:
@@ -247,7 +255,7 @@ def mean_field_proportions(
         as_alpha(alpha, topics.shape[0]),
         tolerance=1e-4,
         max_iterations=1000,
-        n_threads=(os.cpu_count() or 1) if n_threads is None else n_threads,
+        n_threads=threads_of(n_threads),
         return_statistics=False,
     ).gamma.astype(np.float64)
     return gamma / gamma.sum(axis=1, keepdims=True)

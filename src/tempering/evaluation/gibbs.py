@@ -10,15 +10,18 @@ overconfident and so rewards blurred topics; this is the fair judge.
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tempering.evaluation.checks import as_alpha, as_counts, as_probabilities, word_rows
+from tempering.evaluation.checks import as_alpha, as_counts, as_probabilities, threads_of, word_rows
+from tempering.models.arguments import check_number
 from tempering.models.lda.blocks import in_blocks
 from tempering.models.lda.gibbs import Words, as_tokens, new_chain, sample_documents
+
+#: Words that are visited one by one; each takes some bytes of memory.
+MOST_TOKENS = 1e9
 
 
 def gibbs_proportions(
@@ -69,16 +72,21 @@ def gibbs_proportions(
             "observed must hold whole counts for Gibbs sampling; for weights such as tf-idf take "
             'inference="vi".'
         )
+    n_tokens = observed.sum(dtype=np.float64)
+    if n_tokens > MOST_TOKENS:
+        raise ValueError(
+            f"observed holds {n_tokens:.3g} words, and Gibbs sampling visits them one by one: take "
+            f'documents of {MOST_TOKENS:g} words in all at most, or inference="vi".'
+        )
     alpha = as_alpha(alpha, n_topics)
-    n_threads = (os.cpu_count() or 1) if n_threads is None else n_threads
+    n_threads = threads_of(n_threads)
     for value, least, name in (
         (seed, 0, "seed"),
         (burn_in, 0, "burn_in"),
         (n_sweeps, 1, "n_sweeps"),
-        (n_threads, 1, "n_threads"),
     ):
-        if value != int(value) or value < least:
-            raise ValueError(f"{name} must be a whole number of at least {least}; got {value}.")
+        expected = f"a whole number of at least {least}"
+        check_number(value, name, expected, least=least, whole=True)
 
     columns, rows = word_rows(topics, observed, np.float32)
     indptr, counts = observed.indptr.astype(np.int64), observed.data.astype(np.int64)
@@ -93,6 +101,6 @@ def gibbs_proportions(
         sweeps = (int(burn_in), int(n_sweeps))
         sample_documents(start, stop, stream, documents, words, *sweeps, chain, mean_counts)
 
-    in_blocks(sample_block, mean_counts.shape[0], int(n_threads))
+    in_blocks(sample_block, mean_counts.shape[0], n_threads)
     proportions = mean_counts + alpha
     return proportions / proportions.sum(axis=1, keepdims=True)

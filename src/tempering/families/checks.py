@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,6 +13,21 @@ from scipy import sparse
 
 from tempering.families.csr import check_compressed
 
+#: Larger numbers have squares, and sums of squares, beyond what float64 can hold.
+LARGEST_VALUE = 1e100
+
+
+@contextmanager
+def naming_the_table() -> Iterator[None]:
+    """Errors of what makes an array of X, which do not say of what, say that it was X."""
+    try:
+        yield
+    except (TypeError, ValueError, OverflowError) as error:
+        if re.search(r"\b(X|array|features?|samples?|matrix|data)\b", str(error)):
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"X must be a table of numbers, one row a datum: {error}") from error
+
 
 def check_table(x: Any, columns: int, kind: str) -> NDArray[Any]:
     """x as an array; raise ``ValueError`` unless it is finite, numeric and [n, columns]."""
@@ -17,7 +35,11 @@ def check_table(x: Any, columns: int, kind: str) -> NDArray[Any]:
     if table.dtype.kind not in "biuf":
         raise ValueError(f"{kind} data must be real numbers; got an array of type {table.dtype}.")
     check_shape(table.shape, columns, kind)
-    refuse(~np.isfinite(table), table, f"{kind} data must be finite")
+    refuse(
+        ~(np.abs(table) <= LARGEST_VALUE),
+        table,
+        f"{kind} data must be at most {LARGEST_VALUE:g}, and finite",
+    )
     return table
 
 

@@ -27,7 +27,13 @@ def check_compressed(matrix: Any, name: str) -> None:
     ValueError: X is no valid sparse matrix: row 1 holds index 7, but there are 2 columns. Build it
     from (data, (rows, columns)), which scipy checks.
     """
-    kind = getattr(matrix, "format", None)
+    if not sparse.issparse(matrix):
+        return
+    kind = matrix.format
+    if matrix.dtype == np.float16:  # of which scipy makes no other format
+        raise ValueError(f"{name} holds float16: take {name}.astype(np.float32).")
+    if kind == "coo":
+        _check_places(matrix, name)
     if kind not in ("csr", "csc", "bsr"):
         return
     block = matrix.blocksize if kind == "bsr" else (1, 1)
@@ -36,6 +42,12 @@ def check_compressed(matrix: Any, name: str) -> None:
     if kind == "csc":
         n_rows, n_columns, row, columns = n_columns, n_rows, "column", "rows"
     indptr, indices = matrix.indptr, matrix.indices
+    for part, array in (("indptr", indptr), ("indices", indices)):
+        if array.dtype.kind not in "iu":
+            raise ValueError(
+                f"{name} is no valid sparse matrix: its {part} must be whole numbers; they are of "
+                f"type {array.dtype}."
+            )
     n_entries = min(len(indices), len(matrix.data))
     problem = None
     if len(indptr) != n_rows + 1 or indptr[0] != 0 or indptr[-1] > n_entries:
@@ -57,6 +69,28 @@ def check_compressed(matrix: Any, name: str) -> None:
             f"{name} is no valid sparse matrix: {problem}. Build it from (data, (rows, columns)), "
             "which scipy checks."
         )
+
+
+def _check_places(matrix: Any, name: str) -> None:
+    """Raise ``ValueError`` unless the places of a COO matrix lie within its shape."""
+    for places, size, axis in zip(matrix.coords, matrix.shape, ("row", "column")):
+        if places.size and not 0 <= places.min() <= places.max() < size:
+            wrong = places[(places < 0) | (places >= size)][0]
+            raise ValueError(
+                f"{name} is no valid sparse matrix: it holds {axis} {wrong}, but there are {size} "
+                f"{axis}s."
+            )
+
+
+def supported(table: NDArray[Any]) -> NDArray[Any]:
+    """A table in a type that scipy takes: float16, and numbers of other machines, are turned.
+
+    >>> supported(np.ones(2, np.float16)).dtype, supported(np.ones(2, ">i4")).dtype
+    (dtype('float32'), dtype('int32'))
+    """
+    if table.dtype == np.float16:
+        return table.astype(np.float32)
+    return table.astype(table.dtype.newbyteorder("="), copy=False)
 
 
 def canonical_csr(matrix: Any) -> Any:

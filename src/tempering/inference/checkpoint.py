@@ -14,6 +14,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tempering.storage.atomic import as_path
 from tempering.storage.lock import alone_in
 from tempering.storage.tensors import StorageError, read_tree, write_tree
 
@@ -64,6 +65,7 @@ class Checkpoint:
             raise ValueError(f"every_minutes must be 0 or more; got {self.every_minutes}.")
         if self.every_steps is not None and self.every_steps < 1:
             raise ValueError(f"every_steps must be at least 1; got {self.every_steps}.")
+        as_path(self.path)
         if Path(self.path).exists() and not Path(self.path).is_dir():
             raise ValueError(f"checkpoint must be a directory, or not exist yet; got {self.path}.")
 

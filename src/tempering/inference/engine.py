@@ -30,6 +30,7 @@ from tempering.inference.remote import Remote
 from tempering.inference.run import Result, Run, State
 from tempering.inference.shard_tasks import BoundOfShard, SolveShard
 from tempering.inference.sources import Batch, Source
+from tempering.models.arguments import check_number
 from tempering.models.base import LocalStep, Model, blend
 from tempering.temperature import (
     COLD,
@@ -132,6 +133,7 @@ class Algorithm:
 
         # Line 6: λ ← (1 − ρ) λ + ρ λ̂.
         rate = self.learning_rate(state.step + 1)
+        check_number(rate, f"learning_rate({state.step + 1})", "from 0 to 1", least=0, most=1)
         posterior = blend(posterior, target, rate)
         if heat.finished:
             model.learn_hyperparameters(local, posterior, rate)

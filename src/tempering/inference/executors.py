@@ -16,6 +16,7 @@ from typing import Any
 
 from tempering.inference.keeper import Keeper
 from tempering.inference.sources import Source
+from tempering.models.arguments import MOST_THREADS, check_number
 
 
 class ClusterLost(ConnectionError):
@@ -118,6 +119,8 @@ def number_of_threads(n_jobs: int | None) -> int:
     """
     if n_jobs is None:
         return available_cores()
+    expected = f"a whole number from 1 to {MOST_THREADS}, or None for all cores"
+    check_number(n_jobs, "n_threads", expected, most=MOST_THREADS, whole=True)
     if n_jobs == 0:
         raise ValueError("n_threads must be at least 1, or None for all cores; got 0.")
     return n_jobs if n_jobs > 0 else max(1, available_cores() + 1 + n_jobs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -11,12 +11,14 @@ import numpy as np
 
 from tempering.inference.callbacks import Callback, progress_bar
 from tempering.inference.checkpoint import CheckpointLike
+from tempering.inference.content_checks import check_posterior
 from tempering.inference.engine import UNTEMPERED, Algorithm, run_restart
 from tempering.inference.executors import Executor, open_executor, resumable
 from tempering.inference.keeper import open_keeper
 from tempering.inference.learning_rate import Constant, LearningRate, RobbinsMonro
 from tempering.inference.run import Result
 from tempering.inference.sources import ArraySource, Source
+from tempering.models.arguments import check_number
 from tempering.models.base import Model
 from tempering.temperature import TemperaturePolicy
 
@@ -115,9 +117,10 @@ def fit(
 
     >>> result = fit(model, data, batch_size=50, max_passes=20)
     """
-    source = data if isinstance(data, Source) else ArraySource(data, batch_size)
     temperature = UNTEMPERED if temperature is None else temperature
-    _check_arguments(max_passes, tolerance, n_init, elbo_every, initial)
+    _check_kinds(model, temperature, learning_rate, executor, callbacks)
+    _check_arguments(max_passes, tolerance, n_init, elbo_every, initial, seed)
+    source = data if isinstance(data, Source) else ArraySource(data, batch_size)
     if finish and not temperature.length(max_passes) < max_passes:
         raise ValueError(
             f"{temperature} leaves no phase at T = 1 in a run of max_passes={max_passes}: raise "
@@ -125,6 +128,8 @@ def fit(
         )
     if isinstance(source, ArraySource):
         model.check(source.data)
+    if initial is not None:
+        _check_initial(model, initial)
     if learning_rate is None:
         learning_rate = Constant() if source.whole else RobbinsMonro()
 
@@ -182,17 +187,37 @@ def fit(
     return replace(keeper.best, restart_elbos=keeper.elbos)
 
 
-def _check_arguments(
-    max_passes: float, tolerance: float, n_init: int, elbo_every: int, initial: Any
+def _check_kinds(
+    model: Any, temperature: Any, learning_rate: Any, executor: Any, callbacks: Any
 ) -> None:
-    if not max_passes > 0:
-        raise ValueError(f"max_passes must be positive; got {max_passes}.")
-    if not tolerance >= 0:
-        raise ValueError(f"tolerance must be 0 or positive; got {tolerance}.")
-    if n_init < 1:
-        raise ValueError(f"n_init must be at least 1; got {n_init}.")
-    if elbo_every < 1:
-        raise ValueError(f"elbo_every must be at least 1; got {elbo_every}.")
+    for name, value, kind, such in (
+        ("model", model, Model, "a tempering.Model, such as tempering.Mixture"),
+        ("temperature", temperature, TemperaturePolicy, "a policy, such as tempering.Annealing"),
+        ("executor", executor, Executor | None, "an executor, such as DaskExecutor, or None"),
+        ("learning_rate", learning_rate, Callable | None, "a function of the step, or None"),
+        ("callbacks", callbacks, Sequence, "a list of functions"),
+    ):
+        if not isinstance(value, kind):
+            raise ValueError(f"{name} must be {such}; got {value!r:.100}.")
+    if not all(map(callable, callbacks)):
+        raise ValueError(f"callbacks must be a list of functions; got {callbacks!r:.100}.")
+
+
+def _check_initial(model: Model, initial: Any) -> None:
+    try:
+        check_posterior(model, initial)
+    except ValueError as error:
+        raise ValueError(f"initial must be a posterior of the model: {error}") from error
+
+
+def _check_arguments(
+    max_passes: float, tolerance: float, n_init: int, elbo_every: int, initial: Any, seed: int
+) -> None:
+    check_number(max_passes, "max_passes", "positive", above=0)
+    check_number(tolerance, "tolerance", "0 or positive", least=0)
+    check_number(n_init, "n_init", "at least 1, and whole", least=1, whole=True)
+    check_number(elbo_every, "elbo_every", "at least 1, and whole", least=1, whole=True)
+    check_number(seed, "seed", "a whole number, 0 or more", least=0, whole=True)
     if initial is not None and n_init > 1:
         raise ValueError(
             f"n_init={n_init} restarts from one given `initial` would all be the same: "

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tempering.models.arguments import check_number
+
 LearningRate = Callable[[int], float]
 
 
@@ -47,13 +49,11 @@ class RobbinsMonro:
     decay: float = 0.7
 
     def __post_init__(self) -> None:
-        if not self.delay >= 0:
-            raise ValueError(f"delay must be 0 or more; got {self.delay}.")
-        if not 0.5 <= self.decay <= 1.0:
-            raise ValueError(f"decay must be from 0.5 to 1; got {self.decay}.")
+        check_number(self.delay, "delay", "0 or more", least=0)
+        check_number(self.decay, "decay", "from 0.5 to 1", least=0.5, most=1)
 
     def __call__(self, t: int) -> float:
-        return (self.delay + t) ** -self.decay
+        return (float(self.delay) + t) ** -self.decay
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from tempering.inference.remote import KeptRows
+from tempering.models.arguments import check_number
 
 
 class Batch(NamedTuple):
@@ -76,6 +77,13 @@ class Source(Protocol):
         ...
 
 
+def _as_array(data: Any) -> np.ndarray:
+    try:
+        return np.asarray(data)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"data must be an array, one datum a row: {error}") from error
+
+
 class ArraySource:
     """Rows of an array or of a sparse matrix in memory.
 
@@ -98,12 +106,12 @@ class ArraySource:
     """
 
     def __init__(self, data: Any, batch_size: int | None = None):
-        if not hasattr(data, "shape"):
-            data = np.asarray(data)
+        if not isinstance(getattr(data, "shape", None), tuple):
+            data = _as_array(data)
         if not data.shape or data.shape[0] == 0:
             raise ValueError(f"data must have at least one row; got shape {data.shape}.")
-        if batch_size is not None and batch_size < 1:
-            raise ValueError(f"batch_size must be at least 1, or None; got {batch_size}.")
+        if batch_size is not None:
+            check_number(batch_size, "batch_size", "at least 1, or None", least=1, whole=True)
         self.data = data
         self.batch_size = min(batch_size or self.size, self.size)
 

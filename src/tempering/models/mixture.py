@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from tempering.families import Likelihood, MixingWeights, StickBreaking
+from tempering.models.arguments import as_numbers
 from tempering.models.base import Array, DataSource, LocalStep, Model, Natural
 
 
@@ -85,8 +86,10 @@ class Mixture(Model):
         self.n_components = weights.dimension
         shape = (self.n_components, likelihood.conjugate.size)
         self._prior = Natural(
-            weights=np.asarray(weights_prior, float),
-            components=np.broadcast_to(np.asarray(component_prior, float), shape),
+            weights=as_numbers(weights_prior, "weights_prior", "numbers"),
+            components=np.broadcast_to(
+                as_numbers(component_prior, "component_prior", "numbers"), shape
+            ),
         )
         #: Whether components are put in the order of their size, which can only raise the ELBO.
         self.sorts = _exchangeable_sticks(weights, self._prior)

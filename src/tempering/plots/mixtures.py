@@ -54,6 +54,11 @@ def plot_mixtures(X: np.ndarray, mixtures: Mapping[str, BayesianGaussianMixture]
     >>> len(plot_mixtures(X, fits).axes)
     2
     """
+    if not isinstance(mixtures, Mapping) or not mixtures:
+        raise ValueError(f"mixtures must map titles to fitted mixtures; got {mixtures!r:.100}.")
+    X = np.asarray(X)
+    if X.ndim != 2 or X.shape[1] != 2:
+        raise ValueError(f"X must have two columns to be drawn; got shape {X.shape}.")
     figure = new_figure(figsize=(4.2 * len(mixtures), 4.6))
     for axis, (title, mixture) in zip(
         np.atleast_1d(figure.subplots(1, len(mixtures))), mixtures.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators import LatentDirichletAllocation
 from tempering.evaluation import top_words
-from tempering.evaluation.checks import normalised
+from tempering.evaluation.checks import check_number, normalised
 from tempering.inference import History
 from tempering.plots.canvas import new_figure
 
@@ -65,6 +66,7 @@ def plot_elbo(history: History, axis: Any = None) -> Any:
     >>> plot_elbo(BayesianGaussianMixture(n_components=2).fit(X).history_).axes[0].get_ylabel()
     'ELBO at T = 1'
     """
+    _check_history(history)
     if len(history) and not np.isfinite(history["elbo"]).any():
         raise ValueError(
             "history holds no ELBO: this fit computed none. Topic models have one only with "
@@ -112,10 +114,12 @@ def plot_topics(
     ['topic 0', 'topic 1']
     """
     check_is_fitted(model)
+    check_number(n_words, "n_words", "a whole number, at least 1", least=1, whole=True)
+    check_number(columns, "columns", "a whole number, at least 1", least=1, whole=True)
     n_words = min(n_words, model.n_features_in_)
     names = model.topics(n_words, vocabulary)
-    chosen = list(range(len(names)) if topics is None else topics)
-    if not chosen or not all(0 <= k < len(names) for k in chosen):
+    chosen = list(range(len(names)) if topics is None else np.atleast_1d(np.asarray(topics)))
+    if not chosen or not all(isinstance(k, Integral) and 0 <= k < len(names) for k in chosen):
         raise ValueError(f"topics must be numbers from 0 to {len(names) - 1}; got {topics!r}.")
     probabilities = normalised(model.components_)
     places = top_words(probabilities, n_words)
@@ -168,6 +172,7 @@ def plot_document_temperatures(
     >>> plot_document_temperatures(lda, X).axes[0].get_xlabel()
     'temperature of the document'
     """
+    check_number(bins, "bins", "a whole number, at least 1", least=1, whole=True)
     axis = _axis_or_new(axis)
     axis.hist(model.document_temperatures(X), bins=bins, color="#c0561f")
     axis.set_xlabel("temperature of the document")
@@ -178,6 +183,7 @@ def plot_document_temperatures(
 
 def _plot_column(history: History, column: str, label: str, axis: Any) -> Any:
     """A column of the history at the steps that have it."""
+    _check_history(history)
     if not len(history):
         raise ValueError("history is empty: fit records one, partial_fit does not.")
     axis = _axis_or_new(axis)
@@ -191,6 +197,13 @@ def _plot_column(history: History, column: str, label: str, axis: Any) -> Any:
     axis.set_ylabel(label)
     axis.spines[["top", "right"]].set_visible(False)
     return axis.figure
+
+
+def _check_history(history: Any) -> None:
+    if not isinstance(history, History):
+        raise ValueError(
+            f"history must be that of a fit, such as model.history_; got {type(history).__name__}."
+        )
 
 
 def _axis_or_new(axis: Any) -> Any:

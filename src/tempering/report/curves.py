@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from tempering.evaluation.checks import as_numbers
 from tempering.inference import History
 from tempering.report.rounding import short
 
@@ -37,7 +38,11 @@ def fit_curves(
     records = history or History()
     seen = records["data_seen"].astype(float)
     final = next((each.data_seen for each in records if each.phase == "final"), None)
-    scores = np.asarray([] if validation is None else validation, float).reshape(-1, 2)
+    pairs = "pairs (documents seen, score) of numbers"
+    scores = as_numbers([] if validation is None else validation, "validation", pairs)
+    if scores.size and (scores.ndim != 2 or scores.shape[1] != 2):
+        raise ValueError(f"validation must be {pairs}; got shape {scores.shape}.")
+    scores = scores.reshape(-1, 2)
     return {
         "temperature": _thin(seen, records["temperature"]),
         "elbo": _thin(seen, records["elbo"]),

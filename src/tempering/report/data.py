@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 import tempering
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.words import check_words, words_of
-from tempering.evaluation.checks import is_corpus
+from tempering.evaluation.checks import check_number, is_corpus
 from tempering.inference import History
 from tempering.report.curves import fit_curves
 from tempering.report.documents import Documents, Shown
@@ -128,8 +128,7 @@ def collect(
     [True, True]
     """
     check_is_fitted(model)
-    if max_documents < 1:
-        raise ValueError(f"max_documents must be at least 1; got {max_documents}.")
+    check_number(max_documents, "max_documents", "at least 1", least=1, whole=True)
     all_words = vocabulary_of(model, vocabulary, X)
     if is_corpus(X):
         check_words(model, X)
@@ -163,7 +162,7 @@ def collect(
         temperatures = documents.histogram()
         temperatures["hottest"] = np.searchsorted(chosen, hottest).tolist()
     return ReportData(
-        title=title,
+        title=str(title),
         facts=_facts(model, words, documents),
         parameters=_parameters(model),
         curves=fit_curves(getattr(model, "history_", None), validation),

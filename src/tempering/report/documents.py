@@ -60,6 +60,7 @@ class Documents:
     @classmethod
     def read(cls, model: LatentDirichletAllocation, X: Any, limit: int) -> Documents:
         """At most ``limit`` documents of X, drawn evenly; those without a word are left out."""
+        X = X if isinstance(X, BlockSource) else as_counts(X, "X")
         counts, numbers = _draw(X, limit)
         filled = np.flatnonzero(counts.sum(axis=1) > 0)
         if filled.size == 0:
@@ -144,7 +145,7 @@ class Shown:
 
 def _draw(X: Any, limit: int) -> tuple[Any, NDArray[np.intp]]:
     """Documents as CSR, and their places in the corpus; always the same ones."""
-    source = X if isinstance(X, BlockSource) else ArraySource(as_counts(X, "X"))
+    source = X if isinstance(X, BlockSource) else ArraySource(X)
     # Every source draws the same places.
     places = ArraySource(np.arange(source.size))
     counts, numbers = (each.sample(limit, np.random.default_rng(0)) for each in (source, places))

@@ -14,7 +14,7 @@ from typing import Any
 
 from tempering.estimators import LatentDirichletAllocation
 from tempering.report.data import ReportData, collect
-from tempering.storage.atomic import atomic_file
+from tempering.storage.atomic import as_path, atomic_file
 
 #: Put together in this order; each may use what stands before it.
 SCRIPTS = ("elements.js", "charts.js", "fit.js", "map.js", "topics.js", "documents.js", "page.js")
@@ -55,7 +55,7 @@ def write_report(
     ...     (Path(folder) / "report.html").stat().st_size > 10_000
     True
     """
-    check_place(Path(path), overwrite)
+    check_place(as_path(path), overwrite)
     if not isinstance(data, ReportData):
         data = collect(data, X, **told)
     elif X is not None or told:
@@ -68,7 +68,9 @@ def write_report(
 
 
 def check_place(path: Path, overwrite: bool) -> None:
-    """Refuse to replace a file, before the work."""
+    """Refuse to replace a file, or a folder, before the work."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: name a file, such as {path / 'report.html'}.")
     if path.exists() and not overwrite:
         raise FileExistsError(
             f"{path} exists already: pass overwrite=True (--overwrite) to replace it, or choose "

@@ -13,9 +13,26 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 #: What the system answers when there is no more room.
 FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+def as_path(path: Any) -> Path:
+    """A path of a user; raise ``ValueError`` for what cannot be one.
+
+    >>> as_path("")
+    Traceback (most recent call last):
+    ValueError: path must be the name of a file or a folder; got ''.
+    """
+    try:
+        if not (text := os.fspath(path)) or not isinstance(text, str) or "\0" in text:
+            raise TypeError
+    except TypeError:
+        problem = f"path must be the name of a file or a folder; got {path!r:.100}."
+        raise ValueError(problem) from None
+    return Path(path)
 
 
 @contextmanager

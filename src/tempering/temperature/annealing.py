@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, Literal, SupportsFloat, cast
 
 import numpy as np
 
+from tempering.models.arguments import check_number
 from tempering.models.base import LocalStep, Model
 from tempering.temperature.grid import exponential_temperatures
 from tempering.temperature.policy import (
@@ -81,8 +82,8 @@ class Annealing(TemperaturePolicy[AnnealingHeat]):
         check_fraction(self.fraction)
         if self.fraction is None and self.passes is None:
             raise ValueError("an annealed part needs a length: give fraction or passes; got None.")
-        if self.passes is not None and not self.passes > 0:
-            raise ValueError(f"passes must be positive; got {self.passes}.")
+        if self.passes is not None:
+            check_number(self.passes, "passes", "positive", above=0)
         if self.temper not in ("likelihood", "joint"):
             raise ValueError(f"temper must be 'likelihood' or 'joint'; got {self.temper!r}.")
         if self.start not in ("auto", None):
@@ -133,16 +134,23 @@ class Annealing(TemperaturePolicy[AnnealingHeat]):
 
     def _inverse_temperature(self, position: float, first: float | None = None) -> float:
         schedule: Any = self.schedule
-        if self.start == "auto":
+        if self.start == "auto" and callable(schedule):
             schedule = schedule(first)
         if not callable(schedule):
+            if self.start is None:
+                raise ValueError(
+                    "schedule must be a function of progress, such as schedules.linear(5.0); got "
+                    f"{schedule!r}."
+                )
             raise ValueError(
                 "with start='auto', schedule must make a schedule from its first temperature, as "
                 f"schedules.linear does; schedule({first}) gave {schedule!r}."
             )
-        temperature = float(cast(Schedule, schedule)(position))
-        if not 1.0 <= temperature < np.inf:
+        temperature = cast(Schedule, schedule)(position)
+        if np.ndim(temperature) or not isinstance(temperature, SupportsFloat):
+            raise ValueError(f"schedule({position:g}) gave {temperature!r}; it must give a number.")
+        if not 1.0 <= float(temperature) < np.inf:
             raise ValueError(
                 f"schedule({position:g}) gave the temperature {temperature}; it must be >= 1."
             )
-        return 1.0 / temperature
+        return 1.0 / float(temperature)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
+from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
 
 
@@ -39,7 +40,7 @@ def even_inverse_temperatures(n: int = 100) -> Array:
 
 def check_grid(inverse_temperatures: ArrayLike, prior: ArrayLike | None) -> tuple[Array, Array]:
     """The grid and the normalised prior over it, or an error that names what is wrong."""
-    grid = np.asarray(inverse_temperatures, float)
+    grid = as_numbers(inverse_temperatures, "inverse_temperatures", "an array of values in (0, 1]")
     if grid.ndim != 1 or not grid.size or not np.all((grid > 0) & (grid <= 1)):
         raise ValueError(
             "inverse_temperatures must be a one-dimensional array of values in (0, 1]; "
@@ -47,7 +48,7 @@ def check_grid(inverse_temperatures: ArrayLike, prior: ArrayLike | None) -> tupl
         )
     if prior is None:
         return grid, np.full(grid.size, 1.0 / grid.size)
-    weights = np.asarray(prior, float)
+    weights = as_numbers(prior, "prior", f"{grid.size} positive weights")
     if weights.shape != grid.shape or not np.all(weights > 0) or not np.all(np.isfinite(weights)):
         raise ValueError(
             f"prior must hold {grid.size} positive weights, one for each inverse temperature; "

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tempering.models.arguments import check_number
 from tempering.models.base import Array, LocalStep, Model
 from tempering.temperature.grid import check_grid, even_inverse_temperatures, weigh
 from tempering.temperature.policy import (
@@ -99,10 +100,11 @@ class LocalTempering(TemperaturePolicy[LocalHeat]):
             raise ValueError(
                 f"formula must be 'calibrated', 'words' or 'paper'; got {self.formula!r}."
             )
-        if not self.damping >= 0:
-            raise ValueError(f"damping must be 0 or a number of passes; got {self.damping}.")
-        if self.max_alternations < 1:
-            raise ValueError(f"max_alternations must be at least 1; got {self.max_alternations}.")
+        check_number(self.damping, "damping", "0 or a number of passes", least=0)
+        check_number(self.tolerance, "tolerance", "0 or positive", least=0)
+        check_number(
+            self.max_alternations, "max_alternations", "at least 1, and whole", least=1, whole=True
+        )
 
     def length(self, planned: float) -> float:
         return math.inf if self.fraction is None else self.fraction * planned

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
+from tempering.models.arguments import as_numbers, check_number
 from tempering.models.base import Array, Model, UnsupportedTemperature
 
 Method = Literal["auto", "closed-form", "monte-carlo", "map"]
@@ -92,7 +93,11 @@ def log_partition(
     >>> known.values.round(3), known.method
     (array([ 0.   , 11.526]), 'closed-form')
     """
-    s = np.asarray(inverse_temperatures, float)
+    if not isinstance(model, Model):
+        raise ValueError(f"model must be a tempering.Model; got {model!r:.100}.")
+    s = as_numbers(inverse_temperatures, "inverse_temperatures", "a grid in (0, 1]")
+    check_number(n_data, "n_data", "a number of data, at least 1", least=1)
+    check_number(n_samples, "n_samples", "at least 1 draw", least=1, whole=True)
     if s.ndim != 1 or not s.size or not np.all((s > 0) & (s <= 1)):
         raise ValueError(
             "inverse_temperatures must be a one-dimensional grid in (0, 1]; "

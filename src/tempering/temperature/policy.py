@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from tempering.models.arguments import check_number
 from tempering.models.base import Array, LocalStep, Model
 
 
@@ -208,5 +209,5 @@ def first_local_step(
 
 def check_fraction(fraction: float | None) -> None:
     """Raise unless 0 < fraction <= 1, or None."""
-    if fraction is not None and not 0.0 < fraction <= 1.0:
-        raise ValueError(f"fraction must be above 0 and at most 1, or None; got {fraction}.")
+    if fraction is not None:
+        check_number(fraction, "fraction", "above 0 and at most 1, or None", above=0, most=1)

@@ -12,9 +12,24 @@ from itertools import pairwise
 
 import numpy as np
 
+from tempering.models.arguments import as_numbers, check_number
+
 # Each schedule is its formula with the settings filled in, by keyword: so it can be pickled, and
 # stored in a model by the name of the function that made it.
 Schedule = Callable[[float], float]
+
+#: Hotter than this, 1/T is 0 to any computation with it.
+LARGEST = 1e100
+
+
+#: What a table of points holds.
+PAIRS = "pairs (progress, temperature) of finite numbers, at least one"
+
+
+def _check(**temperatures: float) -> None:
+    """Raise ``ValueError`` unless all are temperatures: told where it was made."""
+    for name, value in temperatures.items():
+        check_number(value, name, ">= 1 and finite, as a temperature", least=1, most=LARGEST)
 
 
 def constant(temperature: float) -> Schedule:
@@ -23,6 +38,7 @@ def constant(temperature: float) -> Schedule:
     >>> constant(5.0)(0.3)
     5.0
     """
+    _check(temperature=temperature)
     return partial(_constant, temperature=temperature)
 
 
@@ -36,6 +52,7 @@ def linear(start: float, end: float = 1.0) -> Schedule:
     >>> linear(20.0)(0.5)
     10.5
     """
+    _check(start=start, end=end)
     return partial(_linear, start=start, end=end)
 
 
@@ -49,6 +66,7 @@ def linear_inverse(start: float, end: float = 1.0) -> Schedule:
     >>> linear_inverse(2.0)(0.5)
     1.3333333333333333
     """
+    _check(start=start, end=end)
     return partial(_linear_inverse, start=start, end=end)
 
 
@@ -62,6 +80,7 @@ def geometric(start: float, end: float = 1.0) -> Schedule:
     >>> geometric(100.0)(0.5)
     10.0
     """
+    _check(start=start, end=end)
     return partial(_geometric, start=start, end=end)
 
 
@@ -75,8 +94,12 @@ def piecewise(points: Sequence[tuple[float, float]]) -> Schedule:
     >>> piecewise([(0.0, 10.0), (0.5, 4.0), (1.0, 1.0)])(0.75)
     2.5
     """
-    table = np.asarray(points, float)
-    positions, _ = table.T
+    table = as_numbers(points, "points", PAIRS)
+    if table.ndim != 2 or table.shape[1] != 2 or not len(table) or not np.isfinite(table).all():
+        raise ValueError(f"points must be {PAIRS}; got {points!r}.")
+    positions = table[:, 0]
+    for temperature in table[:, 1]:
+        _check(temperature=temperature)
     if positions.size > 1 and np.any(np.diff(positions) <= 0):
         raise ValueError(f"points must have rising progress; got {positions.tolist()}.")
     return partial(_piecewise, points=table)
@@ -93,11 +116,13 @@ def join(schedules: Sequence[Schedule], boundaries: Sequence[float]) -> Schedule
     >>> hold_then_cool(0.25), hold_then_cool(0.75)
     (8.0, 4.5)
     """
-    edges = [0.0, *boundaries, 1.0]
-    if len(schedules) != len(edges) - 1 or any(a >= b for a, b in pairwise(edges)):
+    if not isinstance(schedules, Sequence) or not all(map(callable, schedules)):
+        raise ValueError(f"schedules must be functions of progress, in a list; got {schedules!r}.")
+    edges = [0.0, *as_numbers(boundaries, "boundaries", "numbers between 0 and 1").ravel(), 1.0]
+    if len(schedules) != len(edges) - 1 or any(not a < b for a, b in pairwise(edges)):
         raise ValueError(
             f"{len(schedules)} schedules need {len(schedules) - 1} rising boundaries between 0 and "
-            f"1; got {list(boundaries)}."
+            f"1; got {boundaries}."
         )
     return partial(_join, schedules=tuple(schedules), boundaries=tuple(boundaries))
 

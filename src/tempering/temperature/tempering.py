@@ -14,6 +14,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tempering.models.arguments import check_number
 from tempering.models.base import Array, LocalStep, Model, UnsupportedTemperature
 from tempering.temperature.grid import check_grid, exponential_temperatures, weigh
 from tempering.temperature.partition import log_partition
@@ -103,12 +104,9 @@ class VariationalTempering(TemperaturePolicy[TemperingHeat]):
         object.__setattr__(self, "inverse_temperatures", grid)
         object.__setattr__(self, "prior", prior)
         check_fraction(self.fraction)
-        if not self.damping >= 0:
-            raise ValueError(
-                f"damping must be 0 or a positive number of passes; got {self.damping}."
-            )
-        if self.every < 1:
-            raise ValueError(f"every must be at least 1 step; got {self.every}.")
+        check_number(self.damping, "damping", "0 or a positive number of passes", least=0)
+        check_number(self.every, "every", "at least 1 step", least=1, whole=True)
+        check_number(self.n_samples, "n_samples", "at least 1 draw", least=1, whole=True)
         if self.formula not in get_args(Formula):
             raise ValueError(
                 f"formula must be one of {', '.join(get_args(Formula))}; got {self.formula!r}."

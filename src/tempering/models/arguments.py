@@ -1,0 +1,54 @@
+"""Checks of arguments: what is no number is named, before anything is computed with it."""
+
+from __future__ import annotations
+
+import math
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: More threads than any machine has cores; beyond it, starting them is all that would happen.
+MOST_THREADS = 4096
+
+
+def check_number(
+    value: Any,
+    name: str,
+    expected: str,
+    *,
+    least: float = -math.inf,
+    above: float = -math.inf,
+    most: float = math.inf,
+    whole: bool = False,
+) -> None:
+    """Raise ``ValueError`` unless value is a number, from least (or above so much) to most.
+
+    >>> check_number("3", "n_words", "a whole number, at least 1", least=1, whole=True)
+    Traceback (most recent call last):
+    ValueError: n_words must be a whole number, at least 1; got '3'.
+    """
+    number = isinstance(value, Integral if whole else Real)
+    # Not a comparison holds for NaN.
+    if not (number and least <= value <= most and (value > above or above == -math.inf)):
+        raise ValueError(f"{name} must be {expected}; got {shown(value)}.")
+
+
+def as_numbers(values: Any, name: str, expected: str) -> NDArray[np.float64]:
+    """Values as an array of float64; raise ``ValueError`` if they are none.
+
+    >>> as_numbers(["a"], "alpha", "positive")
+    Traceback (most recent call last):
+    ValueError: alpha must be positive; got ['a'].
+    """
+    try:
+        return np.asarray(values, float)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"{name} must be {expected}; got {shown(values)}.") from error
+
+
+def shown(value: Any) -> str:
+    """A value as it is written, on one line, and not at any length."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= 100 else text[:97] + "..."

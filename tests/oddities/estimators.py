@@ -1,0 +1,348 @@
+"""The estimators: odd tables for each method, and odd values of each parameter."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import tempering
+from oddities import Case, tables
+from tempering import (
+    BayesianGaussianMixture,
+    BernoulliMixture,
+    FactorialMixture,
+    LatentDirichletAllocation,
+    PoissonMixture,
+)
+
+SMALL = {"max_iter": 5, "random_state": 0, "n_jobs": 1}
+
+
+def _gaussian(covariance_type: str) -> Callable[..., Any]:
+    return lambda **options: BayesianGaussianMixture(
+        **{"n_components": 3, "covariance_type": covariance_type, **SMALL, **options}
+    )
+
+
+def _of(kind: Any, **own: Any) -> Callable[..., Any]:
+    return lambda **options: kind(**{"n_components": 3, **SMALL, **own, **options})
+
+
+#: How each is made, and the kind of table that it is for.
+ESTIMATORS: dict[str, tuple[Callable[..., Any], str]] = {
+    "topics": (_of(LatentDirichletAllocation), "counts"),
+    "topics, plain": (_of(LatentDirichletAllocation, tempering=None), "counts"),
+    "topics, local": (
+        _of(LatentDirichletAllocation, tempering="local", learning_method="batch"),
+        "counts",
+    ),
+    **{f"{c} mixture": (_gaussian(c), "real") for c in ("full", "tied", "diag", "spherical")},
+    "Bernoulli mixture": (_of(BernoulliMixture), "binary"),
+    "Poisson mixture": (_of(PoissonMixture), "counts"),
+    "features": (_of(FactorialMixture), "real"),
+}
+
+USES = ("transform", "predict", "predict_proba", "score", "score_samples", "perplexity")
+
+#: What a message about data may call them.
+DATA = ("X", "row", "array", "data", "feature", "sample", "matrix", "counts", "documents", "texts")
+
+NUMBERS = (0, 1, -1, 2.5, 0.5, 1e-300, 1e300, 10**30, np.nan, np.inf, -np.inf, True, np.int8(2))
+OTHERS: tuple[Any, ...] = ("", "odd", "auto", b"odd", None, [], [1, 2], {}, 1j, object(), len)
+ARRAYS: tuple[Any, ...] = (
+    np.array(2),
+    np.ones(3),
+    np.ones(4),
+    np.full(3, np.nan),
+    -np.ones(3),
+    np.zeros(3),
+    np.ones((4, 4)),
+    np.eye(4),
+    np.zeros((4, 4)),
+    -np.eye(4),
+    ["a", "b", "c"],
+    [[1], [2, 3]],
+)
+#: Parameters that may take arrays.
+ARRAY_PARAMETERS = {
+    "doc_topic_prior",
+    "mean_prior",
+    "covariance_prior",
+    "component_prior",
+    "activation_probability",
+    "init",
+}
+#: Honest numbers of these run as long as they say.
+LENGTHS = {"max_iter", "n_init", "local_restarts", "max_doc_update_iter"}
+
+RANDOM_STATES: tuple[Any, ...] = (
+    np.random.RandomState(0),
+    np.random.default_rng(0),
+    np.random,
+    np.random.SeedSequence(0),
+    np.int64(3),
+    2**32 - 1,
+    2**32,
+    "0",
+)
+
+
+def policies() -> dict[str, Any]:
+    annealing, local = tempering.Annealing, tempering.LocalTempering
+    variational, schedules = tempering.VariationalTempering, tempering.schedules
+    return {
+        "untempered": tempering.Untempered,
+        "a class": lambda: annealing,
+        "a bare schedule": lambda: schedules.linear(5.0),
+        "annealing": lambda: annealing(schedules.linear(5.0)),
+        "annealing below 1": lambda: annealing(schedules.linear(0.5)),
+        "annealing at 0": lambda: annealing(schedules.constant(0.0)),
+        "annealing at -1": lambda: annealing(schedules.constant(-1.0)),
+        "annealing at NaN": lambda: annealing(schedules.constant(np.nan)),
+        "annealing at infinity": lambda: annealing(schedules.constant(np.inf)),
+        "annealing at 1e300": lambda: annealing(schedules.constant(1e300)),
+        "annealing by text": lambda: annealing(lambda progress: "hot"),
+        "annealing by None": lambda: annealing(lambda progress: None),
+        "annealing by an array": lambda: annealing(lambda progress: np.ones(3)),
+        "annealing by a number": lambda: annealing(3.0),
+        "annealing of a part of 0": lambda: annealing(fraction=0.0),
+        "annealing of a part of 2": lambda: annealing(fraction=2.0),
+        "annealing of a part of NaN": lambda: annealing(fraction=np.nan),
+        "annealing for -1 passes": lambda: annealing(passes=-1),
+        "annealing for NaN passes": lambda: annealing(passes=np.nan),
+        "annealing of nothing known": lambda: annealing(temper="odd"),
+        "annealing of all": lambda: annealing(temper="joint"),
+        "annealing from an unknown start": lambda: annealing(start="odd"),
+        "annealing from its own start": lambda: annealing(start="auto"),
+        **{
+            f"{policy.__name__} {name}={value!r}": lambda p=policy, n=name, v=value: p(**{n: v})
+            for policy in (local, variational)
+            for name, value in (
+                ("inverse_temperatures", []),
+                ("inverse_temperatures", [1.0]),
+                ("inverse_temperatures", [0.0, 1.0]),
+                ("inverse_temperatures", [np.nan, 1.0]),
+                ("inverse_temperatures", [-1.0, 1.0]),
+                ("inverse_temperatures", [2.0, 1.0]),
+                ("inverse_temperatures", "odd"),
+                ("inverse_temperatures", [[0.5, 1.0]]),
+                ("inverse_temperatures", None),
+                ("prior", []),
+                ("prior", [0.5, 0.5]),
+                ("prior", "odd"),
+                ("prior", [np.nan] * 100),
+                ("formula", "odd"),
+                ("formula", None),
+                ("damping", -1),
+                ("damping", 1.0),
+                ("damping", np.nan),
+                ("damping", "odd"),
+                ("fraction", 0.0),
+                ("fraction", None),
+                ("fraction", 5),
+            )
+        },
+        "LocalTempering max_alternations=0": lambda: local(max_alternations=0),
+        "LocalTempering max_alternations=1.5": lambda: local(max_alternations=1.5),
+        "LocalTempering tolerance=nan": lambda: local(tolerance=np.nan),
+        "LocalTempering tolerance=-1": lambda: local(tolerance=-1),
+        "VariationalTempering every=0": lambda: variational(every=0),
+        "VariationalTempering every='odd'": lambda: variational(every="odd"),
+        "VariationalTempering n_samples=0": lambda: variational(n_samples=0),
+        "VariationalTempering n_samples=1": lambda: variational(n_samples=1),
+        "VariationalTempering n_samples=nan": lambda: variational(n_samples=np.nan),
+    }
+
+
+@cache
+def fitted(name: str) -> Any:
+    """An honest model, fitted once."""
+    make, kind = ESTIMATORS[name]
+    return make().fit(tables.honest(kind, 40))
+
+
+def warm(name: str) -> None:
+    """Fit, stream and use an honest model."""
+    make, kind = ESTIMATORS[name]
+    _use(fitted(name), tables.honest(kind))
+    _stream(make, kind, tables.honest(kind))
+
+
+def _use(model: Any, X: Any) -> list[Any]:
+    return [getattr(model, use)(X) for use in USES if hasattr(model, use)]
+
+
+def _fit(make: Callable[..., Any], X: Any, use: Any = None, **options: Any) -> Any:
+    model = make(**options).fit(X)
+    return model, _use(model, X if use is None else use)
+
+
+def _stream(make: Callable[..., Any], kind: str, X: Any, **options: Any) -> Any:
+    """A batch for a model that has seen an honest one, which is then used."""
+    good = tables.honest(kind)
+    model = make(**options).partial_fit(good).partial_fit(X)
+    return model, _use(model, good)
+
+
+def _first(make: Callable[..., Any], X: Any) -> Any:
+    model = make().partial_fit(X)
+    return model, _use(model, X)
+
+
+def cases() -> Iterator[Case]:
+    """Odd tables, then odd parameters."""
+    yield from _tables()
+    yield from _parameters()
+    yield from _methods()
+
+
+def _tables() -> Iterator[Case]:
+    for name, (make, kind) in ESTIMATORS.items():
+        honest = tables.honest(kind)
+        for odd, change in tables.ALL.items():
+            label = f"{name}, {odd}: "
+
+            def table(change=change, honest=honest):
+                return change(honest)
+
+            if odd not in {"a generator", "an iterator of lists"}:
+                yield Case(label + "fit", lambda m=make, t=table: _fit(m, t()), DATA)
+            yield Case(label + "use", lambda n=name, t=table: _use(fitted(n), t()), DATA)
+            yield Case(
+                label + "partial_fit",
+                lambda m=make, k=kind, t=table: _stream(m, k, t()),
+                DATA,
+            )
+            if name != "topics, local":
+                yield Case(
+                    label + "first partial_fit", lambda m=make, t=table: _first(m, t()), DATA
+                )
+
+
+def _parameters() -> Iterator[Case]:
+    for name in ("topics", "full mixture", "Bernoulli mixture", "Poisson mixture", "features"):
+        make, kind = ESTIMATORS[name]
+        X = tables.honest(kind)
+        for parameter in inspect.signature(type(make()).__init__).parameters:
+            if parameter == "self":
+                continue
+            values = [*NUMBERS, *OTHERS]
+            if parameter in ARRAY_PARAMETERS:
+                values += ARRAYS
+            if parameter == "random_state":
+                values += RANDOM_STATES
+            if parameter in LENGTHS:
+                values = [v for v in values if v != 10**30]
+            for value in values:
+                told = (parameter, *(("seed",) if parameter == "random_state" else ()))
+                shown = f"{name}, {parameter}={_shown(value)}"
+                yield Case(
+                    shown, lambda m=make, X=X, p=parameter, v=value: _fit(m, X, **{p: v}), told
+                )
+                if parameter in {"total_samples", "learning_offset", "learning_decay"}:
+                    yield Case(
+                        shown + ", a stream",
+                        lambda m=make, k=kind, X=X, p=parameter, v=value: _stream(
+                            m, k, X, **{p: v}
+                        ),
+                        told,
+                    )
+        for policy, build in policies().items():
+            told = ("tempering", "temperature", "policy", "schedule", "fraction", "passes")
+            told += ("prior", "formula", "damping", "alternations", "tolerance", "every")
+            told += ("n_samples", "temper", "start", "local_log_normalizer")
+            yield Case(
+                f"{name}, {policy}",
+                lambda m=make, X=X, b=build: _fit(m, X, tempering=b()),
+                told,
+            )
+
+
+def _shown(value: Any) -> str:
+    return f"{type(value).__name__} {' '.join(repr(value).split())}"[:60]
+
+
+def _methods() -> Iterator[Case]:
+    """What the methods take beside a table, and methods of models that are not fitted."""
+    counts, real = tables.honest("counts"), tables.honest("real")
+    for name, (make, kind) in ESTIMATORS.items():
+        for use in (*USES, "sample", "save", "topics", "coherence", "inverse_transform"):
+            if hasattr(make(), use):
+                arguments = {"sample": (), "topics": ()}.get(use, (tables.honest(kind),))
+                if use == "save":
+                    arguments = ("unfitted",)
+                yield Case(
+                    f"{name}, not fitted: {use}",
+                    lambda m=make, u=use, a=arguments: getattr(m(), u)(*a),
+                    ("fit",),
+                )
+        yield Case(
+            f"{name}, fewer rows than components",
+            lambda m=make, k=kind: _fit(m, tables.honest(k, 3), n_components=8),
+            ("n_components",),
+        )
+        yield Case(
+            f"{name}, another number of columns",
+            lambda n=name, k=kind: _use(fitted(n), tables.honest(k, columns=7)),
+            DATA,
+        )
+        for n in (0, -1, 1, 2.5, "3", None, np.nan, 10**12, True, [3], np.int64(3)):
+            if hasattr(make(), "sample"):
+                yield Case(
+                    f"{name}, sample({n!r})",
+                    lambda m=name, n=n: fitted(m).sample(n),
+                    ("n_samples",),
+                )
+    topics, told = "topics, plain", ("n_words", "words", "vocabulary")
+    for n in (0, -1, 2.5, "3", None, np.nan, 10**9, True, [3]):
+        yield Case(f"topics({n!r})", lambda n=n: fitted(topics).topics(n), told)
+        yield Case(f"coherence({n!r})", lambda n=n: fitted(topics).coherence(counts, n), told)
+    for words in ([], ["a"], ["a"] * 4, list("abcde"), "abcd", [None] * 4, [1, 2, 3, 4], 3, {}):
+        yield Case(
+            f"topics(vocabulary={words!r})", lambda w=words: fitted(topics).topics(2, w), told
+        )
+    for options in (
+        {"random_state": -1},
+        {"random_state": "odd"},
+        {"random_state": 1.5},
+        {"inference": "odd"},
+        {"inference": None},
+        {"inference": "gibbs", "alpha": 0},
+        {"alpha": -1},
+        {"alpha": np.nan},
+        {"alpha": "odd"},
+        {"alpha": []},
+        {"alpha": [0.1, 0.2]},
+        {"alpha": 1e300},
+        {"alpha": 1e-300},
+        {"tempered": "odd"},
+    ):
+        yield Case(
+            f"completion_score({options})",
+            lambda o=options: fitted(topics).completion_score(counts, **o),
+            (*options, "seed"),
+        )
+    for hidden in (None, [], True, np.ones(4), np.zeros(4, bool), "odd", np.ones((20, 4), bool)):
+        yield Case(
+            f"masked_score({_shown(hidden)})",
+            lambda h=hidden: fitted("features").masked_score(real, h),
+            ("hidden",),
+        )
+    for odd, change in tables.ALL.items():
+        yield Case(
+            f"inverse_transform, {odd}",
+            lambda c=change: fitted("features").inverse_transform(
+                c(tables.honest("binary", 20, 3))
+            ),
+            DATA,
+        )
+        for use in ("document_temperatures", "completion_score"):
+            yield Case(
+                f"{use}, {odd}",
+                lambda c=change, u=use: getattr(fitted("topics, local"), u)(c(counts)),
+                DATA,
+            )
