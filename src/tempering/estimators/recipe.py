@@ -280,7 +280,7 @@ class Recipe:
     >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
     >>> print(LatentDirichletAllocation(2, random_state=0).fit(X).recipe_)
     topics to start from:     words
-    temperature:              from T = 1.49 to 1, linearly in 1/T, in the first 40% of the run
+    temperature:              from T = 1.44 to 1, linearly in 1/T, in the first 40% of the run
     update of documents:      sampled
     prior of proportions (α): 0.5 a topic to begin with
     part of α that adapts:    0%
