@@ -43,10 +43,11 @@ def test_shares_stay_and_threads_change_nothing():
     assert_array_equal(raised, raised_prior(topics, prior, counts, n_threads=3))
 
 
-def test_weights_that_are_no_counts_tell_nothing():
+def test_weights_that_are_no_counts_and_endless_repeats_tell_nothing():
     counts, topics = drawn(1.0)
     prior = np.full(10, 0.05)
-    assert raised_prior(topics, prior, counts * 0.5) is prior
+    for factor in (0.5, 1e9):
+        assert raised_prior(topics, prior, counts * factor) is prior
     assert raised_prior(topics, prior, counts[:0]) is prior
 
 

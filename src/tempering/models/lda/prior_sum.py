@@ -17,6 +17,7 @@ from tempering.models.base import Array
 from tempering.models.lda.blocks import in_blocks
 from tempering.models.lda.gibbs import Words, as_tokens, new_chain, sample_documents
 from tempering.models.lda.kernels import log_predictive
+from tempering.models.lda.sampling import can_be_sampled
 from tempering.models.lda.topics import Float32, Topics, compact_words
 
 #: Documents that are predicted.
@@ -45,11 +46,11 @@ def raised_prior(topics: Topics, prior: Array, documents: Any, n_threads: int = 
     prior : array [K]
         α.
     documents : CSR matrix [D, V]
-        Some documents. Those that hold weights instead of counts tell nothing here.
+        Some documents. If they cannot be sampled (weights, endless repeats), α stays.
     n_threads : int
         Threads; never changes the result.
     """
-    if np.any(documents.data != np.floor(documents.data)):
+    if not can_be_sampled(documents.data):
         return prior
     words, columns = compact_words(documents.indices, documents.shape[1])
     rows = (topics.rows(words) / topics.totals()).astype(np.float32)
