@@ -29,9 +29,9 @@ def check_number(
     Traceback (most recent call last):
     ValueError: n_words must be a whole number, at least 1; got '3'.
     """
-    number = isinstance(value, Integral if whole else Real)
+    number: Any = value if isinstance(value, Integral if whole else Real) else math.nan
     # Not a comparison holds for NaN.
-    if not (number and least <= value <= most and (value > above or above == -math.inf)):
+    if not (least <= number <= most and (number > above or above == -math.inf)):
         raise ValueError(f"{name} must be {expected}; got {shown(value)}.")
 
 
