@@ -19,6 +19,17 @@ def test_the_demo_shows_what_tempering_is_for(command, tmp_path, monkeypatch):
     assert "Docstrings of the installed packages" in page
 
 
+def test_a_file_in_the_way_of_the_demo_is_told_at_once(command, tmp_path, monkeypatch):
+    (tmp_path / "demo").write_text("")
+
+    def reads():
+        raise AssertionError("the corpus is read before the folder is made")
+
+    monkeypatch.setattr("tempering.cli.demonstration.load_docstrings", reads)
+    assert str(tmp_path / "demo") in command("demo", "--out", tmp_path / "demo", code=1).stderr
+    assert "'--out': it must name" in command("demo", "--out", "", code=2).stderr
+
+
 def test_what_the_demo_prints(command, files, tmp_path, monkeypatch):
     """On a small corpus, in place of one that takes a while to read."""
     from tempering.corpus import Corpus

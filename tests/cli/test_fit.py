@@ -1,5 +1,7 @@
 """``tempering fit``: what it learns, keeps, prints and refuses."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -170,7 +172,10 @@ def test_nothing_is_left_to_fit():
         (["CORPUS", "-k", "2", "--min-df", "few"], 2, "'few' is neither a whole number"),
         (["CORPUS", "-k", "2", "--validation", "500"], 1, "leaves nothing to fit"),
         (["CORPUS", "-k", "2", "--vocabulary", "short.txt"], 1, "1 words, but the corpus has 80"),
+        (["CORPUS", "-k", "2", "--validation", "inf"], 1, "--validation inf leaves nothing"),
         (["CORPUS", "-k", "2", "--format", "xls"], 1, "format must be one of"),
+        (["CORPUS", "-k", "2", "--out", ""], 2, "'--out': it must name a directory"),
+        (["CORPUS", "-k", "2", "--out", "/"], 2, "'--out': it must name a directory"),
     ],
 )
 def test_errors_are_one_line_and_leave_nothing(
@@ -185,6 +190,16 @@ def test_errors_are_one_line_and_leave_nothing(
     if code == 1:
         assert result.stderr.splitlines()[-1].startswith("tempering: ")
     assert [path.name for path in tmp_path.iterdir()] == ["short.txt"]
+
+
+def test_a_scheduler_that_is_not_there_is_told_in_good_time(command, files, tmp_path):
+    address = "tcp://127.0.0.1:1"
+    arguments = ["fit", files.counts, "-k", "2", "--out", tmp_path / "m", "--scheduler", address]
+    started = time.monotonic()
+    refused = command(*arguments, code=1)
+    assert time.monotonic() - started < 30
+    assert f"--scheduler {address}: no Dask scheduler answers" in refused.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_checkpoint_of_another_fit_is_refused_in_the_words_of_the_command(

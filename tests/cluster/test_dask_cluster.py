@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+import socketserver
 import subprocess
 import sys
 import threading
@@ -289,6 +290,23 @@ def test_without_a_checkpoint_the_loss_says_so():
         LatentDirichletAllocation(2, executor=DaskExecutor("tcp://127.0.0.1:9", timeout=0.5)).fit(
             documents(20)
         )
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_what_listens_but_is_no_scheduler_is_told_as_such():
+    """As the dashboard of Dask, one port further, does."""
+
+    class Dashboard(socketserver.BaseRequestHandler):
+        def handle(self):
+            self.request.recv(8)
+            self.request.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+
+    with socketserver.TCPServer(("127.0.0.1", 0), Dashboard) as server:
+        threading.Thread(target=server.serve_forever).start()
+        address = f"tcp://127.0.0.1:{server.server_address[1]}"
+        with pytest.raises(ClusterLost, match=f"no Dask scheduler answers at {address}: start"):
+            DaskExecutor(address, timeout=0.5).batch_size()
+        server.shutdown()
 
 
 def test_a_loss_before_the_first_checkpoint_does_not_ask_for_one(tmp_path):

@@ -168,6 +168,7 @@ def test_gensim_corpora():
     ("texts", "message"),
     [
         ("one string", "not one string"),
+        (len, "texts must be an iterable.*or a function without arguments.*; got <built-in"),
         ([], "not one word to count in the 0 documents"),
         (["", "a"], "not one word to count in the 2 documents"),
         (["good", None], r"document 1 \(from 0\): it should be text.* NoneType"),
@@ -185,6 +186,11 @@ def test_gensim_corpora():
 def test_what_is_no_text_is_refused(texts, message):
     with pytest.raises(CorpusError, match=message):
         from_texts(texts)
+
+
+def test_a_vectorizer_s_pattern_is_checked_before_the_work():
+    with pytest.raises(CorpusError, match=r"token_pattern must be a regular expression; got '\('"):
+        from_texts(["cat"], vectorizer=CountVectorizer(token_pattern="("))
 
 
 def test_vocabularies_without_words_are_refused():

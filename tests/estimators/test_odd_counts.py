@@ -249,6 +249,13 @@ def test_places_of_entries_are_whole_numbers():
         LatentDirichletAllocation(3).fit(X)
 
 
+@pytest.mark.parametrize("alpha", ["odd", 0, [0.1, 0.2], np.nan])
+@pytest.mark.parametrize("inference", ["vi", "gibbs"])
+def test_a_prior_of_a_score_that_is_none_is_named(inference, alpha):
+    with pytest.raises(ValueError, match="alpha must be positive"):
+        fitted().completion_score(counts_of(), inference=inference, alpha=alpha)
+
+
 @pytest.mark.parametrize("prior", [1e-300, {}, [[1], [2, 3]]])
 def test_a_prior_that_is_none_is_named(prior):
     with pytest.raises(ValueError, match="doc_topic_prior"):

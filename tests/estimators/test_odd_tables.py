@@ -4,7 +4,7 @@ import contextlib
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from tempering import (
     BayesianGaussianMixture,
@@ -96,6 +96,19 @@ def test_an_endless_stream_is_refused(name):
 def test_what_is_no_table_of_numbers_is_named(name, X):
     with pytest.raises((TypeError, ValueError), match="X must be a table of numbers"):
         MODELS[name]().fit(X)
+
+
+def test_counts_next_to_nothing_are_as_an_empty_column():
+    X = np.array([[2.0, 5e-324], [3.0, 0.0], [1.0, 5e-324]])
+    empty = PoissonMixture(2, random_state=0).fit(np.where(X < 1, 0.0, X))
+    found = PoissonMixture(2, random_state=0).fit(X)
+    assert_allclose(found.rates_, empty.rates_)
+
+
+def test_a_covariance_lost_in_rounding_is_told_to_be_that_of_the_data():
+    X = np.random.default_rng(0).normal(size=(20, 4)) * np.logspace(-90, 90, 4)
+    with pytest.raises(ValueError, match=r"by default the covariance of X.*Raise reg_covar"):
+        BayesianGaussianMixture(2, covariance_type="tied").fit(X)
 
 
 def test_a_negative_count_has_no_density():

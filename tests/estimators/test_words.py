@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 
 import tempering
 from tempering import LatentDirichletAllocation
-from tempering.corpus import Corpus, from_texts, open_source, write
+from tempering.corpus import Corpus, CorpusError, from_texts, open_source, write
 from tempering.evaluation import npmi, split_documents
 
 TEXTS = ["sun sea sand sun", "snow ice frost ice", "sea sand sun", "ice snow snow frost"] * 10
@@ -67,6 +67,24 @@ def test_other_words_are_refused_by_name(corpus, model):
             ask(fewer)
     # Without words there is nothing to compare.
     assert_array_equal(model.transform(Corpus(corpus.counts)), model.transform(corpus))
+
+
+def test_a_corpus_without_documents_is_refused_as_one(corpus, model):
+    empty = Corpus(corpus.counts[:0], corpus.vocabulary)
+    for ask in (new_model().fit, new_model().partial_fit, model.transform, model.score):
+        with pytest.raises(ValueError, match=r"a document.*; got Corpus\(0 documents × 6 words"):
+            ask(empty)
+
+
+def test_what_says_not_how_words_were_counted_is_refused(corpus):
+    with pytest.raises(CorpusError, match="counting must be a WordCounting or None; got 3"):
+        Corpus(corpus.counts, corpus.vocabulary, counting=3)
+
+
+def test_a_dictionary_is_no_list_of_words(corpus, model):
+    words = {word: column for column, word in enumerate(corpus.vocabulary)}
+    with pytest.raises(ValueError, match=r"must be a list of words; got \{'frost': 0"):
+        model.topics(2, words)
 
 
 def test_words_of_another_fit_are_forgotten(corpus):

@@ -13,6 +13,7 @@ from tempering.models.lda.topics import Topics
 from tempering.temperature import (
     Annealing,
     LocalTempering,
+    TemperaturePolicy,
     Untempered,
     VariationalTempering,
     log_partition,
@@ -325,6 +326,12 @@ def test_settling_weighs_all_its_steps_alike():
         (lambda: Annealing(fraction=None), "needs a length: give fraction or passes"),
         (lambda: Annealing(passes=-3), "passes must be positive"),
         (lambda: Annealing(temper="prior"), "temper must be"),
+        (lambda: Annealing(lambda: 3.0), "schedule must be a function of progress"),
+        (lambda: Annealing(lambda: 3.0, start="auto"), "schedule must make a schedule.*; got <f"),
+        (
+            lambda: Annealing(lambda first: lambda: first, start="auto"),
+            r"schedule must make a schedule.*schedule\(2.0\) gave <function",
+        ),
         (lambda: VariationalTempering([0.0, 1.0]), r"values in \(0, 1\]"),
         (lambda: VariationalTempering([0.5, 1.0], prior=[1.0]), "2 positive weights"),
         (lambda: VariationalTempering(damping=-1), "damping must be"),
@@ -341,6 +348,11 @@ def test_settling_weighs_all_its_steps_alike():
 def test_bad_policies_are_refused_when_made(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_policy_must_say_where_it_begins():
+    with pytest.raises(TypeError, match=r"TemperaturePolicy .*begin"):
+        TemperaturePolicy()
 
 
 class Bare(Mixture):
@@ -387,8 +399,10 @@ def test_the_paper_s_local_formula_drives_temperatures_up():
         ("temperature", "auto"),
         ("learning_rate", 0.5),
         ("learning_rate", lambda step: np.nan),
+        ("learning_rate", lambda: 0.5),
         ("executor", "odd"),
         ("callbacks", [None]),
+        ("callbacks", [lambda: None]),
         ("initial", "odd"),
         ("n_init", 1.5),
         ("n_threads", "odd"),

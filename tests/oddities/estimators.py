@@ -96,6 +96,7 @@ def policies() -> dict[str, Any]:
     variational, schedules = tempering.VariationalTempering, tempering.schedules
     return {
         "untempered": tempering.Untempered,
+        "a bare policy": tempering.TemperaturePolicy,
         "a class": lambda: annealing,
         "a bare schedule": lambda: schedules.linear(5.0),
         "annealing": lambda: annealing(schedules.linear(5.0)),
@@ -109,6 +110,14 @@ def policies() -> dict[str, Any]:
         "annealing by None": lambda: annealing(lambda progress: None),
         "annealing by an array": lambda: annealing(lambda progress: np.ones(3)),
         "annealing by a number": lambda: annealing(3.0),
+        "annealing by a function of nothing": lambda: annealing(lambda: 3.0),
+        "annealing by a function of two": lambda: annealing(lambda progress, other: 3.0),
+        "annealing from its own start by a function of nothing": lambda: annealing(
+            lambda: schedules.linear(3.0), start="auto"
+        ),
+        "annealing from its own start by what makes a function of nothing": lambda: annealing(
+            lambda first: lambda: 3.0, start="auto"
+        ),
         "annealing of a part of 0": lambda: annealing(fraction=0.0),
         "annealing of a part of 2": lambda: annealing(fraction=2.0),
         "annealing of a part of NaN": lambda: annealing(fraction=np.nan),
@@ -254,7 +263,7 @@ def _parameters() -> Iterator[Case]:
         for policy, build in policies().items():
             told = ("tempering", "temperature", "policy", "schedule", "fraction", "passes")
             told += ("prior", "formula", "damping", "alternations", "tolerance", "every")
-            told += ("n_samples", "temper", "start", "local_log_normalizer")
+            told += ("n_samples", "temper", "start", "local_log_normalizer", "TemperaturePolicy")
             yield Case(
                 f"{name}, {policy}",
                 lambda m=make, X=X, b=build: _fit(m, X, tempering=b()),
@@ -338,6 +347,11 @@ def _methods() -> Iterator[Case]:
             lambda c=change: fitted("features").inverse_transform(
                 c(tables.honest("binary", 20, 3))
             ),
+            DATA,
+        )
+        yield Case(
+            f"coherence, {odd}",
+            lambda c=change: fitted("topics, plain").coherence(c(counts), n_words=2),
             DATA,
         )
         for use in ("document_temperatures", "completion_score"):

@@ -90,6 +90,9 @@ def _texts() -> Iterator[Case]:
         "astral": ["😀😀 😀😀", "𝒳𝒴 𝒳𝒴"],
         "a path": Path("no-such-file"),
         "a function": len,
+        "a function of nothing": lambda: TEXTS,
+        "a class": int,
+        "a class that takes texts": list,
     }
     for name, texts in odd.items():
         yield Case(f"from_texts, {name}", lambda t=texts: _seen(corpus.from_texts(t)), told)
@@ -307,7 +310,7 @@ def _files() -> Iterator[Case]:
 
 
 def _saved() -> Iterator[Case]:
-    told = ("path", "model", "folder", "directory", "file", "odd")
+    told = ("path", "model", "folder", "directory", "file", "odd", "a" * 20)
     for path in (None, 3, "", "\0", "missing", ".", "a" * 5000, b"odd", []):
         yield Case(
             f"load({str(path)[:10]!r} of {type(path).__name__})",
@@ -366,7 +369,7 @@ def _commands() -> Iterator[Case]:
         *((*fit, 2, "--jobs", v) for v in (0, -1, "odd")),
         *((*fit, 2, "--batch-size", v) for v in (0, -1, 10**15, "odd", 1)),
         *((*fit, 2, "--validation", v) for v in (-1, 0, 1, 19, 20, 21, 0.5, 0.999, "nan", "inf")),
-        *((*fit, 2, "--scheduler", v) for v in ("", "odd", "tcp://")),
+        *((*fit, 2, "--scheduler", v) for v in ("", "odd", "tcp://", "tcp://127.0.0.1:1")),
         *((*fit, 2, "--vocabulary", v) for v in ("@missing", "@empty.txt", "@texts", "@zeros.npz")),
         *((*fit, 2, "--checkpoint-minutes", v) for v in (-1, 0, "nan", "inf", "odd")),
         *((*fit, 2, "--min-df", v) for v in (2, "odd")),
@@ -383,7 +386,7 @@ def _commands() -> Iterator[Case]:
         *(("fit", f"@{n}", "--topics", 2, "--out", "@out", "--overwrite") for n in CONTENTS),
         ("fit", "@missing.npz", "--topics", 2, "--out", "@out2"),
         ("fit", "", "--topics", 2, "--out", "@out2"),
-        ("fit", "@counts.npz", "--topics", 2, "--out", ""),
+        *(("fit", "@counts.npz", "--topics", 2, "--out", v) for v in ("", ".", "/")),
         ("fit", "@counts.npz", "--topics", 2, "--out", "@honest.csv"),
         ("fit", "@counts.npz", "--topics", 2, "--out", "@honest.csv", "--overwrite"),
         ("fit", "@counts.npz", "--topics", 2, "--out", "@no/such/folder"),
@@ -418,7 +421,7 @@ def _commands() -> Iterator[Case]:
         ("datasets", "wikipedia", "@missing", "--out", "@a.npz"),
         *(("datasets", "arxiv", f"@{n}", "--out", "@a.npz") for n in ("honest.csv", "zeros.npz")),
         *(("datasets", "wikipedia", f"@{n}", "--out", "@a.npz") for n in ("honest.csv", "gz.csv")),
-        ("demo", "--out", ""),
+        *(("demo", "--out", v) for v in ("", "@honest.csv")),
         ("demo", "--seed", -1),
     ]
     for arguments in odd:
@@ -427,5 +430,7 @@ def _commands() -> Iterator[Case]:
         yield Case(
             f"tempering {' '.join(map(str, arguments))!r}",
             lambda a=arguments: _run(a),
-            (*told, "usage", "word", "_df", "document", "row"),
+            (*told, "usage", "word", "_df", "document", "row")
+            # What the argument of the command is called.
+            + (("model",) if arguments[:1] == ("topics",) else ()),
         )

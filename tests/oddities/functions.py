@@ -134,6 +134,7 @@ def _schedules() -> Iterator[Case]:
         ([one, one], ["odd"]),
         ([one, one], 0.5),
         ([1.0, 2.0], [0.5]),
+        ([one, lambda: 2.0], [0.5]),
         (one, []),
         (None, None),
         ("ab", [0.5]),
@@ -168,7 +169,15 @@ def _fit() -> Iterator[Case]:
     )
     options: dict[str, tuple[Any, ...]] = {
         "temperature": ("auto", 3.0, schedules.linear(3.0), tempering.Annealing, []),
-        "learning_rate": (0.5, "odd", lambda t: -1.0, lambda t: np.nan, lambda t: "a", lambda t: 2),
+        "learning_rate": (
+            0.5,
+            "odd",
+            lambda: 0.5,
+            lambda t: -1.0,
+            lambda t: np.nan,
+            lambda t: "a",
+            lambda t: 2,
+        ),
         "batch_size": (0, -1, 2.5, "odd", 10**12, np.nan, True, []),
         "max_passes": (0, -1, np.nan, "odd", None, 0.5, []),
         "tolerance": (-1, np.nan, np.inf, "odd", None, []),
@@ -178,7 +187,7 @@ def _fit() -> Iterator[Case]:
         "n_threads": (0, -1, 1.5, "odd", np.nan),
         "executor": ("odd", 3, object()),
         "elbo_every": (0, -1, 1.5, "odd", None, np.nan),
-        "callbacks": (None, 3, ["odd"], [None], lambda report: None),
+        "callbacks": (None, 3, ["odd"], [None], lambda report: None, [lambda: None]),
         "checkpoint": (3, "", "\0", b"odd", [], object()),
         "progress": ("odd", None, []),
     }
@@ -191,6 +200,7 @@ def _fit() -> Iterator[Case]:
             )
     told = ("temperature", "schedule", "fraction", "passes", "prior", "formula", "damping")
     told += ("alternations", "tolerance", "every", "n_samples", "temper", "start", "policy")
+    told += ("TemperaturePolicy",)
     for name, build in policies().items():
         yield Case(f"fit, {name}", lambda b=build: _tried(_model(), X, temperature=b()), told)
     for name, value in (

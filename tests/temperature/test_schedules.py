@@ -42,6 +42,16 @@ def test_join_refuses_wrong_boundaries(boundaries):
         schedules.join(parts, boundaries)
 
 
+def test_join_refuses_what_is_no_function_of_progress():
+    with pytest.raises(ValueError, match="schedules must be functions of progress"):
+        schedules.join([schedules.constant(2.0), lambda: 1.0], [0.5])
+
+
+def test_one_boundary_may_stand_alone():
+    parts = [schedules.constant(8.0), schedules.linear(8.0)]
+    assert schedules.join(parts, 0.5)(0.75) == schedules.join(parts, [0.5])(0.75) == 4.5
+
+
 def test_piecewise_refuses_unordered_points():
     with pytest.raises(ValueError, match="rising progress"):
         schedules.piecewise([(0.5, 2.0), (0.1, 1.0)])

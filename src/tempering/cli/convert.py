@@ -73,14 +73,16 @@ def convert(
     from tempering.cli.corpora import Counting, Reading, read_words, say_if_counted
     from tempering.cli.printing import console, error_console, print_json
     from tempering.corpus import write
-    from tempering.corpus.formats import check_target
+    from tempering.corpus.formats import READABLE, check_target, known_format
 
     reading = Reading(source, from_format, column, id, encoding, on_error, delimiter)
     counting = Counting(
         vocabulary, stop_words, ngrams, token_pattern, keep_numbers, min_df, max_df, max_words
     )
     # Before the work of counting.
-    check_target(target, to_format, overwrite)
+    check_target(target, to_format, overwrite, "--to")
+    if from_format is not None:
+        known_format(from_format, "--from", READABLE)
     with error_console().status(f"Converting {source}"):
         stored = reading.open(counting.counter(read_words(vocabulary)))
         write(target, stored, to_format, overwrite)

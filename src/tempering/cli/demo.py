@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
-from tempering.cli.options import Jobs, Json, Seed
+from tempering.cli.options import Jobs, Json, Seed, as_new
 
 
 def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the model and the report.")] = Path("demo"),
+    out: Annotated[
+        Path, typer.Option(help="Folder for the model and the report.", callback=as_new)
+    ] = Path("demo"),
     seed: Seed = 0,
     jobs: Jobs = None,
     as_json: Json = False,

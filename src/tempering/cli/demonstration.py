@@ -44,6 +44,7 @@ class Fitted(NamedTuple):
 
 def run_demo(out: Path, seed: int, jobs: int | None, as_json: bool) -> None:
     """Fit both, compare, save, report."""
+    out.mkdir(parents=True, exist_ok=True)  # what is in the way is told before the work
     started = time.perf_counter()
     with error_console().status("Reading the docstrings of the installed packages"):
         corpus = load_docstrings()

@@ -28,6 +28,7 @@ from tempering.cli.options import (
     StopWords,
     TokenPattern,
     Vocabulary,
+    as_new,
 )
 
 
@@ -46,9 +47,9 @@ def fit(
     topics: Annotated[
         int, typer.Option("--topics", "-k", min=1, metavar="N", help="Number of topics.")
     ],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The directory of the model.")] = Path(
-        "model"
-    ),
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The directory of the model.", callback=as_new)
+    ] = Path("model"),
     passes: Annotated[
         int, typer.Option(min=1, metavar="N", help="Passes over the documents.")
     ] = 10,

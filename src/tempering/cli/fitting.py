@@ -22,6 +22,7 @@ from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.batches import batch_size_for
 from tempering.inference import Checkpoint
 from tempering.inference.compilation import working_seconds
+from tempering.inference.executors import ClusterLost
 from tempering.inference.interrupts import Terminated
 from tempering.storage.lock import InUse, alone_in
 from tempering.storage.tensors import StorageError
@@ -161,7 +162,10 @@ def _run_fit(
 def connected(scheduler: str) -> DaskExecutor:
     """The cluster, found before the corpus is read."""
     executor = DaskExecutor(scheduler)
-    executor.batch_size()
+    try:
+        executor.batch_size()
+    except ClusterLost as error:
+        raise ClusterLost(f"--scheduler {scheduler}: {error}") from None
     return executor
 
 

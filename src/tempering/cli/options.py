@@ -38,6 +38,13 @@ def as_range(text: str) -> tuple[int, int]:
         raise typer.BadParameter(message) from None
 
 
+def as_new(path: Path) -> Path:
+    """A directory that can be made, beside others: not this one, which "" is too, nor the root."""
+    if not path.name:
+        raise typer.BadParameter(f"it must name a directory of its own; got {str(path)!r}.")
+    return path
+
+
 def as_character(text: str | None) -> str | None:
     """A character, also where the shell gives it as a backslash and a letter."""
     return "\t" if text in ("\\t", "tab") else text

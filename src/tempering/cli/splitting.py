@@ -70,12 +70,12 @@ def n_validation(n_documents: int, validation: float | None) -> int:
     """The number of documents that are kept for validation."""
     if validation is None:
         return min(int(SHARE * n_documents), MOST)
-    n = int(validation * n_documents) if validation < 1 else int(validation)
-    if n >= n_documents:
+    n = validation * n_documents if validation < 1 else validation
+    if not n < n_documents:  # so is NaN, and infinity
         raise CorpusError(
             f"--validation {validation:g} leaves nothing to fit: there are {n_documents} documents."
         )
-    return n
+    return int(n)
 
 
 class RemainingRows:

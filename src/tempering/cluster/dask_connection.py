@@ -19,6 +19,9 @@ Future = Any
 #: Seconds between two looks at whether the workers of a step are still there.
 WATCH_SECONDS = 2.0
 
+#: Seconds that a scheduler has to answer: it is there, or the address is wrong.
+ANSWERING_SECONDS = 10.0
+
 #: Seconds that sending to one worker may wait for it.
 SENDING_SECONDS = 10.0
 
@@ -44,7 +47,7 @@ class Connection:
     direct : bool
         Whether this process can reach the workers.
     timeout : float
-        Seconds to wait for the scheduler, and for a first worker.
+        Seconds to wait for a first worker, and for the scheduler, but ten at most for that.
     """
 
     def __init__(self, client: Client | str, direct: bool, timeout: float):
@@ -75,11 +78,13 @@ class Connection:
     def client(self) -> Client:
         """The client, connected."""
         if self._client is None:
+            seconds = min(self.timeout, ANSWERING_SECONDS)
             try:
                 self._client = require_distributed().Client(
-                    self._given, timeout=self.timeout, set_as_default=False
+                    self._given, timeout=seconds, set_as_default=False
                 )
-            except (OSError, ValueError) as error:
+            # Whatever else listens there, such as a dashboard, gives errors of any kind.
+            except Exception as error:
                 raise ClusterLost(
                     f"no Dask scheduler answers at {self._given}: start one (dask scheduler), or "
                     f"check the address. ({error})"

@@ -67,7 +67,7 @@ class DaskExecutor(Executor):
         Send to the workers, and receive from them, without a detour over the scheduler. Pass False
         where this process can reach the scheduler alone.
     timeout : float
-        Seconds to wait for the scheduler, and for a first worker.
+        Seconds to wait for a first worker, and for the scheduler, but ten at most for that.
 
     Attributes
     ----------

@@ -124,6 +124,8 @@ class Corpus:
             check_compressed(self.counts, "counts")
         except ValueError as error:
             raise CorpusError(str(error)) from None
+        if not hasattr(self.counting, "as_dict") and self.counting is not None:
+            raise CorpusError(f"counting must be a WordCounting or None; got {self.counting!r:.80}")
         counts: Any = sparse.csr_array(self.counts)
         if counts.dtype.kind == "b":
             counts = counts.astype(np.uint8)

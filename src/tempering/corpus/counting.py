@@ -151,6 +151,8 @@ def chosen_vectorizer(
             "a vectorizer says itself which words it leaves out: set its stop_words and "
             "token_pattern, or pass stop_words and keep_numbers without a vectorizer."
         )
+    if getattr(vectorizer, "token_pattern", None) is not None:
+        _check_pattern(vectorizer.token_pattern)
     return vectorizer
 
 

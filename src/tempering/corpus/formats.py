@@ -65,6 +65,8 @@ STREAMING = ("parquet", "csr")
 PAIR = re.compile(rb"(\d+|qid):[-+.\deE]+")
 #: What is not counted yet.
 TEXT = "text"
+#: What can be read beside FORMATS.
+READABLE = (TEXT, LINES)
 
 
 def open_corpus(
@@ -118,7 +120,7 @@ def open_corpus(
     path = as_path(path)
     check_regular(path)
     if format is not None:
-        name = _known(format, extra=(TEXT, LINES))
+        name = known_format(format, extra=READABLE)
     elif delimiter is not None or (column is not None and text_kind(path) is not None):
         name = TEXT
     else:
@@ -264,9 +266,9 @@ def write(
                 form.write(file, stored)
 
 
-def check_target(path: Path, format: str | None, overwrite: bool) -> str:
+def check_target(path: Path, format: str | None, overwrite: bool, argument: str = "format") -> str:
     """The format to write, if it is known and nothing is in the way."""
-    name = detect_by_name(path) if format is None else _known(format)
+    name = detect_by_name(path) if format is None else known_format(format, argument)
     if name is None or name == TEXT:
         raise CorpusError(
             f"{path}: the name tells no format to write; end it in "
@@ -344,7 +346,9 @@ def convert(
     (2, 3)
     """
     # Before the work of counting.
-    check_target(as_path(target), target_format, overwrite)
+    check_target(as_path(target), target_format, overwrite, "target_format")
+    if source_format is not None:
+        known_format(source_format, "source_format", READABLE)
     stored = open_corpus(
         source,
         source_format,
@@ -374,7 +378,7 @@ def detect(path: Path) -> str:
         return _detect_by_content(path) or TEXT
     name = name or _detect_by_content(path)
     if name is None:
-        known = ", ".join([*FORMATS, TEXT, LINES])
+        known = ", ".join([*FORMATS, *READABLE])
         fail(path, "line 1", f"neither name nor content tell its format; name it: {known}.")
     return name
 
@@ -407,8 +411,9 @@ def _detect_by_content(path: Path) -> str | None:
     return "lda-c" if head == b"%d" % len(pairs) else "svmlight"
 
 
-def _known(format: str, extra: tuple[str, ...] = ()) -> str:
+def known_format(format: str, name: str = "format", extra: tuple[str, ...] = ()) -> str:
+    """A format, if there is one of this name; ``name`` is the caller's name for the argument."""
     if format not in FORMATS and format not in extra:
         known = ", ".join([*FORMATS, *extra])
-        raise CorpusError(f"format must be one of {known}; got {format!r}.")
+        raise CorpusError(f"{name} must be one of {known}; got {format!r}.")
     return format

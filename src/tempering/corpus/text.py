@@ -15,6 +15,7 @@ from tempering.corpus.formats import STREAMING, check_target, open_source, write
 from tempering.corpus.text_counts import TextCounts
 from tempering.corpus.text_files import TEXT_COLUMN, Document, no_column
 from tempering.inference.streaming import BlockSource
+from tempering.models.arguments import shown, takes
 from tempering.storage.atomic import as_path
 
 
@@ -123,6 +124,11 @@ def _counts_of(
         raise CorpusError(
             "texts must be an iterable of documents, not one string; read a file or a folder with "
             "tempering.corpus.read."
+        )
+    if callable(texts) and not takes(texts):
+        raise CorpusError(
+            "texts must be an iterable of documents, or a function without arguments that makes "
+            f"one; got {shown(texts)}."
         )
     made: Any = texts() if callable(texts) else texts
     if isinstance(made, Mapping):

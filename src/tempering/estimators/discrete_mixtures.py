@@ -198,8 +198,9 @@ class PoissonMixture(_DiscreteMixture):
     def _default_prior(self, X: Array) -> tuple[float, Array]:
         self._likelihood().check(X)
         # An empty column has no scale of its own; its rate is then learned from the counts alone.
-        mean = X.mean(axis=0)
-        return 1.0, 1.0 / np.where(mean > 0, mean, 1.0)
+        with np.errstate(divide="ignore", over="ignore"):
+            rate = 1.0 / X.mean(axis=0)
+        return 1.0, np.where(np.isfinite(rate), rate, 1.0)
 
     def _expose(self, model: Mixture, posterior: Natural) -> None:
         self._expose_weights(model, posterior)

@@ -249,9 +249,10 @@ covariance_prior_
         kind, d = self._kind, X.shape[1]
         scale = covariance + self.reg_covar * kind.identity(d)
         if not (smallest := kind.smallest(scale)) > 0:
+            by_default = " (by default the covariance of X)" * (self.covariance_prior is None)
             raise ValueError(
-                "covariance_prior must be positive definite; its smallest eigenvalue is "
-                f"{smallest}. Raise reg_covar, or give another prior."
+                f"covariance_prior{by_default} must be positive definite; its smallest eigenvalue "
+                f"is {smallest}. Raise reg_covar, or give another prior."
             )
         component = kind.prior(self._likelihood(), mean - centre, precision, degrees, scale)
         self._centre, self._component_prior = centre, component

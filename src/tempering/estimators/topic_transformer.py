@@ -17,7 +17,7 @@ from tempering.estimators.policies import PolicyNames, Tempering, as_policy
 from tempering.estimators.saving import SaveMixin
 from tempering.estimators.words import check_words, remember_words, words_of
 from tempering.evaluation import completion_score, npmi, split_documents, top_words
-from tempering.evaluation.checks import counts_of, normalised
+from tempering.evaluation.checks import as_alpha, counts_of, is_corpus, normalised
 from tempering.families.checks import naming_the_table
 from tempering.families.csr import canonical_csr, check_compressed, check_counts, supported
 from tempering.inference import State
@@ -168,7 +168,8 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
     ) -> float:
         """The score of documents that were looked at before."""
         split = split_documents(X, random_state)
-        alpha = self._model.doc_topic_prior if alpha is None else alpha
+        given = None if alpha is None else as_alpha(alpha, self.n_components)
+        alpha = self._model.doc_topic_prior if given is None else given
 
         def infer(observed: Any) -> Array:
             s = self._temperatures_of(observed) if tempered else 1.0
@@ -271,6 +272,8 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         given, X = X, counts_of(X)
         if not reset:
             check_words(self, given)
+        if is_corpus(given) and 0 in given.shape:
+            raise ValueError(f"X must have a document and a word at least; got {given!r}.")
         check_compressed(X, "X")
         refuse_texts(X)
         with naming_the_table():

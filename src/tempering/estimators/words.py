@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,7 +60,7 @@ def words_of(estimator: Any, vocabulary: Sequence[str] | None = None) -> Sequenc
         if vocabulary is None:
             vocabulary = getattr(estimator, name, None)
     if vocabulary is not None and (
-        isinstance(vocabulary, str) or not hasattr(vocabulary, "__getitem__")
+        isinstance(vocabulary, str | Mapping) or not hasattr(vocabulary, "__getitem__")
     ):
         raise ValueError(f"vocabulary must be a list of words; got {vocabulary!r:.100}.")
     if vocabulary is not None and len(vocabulary) != estimator.n_features_in_:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -18,7 +18,7 @@ from tempering.inference.keeper import open_keeper
 from tempering.inference.learning_rate import Constant, LearningRate, RobbinsMonro
 from tempering.inference.run import Result
 from tempering.inference.sources import ArraySource, Source
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_number, shown, takes
 from tempering.models.base import Model
 from tempering.temperature import TemperaturePolicy
 
@@ -194,13 +194,18 @@ def _check_kinds(
         ("model", model, Model, "a tempering.Model, such as tempering.Mixture"),
         ("temperature", temperature, TemperaturePolicy, "a policy, such as tempering.Annealing"),
         ("executor", executor, Executor | None, "an executor, such as DaskExecutor, or None"),
-        ("learning_rate", learning_rate, Callable | None, "a function of the step, or None"),
         ("callbacks", callbacks, Sequence, "a list of functions"),
     ):
         if not isinstance(value, kind):
             raise ValueError(f"{name} must be {such}; got {value!r:.100}.")
-    if not all(map(callable, callbacks)):
-        raise ValueError(f"callbacks must be a list of functions; got {callbacks!r:.100}.")
+    if not all(takes(each, None) for each in callbacks):
+        raise ValueError(
+            f"callbacks must be a list of functions of a Report; got {shown(callbacks)}."
+        )
+    if learning_rate is not None and not takes(learning_rate, 1):
+        raise ValueError(
+            f"learning_rate must be a function of the step, or None; got {shown(learning_rate)}."
+        )
 
 
 def _check_initial(model: Model, initial: Any) -> None:

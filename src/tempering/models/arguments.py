@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from numbers import Integral, Real
 from typing import Any
@@ -46,6 +47,21 @@ def as_numbers(values: Any, name: str, expected: str) -> NDArray[np.float64]:
         return np.asarray(values, float)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be {expected}; got {shown(values)}.") from error
+
+
+def takes(function: Any, *arguments: Any) -> bool:
+    """Whether a function can be called with these arguments; True where it does not tell.
+
+    >>> takes(len), takes(len, "a"), takes(3, "a")
+    (False, True, False)
+    """
+    try:
+        inspect.signature(function).bind(*arguments)
+    except TypeError:
+        return False
+    except ValueError:  # some that are written in C tell nothing
+        return True
+    return True
 
 
 def shown(value: Any) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Literal, SupportsFloat, cast
 
 import numpy as np
 
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_number, takes
 from tempering.models.base import LocalStep, Model
 from tempering.temperature.grid import exponential_temperatures
 from tempering.temperature.policy import (
@@ -27,6 +27,12 @@ from tempering.temperature.tempering import TemperingHeat, VariationalTempering
 
 #: What finds the start, where the data are to find it: one update of variational tempering.
 FINDER = VariationalTempering(exponential_temperatures(1000.0, 400), fraction=None)
+
+IS_ONE = "schedule must be a function of progress, such as schedules.linear(5.0)"
+MAKES_ONE = (
+    "with start='auto', schedule must make a schedule from its first temperature, as "
+    "schedules.linear does"
+)
 
 
 @dataclass(frozen=True)
@@ -91,6 +97,9 @@ class Annealing(TemperaturePolicy[AnnealingHeat]):
         if self.schedule is None:
             shape = linear_inverse if self.start == "auto" else linear_inverse(5.0)
             object.__setattr__(self, "schedule", shape)
+        if not takes(self.schedule, 0.0):
+            what = MAKES_ONE if self.start == "auto" else IS_ONE
+            raise ValueError(f"{what}; got {self.schedule!r}.")
         self._inverse_temperature(0.0, first=2.0)
 
     @property
@@ -134,18 +143,10 @@ class Annealing(TemperaturePolicy[AnnealingHeat]):
 
     def _inverse_temperature(self, position: float, first: float | None = None) -> float:
         schedule: Any = self.schedule
-        if self.start == "auto" and callable(schedule):
+        if self.start == "auto":
             schedule = schedule(first)
-        if not callable(schedule):
-            if self.start is None:
-                raise ValueError(
-                    "schedule must be a function of progress, such as schedules.linear(5.0); got "
-                    f"{schedule!r}."
-                )
-            raise ValueError(
-                "with start='auto', schedule must make a schedule from its first temperature, as "
-                f"schedules.linear does; schedule({first}) gave {schedule!r}."
-            )
+            if not takes(schedule, position):
+                raise ValueError(f"{MAKES_ONE}; schedule({first}) gave {schedule!r}.")
         temperature = cast(Schedule, schedule)(position)
         if np.ndim(temperature) or not isinstance(temperature, SupportsFloat):
             raise ValueError(f"schedule({position:g}) gave {temperature!r}; it must give a number.")

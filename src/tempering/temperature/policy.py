@@ -3,11 +3,13 @@
 A policy is immutable; what changes during a run is its state, a :class:`Heat` or a child of it. The
 engine calls, each step, ``cool`` (move along with the run), ``solve`` (the local variables of a
 shard, at the temperatures that the policy chooses) and ``update`` (learn from what the shards
-found). A policy of one's own overrides what it needs of :class:`TemperaturePolicy`.
+found). A policy of one's own overrides what it needs of :class:`TemperaturePolicy`, ``begin`` at
+least.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -108,7 +110,7 @@ class Surroundings:
 
 
 @dataclass(frozen=True)
-class TemperaturePolicy(Generic[State]):
+class TemperaturePolicy(ABC, Generic[State]):
     """What the engine asks of a policy. By itself it stays at the temperature that it begins at.
 
     Examples
@@ -138,9 +140,9 @@ class TemperaturePolicy(Generic[State]):
         """Passes after which the temperature is surely 1, in a run of so many planned passes."""
         return 0.0
 
+    @abstractmethod
     def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> State:
         """The state before the first step; an error here means before any work."""
-        raise NotImplementedError(f"{type(self).__name__} must define begin.")
 
     def cool(self, heat: State, progress: Progress) -> State:
         """Move along with the run, before the local step."""

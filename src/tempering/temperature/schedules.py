@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tempering.models.arguments import as_numbers, check_number
+from tempering.models.arguments import as_numbers, check_number, takes
 
 # Each schedule is its formula with the settings filled in, by keyword: so it can be pickled, and
 # stored in a model by the name of the function that made it.
@@ -116,15 +116,16 @@ def join(schedules: Sequence[Schedule], boundaries: Sequence[float]) -> Schedule
     >>> hold_then_cool(0.25), hold_then_cool(0.75)
     (8.0, 4.5)
     """
-    if not isinstance(schedules, Sequence) or not all(map(callable, schedules)):
+    if not isinstance(schedules, Sequence) or not all(takes(each, 0.0) for each in schedules):
         raise ValueError(f"schedules must be functions of progress, in a list; got {schedules!r}.")
-    edges = [0.0, *as_numbers(boundaries, "boundaries", "numbers between 0 and 1").ravel(), 1.0]
+    between = as_numbers(boundaries, "boundaries", "numbers between 0 and 1").ravel().tolist()
+    edges = [0.0, *between, 1.0]
     if len(schedules) != len(edges) - 1 or any(not a < b for a, b in pairwise(edges)):
         raise ValueError(
             f"{len(schedules)} schedules need {len(schedules) - 1} rising boundaries between 0 and "
             f"1; got {boundaries}."
         )
-    return partial(_join, schedules=tuple(schedules), boundaries=tuple(boundaries))
+    return partial(_join, schedules=tuple(schedules), boundaries=tuple(between))
 
 
 def _join(progress: float, *, schedules: Sequence[Schedule], boundaries: Sequence[float]) -> float:
