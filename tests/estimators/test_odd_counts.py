@@ -5,6 +5,7 @@ import threading
 
 import numpy as np
 import pytest
+from joblib import Parallel, delayed
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
@@ -174,6 +175,17 @@ def test_two_threads_fit_one_unsorted_matrix():
         assert_array_equal(model.components_, expected)
 
 
+def test_two_processes_fit_one_unsorted_matrix_that_is_mapped_from_disk():
+    """As joblib does with what is large: here, with all that there is."""
+    X = unsorted_matrix()
+    model = LatentDirichletAllocation(3, tempering=None, max_iter=3, random_state=0, n_jobs=1)
+    with Parallel(n_jobs=2, max_nbytes=1) as processes:
+        assert processes([delayed(type)(X.data)]) == [np.memmap]
+        found = processes(delayed(model.fit)(X) for _ in range(2))
+    for each in found:
+        assert_array_equal(each.components_, fitted(X).components_)
+
+
 # Too many topics, and other mistakes.
 
 
@@ -247,6 +259,12 @@ def test_places_of_entries_are_whole_numbers():
     X.indptr = X.indptr.astype(float)
     with pytest.raises(ValueError, match="indptr must be whole numbers"):
         LatentDirichletAllocation(3).fit(X)
+
+
+@pytest.mark.parametrize("prior", [1e300, 1e38])
+def test_a_prior_that_is_beyond_the_kernels_is_named(prior):
+    with pytest.raises(ValueError, match="topic_word_prior must be so small"):
+        fitted(topic_word_prior=prior)
 
 
 @pytest.mark.parametrize("alpha", ["odd", 0, [0.1, 0.2], np.nan])

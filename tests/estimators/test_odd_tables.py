@@ -139,7 +139,16 @@ def test_a_sample_is_a_whole_number_of_rows(n):
         MODELS["diag"]().fit(table("diag")).sample(n)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize("parameter", ["noise_variance", "feature_variance"])
+def test_a_variance_may_be_a_very_large_whole_number(parameter):
+    found, expected = (
+        MODELS["features"]().set_params(**{parameter: value}).fit(table("features"))
+        for value in (10**30, 1e30)
+    )
+    assert_array_equal(found.features_, expected.features_)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e308])
 def test_activations_are_finite(value):
     model, X = MODELS["features"]().fit(table("features")), np.ones((5, 3))
     X[4, 1] = value

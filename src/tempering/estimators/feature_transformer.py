@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import EngineEstimator
 from tempering.estimators.saving import SaveMixin
-from tempering.families.checks import refuse
+from tempering.families.checks import LARGEST_VALUE, refuse
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
 from tempering.models.factorial_mixture import FactorialModel, FeatureExpectations
@@ -53,14 +53,14 @@ class FeatureTransformer(
             Activations.
         """
         check_is_fitted(self)
-        expected = f"finite activations of {self.n_components} features"
+        expected = f"activations, at most {LARGEST_VALUE:g}, of {self.n_components} features"
         activations = as_numbers(X, "X", expected)
         if activations.ndim != 2 or activations.shape[1] != self.n_components:
             raise ValueError(
                 f"X must hold activations of {self.n_components} features; got shape "
                 f"{activations.shape}."
             )
-        refuse(~np.isfinite(activations), activations, f"X must hold {expected}")
+        refuse(~(np.abs(activations) <= LARGEST_VALUE), activations, f"X must hold {expected}")
         return activations @ self.features_
 
     def score_samples(self, X: Any) -> Array:

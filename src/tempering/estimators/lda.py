@@ -454,6 +454,11 @@ class LatentDirichletAllocation(TopicTransformer):
                 f"doc_topic_prior must be {expected}, that float32 can hold; "
                 f"got {self.doc_topic_prior!r}."
             )
+        if not eta * self.n_features_in_ <= float(np.finfo(np.float32).max):
+            raise ValueError(
+                f"topic_word_prior must be so small that float32 can hold it {self.n_features_in_} "
+                f"times, once a word; got {self.topic_word_prior!r}."
+            )
         size = Size(k, n_documents, mean_length, float(np.broadcast_to(alpha, k).sum()))
         return LatentDirichlet(
             k,

@@ -331,7 +331,7 @@ class FactorialModel(Model):
 
 
 def _positive(value: float, name: str) -> float:
-    if not (np.isfinite(value) and value > 0):
+    if not 0 < value < np.inf:
         raise ValueError(f"{name} must be a positive number (a variance); got {value}.")
     return float(value)
 
