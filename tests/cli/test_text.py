@@ -99,6 +99,43 @@ def test_new_text_is_counted_as_that_of_the_fit(command, folder, model, tmp_path
     assert scores["completion_vi"] == fitted.completion_score(np.array(rows))
 
 
+@pytest.mark.parametrize("name", ["posts.npz", "posts.mtx.gz", "posts.parquet", "posts.csr"])
+def test_counts_remember_how_the_text_was_counted(command, folder, tmp_path, name):
+    """Through a conversion to counts, of counts, and a fit to them."""
+    pattern = r"(?u)\b[a-df-z0-9]{2,}\b"  # no word with an e: neither "tide" nor "the"
+    options = ["--ngrams", "2", "--token-pattern", pattern, "--max-df", "1.0"]
+    command("convert", folder / "posts.csv", tmp_path / "a.npz", "--column", "body", *options)
+    command("convert", tmp_path / "a.npz", tmp_path / name)
+    fit(command, folder / "posts.csv", tmp_path / "of text", "--column", "body", *options)
+    fit(command, tmp_path / name, tmp_path / "of counts")
+    of_text, of_counts = (tempering.load(tmp_path / part) for part in ("of text", "of counts"))
+    assert of_counts.counting_ == of_text.counting_
+    assert of_counts.counting_["token_pattern"] == pattern
+    out = tmp_path / "p.npz"
+    told = command("transform", tmp_path / "of counts", folder / "many", "--out", out)
+    assert "warning" not in told.stderr
+    np.testing.assert_allclose(
+        np.load(out)["proportions"], of_counts.transform(read(tmp_path / name)), rtol=1e-5
+    )
+
+
+def test_settings_of_another_corpus_are_neither_taken_nor_left(command, files, folder, tmp_path):
+    out, beside = tmp_path / "posts.npz", tmp_path / "posts.counting.txt"
+    command("convert", folder / "posts.csv", out, "--column", "body")
+    assert read(out).counting.ngrams == (1, 1)
+    out.unlink()
+    (tmp_path / "posts.vocab.txt").unlink()
+    (tmp_path / "posts.documents.txt").unlink()
+    refused = command("convert", files.counts, out, code=1)
+    assert "posts.counting.txt exists already" in refused.stderr
+    command("convert", files.counts, out, "--overwrite")
+    assert not beside.exists()
+    assert read(out).counting is None
+    for damaged in ("", "[]", '{"odd": 1}', '{"ngrams": [3, 1]}', "{"):
+        beside.write_text(damaged)
+        assert "posts.counting.txt" in command("info", out, code=1).stderr
+
+
 @pytest.mark.parametrize("name", ["posts.csv", "posts.jsonl"])
 def test_ids_are_those_of_a_column(command, folder, model, tmp_path, name):
     out = tmp_path / "p.csv"

@@ -61,9 +61,9 @@ def convert(
     """Turn a corpus, or text, into another format.
 
     Of text, English stop words, numbers, words in a single document and words in more than half of
-    the documents are left out. Words go to OUT.vocab.txt and names of documents to
-    OUT.documents.txt, beside OUT. Text, and most formats, are read in pieces: memory does not grow
-    with the number of documents.
+    the documents are left out. Words go to OUT.vocab.txt, how text became them to OUT.counting.txt,
+    and names of documents to OUT.documents.txt, beside OUT. Text, and most formats, are read in
+    pieces: memory does not grow with the number of documents.
 
     \b
     Examples:

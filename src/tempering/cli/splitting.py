@@ -130,3 +130,4 @@ class Remaining(BlockSource):
         files = RemainingRows(source.files, left_out, source.n_tokens - n_tokens)
         edges = np.unique(source.edges - np.searchsorted(left_out, source.edges))
         super().__init__(files, source.batch_size, edges, source.window_blocks)
+        self.counting = source.counting

@@ -1,15 +1,19 @@
-"""Files beside a corpus: its words, and the names of its documents.
+"""Files beside a corpus: its words, how text became them, and the names of its documents.
 
 ``20news.npz`` has its words in ``20news.vocab.txt`` and names in ``20news.documents.txt``, one a
-line; ``docword.kos.txt.gz`` in ``vocab.kos.txt`` and ``documents.kos.txt``.
+line; ``docword.kos.txt.gz`` in ``vocab.kos.txt`` and ``documents.kos.txt``. Where it was made of
+text, ``20news.counting.txt`` holds a :class:`WordCounting`, as JSON in one line.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 from tempering.corpus.corpus import fail
+from tempering.corpus.counting import WordCounting
 from tempering.corpus.lines import Lines
 
 UCI_NAME = re.compile(r"docword\.(.+)\.txt(\.gz)?")
@@ -23,6 +27,11 @@ def vocabulary_path(path: Path) -> Path:
 def names_path(path: Path) -> Path:
     """Where the names of a corpus's documents stand."""
     return _beside(path, "documents")
+
+
+def counting_path(path: Path) -> Path:
+    """Where it stands how text became the words of a corpus."""
+    return _beside(path, "counting")
 
 
 def _beside(path: Path, what: str) -> Path:
@@ -54,3 +63,20 @@ def read_names(path: Path, n_documents: int) -> Lines | None:
         problem = f"it holds {found} names, but {path.name} has {n_documents} documents."
         fail(lines.path, f"line {found}", problem)
     return lines
+
+
+def read_counting(path: Path) -> WordCounting | None:
+    """How text became the words of the corpus at ``path``, if it is there."""
+    lines = Lines(counting_path(path))
+    if not lines.path.is_file():
+        return None
+    try:
+        return WordCounting(**json.loads("".join(lines)))
+    except (TypeError, ValueError, RecursionError) as error:
+        fail(lines.path, "", f"it does not say how words were counted: {error}")
+
+
+def counting_lines(corpus: Any) -> list[str] | None:
+    """What :func:`read_counting` reads, if the corpus knows it."""
+    counting = getattr(corpus, "counting", None)
+    return None if counting is None else [json.dumps(counting.as_dict())]

@@ -94,8 +94,8 @@ class Corpus:
     texts : list of str, optional
         The documents themselves, where they are at hand. No file format keeps them.
     counting : WordCounting, optional
-        How text was made into these words, where it was. No file format keeps it; a model does that
-        is fitted to the corpus.
+        How text was made into these words, where it was. It is kept beside a file of the corpus,
+        and by a model that is fitted to it.
 
     Examples
     --------

@@ -14,7 +14,15 @@ from typing import Any, NamedTuple
 from sklearn.feature_extraction.text import CountVectorizer
 
 from tempering.corpus.arrow import column_names
-from tempering.corpus.beside import UCI_NAME, names_path, read_vocabulary, vocabulary_path
+from tempering.corpus.beside import (
+    UCI_NAME,
+    counting_lines,
+    counting_path,
+    names_path,
+    read_counting,
+    read_vocabulary,
+    vocabulary_path,
+)
 from tempering.corpus.checks import check_regular, reading
 from tempering.corpus.corpus import Corpus, CorpusError, Stored, fail, gather
 from tempering.corpus.counting import StopWords, chosen_vectorizer
@@ -139,7 +147,9 @@ def open_corpus(
         return TextCounts(texts, chosen)
     if path.is_dir() and name != "csr":
         fail(path, "", f"it is a directory, not a file of format {name}.")
-    return FORMATS[name].open(path)
+    stored = FORMATS[name].open(path)
+    object.__setattr__(stored, "counting", read_counting(path))  # a Corpus is frozen
+    return stored
 
 
 def read(
@@ -205,13 +215,15 @@ def open_source(path: str | os.PathLike[str], batch_size: int = 1024) -> BlockSo
     path = as_path(path)
     check_regular(path)
     name = detect(path)
+    if name not in STREAMING:
+        fail(path, "", f"format {name} does not stream; convert it to .parquet or .csr first.")
     if name == "parquet":
-        return ParquetSource(path, batch_size)
-    if name == "csr":
+        source = ParquetSource(path, batch_size)
+    else:
         source = MappedCSR(path, batch_size)
         source.vocabulary = read_vocabulary(path, source.shape[1])
-        return source
-    fail(path, "", f"format {name} does not stream; convert it to .parquet or .csr first.")
+    source.counting = read_counting(path)
+    return source
 
 
 def write(
@@ -220,7 +232,7 @@ def write(
     format: str | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Write a corpus, with its words and the names of its documents beside it.
+    """Write a corpus; beside it its words, how text became them, and the documents' names.
 
     All of it appears when it is complete, and nothing if something goes wrong.
 
@@ -243,7 +255,7 @@ def write(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write(f"{folder}/corpus.mtx", from_texts(["the cat sat", "the dog"]))
     ...     sorted(path.name for path in Path(folder).iterdir())
-    ['corpus.mtx', 'corpus.vocab.txt']
+    ['corpus.counting.txt', 'corpus.mtx', 'corpus.vocab.txt']
     """
     path = as_path(path)
     form = FORMATS[check_target(path, format, overwrite)]
@@ -252,6 +264,7 @@ def write(
         # What was opened first is put in place last: where the corpus is, its words are.
         aside = None if form.write is None else stack.enter_context(atomic_file(path))
         _write_beside(stack, vocabulary_path(path), stored.vocabulary, "word", overwrite)
+        _write_beside(stack, counting_path(path), counting_lines(corpus), "setting", overwrite)
         if not form.holds_names:
             _write_beside(stack, names_path(path), stored.names, "name", overwrite)
         if form.write is None or aside is None:

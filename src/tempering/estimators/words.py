@@ -16,8 +16,8 @@ KNOWN = ("vocabulary_", "feature_names_in_")
 
 def remember_words(estimator: Any, X: Any) -> None:
     """Keep the words of a corpus and how text was made into them; forget those of another fit."""
-    counting = X.counting if is_corpus(X) else None
-    words = X.vocabulary if is_corpus(X) or isinstance(X, BlockSource) else None
+    told = is_corpus(X) or isinstance(X, BlockSource)
+    words, counting = (X.vocabulary, X.counting) if told else (None, None)
     for name, value in (
         ("vocabulary_", None if words is None else np.array(words, dtype=object)),
         # Plain values, which can be stored.

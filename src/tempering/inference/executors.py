@@ -116,6 +116,9 @@ def number_of_threads(n_jobs: int | None) -> int:
     True
     >>> number_of_threads(-10_000)
     1
+    >>> import numpy as np
+    >>> number_of_threads(np.int8(2))
+    2
     """
     if n_jobs is None:
         return available_cores()
@@ -123,7 +126,9 @@ def number_of_threads(n_jobs: int | None) -> int:
     check_number(n_jobs, "n_threads", expected, most=MOST_THREADS, whole=True)
     if n_jobs == 0:
         raise ValueError("n_threads must be at least 1, or None for all cores; got 0.")
-    return n_jobs if n_jobs > 0 else max(1, available_cores() + 1 + n_jobs)
+    # Not a type of NumPy's, for which kernels would be compiled anew.
+    n_threads = int(n_jobs)
+    return n_threads if n_threads > 0 else max(1, available_cores() + 1 + n_threads)
 
 
 @contextmanager

@@ -79,6 +79,8 @@ class BlockSource:
 
     #: The words, one a column, where they are known.
     vocabulary: Sequence[str] | None = None
+    #: How text became these words, where it did: a ``tempering.corpus.WordCounting``.
+    counting: Any = None
 
     #: What batches refer to that name their rows instead of holding them.
     referred: Any = None

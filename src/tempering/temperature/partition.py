@@ -110,7 +110,11 @@ def log_partition(
             if method == "closed-form":
                 raise
     if method in ("auto", "monte-carlo"):
-        return _monte_carlo(model, s, n_data, n_samples, np.random.default_rng(rng))
+        try:
+            generator = np.random.default_rng(rng)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"rng must be a Generator or a whole number: {error}") from error
+        return _monte_carlo(model, s, n_data, n_samples, generator)
     if method == "map":
         return LogPartition(n_data * model.log_local_integral(model.prior_point(), s)[0], "map")
     raise ValueError(
