@@ -89,6 +89,7 @@ def test_a_dictionary_is_no_list_of_words(corpus, model):
 
 def test_words_of_another_fit_are_forgotten(corpus):
     model = new_model().fit(corpus)
+    assert list(model.vocabulary_) == corpus.vocabulary
     model.fit(corpus.counts[:, :4])
     assert not hasattr(model, "vocabulary_")
     assert not hasattr(model, "counting_")
