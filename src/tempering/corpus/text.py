@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, overload
@@ -15,7 +16,6 @@ from tempering.corpus.formats import STREAMING, check_target, open_source, write
 from tempering.corpus.text_counts import TextCounts
 from tempering.corpus.text_files import TEXT_COLUMN, Document, no_column
 from tempering.inference.streaming import BlockSource
-from tempering.models.arguments import shown, takes
 from tempering.storage.atomic import as_path
 
 
@@ -125,10 +125,10 @@ def _counts_of(
             "texts must be an iterable of documents, not one string; read a file or a folder with "
             "tempering.corpus.read."
         )
-    if callable(texts) and not takes(texts):
+    if callable(texts) and _needs_arguments(texts):
         raise CorpusError(
             "texts must be an iterable of documents, or a function without arguments that makes "
-            f"one; got {shown(texts)}."
+            f"one; got {texts!r:.100}."
         )
     made: Any = texts() if callable(texts) else texts
     if isinstance(made, Mapping):
@@ -145,6 +145,16 @@ def _counts_of(
     if _is_bag(first):
         return BagCounts(peeked, dictionary)
     return TextCounts(peeked, vectorizer, column, name_column)
+
+
+def _needs_arguments(function: Any) -> bool:
+    try:
+        inspect.signature(function).bind()
+    except TypeError:
+        return True
+    except ValueError:  # some that are written in C tell nothing
+        return False
+    return False
 
 
 def _rows(table: Any, column: str, name_column: str | None) -> Iterator[dict[str, Any]]:
