@@ -13,10 +13,21 @@ from sklearn.decomposition._lda import _dirichlet_expectation_2d
 
 from lda_common import reaches, take_turns
 from lda_programs import BATCH_SIZE, Batches, as_batches, new_own, new_sklearn
-from tempering.models.lda import reference
-from tempering.models.lda.checks import check_batch, check_settings
-from tempering.models.lda.kernels import e_step, solve, temper_rows
+from reproduction import lda_reference as reference
+from tempering.models.lda.documents import fit_documents
+from tempering.models.lda.e_step import e_step, temper_rows
+from tempering.models.lda.layout import (
+    SweepSettings,
+    WordCounts,
+    WordRows,
+    check_batch,
+    check_settings,
+    new_document_topics,
+    new_room,
+    new_solved_documents,
+)
 from tempering.models.lda.model import LatentDirichlet
+from tempering.models.lda.statistics import fill_statistics, find_occurrences
 from tempering.models.lda.topics import Topics
 
 E_STEP_BATCHES = 4
@@ -100,7 +111,7 @@ def e_step_work(scene: Scene, tolerances: list[float]) -> dict[tuple, Callable[[
                 batch.indptr.size - 1, scene.model.n_topics, alpha, 1.0, "variational",
                 tolerance, 5, 100,
             )  # fmt: skip
-            solve(batch, rows, settings)
+            sweep(batch, rows, settings)
 
     work: dict[tuple, Callable[[], Any]] = {
         ("scikit-learn", None): run_peer,
@@ -160,6 +171,20 @@ def tempered_rows(scene: Scene, prepared: tuple[Any, ...]) -> tuple[Any, Any]:
         "variational", 1e-3, 5, 100,
     )  # fmt: skip
     return batch, temper_rows(log_rows, settings, shared, 1)
+
+
+def sweep(batch: WordCounts, rows: WordRows, settings: SweepSettings) -> np.ndarray:
+    """The E-step with everything checked and prepared, on one thread: the statistics."""
+    n_documents, (n_words, n_topics) = batch.indptr.size - 1, rows.logs.shape
+    fit = new_solved_documents(n_documents, n_topics, batch.columns.size)
+    room = new_room(int(np.diff(batch.indptr).max()), settings.alpha, rows.shared)
+    fit_documents(0, n_documents, batch, rows, settings, room, fit)
+    statistics = np.empty((n_words, n_topics), np.float32)
+    topics = new_document_topics(settings.alpha.size)
+    topics.alpha[:] = settings.alpha
+    occurrences = find_occurrences(batch, n_words)
+    fill_statistics(0, n_words, occurrences, batch, rows, settings, topics, fit, statistics)
+    return statistics
 
 
 def own_local_step(scene: Scene, batch: sparse.csr_matrix, tolerance: float) -> Any:

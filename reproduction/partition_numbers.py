@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.integrate import quad
 from scipy.special import betaln, log_expit, logsumexp, xlogy
 
+from reproduction.lda_reference import log_proportions, responsibilities
 from tempering.datasets import make_lda, make_toy_images
 from tempering.families import Bernoulli, Dirichlet, FixedWeights
 from tempering.inference import RobbinsMonro, fit
@@ -15,8 +17,7 @@ from tempering.models import Mixture
 from tempering.models.base import Array
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.models.lda.model import LatentDirichlet
-from tempering.models.lda.partition import partition_bounds
-from tempering.models.lda.reference import log_proportions, responsibilities
+from tempering.models.lda.temperatures import TopicDraws, log_mean_power_sums
 from tempering.temperature import (
     VariationalTempering,
     exponential_temperatures,
@@ -118,6 +119,55 @@ def compare_bounds(samples: int) -> dict[str, Any]:
         "printed_upper": bounds.log_inside.tolist(),
         "upper": bounds.upper.tolist(),
     }
+
+
+@dataclass(frozen=True)
+class PartitionBounds:
+    """Bounds of log C(s) for D documents, each [M].
+
+    Attributes
+    ----------
+    log_outside : array
+        D N E[log Σ_v p_v^s], the supplement's lower bound (log is concave).
+    log_inside : array
+        D N log E[Σ_v p_v^s], which the supplement calls an upper bound; it is a second, better
+        lower bound, since x^D and x^N are convex.
+    upper : array
+        D N (1 − s) log V: the sum is largest for a uniform distribution over words.
+    upper_assignments : array
+        D N (1 − s) log(K V): the same with topic assignments, for p(w, z).
+    """
+
+    log_outside: Array
+    log_inside: Array
+    upper: Array
+    upper_assignments: Array
+
+
+def partition_bounds(
+    model: LatentDirichlet,
+    inverse_temperatures: Array,
+    n_documents: int,
+    n_samples: int = 20,
+    seed: int = 0,
+) -> PartitionBounds:
+    """Both Jensen bounds of the supplement, by Monte Carlo, and valid upper bounds."""
+    s = np.asarray(inverse_temperatures, float)
+    power_sums = log_mean_power_sums(
+        TopicDraws(n_samples, seed),
+        model.doc_topic_prior,
+        model.topic_word_prior,
+        model.n_words,
+        s,
+    )
+    power_sums = power_sums.reshape(-1, s.size)
+    n_tokens = n_documents * model.mean_length
+    return PartitionBounds(
+        log_outside=n_tokens * power_sums.mean(axis=0),
+        log_inside=n_tokens * (logsumexp(power_sums, axis=0) - np.log(len(power_sums))),
+        upper=n_tokens * (1 - s) * np.log(model.n_words),
+        upper_assignments=n_tokens * (1 - s) * np.log(model.n_words * model.n_topics),
+    )
 
 
 def compare_assignments(n_documents: int, seed: int) -> dict[str, float]:

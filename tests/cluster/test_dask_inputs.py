@@ -18,7 +18,7 @@ from tempering.datasets import make_lda
 from tempering.inference import MappedCSR, write_csr
 from tempering.inference.csr_files import CSRFiles
 from tempering.inference.remote import RowReference
-from tempering.models.lda.topic_rows import TopicExpectations
+from tempering.models.lda.expectations import TopicExpectations
 
 distributed = pytest.importorskip("distributed")
 

@@ -230,15 +230,15 @@ def settled_fit(X, n_topics=200, checkpoint=None, callbacks=(), **settings):
         return model.fit(X, checkpoint=checkpoint, callbacks=callbacks)
 
 
-def test_alpha_follows_the_documents_where_topics_have_many_words():
+def test_alpha_adapts_to_the_documents_where_topics_have_many_words():
     data = make_lda(600, 4, n_words=300, document_length=100, seed=0).counts
     settings = {"random_state": 0, "n_jobs": 1, "max_iter": 4}
     free = LatentDirichletAllocation(4, **settings).fit(data)
     assert free.doc_topic_prior_.sum() == pytest.approx(1.0)
     assert np.ptp(free.doc_topic_prior_) > 0.01
-    assert free._model.followed_part == 0.8
+    assert free._model.adapted_part == 0.8
     half = LatentDirichletAllocation(4, **settings).fit(data[:200])
-    assert half._model.followed_part == pytest.approx(1 - 2500 * 4 / data[:200].sum())
+    assert half._model.adapted_part == pytest.approx(1 - 2500 * 4 / data[:200].sum())
     few = LatentDirichletAllocation(4, **settings).fit(data[:90])
     np.testing.assert_allclose(few.doc_topic_prior_, 0.25)
     for settled in ({"doc_topic_prior": 0.25}, {"update": "mean"}, {"tempering": None}):

@@ -76,11 +76,11 @@ def test_a_start_from_words_equals_that_of_the_engine():
         ("mean", 8, 120, 0.02),
     ],
 )
-def test_alpha_follows_the_documents_as_in_the_engine(
+def test_alpha_adapts_to_the_documents_as_in_the_engine(
     monkeypatch, update, steps, batch_size, tolerance
 ):
     monkeypatch.setattr(device_lda, "PRIOR_STEPS", steps)
-    model = new_model(update=update, tolerance=1e-5, max_iterations=500, followed_part=0.9)
+    model = new_model(update=update, tolerance=1e-5, max_iterations=500, adapted_part=0.9)
     run = {**RUN, "max_passes": batch_size / 2, "batch_size": batch_size}
     topics = new_topics(model)
     expected = fit(

@@ -49,7 +49,7 @@ LEARNED = {
     "alpha": {"learn_doc_topic_prior": True},
     "eta": {"learn_topic_word_prior": True},
     "both": {"learn_doc_topic_prior": True, "learn_topic_word_prior": True},
-    "eta, while alpha follows": {"learn_topic_word_prior": True, "followed_part": 0.5},
+    "eta, while alpha adapts": {"learn_topic_word_prior": True, "adapted_part": 0.5},
 }
 
 

@@ -167,7 +167,7 @@ def test_learned_priors_and_lazy_topics_survive(tmp_path, stored):
 
 def test_alpha_that_follows_the_documents_survives(tmp_path):
     def sampled_lda():
-        return LatentDirichlet(4, 30, 0.25, 0.1, update="sampled", followed_part=0.9, n_threads=1)
+        return LatentDirichlet(4, 30, 0.25, 0.1, update="sampled", adapted_part=0.9, n_threads=1)
 
     options = {"learning_rate": RobbinsMonro(4.0, 0.7), "batch_size": 16, "max_passes": 4}
     options["final_elbo"] = False

@@ -69,7 +69,7 @@ ONLINE = {"batch_size": 8, "learning_rate": RobbinsMonro(4.0, 0.7), "max_passes"
 CASES = {
     "topics": (topics, documents, {**ONLINE, "n_init": 2}),
     "topics, sampled": (
-        lambda: topics(update="sampled", followed_part=0.5, settled=Settled(0.6, 0.8, 0.1)),
+        lambda: topics(update="sampled", adapted_part=0.5, settled=Settled(0.6, 0.8, 0.1)),
         documents,
         {**ONLINE, "final_elbo": False},
     ),

@@ -7,21 +7,22 @@ import pytest
 from scipy import sparse
 from scipy.special import digamma, gammaln, logsumexp, softmax
 
+from reproduction.partition_numbers import partition_bounds
 from tempering.families import Dirichlet
 from tempering.inference import Algorithm, ArraySource, Constant, RobbinsMonro, fit
 from tempering.inference.executors import Serial
 from tempering.models import Natural, UnsupportedTemperature
 from tempering.models.base import blend
-from tempering.models.lda.hyperparameters import (
+from tempering.models.lda.model import LatentDirichlet
+from tempering.models.lda.priors import (
     fit_concentration,
     fit_symmetric_concentration,
     inverse_digamma,
     prior_draws,
     share_out,
 )
-from tempering.models.lda.model import LatentDirichlet
-from tempering.models.lda.partition import Interpolation, TopicDraws, partition_bounds
-from tempering.models.lda.topics import TopicPrior, Topics, WordStatistics
+from tempering.models.lda.temperatures import TopicDraws
+from tempering.models.lda.topics import Interpolation, TopicPrior, Topics, WordStatistics
 from tempering.temperature import (
     Annealing,
     LocalTempering,
@@ -482,13 +483,13 @@ def test_shares_of_alpha_become_the_most_likely_ones():
 
 @pytest.mark.parametrize("part", [-0.1, 1.0])
 def test_a_part_that_leaves_nothing_for_small_topics_is_refused(part):
-    with pytest.raises(ValueError, match=r"followed_part must be from 0 to below 1; got"):
-        LatentDirichlet(3, 12, 0.2, 0.1, followed_part=part)
+    with pytest.raises(ValueError, match=r"adapted_part must be from 0 to below 1; got"):
+        LatentDirichlet(3, 12, 0.2, 0.1, adapted_part=part)
 
 
-def followed_fit(data, initial, followed_part, shard_size=1024):
+def adapted_fit(data, initial, adapted_part, shard_size=1024):
     model = LatentDirichlet(
-        3, 12, 0.2, 0.1, update="sampled", followed_part=followed_part, n_threads=1
+        3, 12, 0.2, 0.1, update="sampled", adapted_part=adapted_part, n_threads=1
     )
     model.shard_size = shard_size
     options = {"batch_size": 200, "max_passes": 10, "final_elbo": False, "progress": False}
@@ -496,7 +497,7 @@ def followed_fit(data, initial, followed_part, shard_size=1024):
     return fit(model, data, initial=initial, **options).model.doc_topic_prior
 
 
-def test_alpha_follows_the_documents_and_keeps_its_sum():
+def test_alpha_adapts_to_the_documents_and_keeps_its_sum():
     rng = np.random.default_rng(0)
     topics = np.kron(np.eye(3), np.full(4, 0.25))
     # The first topic is in most documents, the third in few but for all of their words.
@@ -504,14 +505,14 @@ def test_alpha_follows_the_documents_and_keeps_its_sum():
     theta[350:700] = [0.9, 0.1, 0.0]
     data = sparse.csr_matrix([rng.multinomial(40, row @ topics) for row in rng.permutation(theta)])
     initial = Topics(800.0 * topics.T + 0.1, 0.1)
-    alpha = followed_fit(data, initial, 0.9)
+    alpha = adapted_fit(data, initial, 0.9)
     assert alpha.sum() == pytest.approx(0.6)
     assert alpha[0] > alpha[1] > 2 * alpha[2]
     assert alpha.min() > 0.1 * 0.2
-    half = followed_fit(data, initial, 0.45)
+    half = adapted_fit(data, initial, 0.45)
     np.testing.assert_allclose(half - 0.2, 0.5 * (alpha - 0.2), atol=0.01)
-    np.testing.assert_array_equal(followed_fit(data, initial, 0.0), np.full(3, 0.2))
-    np.testing.assert_allclose(followed_fit(data, initial, 0.9, shard_size=64), alpha, rtol=0.02)
+    np.testing.assert_array_equal(adapted_fit(data, initial, 0.0), np.full(3, 0.2))
+    np.testing.assert_allclose(adapted_fit(data, initial, 0.9, shard_size=64), alpha, rtol=0.02)
 
 
 def test_a_user_posterior_without_blend_is_blended_by_arithmetic():

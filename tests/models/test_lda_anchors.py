@@ -7,9 +7,9 @@ from scipy import sparse
 from tempering.datasets import make_lda
 from tempering.evaluation import topic_stability
 from tempering.inference import ArraySource
-from tempering.models.lda import anchors
-from tempering.models.lda.anchors import SPREAD, anchored_topics, farthest_rows
+from tempering.models.lda import start
 from tempering.models.lda.model import START_WORDS, LatentDirichlet
+from tempering.models.lda.start import SPREAD, anchored_topics, farthest_rows
 
 
 def distance_from_plane(point, others):
@@ -87,7 +87,7 @@ def test_documents_that_tell_few_words_apart(X, n_found):
 
 
 def test_there_are_no_more_anchors_than_can_be_found_in_time(monkeypatch):
-    monkeypatch.setattr(anchors, "MOST_ANCHORS", 3)
+    monkeypatch.setattr(start, "MOST_ANCHORS", 3)
     X = sparse.csr_matrix(np.random.default_rng(0).poisson(0.6, size=(40, 7)))
     assert anchored_topics(X, 5).shape == (7, 3)
 

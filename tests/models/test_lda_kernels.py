@@ -10,9 +10,12 @@ from numba import njit
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse, special
 
+from reproduction import lda_reference as reference
 from tempering.models import fastmath
 from tempering.models.fastmath import ENTRY
-from tempering.models.lda import kernels, reference
+from tempering.models.lda import e_step as kernels
+from tempering.models.lda.expectations import TopicExpectations
+from tempering.models.lda.topics import Topics
 
 LENGTHS = [1, 2, 0, 3, 17, 60, 120, 2000, *[40] * 12]
 TIGHT = {"tolerance": 1e-7, "max_iterations": 2000}
@@ -37,6 +40,11 @@ class Corpus(NamedTuple):
         return self.indptr.size - 1
 
 
+def log_word_rows(rows, totals, form="variational"):
+    """The log rows of topics with these parameters and totals."""
+    return TopicExpectations(Topics(rows, 0.0), totals, form).log_rows(np.arange(len(rows)))
+
+
 def make_corpus(n_topics, lengths=LENGTHS, vocabulary=1500, seed=0):
     """Documents drawn from LDA, and topics near the true ones that have not seen every word."""
     rng = np.random.default_rng(seed)
@@ -51,7 +59,7 @@ def make_corpus(n_topics, lengths=LENGTHS, vocabulary=1500, seed=0):
     posterior[:, words[::50]] = 0.05
     rows = np.ascontiguousarray(posterior.T[words]).astype(np.float32)
     totals = posterior.sum(1)
-    log_rows = kernels.log_word_rows(rows, totals)
+    log_rows = log_word_rows(rows, totals)
     return Corpus(batch.indptr, batch.indices, batch.data, rows, totals, log_rows)
 
 
@@ -126,7 +134,7 @@ def test_digamma_floor_is_below_and_near():
 @pytest.mark.parametrize("form", ["variational", "mean"])
 def test_log_word_rows(corpora, form):
     corpus = corpora[50]
-    rows = kernels.log_word_rows(corpus.posterior_rows, corpus.topic_totals, form)
+    rows = log_word_rows(corpus.posterior_rows, corpus.topic_totals, form)
     expected = reference.log_word_rows(corpus.posterior_rows, corpus.topic_totals, form)
     assert rows.dtype == np.float32
     assert_allclose(rows, expected, rtol=1e-6, atol=2e-6)
@@ -265,7 +273,7 @@ def test_topics_that_cannot_make_a_word(inverse_temperature):
 def test_words_unseen_by_the_topics():
     corpus = make_corpus(20, lengths=[10, 10])
     totals = corpus.topic_totals
-    unseen = kernels.log_word_rows(np.full((3, 20), 0.01, np.float32), totals)
+    unseen = log_word_rows(np.full((3, 20), 0.01, np.float32), totals)
     args = ([0, 2, 3], [0, 1, 2], [1, 4, 2], unseen, 0.1)
     assert_matches_reference(kernels.e_step(*args, **TIGHT), reference.e_step(*args))
 

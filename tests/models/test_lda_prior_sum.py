@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from tempering import LatentDirichletAllocation
 from tempering.datasets import make_lda
 from tempering.models.lda.model import LatentDirichlet, Settled
-from tempering.models.lda.prior_sum import raised_prior
+from tempering.models.lda.priors import raised_prior
 from tempering.models.lda.topics import Topics
 
 PRIOR = 0.1

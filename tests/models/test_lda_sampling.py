@@ -10,7 +10,7 @@ from scipy.special import gammaln
 
 from tempering.datasets import make_lda
 from tempering.models.lda import sampling
-from tempering.models.lda.kernels import e_step
+from tempering.models.lda.e_step import e_step
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.sampling import can_be_sampled, sample_topics
 from tempering.models.lda.topics import Topics

@@ -34,6 +34,7 @@ from tempering.estimators.topic_health import (
     TopicWarning,
     copied_topics,
     describe_troubles,
+    sizes_of,
     unused_topics,
 )
 from tempering.estimators.topic_transformer import POLICIES, TopicTransformer
@@ -57,9 +58,8 @@ from tempering.inference.compilation import say_compiling, telling
 from tempering.inference.executors import Executor, Serial
 from tempering.inference.learning_rate import LearningRate
 from tempering.models.arguments import as_numbers
-from tempering.models.lda.copies import sizes_of
-from tempering.models.lda.model import LatentDirichlet, Start, Update
-from tempering.models.lda.prior_sum import DOCUMENTS
+from tempering.models.lda.model import LatentDirichlet, TopicStart, Update
+from tempering.models.lda.priors import PREDICTED_DOCUMENTS
 from tempering.temperature import Annealing, Heat, TemperaturePolicy, Untempered
 
 #: What a stream of unknown length is taken for: as many documents in all, as in scikit-learn, and a
@@ -231,7 +231,7 @@ class LatentDirichletAllocation(TopicTransformer):
         topic_word_prior: float | str | None = None,
         tempering: Tempering = "auto",
         update: Update | Literal["auto"] = "auto",
-        init: Start | Literal["auto"] = "auto",
+        init: TopicStart | Literal["auto"] = "auto",
         learning_method: Literal["online", "batch"] = "online",
         learning_decay: float | Literal["auto"] = "auto",
         learning_offset: float | Literal["auto"] = "auto",
@@ -255,7 +255,7 @@ class LatentDirichletAllocation(TopicTransformer):
         self.topic_word_prior = topic_word_prior
         self.tempering = tempering
         self.update: Update | Literal["auto"] = update
-        self.init: Start | Literal["auto"] = init
+        self.init: TopicStart | Literal["auto"] = init
         self.learning_method = learning_method
         self.learning_decay: float | Literal["auto"] = learning_decay
         self.learning_offset: float | Literal["auto"] = learning_offset
@@ -434,7 +434,7 @@ class LatentDirichletAllocation(TopicTransformer):
         return self
 
     def _new_model(
-        self, source: Any, n_documents: int, mean_length: float, start: Start
+        self, source: Any, n_documents: int, mean_length: float, start: TopicStart
     ) -> LatentDirichlet:
         """The model of a run; ``start`` is what ``init="auto"`` stands for there."""
         k = self.n_components
@@ -474,7 +474,7 @@ class LatentDirichletAllocation(TopicTransformer):
             mean_length=mean_length,
             learn_doc_topic_prior=learn_alpha,
             learn_topic_word_prior=learn_eta,
-            followed_part=RULES.adapts(size) if adapts else 0.0,
+            adapted_part=RULES.adapts(size) if adapts else 0.0,
             prior_documents=_some(source) if adapts else None,
             n_threads=self._n_threads(),
         )
@@ -495,7 +495,7 @@ class LatentDirichletAllocation(TopicTransformer):
             tempered_part=0.0 if ramp is None else ramp.fraction,
             update=model.update,
             doc_topic_prior=float(model.doc_topic_prior.mean()),
-            adapted_part=model.followed_part,
+            adapted_part=model.adapted_part,
             topic_word_prior=model.topic_word_prior,
             word_power=model.word_power,
             end=told_end(rates, model.settled),
@@ -577,8 +577,8 @@ def _told(source: Any) -> Any:
 def _some(source: Any) -> Any:
     """A few documents, the same ones with every seed."""
     if isinstance(source, BlockSource):
-        return source.sample(DOCUMENTS, np.random.default_rng(0))
-    n = min(DOCUMENTS, source.shape[0])
+        return source.sample(PREDICTED_DOCUMENTS, np.random.default_rng(0))
+    n = min(PREDICTED_DOCUMENTS, source.shape[0])
     rows = np.random.default_rng(0).choice(source.shape[0], size=n, replace=False)
     return source[np.sort(rows)]
 

@@ -14,7 +14,7 @@ from tempering.inference.content_checks import check_model, check_posterior, exp
 from tempering.inference.portable import expect, expect_count, expect_numbers
 from tempering.models import Natural
 from tempering.models.factorial_mixture import FactorialModel, FeatureExpectations
-from tempering.models.lda.model import LatentDirichlet, Settled, Start, Update
+from tempering.models.lda.model import LatentDirichlet, Settled, TopicStart, Update
 from tempering.temperature import TemperaturePolicy
 
 
@@ -33,12 +33,12 @@ def check_topics(estimator: Any) -> None:
         expect_positive("settled", np.array(numbers, float), (len(numbers),))
     expect(0 <= model.tolerance < 1, f"bad tolerance {model.tolerance!r:.40}.")
     expect(model.update in get_args(Update), f"bad update {model.update!r:.40}.")
-    expect(model.start in get_args(Start), f"bad start {model.start!r:.40}.")
+    expect(model.start in get_args(TopicStart), f"bad start {model.start!r:.40}.")
     for name, least in (("min_iterations", 0), ("max_iterations", 1)):
         expect_count(name, getattr(model, name), least)
     for name in ("learn_doc_topic_prior", "learn_topic_word_prior"):
         expect(isinstance(getattr(model, name), bool), f"{name} must be true or false.")
-    expect(0 <= model.followed_part < 1, f"bad followed_part {model.followed_part!r:.40}.")
+    expect(0 <= model.adapted_part < 1, f"bad adapted_part {model.adapted_part!r:.40}.")
     s = np.asarray(estimator._learned_inverse_temperature, float)
     expect(np.all((s > 0) & (s <= 1)), "the learned inverse temperature is out of range.")
     policy = estimator._stream_policy

@@ -24,7 +24,7 @@ from tempering.inference import State
 from tempering.inference.executors import number_of_threads
 from tempering.models.arguments import check_number
 from tempering.models.base import Array
-from tempering.models.lda.kernels import e_step
+from tempering.models.lda.e_step import e_step
 from tempering.models.lda.model import LatentDirichlet
 from tempering.temperature import (
     Annealing,

@@ -17,7 +17,7 @@ from scipy import sparse
 from tempering.evaluation.checks import as_alpha, as_counts, as_probabilities, threads_of, word_rows
 from tempering.evaluation.gibbs import gibbs_proportions
 from tempering.models.fastmath import ENTRY
-from tempering.models.lda.kernels import e_step
+from tempering.models.lda.e_step import e_step
 
 Inference = Literal["gibbs", "vi"] | Callable[[sparse.csr_array], ArrayLike]
 

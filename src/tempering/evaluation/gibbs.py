@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from tempering.evaluation.checks import as_alpha, as_counts, as_probabilities, threads_of, word_rows
 from tempering.models.arguments import check_number
-from tempering.models.lda.blocks import in_blocks
-from tempering.models.lda.gibbs import Words, as_tokens, new_chain, sample_documents
+from tempering.models.lda.sampling import Words, as_tokens, new_chain, sample_documents
+from tempering.models.threads import in_blocks
 
 #: Words that are visited one by one; each takes some bytes of memory.
 MOST_TOKENS = 1e9

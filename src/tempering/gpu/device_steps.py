@@ -93,14 +93,14 @@ def device_steps(sizes: Sizes) -> DeviceSteps:
 
     @jax.jit
     def prior_draws(gamma, alpha, so_far):
-        """As :func:`tempering.models.lda.hyperparameters.prior_draws`."""
+        """As :func:`tempering.models.lda.priors.prior_draws`."""
         # Rows and columns that only fill up have γ = α, and draw nothing.
         draws = (alpha * (digamma(gamma) - digamma(alpha))).sum(axis=0)
         return draws if so_far is None else so_far + draws
 
     @jax.jit
     def log_proportions(gamma, n_documents, so_far):
-        """As :func:`tempering.models.lda.steps.sum_log_proportions`."""
+        """As :func:`tempering.models.lda.priors.sum_log_proportions`."""
         totals = jnp.where(real, gamma, 0.0).sum(axis=1, keepdims=True)
         there = jnp.arange(gamma.shape[0])[:, None] < n_documents
         logs = jnp.where(there, digamma(gamma) - digamma(totals), 0.0).sum(axis=0)

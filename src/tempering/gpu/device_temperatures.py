@@ -1,9 +1,9 @@
 """What the temperatures of topics on the device are learned from.
 
-The formulas are those of :mod:`tempering.models.lda.tempering`. To the host come, for each document
-(with one temperature for all: for ten of them), its energy and the log normaliser of one of its
-words at a few inverse temperatures. Only the formulas "words" and "paper", which are there for the
-record, bring γ of all documents.
+The formulas are those of :mod:`tempering.models.lda.temperatures`. To the host come, for each
+document (with one temperature for all: for ten of them), its energy and the log normaliser of one
+of its words at a few inverse temperatures. Only the formulas "words" and "paper", which are there
+for the record, bring γ of all documents.
 """
 
 from __future__ import annotations
@@ -17,9 +17,13 @@ from tempering.gpu.device_corpus import DeviceDocuments
 from tempering.gpu.groups import Group, ladder_step
 from tempering.gpu.jax_functions import pad_topics
 from tempering.models.base import Array, TemperatureTerms
-from tempering.models.lda.partition import Interpolation
 from tempering.models.lda.steps import SAMPLED_DOCUMENTS, mean_proportions
-from tempering.models.lda.tempering import check_formula, log_normalizers, without_proportions
+from tempering.models.lda.temperatures import (
+    check_formula,
+    log_normalizers,
+    without_proportions,
+)
+from tempering.models.lda.topics import Interpolation
 
 if TYPE_CHECKING:
     from tempering.gpu.device_lda import DeviceExpectations, DeviceLatentDirichlet, DeviceStep

@@ -21,8 +21,8 @@ from tempering.inference.run import Result, Run, State
 from tempering.inference.sources import Source
 from tempering.models.base import LocalStep, Model, Natural, UnsupportedTemperature
 from tempering.models.factorial_mixture import ActivationStep, FactorialModel
-from tempering.models.lda.hyperparameters import LARGEST
 from tempering.models.lda.model import LatentDirichlet
+from tempering.models.lda.priors import LARGEST_PRIOR
 from tempering.models.mixture import Mixture
 from tempering.temperature import (
     Annealing,
@@ -258,11 +258,11 @@ def with_learned(given: Model, attributes: Any) -> Model:
     if isinstance(given, LatentDirichlet) and isinstance(model, LatentDirichlet):
         for name in ("settled", "prior_documents"):
             expect(attributes.get(name) is None, f"{name} is used up, or as it was given.")
-        most = max(LARGEST, given.doc_topic_prior.sum())
+        most = max(LARGEST_PRIOR, given.doc_topic_prior.sum())
         expect(
             model.doc_topic_prior.sum() <= most * given.n_topics, "doc_topic_prior is too large."
         )
-        most = max(LARGEST, given.topic_word_prior)
+        most = max(LARGEST_PRIOR, given.topic_word_prior)
         expect(model.topic_word_prior <= most, "topic_word_prior is too large.")
     return model
 

@@ -223,8 +223,14 @@ def run_restart(
 
     while not run.over:
         batch = next(batches)
+        current = replace(algorithm, temperature=UNTEMPERED) if run.cooled else algorithm
+        evaluate = run.state.step % elbo_every == 0
         with keeper.whole_step(model):
-            run = _turn(algorithm, run, batch, source.whole, tolerance, finish, elbo_every, started)
+            step = current.advance(run.state, batch, evaluate)
+            settled = (
+                source.whole and evaluate and abs(step.tempered_elbo - run.previous) < tolerance
+            )
+            run = _recorded(algorithm, run, step, evaluate, settled, finish, started)
             keeper.latest = run
         report = Report(
             run.history[-1], run.state.posterior, run.state.heat, algorithm.planned_passes, restart
@@ -239,22 +245,18 @@ def run_restart(
     return Result(state.posterior, elbo, run.history, run.converged, run.tempered_heat, model)
 
 
-def _turn(
+def _recorded(
     algorithm: Algorithm,
     run: Run,
-    batch: Batch,
-    whole: bool,
-    tolerance: float,
+    step: Step,
+    evaluated: bool,
+    settled: bool,
     finish: bool,
-    elbo_every: int,
     started: float,
 ) -> Run:
-    """One step of a run; the phases and the test of convergence stand here."""
+    """The run after a step: its history, its phase, and whether it has converged."""
     policy = algorithm.temperature
-    if run.cooled:
-        algorithm = replace(algorithm, temperature=UNTEMPERED)
-    asked = run.state.step % elbo_every == 0
-    state, local, bound, elbo = algorithm.advance(run.state, batch, evaluate=asked)
+    state, local, bound, elbo = step
     heat, seconds = state.heat, working_seconds() - started
     run.history.append(
         Record(
@@ -271,7 +273,6 @@ def _turn(
             weights=heat.weights,
         )
     )
-    settled = whole and asked and abs(bound - run.previous) < tolerance
     converged = settled and (heat.finished or (policy.settles and not finish))
     cooled = run.cooled or (settled and not converged and policy.settles)
     if cooled:
@@ -280,7 +281,7 @@ def _turn(
         state,
         tempered_heat=run.tempered_heat if heat.finished else heat,
         history=run.history,
-        previous=bound if asked else run.previous,
+        previous=bound if evaluated else run.previous,
         cooled=cooled,
         converged=converged,
         over=converged or state.data_seen >= algorithm.planned_passes * algorithm.n_data,

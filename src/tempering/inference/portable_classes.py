@@ -231,7 +231,7 @@ LDA_ARGUMENTS = (
     "mean_length",
     "learn_doc_topic_prior",
     "learn_topic_word_prior",
-    "followed_part",
+    "adapted_part",
 )
 LDA_LEARNED = ("_mean_prior_statistics", "_steps_at_temperature_one")
 

@@ -46,7 +46,7 @@ class SolveShard:
             self.heat, self.model, read(data), self.expected, rows, before
         )
         if self.detach and hasattr(local, "detached"):
-            return local.detached(self.model, self.expected, self.terms)
+            return local.detached(self.expected, self.terms)
         return local
 
     # What an executor asks that sends the task elsewhere. Expectations that are large, and of which

@@ -25,7 +25,6 @@ from tempering.temperature.policy import (
     Surroundings,
     TemperaturePolicy,
     check_fraction,
-    first_local_step,
 )
 
 
@@ -139,7 +138,10 @@ class LocalTempering(TemperaturePolicy[LocalHeat]):
         power = grid if self.formula == "paper" else 1.0
         remembered = heat.inverse_temperature
         s = remembered[rows] if isinstance(remembered, np.ndarray) else float(remembered)
-        local = first_local_step(model, data, expectations, s, before)
+        if before is None:
+            local = model.local_step(data, expectations, s)
+        else:
+            local = model.continue_local_step(before, data, expectations, s)
         for _ in range(self.max_alternations):
             terms = model.temperature_terms(
                 local, expectations, grid, data, self.formula, shared=False

@@ -158,7 +158,9 @@ class TemperaturePolicy(ABC, Generic[State]):
         before: LocalStep | None = None,
     ) -> LocalStep:
         """Solve one shard: ``rows`` is its place in the batch, ``before`` how a step left it."""
-        return first_local_step(model, data, expectations, heat.inverse_temperature, before)
+        if before is None:
+            return model.local_step(data, expectations, heat.inverse_temperature)
+        return model.continue_local_step(before, data, expectations, heat.inverse_temperature)
 
     def update(
         self, heat: State, local: LocalStep, surroundings: Surroundings
@@ -194,19 +196,6 @@ class Untempered(TemperaturePolicy[Heat]):
 
     def reads_energies(self, heat: Heat) -> bool:
         return False
-
-
-def first_local_step(
-    model: Model,
-    data: Any,
-    expectations: Any,
-    inverse_temperature: float | Array,
-    before: LocalStep | None,
-) -> LocalStep:
-    """The local step anew, or from what it was for the same data in the step before."""
-    if before is None:
-        return model.local_step(data, expectations, inverse_temperature)
-    return model.continue_local_step(before, data, expectations, inverse_temperature)
 
 
 def check_fraction(fraction: float | None) -> None:

@@ -1,14 +1,18 @@
-"""What the LDA kernels pass to each other: small tuples of arrays.
+"""What the LDA kernels are given and pass to each other: small tuples of arrays, checked.
 
 Topics are padded to a multiple of 16 (`padded_topics`), one cache line of float32: rows then start
 on equal footing and the vector loops over topics need no remainder. A padding topic has rows of
 zeros and the first topic's alpha, so it takes no mass and is never the largest.
+
+Kernels trust their indices, so nothing wrong may pass the checks at the end of this file.
 """
+
+from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
@@ -17,12 +21,34 @@ UInt32 = NDArray[np.uint32]  # to index with: Numba need not ask whether a place
 Int64 = NDArray[np.int64]
 
 
-class Batch(NamedTuple):
+class WordCounts(NamedTuple):
     """Documents as rows of a compressed sparse matrix over the batch's words."""
 
     indptr: Int64
     columns: Int32
     counts: Float32
+
+
+class Documents(NamedTuple):
+    """Documents over the distinct words of their batch, with the word of each column."""
+
+    indptr: Int64
+    columns: Int32
+    counts: Float32
+    words: Int64  # the word that each column stands for
+
+    @property
+    def lengths(self) -> Float64:
+        """Number of words N_d of each document."""
+        running = np.append(0.0, np.cumsum(self.counts, dtype=np.float64))
+        return np.diff(running[self.indptr])
+
+    def first(self, n: int) -> Documents:
+        """The first documents, over the words of all their entries, in memory of their own."""
+        end = self.indptr[n]
+        words = self.words[self.columns[:end]]
+        columns = np.arange(end, dtype=np.int32)
+        return Documents(self.indptr[: n + 1].copy(), columns, self.counts[:end].copy(), words)
 
 
 class WordRows(NamedTuple):
@@ -39,7 +65,7 @@ class WordRows(NamedTuple):
     shared: bool
 
 
-class Settings(NamedTuple):
+class SweepSettings(NamedTuple):
     """How to iterate."""
 
     alpha: Float32  # [padded_topics]
@@ -51,7 +77,7 @@ class Settings(NamedTuple):
     max_sweeps: int
 
 
-class Fit(NamedTuple):
+class SolvedDocuments(NamedTuple):
     """What the sweeps leave behind for each document; enough to rebuild phi."""
 
     gamma: Float32  # [n_documents, n_topics]
@@ -63,7 +89,7 @@ class Fit(NamedTuple):
     log_normalizers: Float64  # [n_documents]
 
 
-class Topics(NamedTuple):
+class DocumentTopics(NamedTuple):
     """Numbers that a document holds for each topic: for all of them, or for the active ones."""
 
     index: UInt32  # which topics these are
@@ -75,7 +101,7 @@ class Topics(NamedTuple):
     share: Float32  # room for one word's phi
 
 
-class Document(NamedTuple):
+class OpenDocument(NamedTuple):
     """One document in work: its words, their rows, and room for a sweep's results."""
 
     columns: Int32  # of its words in the log rows
@@ -94,8 +120,8 @@ class Document(NamedTuple):
 class Room(NamedTuple):
     """Memory for one document after the other, sized for the longest."""
 
-    every: Topics
-    active: Topics
+    every: DocumentTopics
+    active: DocumentTopics
     block: Float32
     counts: Float32
     normalizers: Float32
@@ -110,20 +136,20 @@ def padded_to(multiple: int, n: int) -> int:
     return -(-n // multiple) * multiple
 
 
-def new_topics(size: int) -> Topics:
+def new_document_topics(size: int) -> DocumentTopics:
     """Room for `size` topics."""
-    return Topics(np.arange(size, dtype=np.uint32), *np.zeros((6, size), np.float32))
+    return DocumentTopics(np.arange(size, dtype=np.uint32), *np.zeros((6, size), np.float32))
 
 
 def new_room(longest: int, alpha: Float32, shared: bool) -> Room:
     """Room for documents of up to `longest` words, with rows unless these are shared."""
     n_topics = alpha.size
     n_words = padded_to(16, longest)
-    every = new_topics(n_topics)
+    every = new_document_topics(n_topics)
     every.alpha[:] = alpha
     return Room(
         every,
-        new_topics(n_topics),
+        new_document_topics(n_topics),
         np.empty((n_topics, n_words), np.float32),
         np.empty(n_words, np.float32),
         np.empty(n_words, np.float32),
@@ -134,9 +160,9 @@ def new_room(longest: int, alpha: Float32, shared: bool) -> Room:
     )
 
 
-def new_fit(n_documents: int, n_topics: int, n_entries: int) -> Fit:
+def new_solved_documents(n_documents: int, n_topics: int, n_entries: int) -> SolvedDocuments:
     """Room for the results of all documents."""
-    return Fit(
+    return SolvedDocuments(
         np.empty((n_documents, n_topics), np.float32),
         np.empty((n_documents, n_topics), np.uint32),
         np.empty((n_documents, padded_to(16, n_topics)), np.float32),
@@ -145,3 +171,99 @@ def new_fit(n_documents: int, n_topics: int, n_entries: int) -> Fit:
         np.empty(n_documents, np.int64),
         np.empty(n_documents, np.float64),
     )
+
+
+def check_batch(
+    indptr: ArrayLike, columns: ArrayLike, counts: ArrayLike, rows: ArrayLike, name: str
+) -> tuple[WordCounts, Float32]:
+    """The batch and its rows in the kernels' types."""
+    batch = WordCounts(
+        np.ascontiguousarray(indptr, dtype=np.int64),
+        np.ascontiguousarray(columns, dtype=np.int32),
+        np.ascontiguousarray(counts, dtype=np.float32),
+    )
+    rows = np.ascontiguousarray(rows, dtype=np.float32)
+    if rows.ndim != 2 or rows.shape[1] == 0:
+        raise ValueError(f"{name} must have shape (n_words, n_topics), got {rows.shape}.")
+    n_entries = batch.columns.size
+    ends_fit = batch.indptr.size > 0 and batch.indptr[0] == 0 and batch.indptr[-1] == n_entries
+    if not ends_fit or np.any(np.diff(batch.indptr) < 0) or batch.counts.size != n_entries:
+        raise ValueError(
+            "indptr must rise from 0 to the number of columns, and counts must match columns."
+        )
+    if n_entries and (batch.columns.min() < 0 or batch.columns.max() >= rows.shape[0]):
+        raise ValueError(f"columns must lie from 0 to {rows.shape[0] - 1}, the rows of {name}.")
+    if not np.all(np.isfinite(batch.counts)) or np.any(batch.counts < 0):
+        raise ValueError("counts must be finite and not negative.")
+    return batch, rows
+
+
+def check_settings(
+    n_documents: int,
+    n_topics: int,
+    alpha: ArrayLike,
+    inverse_temperature: float | ArrayLike,
+    theta: str,
+    tolerance: float,
+    min_iterations: int,
+    max_iterations: int,
+) -> tuple[SweepSettings, bool]:
+    """The settings, and whether all documents share one inverse temperature."""
+    alpha = np.asarray(alpha, dtype=np.float32)
+    if alpha.shape not in ((), (n_topics,)) or not np.all(np.isfinite(alpha) & (alpha > 0)):
+        raise ValueError(f"alpha must be positive and finite: one number or {n_topics}.")
+    if not 0 <= tolerance < 1:
+        raise ValueError(f"tolerance must lie in [0, 1), got {tolerance}.")
+    if max_iterations < 1:
+        raise ValueError(f"max_iterations must be at least 1, got {max_iterations}.")
+    padded_alpha = np.empty(padded_to(16, n_topics), np.float32)
+    padded_alpha[:n_topics] = alpha
+    padded_alpha[n_topics:] = padded_alpha[0]
+    inverse_temperatures, shared = check_inverse_temperature(inverse_temperature, n_documents)
+    settings = SweepSettings(
+        padded_alpha,
+        inverse_temperatures,
+        is_collapsed(theta),
+        bool(np.all(padded_alpha == padded_alpha[0])),
+        np.float32(tolerance),
+        int(min_iterations),
+        int(max_iterations),
+    )
+    return settings, shared
+
+
+def check_inverse_temperature(
+    inverse_temperature: float | ArrayLike, n_documents: int
+) -> tuple[Float32, bool]:
+    """One inverse temperature for each document, and whether they were given as one number."""
+    given = np.asarray(inverse_temperature, dtype=np.float32)
+    if given.shape not in ((), (n_documents,)) or not np.all((given > 0) & (given <= 1)):
+        raise ValueError(
+            f"inverse_temperature must lie in (0, 1]: one number or one for each of the "
+            f"{n_documents} documents."
+        )
+    return np.broadcast_to(given, n_documents).copy(), given.ndim == 0
+
+
+def check_gamma(gamma: ArrayLike, shape: tuple[int, int]) -> Float32:
+    """A gamma given by the caller."""
+    gamma = np.ascontiguousarray(gamma, dtype=np.float32)
+    if gamma.shape != shape or not np.all(np.isfinite(gamma) & (gamma > 0)):
+        raise ValueError(f"gamma must be positive and finite and have shape {shape}.")
+    return gamma
+
+
+def is_collapsed(theta: str) -> bool:
+    if theta not in ("variational", "collapsed"):
+        raise ValueError(f"theta must be 'variational' or 'collapsed', got {theta!r}.")
+    return theta == "collapsed"
+
+
+def check_finite(maxima: Float32) -> None:
+    """Refuse rows with a NaN, which is then their maximum, or with an infinite maximum."""
+    wrong = np.flatnonzero(~np.isfinite(maxima))
+    if wrong.size:
+        raise ValueError(
+            f"log_rows must hold numbers, with a finite one in each row, but row {wrong[0]} of "
+            f"{maxima.size} does not: check the topics."
+        )

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from scipy.special import digamma, gammaln
+from scipy.special import logsumexp
 
 from tempering.families.csr import check_compressed
 from tempering.models.base import (
@@ -26,31 +26,30 @@ from tempering.models.base import (
     Model,
     TemperatureTerms,
 )
-from tempering.models.lda import prior_sum, tempering
-from tempering.models.lda.anchors import anchored_topics
-from tempering.models.lda.hyperparameters import (
+from tempering.models.lda.e_step import document_energy, e_step
+from tempering.models.lda.expectations import TopicExpectations
+from tempering.models.lda.layout import Documents, Float32
+from tempering.models.lda.priors import (
+    LOOKS,
     fit_concentration,
     fit_symmetric_concentration,
+    prior_draws,
+    proportions_divergence,
+    raised_prior,
     share_out,
+    sum_log_proportions,
 )
-from tempering.models.lda.kernels import document_energy, e_step
-from tempering.models.lda.partition import TopicDraws, log_document_integral
 from tempering.models.lda.sampling import can_be_sampled, sample_topics
-from tempering.models.lda.steps import Documents, DocumentStep, Solved, mean_prior_statistics
-from tempering.models.lda.topic_rows import TopicExpectations
-from tempering.models.lda.topics import (
-    Float32,
-    TopicPrior,
-    Topics,
-    WordStatistics,
-    compact_words,
-)
+from tempering.models.lda.start import anchored_topics
+from tempering.models.lda.steps import DocumentStep
+from tempering.models.lda.temperatures import TopicDraws, log_mean_power_sums, temperature_terms
+from tempering.models.lda.topics import TopicPrior, Topics, WordStatistics, compact_words
 
 #: η takes a pass over all topics to learn, so that is done once in so many steps.
 TOPIC_PRIOR_STEPS = 100
 
 Update = Literal["variational", "mean", "collapsed", "sampled"]
-Start = Literal["random", "words"]
+TopicStart = Literal["random", "words"]
 
 #: Words of the documents that topics start from, where they start from words.
 START_WORDS = 1_000_000
@@ -59,8 +58,8 @@ START_WORDS = 1_000_000
 class Settled(NamedTuple):
     """What sampled topics go by at the end of a run, when they are found and only averaged.
 
-    A lower power of the words, or a smaller prior, would keep topics from parting; once they have,
-    it makes them less sharp.
+    A lower power of the words, or a smaller prior, would keep topics from separating; once they
+    have, it makes them less sharp.
 
     Attributes
     ----------
@@ -93,27 +92,26 @@ class LatentDirichlet(Model):
         ELBO); posterior-mean topics; posterior means of both (zero-order, as in CVB0); or as "mean"
         until T = 1, and there by :mod:`tempering.models.lda.sampling`.
     tolerance, min_iterations, max_iterations
-        Of a document's inner iterations; see :func:`tempering.models.lda.kernels.e_step`.
+        Of a document's inner iterations; see :func:`tempering.models.lda.e_step.e_step`.
     word_power : float
-        Where topics are sampled, β enters to this power, as if p(w | z, β) alone were tempered:
-        below 1, and down to 1/2, the topic of a token goes less by its word and more by the
-        document's other tokens.
+        Where topics are sampled, β enters to this power, from 1/2 to 1: below 1 the topic of a
+        token goes less by its word and more by the document's other tokens.
     settled : Settled, optional
         What takes the place of this power, and of α, at the end of a run.
     start : {"random", "words"}
         λ before the first step: draws near 1, as in Hoffman et al. (2010), or the company of words
-        that keep different company, see :mod:`tempering.models.lda.anchors`.
+        that keep different company, see :mod:`tempering.models.lda.start`.
     mean_length : float
         Words of a document on average, for the tempered partition function.
     learn_doc_topic_prior, learn_topic_word_prior : bool
         Learn α (asymmetric) and η (symmetric) from the data. Only steps at T = 1 count: while
         topics are alike, learning α flattens it and keeps them so.
-    followed_part : float
-        Where α is not learned: the part of its sum, which stays, that goes to topics as documents
-        draw them, at T = 1 too; the rest is shared evenly. 0 leaves α as it is.
+    adapted_part : float
+        Where α is not learned: the part of its sum that adapts to how often documents draw topics,
+        at T = 1; the rest is shared evenly. 0 leaves α as it is.
     prior_documents : CSR matrix [D, V], optional
         Where topics are sampled: some documents, which decide whether the sum of α is raised; see
-        :mod:`tempering.models.lda.prior_sum`. None leaves it as it is.
+        :mod:`tempering.models.lda.priors`. None leaves it as it is.
     n_threads : int
         Threads of the kernels; never changes the result.
     """
@@ -137,19 +135,19 @@ class LatentDirichlet(Model):
         max_iterations: int = 100,
         word_power: float = 1.0,
         settled: Settled | None = None,
-        start: Start = "random",
+        start: TopicStart = "random",
         mean_length: float = 100.0,
         learn_doc_topic_prior: bool = False,
         learn_topic_word_prior: bool = False,
-        followed_part: float = 0.0,
+        adapted_part: float = 0.0,
         prior_documents: Any = None,
         n_threads: int = 1,
     ):
         for power in (word_power, settled.word_power if settled else 1.0):
             if not 0.5 <= power <= 1.0:
                 raise ValueError(f"word_power must be from 0.5 to 1; got {power}.")
-        if not 0.0 <= followed_part < 1.0:
-            raise ValueError(f"followed_part must be from 0 to below 1; got {followed_part}.")
+        if not 0.0 <= adapted_part < 1.0:
+            raise ValueError(f"adapted_part must be from 0 to below 1; got {adapted_part}.")
         self.n_topics = n_topics
         self.n_words = n_words
         alpha = np.broadcast_to(np.asarray(doc_topic_prior, float), n_topics)
@@ -161,11 +159,11 @@ class LatentDirichlet(Model):
         self.max_iterations = max_iterations
         self.word_power = float(word_power)
         self.settled = settled
-        self.start: Start = start
+        self.start: TopicStart = start
         self.mean_length = mean_length
         self.learn_doc_topic_prior = learn_doc_topic_prior
         self.learn_topic_word_prior = learn_topic_word_prior
-        self.followed_part = float(followed_part)
+        self.adapted_part = float(adapted_part)
         self.prior_documents = prior_documents
         self.n_threads = n_threads
         self._mean_prior_statistics: Array | None = None
@@ -207,66 +205,57 @@ class LatentDirichlet(Model):
         gamma: Float32 | None = None,
     ) -> DocumentStep:
         documents = self.documents(data)
-        if self.samples(documents, inverse_temperature):
-            log_rows, solved = None, self.sample(documents, expectations)
+        word_counts = documents[:3]
+        if self.samples(documents.counts, inverse_temperature):
+            rows = expectations.mean_rows(documents.words, self.word_power)
+            salt = np.asarray(expectations.totals).tobytes()
+            solved = sample_topics(
+                documents, rows, self.doc_topic_prior, salt, n_threads=self.n_threads
+            )
         else:
-            log_rows = expectations.log_rows(documents.words)
-            solved = self.solve(documents, log_rows, inverse_temperature, gamma)
+            rows = expectations.log_rows(documents.words)
+            solved = e_step(
+                *word_counts,
+                rows,
+                self.doc_topic_prior,
+                inverse_temperature,
+                theta="collapsed" if self.update == "collapsed" else "variational",
+                tolerance=self.tolerance,
+                min_iterations=self.min_iterations,
+                max_iterations=self.max_iterations,
+                n_threads=self.n_threads,
+                gamma=gamma,
+            )
+        found: Float32 = solved.gamma
 
         def compute_terms() -> LocalTerms:
-            if log_rows is None or self.update != "variational":
+            if self.update != "variational":
                 # These updates ascend no bound, so none is reported.
                 return LocalTerms(np.full(documents.indptr.size - 1, np.nan), np.nan)
             inner = document_energy(
-                documents.indptr,
-                documents.columns,
-                documents.counts,
-                log_rows,
-                solved.gamma,
+                *word_counts,
+                rows,
+                found,
                 inverse_temperature,
                 n_threads=self.n_threads,
             )
-            divergence = self.proportions_divergence(solved.gamma)
+            divergence = proportions_divergence(found, self.doc_topic_prior)
             return LocalTerms(inner.energy, float(inner.entropy.sum() - divergence.sum()))
 
-        statistics = WordStatistics(documents.words, solved.statistics)
-        return DocumentStep(statistics, inverse_temperature, solved.gamma, documents, compute_terms)
-
-    def solve(
-        self,
-        documents: Documents,
-        log_rows: Float32,
-        inverse_temperature: float | Array,
-        gamma: Float32 | None,
-    ) -> Solved:
-        """γ and statistics of documents, by the kernels of the CPU."""
-        found = e_step(
-            documents.indptr,
-            documents.columns,
-            documents.counts,
-            log_rows,
-            self.doc_topic_prior,
+        assert solved.statistics is not None
+        return DocumentStep(
+            WordStatistics(documents.words, solved.statistics),
             inverse_temperature,
-            theta="collapsed" if self.update == "collapsed" else "variational",
-            tolerance=self.tolerance,
-            min_iterations=self.min_iterations,
-            max_iterations=self.max_iterations,
-            n_threads=self.n_threads,
-            gamma=gamma,
+            found,
+            documents,
+            compute_terms,
+            self._sum_prior_statistics if self.learns_proportions else None,
         )
-        assert found.statistics is not None
-        return Solved(found.gamma, found.statistics)
 
-    def sample(self, documents: Documents, expectations: TopicExpectations) -> Solved:
-        """γ and statistics of documents, with sampled topics."""
-        rows = expectations.mean_rows(documents.words, self.word_power)
-        salt = np.asarray(expectations.totals).tobytes()
-        return sample_topics(documents, rows, self.doc_topic_prior, salt, n_threads=self.n_threads)
-
-    def samples(self, documents: Documents, inverse_temperature: float | Array) -> bool:
-        """Whether the topics of these documents are sampled."""
+    def samples(self, counts: Float32, inverse_temperature: float | Array) -> bool:
+        """Whether the topics of documents with these counts are sampled."""
         at_one = self.update == "sampled" and bool(np.all(np.equal(inverse_temperature, 1.0)))
-        return at_one and can_be_sampled(documents.counts)
+        return at_one and can_be_sampled(counts)
 
     def with_bound(self) -> LatentDirichlet:
         if self.update == "variational":
@@ -284,14 +273,6 @@ class LatentDirichlet(Model):
     ) -> DocumentStep:
         return self.local_step(data, expectations, inverse_temperature, gamma=local.gamma)
 
-    def proportions_divergence(self, gamma: Float32) -> Array:
-        """KL(q(θ_d) ‖ p(θ_d)) of each document."""
-        alpha, g = self.doc_topic_prior, gamma.astype(np.float64)
-        total = g.sum(axis=1, keepdims=True)
-        expected = digamma(g) - digamma(total)
-        divergence = ((g - alpha) * expected - gammaln(g)).sum(axis=1) + gammaln(total[:, 0])
-        return divergence + gammaln(alpha).sum() - gammaln(alpha.sum())
-
     def divergence(self, posterior: Any, prior_weight: float = 1.0) -> float:
         if self.update != "variational":
             return np.nan  # as it would be added to a bound that is not there
@@ -303,8 +284,8 @@ class LatentDirichlet(Model):
 
     @property
     def learns_proportions(self) -> bool:
-        """Whether α changes with the documents."""
-        return self.learn_doc_topic_prior or self.followed_part > 0.0
+        """Whether α is learned, or adapts."""
+        return self.learn_doc_topic_prior or self.adapted_part > 0.0
 
     @property
     def alpha_steps(self) -> int:
@@ -332,7 +313,7 @@ class LatentDirichlet(Model):
                 self.doc_topic_prior = fit_concentration(mean, self.doc_topic_prior)
             elif mean.any():
                 total = float(self.doc_topic_prior.sum())
-                self.doc_topic_prior = share_out(total, mean, self.followed_part)
+                self.doc_topic_prior = share_out(total, mean, self.adapted_part)
         if self.learn_topic_word_prior and self._steps_at_temperature_one % TOPIC_PRIOR_STEPS == 0:
             self.topic_word_prior = fit_symmetric_concentration(
                 posterior.mean_log(), self.n_words, self.topic_word_prior
@@ -341,12 +322,20 @@ class LatentDirichlet(Model):
 
     def prior_statistics(self, local: Any) -> Array:
         """What α is learned from: the mean over the documents of a step."""
-        return mean_prior_statistics(self, local)
+        return local.prior_statistics / local.n
+
+    def _sum_prior_statistics(self, gamma: Float32) -> Array:
+        """What α is learned from, [K]: Σ_d E log θ_d, or draws from the prior if its sum stays."""
+        if self.learn_doc_topic_prior:
+            return sum_log_proportions(gamma)
+        # In the precision of γ, so that what a document does not hold is 0.
+        counts = gamma - self.doc_topic_prior.astype(np.float32)
+        return prior_draws(np.maximum(counts, 0.0), self.doc_topic_prior)
 
     def revise(self, posterior: Any, before: float, after: float) -> Any:
         """Raise the sum of α, and settle; the topics stay. Only where they are sampled."""
         if self.update == "sampled":
-            if any(before < part <= after for part in prior_sum.LOOKS):
+            if any(before < part <= after for part in LOOKS):
                 self._raise_prior(posterior)
             if self.settled is not None and after >= self.settled.part:
                 self.word_power = self.settled.word_power
@@ -360,7 +349,7 @@ class LatentDirichlet(Model):
             return
         topics = self.topics_on_host(posterior)
         prior = self.doc_topic_prior
-        raised = prior_sum.raised_prior(topics, prior, self.prior_documents, self.n_threads)
+        raised = raised_prior(topics, prior, self.prior_documents, self.n_threads)
         if raised is prior:
             self.prior_documents = None
         self.doc_topic_prior = raised
@@ -397,8 +386,8 @@ class LatentDirichlet(Model):
         formula: str,
         shared: bool,
     ) -> TemperatureTerms:
-        return tempering.temperature_terms(
-            self, local, expectations, inverse_temperatures, data, formula, shared
+        return temperature_terms(
+            local, expectations, self.doc_topic_prior, inverse_temperatures, formula, shared
         )
 
     def draw_prior(self, n: int, rng: np.random.Generator) -> TopicDraws:
@@ -406,4 +395,6 @@ class LatentDirichlet(Model):
 
     def log_local_integral(self, parameters: TopicDraws, inverse_temperatures: Array) -> Array:
         """log ∫ p(θ) (Σ_v (Σ_k θ_k β_kv)^s)^N dθ for draws of the topics, [n, M]."""
-        return log_document_integral(self, parameters, inverse_temperatures)
+        alpha, eta = self.doc_topic_prior, self.topic_word_prior
+        power_sums = log_mean_power_sums(parameters, alpha, eta, self.n_words, inverse_temperatures)
+        return logsumexp(self.mean_length * power_sums, axis=1) - np.log(power_sums.shape[1])

@@ -1,33 +1,40 @@
-"""The local step with sampled topics: what mean-field φ cannot know, a short Gibbs chain does.
+"""Sampled topics: what mean-field φ cannot know, a short Gibbs chain does.
 
 Mean-field inference treats the words of a document as independent given q(θ) and so is sure of
 too much; topics learned from it are blurred, the more so the more documents there are. Here the
-topic z_dn of each token is drawn from its conditional with θ_d summed out, as in Mimno, Hoffman and
-Blei, "Sparse stochastic inference for latent Dirichlet allocation" (ICML 2012). With n_dk the mean
-of the counts over a few sweeps, the statistics are not the draws but, with less noise, their
-conditional expectations,
+topic z_i of each token is drawn from its conditional with θ_d summed out, as in Mimno, Hoffman and
+Blei, "Sparse stochastic inference for latent Dirichlet allocation" (ICML 2012): with word v and the
+counts n_k of the document's other tokens,
+
+    p(z_i = k | the others) ∝ (n_k + α_k) β_kv.
+
+The weight splits into n_k β_kv, over the few topics that the document holds, and α_k β_kv, whose
+sum is the same in all documents (Yao, Mimno and McCallum, KDD 2009): a token seldom looks at all
+topics. With n_dk the mean of the counts over a few sweeps, the statistics are not the draws but,
+with less noise, their conditional expectations,
 
     γ_dk = α_k + n_dk,   statistics_kv = Σ_d n_dv φ_dvk,   φ_dvk ∝ (γ_dk − own share) β_kv.
 
 β may enter to a power, here and in the draws, as if p(w | z, β) alone were tempered.
 
 The draws are made of the documents and the topics that they meet, by a hash, so that a local step
-is a function of its arguments: the same on any thread or worker, and after a resume.
+is a function of its arguments: the same on any thread or worker, and after a resume. Each document
+draws from a stream of its own.
 """
 
 from __future__ import annotations
 
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
-from tempering.models.fastmath import ENTRY, f32, larger
-from tempering.models.lda.blocks import FEWEST_WORDS, in_blocks
-from tempering.models.lda.gibbs import Words, as_tokens, new_chain, sample_documents
-from tempering.models.lda.layout import Batch, Float32, Float64
+from tempering.models.fastmath import ENTRY, KERNEL, f32, larger
+from tempering.models.lda.layout import Documents, Float32, Float64, WordCounts
 from tempering.models.lda.statistics import find_occurrences
-from tempering.models.lda.steps import Documents, Solved
+from tempering.models.threads import WORDS_PER_BLOCK, in_blocks
 
 #: Sweeps until a document's topics are its own, and sweeps that count.
 BURN_IN, N_SWEEPS = 3, 3
@@ -40,6 +47,20 @@ APART = 256
 #: Sampling takes time by the token, mean-field by the distinct word. Documents that repeat their
 #: words more often than this are long, and need no sampling.
 MOST_REPEATED = 32
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+FIRST_FACTOR = np.uint64(0xBF58476D1CE4E5B9)
+SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
+FIRST_SHIFT, SECOND_SHIFT, THIRD_SHIFT = np.uint64(30), np.uint64(27), np.uint64(31)
+UNUSED_BITS = np.uint64(11)
+NOWHERE = np.uint32(2**32 - 1)
+
+
+class SampledTopics(NamedTuple):
+    """What the chains of a batch come to."""
+
+    gamma: Float32  # [D, K]
+    statistics: Float32  # [U, K], expected counts of the words by topic
 
 
 def can_be_sampled(counts: Float32) -> bool:
@@ -57,7 +78,7 @@ def sample_topics(
     burn_in: int = BURN_IN,
     n_sweeps: int = N_SWEEPS,
     n_threads: int = 1,
-) -> Solved:
+) -> SampledTopics:
     """Sample the topics of all tokens of a batch.
 
     Parameters
@@ -82,19 +103,17 @@ def sample_topics(
     seed = np.uint64(_hash(salt, documents))
     mean_counts = np.zeros((n_documents, n_topics))
 
-    def weigh_block(start: int, stop: int) -> None:
-        fill_prior_masses(start, stop, rows, alpha, words.prior_masses)
-
     def sample_block(start: int, stop: int) -> None:
         longest = int(np.diff(tokens.first_tokens[start : stop + 1]).max())
         chain = new_chain(longest, n_topics)
         sweeps = (burn_in, n_sweeps)
         sample_documents(start, stop, seed, tokens, words, *sweeps, chain, mean_counts)
 
-    in_blocks(weigh_block, n_words, n_threads, FEWEST_WORDS)
+    arguments = (rows, alpha, words.prior_masses)
+    in_blocks(fill_prior_masses, n_words, n_threads, WORDS_PER_BLOCK, arguments)
     in_blocks(sample_block, n_documents, n_threads)
     gamma = (mean_counts + alpha).astype(np.float32)
-    occurrences = find_occurrences(Batch(*documents[:3]), n_words)
+    occurrences = find_occurrences(WordCounts(*documents[:3]), n_words)
     statistics = np.zeros((n_words, n_topics), np.float32)
     least = (0.5 * alpha).astype(np.float32)
 
@@ -104,8 +123,8 @@ def sample_topics(
             start, stop, occurrences, documents.counts, rows, gamma, least, shares, statistics
         )
 
-    in_blocks(fill_block, n_words, n_threads, FEWEST_WORDS)
-    return Solved(gamma, statistics)
+    in_blocks(fill_block, n_words, n_threads, WORDS_PER_BLOCK)
+    return SampledTopics(gamma, statistics)
 
 
 @njit(**ENTRY)
@@ -149,3 +168,172 @@ def _hash(salt: bytes, documents: Documents) -> int:
     for part in (documents.words, documents.columns, documents.counts):
         digest.update(part.tobytes())
     return int.from_bytes(digest.digest(), "little")
+
+
+class Tokens(NamedTuple):
+    """Documents as a compressed sparse matrix of whole counts; a column is a row of ``Words``."""
+
+    indptr: NDArray[np.int64]
+    columns: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    first_tokens: NDArray[np.int64]  # [D + 1], where each document's tokens begin
+
+
+def as_tokens(
+    indptr: NDArray[np.int64], columns: NDArray[np.int32], counts: NDArray[np.int64]
+) -> Tokens:
+    """Documents with whole counts, each token counted."""
+    return Tokens(indptr, columns, counts, np.append(0, np.cumsum(counts))[indptr])
+
+
+class Words(NamedTuple):
+    """β_kv with a word a row, and Σ_k α_k β_kv."""
+
+    rows: NDArray[np.float32]
+    prior_masses: NDArray[np.float64]
+    alpha: NDArray[np.float64]
+
+
+class Chain(NamedTuple):
+    """Room for the chain of one document.
+
+    The topics that it holds, ``active``, stand in no order. ``places`` says where each topic
+    stands there, and is ``NOWHERE`` for all topics between two documents. Places are unsigned: so
+    Numba need not ask whether one is negative.
+    """
+
+    words: NDArray[np.uint32]
+    topics: NDArray[np.uint32]
+    active: NDArray[np.uint32]
+    counts: NDArray[np.float64]  # tokens of each active topic
+    weights: NDArray[np.float64]  # of the active topics for one token, added up
+    places: NDArray[np.uint32]
+
+
+def new_chain(n_tokens: int, n_topics: int) -> Chain:
+    """Room for documents of up to so many tokens."""
+    return Chain(
+        np.empty(n_tokens, np.uint32),
+        np.empty(n_tokens, np.uint32),
+        np.empty(n_topics, np.uint32),
+        np.empty(n_topics, np.float64),
+        np.empty(n_topics, np.float64),
+        np.full(n_topics, NOWHERE),
+    )
+
+
+@njit(**ENTRY)
+def sample_documents(start, stop, seed, documents, words, burn_in, n_sweeps, chain, means):
+    """Set the mean topic counts of the documents from `start` to `stop`, each by itself."""
+    for d in range(start, stop):
+        n_tokens = lay_out(d, documents, words, chain)
+        sample_document(d, n_tokens, seed, words, burn_in, n_sweeps, chain, means[d])
+        for k in range(words.alpha.size):
+            means[d, k] /= n_sweeps
+
+
+@njit(**KERNEL)
+def lay_out(d, documents, words, chain):
+    """Write document d out token by token; the number of tokens."""
+    n_tokens = 0
+    for entry in range(documents.indptr[d], documents.indptr[d + 1]):
+        if words.prior_masses[documents.columns[entry]] > 0.0:
+            for _ in range(documents.counts[entry]):
+                chain.words[n_tokens] = documents.columns[entry]
+                n_tokens += 1
+    return n_tokens
+
+
+@njit(**KERNEL)
+def sample_document(d, n_tokens, seed, words, burn_in, n_sweeps, chain, count_sums):
+    """Run the chain of one document and add up the topic counts of the sweeps that are kept."""
+    state = mix(mix(seed) + np.uint64(d))
+    n_active = 0
+    # The start draws each token given those before it: nearer to the posterior than uniform topics.
+    for i in range(n_tokens):
+        state += GOLDEN
+        topic = draw_topic(chain.words[i], uniform(state), n_active, words, chain)
+        n_active = add_token(i, topic, n_active, chain)
+    for sweep in range(burn_in + n_sweeps):
+        for i in range(n_tokens):
+            n_active = remove_token(i, n_active, chain)
+            state += GOLDEN
+            topic = draw_topic(chain.words[i], uniform(state), n_active, words, chain)
+            n_active = add_token(i, topic, n_active, chain)
+        if sweep >= burn_in:
+            for a in range(n_active):
+                count_sums[chain.active[a]] += chain.counts[a]
+    for a in range(n_active):
+        chain.places[chain.active[a]] = NOWHERE
+
+
+@njit(**KERNEL)
+def draw_topic(v, share, n_active, words, chain):
+    """The topic at the given share, in [0, 1), of the weights (n_k + α_k) β_kv.
+
+    Rounding may carry the point past the last weight of all; the last topic that has any takes it.
+    """
+    held = 0.0
+    for a in range(n_active):
+        held += chain.counts[a] * np.float64(words.rows[v, chain.active[a]])
+        chain.weights[a] = held
+    point = share * (held + words.prior_masses[v])
+    if point < held:
+        a = 0
+        while point >= chain.weights[a]:
+            a += 1
+        return chain.active[a]
+    point -= held
+    topic = np.uint32(0)
+    for k in range(words.alpha.size):
+        weight = words.alpha[k] * np.float64(words.rows[v, k])
+        if weight > 0.0:
+            topic = np.uint32(k)
+            point -= weight
+            if point < 0.0:
+                break
+    return topic
+
+
+@njit(**KERNEL)
+def add_token(i, topic, n_active, chain):
+    """Put token i into a topic; the number of active topics."""
+    chain.topics[i] = topic
+    place = chain.places[topic]
+    if place == NOWHERE:
+        chain.places[topic] = n_active
+        chain.active[n_active] = topic
+        chain.counts[n_active] = 1.0
+        return n_active + 1
+    chain.counts[place] += 1.0
+    return n_active
+
+
+@njit(**KERNEL)
+def remove_token(i, n_active, chain):
+    """Take token i out of its topic; the number of active topics."""
+    topic = chain.topics[i]
+    place = chain.places[topic]
+    chain.counts[place] -= 1.0
+    if chain.counts[place] == 0.0:
+        n_active -= 1
+        last = chain.active[n_active]
+        chain.active[place] = last
+        chain.counts[place] = chain.counts[n_active]
+        chain.places[last] = place
+        chain.places[topic] = NOWHERE
+    return n_active
+
+
+@njit(**KERNEL)
+def mix(bits):
+    """The output function of splitmix64 (Steele, Lea and Flood, OOPSLA 2014), a bijection."""
+    bits = (bits ^ (bits >> FIRST_SHIFT)) * FIRST_FACTOR
+    bits = (bits ^ (bits >> SECOND_SHIFT)) * SECOND_FACTOR
+    return bits ^ (bits >> THIRD_SHIFT)
+
+
+@njit(**KERNEL)
+def uniform(state):
+    """A number in [0, 1) from the state of a stream."""
+    return np.float64(mix(state) >> UNUSED_BITS) * (1.0 / 9007199254740992.0)

@@ -1,4 +1,4 @@
-"""The batch's statistics, word by word.
+"""What solved documents amount to: statistics word by word, energies and scores by document.
 
 A word's row of statistics is the sum over the documents that hold it, in their order. So no two
 threads write to the same place, and the result has the same bits for any number of threads.
@@ -9,15 +9,27 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from tempering.models.fastmath import ENTRY, KERNEL, exp_or_zero
+from tempering.models.fastmath import (
+    ENTRY,
+    FLUSHED,
+    KERNEL,
+    digamma,
+    exp_or_zero,
+    f32,
+    larger,
+    log,
+)
 from tempering.models.lda.documents import IN_LOGS
-from tempering.models.lda.layout import Batch, Int32, Int64
+from tempering.models.lda.layout import Int32, Int64, WordCounts
 from tempering.models.lda.sweeps import ZERO, add_word_in_logs, fill_log_theta
 from tempering.models.prefetch import LINE, prefetch
 
 # How many entries ahead a document's topics are asked for, and how many of these.
 ENTRIES_AHEAD = 8
 TOPICS_AHEAD = 32
+# A score this far above those of the topics left out: a thousand times exp(-23) is 1e-7.
+ENOUGH = np.float32(FLUSHED + 23.0)
+LOWEST = np.float32(-1e30)
 
 
 class Occurrences(NamedTuple):
@@ -28,7 +40,7 @@ class Occurrences(NamedTuple):
     positions: Int64  # [nnz], of the entry in the batch
 
 
-def find_occurrences(batch: Batch, n_words: int) -> Occurrences:
+def find_occurrences(batch: WordCounts, n_words: int) -> Occurrences:
     """Sort the entries of the batch by word, keeping the order of the documents."""
     occurrences = Occurrences(
         np.zeros(n_words + 1, np.int64),
@@ -135,3 +147,92 @@ def add_tempered(row, weight, fit, d, log_row, maximum, s, entries):
             entries[j] = weight * weights[j] * exp_or_zero(s * (entries[j] - maximum))
         for j in range(n_active):
             row[topics[j]] += entries[j]
+
+
+@njit(**ENTRY)
+def fill_energies(
+    start,
+    stop,
+    batch,
+    log_rows,
+    maxima,
+    gamma,
+    inverse_temperatures,
+    collapsed,
+    room,
+    kept,
+    energy,
+    entropy,
+):
+    """Set energy and entropy of the documents from `start` to `stop`.
+
+    A word looks at the topics that are not negligible in its document, and at all of them
+    if these explain it badly.
+    """
+    n_topics = gamma.shape[1]
+    every, log_theta, scores = room.index, room.log_theta, room.share
+    for d in range(start, stop):
+        s = inverse_temperatures[d]
+        largest = fill_log_proportions(gamma[d], collapsed, log_theta)
+        n_kept = 0
+        for k in range(n_topics):
+            if s * (log_theta[k] - largest) > FLUSHED:
+                kept[n_kept] = k
+                n_kept += 1
+        total_energy = 0.0
+        total_log_z = 0.0
+        for p in range(batch.indptr[d], batch.indptr[d + 1]):
+            v = batch.columns[p]
+            mean, log_z, top = word_energy(log_rows[v], log_theta, kept, n_kept, s, scores)
+            if n_kept < n_topics and top < s * (largest + maxima[v]) + ENOUGH:
+                mean, log_z, top = word_energy(log_rows[v], log_theta, every, n_topics, s, scores)
+            total_energy += np.float64(batch.counts[p]) * np.float64(mean)
+            total_log_z += np.float64(batch.counts[p]) * np.float64(log_z)
+        energy[d] = total_energy
+        entropy[d] = total_log_z - np.float64(s) * total_energy
+
+
+@njit(**KERNEL)
+def fill_log_proportions(gamma, collapsed, log_theta):
+    """Set E log theta, or log(gamma / sum(gamma)) where collapsed; return its largest value."""
+    total = ZERO
+    for k in range(gamma.size):
+        total += gamma[k]
+    log_total = log(total) if collapsed else digamma(total)
+    largest = f32(-np.inf)
+    for k in range(gamma.size):
+        log_theta[k] = (log(gamma[k]) if collapsed else digamma(gamma[k])) - log_total
+        largest = larger(largest, log_theta[k])
+    return largest
+
+
+@njit(**KERNEL)
+def word_energy(log_row, log_theta, topics, n_topics, s, scores):
+    """A word's expected score under its phi, its log normalizer, and its best tempered score."""
+    top = f32(-np.inf)
+    for j in range(n_topics):
+        scores[j] = log_theta[topics[j]] + log_row[topics[j]]
+        top = larger(top, scores[j])
+    total = ZERO
+    below = ZERO
+    for j in range(n_topics):
+        difference = larger(scores[j] - top, LOWEST)  # 0 times minus infinity is not a number
+        weight = exp_or_zero(s * difference)
+        total += weight
+        below += weight * difference
+    return top + below / total, s * top + log(total), s * top
+
+
+@njit(**ENTRY)
+def fill_log_predictive(start, stop, batch, topic_rows, proportions, scores):
+    """Set sum_v n_dv log sum_k theta_dk beta_kv of the documents from `start` to `stop`."""
+    for d in range(start, stop):
+        own = proportions[d]
+        score = 0.0
+        for p in range(batch.indptr[d], batch.indptr[d + 1]):
+            row = topic_rows[batch.columns[p]]
+            probability = ZERO
+            for k in range(own.size):
+                probability += own[k] * row[k]
+            score += np.float64(batch.counts[p]) * np.log(np.float64(probability))
+        scores[d] = score

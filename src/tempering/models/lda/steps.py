@@ -9,51 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import digamma
 
 from tempering.models.base import Array, LocalStep, LocalTerms, join_temperatures
-from tempering.models.lda.hyperparameters import prior_draws
-from tempering.models.lda.kernels import log_predictive
-from tempering.models.lda.topics import Float32, WordStatistics
-
-if TYPE_CHECKING:
-    from tempering.models.lda.model import LatentDirichlet, TopicExpectations
+from tempering.models.lda.e_step import log_predictive
+from tempering.models.lda.expectations import TopicExpectations
+from tempering.models.lda.layout import Documents, Float32
+from tempering.models.lda.topics import WordStatistics
 
 #: Documents of a batch whose normaliser over the whole vocabulary is computed for VT.
 SAMPLED_DOCUMENTS = 10
-
-
-class Documents(NamedTuple):
-    """Documents over the distinct words of their batch, in the kernels' layout."""
-
-    indptr: NDArray[np.int64]
-    columns: NDArray[np.int32]
-    counts: Float32
-    words: NDArray[np.int64]  # the word that each column stands for
-
-    @property
-    def lengths(self) -> Array:
-        """Number of words N_d of each document."""
-        running = np.append(0.0, np.cumsum(self.counts, dtype=np.float64))
-        return np.diff(running[self.indptr])
-
-    def first(self, n: int) -> Documents:
-        """The first documents, over the words of all their entries, in memory of their own."""
-        end = self.indptr[n]
-        words = self.words[self.columns[:end]]
-        columns = np.arange(end, dtype=np.int32)
-        return Documents(self.indptr[: n + 1].copy(), columns, self.counts[:end].copy(), words)
-
-
-class Solved(NamedTuple):
-    """What the local variables of documents come to."""
-
-    gamma: Float32  # [D, K]
-    statistics: Float32  # [U, K], expected counts of the words by topic, weighted by 1/T
 
 
 class Summary(NamedTuple):
@@ -66,7 +33,7 @@ class Summary(NamedTuple):
     n_tokens : float
         Words of all documents.
     prior_statistics : array [K] or None
-        What α is learned from, where it is; see :func:`sum_prior_statistics`.
+        What α is learned from, summed over the documents; None where it is not learned.
     predictive : array [n] or None
         Σ_n log p̄_{w_n} of each document, where energies are wanted.
     """
@@ -101,6 +68,7 @@ class DocumentStep(LocalStep):
         gamma: Float32,
         documents: Documents,
         compute_terms: Callable[[], LocalTerms],
+        sum_prior_statistics: Callable[[Float32], Array] | None,
     ):
         self.statistics = statistics
         self.inverse_temperature = inverse_temperature
@@ -109,16 +77,22 @@ class DocumentStep(LocalStep):
         self.gamma = gamma
         self.documents = documents
         self._compute_terms = compute_terms
+        self._sum_prior_statistics = sum_prior_statistics
 
     @cached_property
     def terms(self) -> LocalTerms:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self._compute_terms()
 
-    def detached(
-        self, model: LatentDirichlet, expectations: TopicExpectations, terms: bool
-    ) -> DocumentSums:
+    @property
+    def prior_statistics(self) -> Array | None:
+        """What α is learned from, summed over the documents; None where it is not learned."""
+        return (
+            None if self._sum_prior_statistics is None else self._sum_prior_statistics(self.gamma)
+        )
+
+    def detached(self, expectations: TopicExpectations, terms: bool) -> DocumentSums:
         """The step as it leaves its process; with energies only if they are asked for here."""
-        summary = summarise(self, model, expectations, predictive=terms)
+        summary = summarise(self, expectations, predictive=terms)
         return DocumentSums(
             self.statistics,
             self.inverse_temperature,
@@ -156,6 +130,11 @@ class DocumentSums(LocalStep):
             )
         return self._terms
 
+    @property
+    def prior_statistics(self) -> Array | None:
+        """What α is learned from, summed over the documents; None where it is not learned."""
+        return self.summary.prior_statistics
+
     def __add__(self, other: LocalStep) -> LocalStep:
         if not isinstance(other, DocumentSums):
             return NotImplemented
@@ -173,56 +152,28 @@ class DocumentSums(LocalStep):
         )
 
 
-def summarise(
-    local: LocalStep, model: LatentDirichlet, expectations: TopicExpectations, *, predictive: bool
-) -> Summary:
+def summarise(local: LocalStep, expectations: TopicExpectations, *, predictive: bool) -> Summary:
     """What is left of a step; of sums, what they have kept."""
     if isinstance(local, DocumentSums):
         return local.summary
     assert isinstance(local, DocumentStep)
-    documents, gamma = local.documents, local.gamma
+    documents = local.documents
     n = min(SAMPLED_DOCUMENTS, local.n)
     return Summary(
         documents.first(n),
-        gamma[:n].copy(),
+        local.gamma[:n].copy(),
         float(documents.lengths.sum()),
-        sum_prior_statistics(model, gamma) if model.learns_proportions else None,
-        predictive_energies(model, local, expectations) if predictive else None,
+        local.prior_statistics,
+        predictive_energies(local, expectations) if predictive else None,
     )
 
 
-def sum_log_proportions(gamma: Float32) -> Array:
-    """Σ_d E log θ_d, [K]."""
-    wide = gamma.astype(np.float64)
-    return (digamma(wide) - digamma(wide.sum(axis=1, keepdims=True))).sum(axis=0)
-
-
-def sum_prior_statistics(model: LatentDirichlet, gamma: Float32) -> Array:
-    """What α is learned from, [K]: Σ_d E log θ_d, or draws from the prior where its sum is kept."""
-    if model.learn_doc_topic_prior:
-        return sum_log_proportions(gamma)
-    # In the precision of γ, so that what a document does not hold is 0.
-    counts = gamma - model.doc_topic_prior.astype(np.float32)
-    return prior_draws(np.maximum(counts, 0.0), model.doc_topic_prior)
-
-
-def mean_prior_statistics(model: LatentDirichlet, local: LocalStep) -> Array:
-    """The mean of these statistics over the documents of a step, [K]."""
-    if isinstance(local, DocumentStep):
-        return sum_prior_statistics(model, local.gamma) / local.n
-    assert isinstance(local, DocumentSums)
-    assert local.summary.prior_statistics is not None
-    return local.summary.prior_statistics / local.n
-
-
-def mean_proportions(gamma: NDArray[np.float32]) -> NDArray[np.float32]:
+def mean_proportions(gamma: Float32) -> Float32:
     """θ̄, the posterior means of the topic proportions."""
     return gamma / gamma.sum(axis=1, keepdims=True)
 
 
-def predictive_energies(
-    model: LatentDirichlet, local: DocumentStep, expectations: TopicExpectations
-) -> Array:
+def predictive_energies(local: DocumentStep, expectations: TopicExpectations) -> Array:
     """Σ_n log p̄_{w_n} of each document."""
     documents = local.documents
     return log_predictive(
@@ -231,5 +182,5 @@ def predictive_energies(
         documents.counts,
         expectations.mean_rows(documents.words),
         mean_proportions(local.gamma),
-        n_threads=model.n_threads,
+        n_threads=expectations.n_threads,
     )

@@ -1,4 +1,4 @@
-"""Sweeps of the LDA E-step: one update of one document's topic masses, in several forms.
+"""Sweeps of the LDA E-step: one update of one document's topic masses, over all topics or some.
 
 A document has `n_words` distinct words with counts n_u. Its topics carry *weights*
 t_k = exp(s E log theta_k), scaled to a largest weight of 1, and its words carry *rows*
@@ -9,12 +9,16 @@ A sweep computes the *mass* of each topic, m_k = sum_u n_u phi_uk.
 A word whose normalizer is below `SMALLEST_NORMALIZER` has lost its entries to the range of
 float32. Sweeps leave such a word out and say so by the normalizer they return; the caller then adds
 it by `add_word_in_logs`.
+
+The rows of a document's active topics are gathered into a *block*, with the words innermost: the
+active topics are few, the words are many.
 """
 
 import numpy as np
 from numba import njit
 
 from tempering.models.fastmath import (
+    ENTRY,
     KERNEL,
     digamma,
     exp_or_zero,
@@ -32,6 +36,43 @@ ZERO = np.float32(0.0)
 ONE = np.float32(1.0)
 # Lines of a row that are asked for before its turn; the processor then sees where it goes on.
 LINES_AHEAD = 2
+
+
+@njit(**ENTRY)
+def fill_rows(start, stop, log_rows, s, maxima, rows, row_sums):
+    """Set maxima, tempered rows and their sums, from `start` to `stop`, at one temperature."""
+    for v in range(start, stop):
+        maxima[v] = row_maximum(log_rows[v])
+        row_sums[v] = exponentiate(log_rows[v], maxima[v], s, rows[v])
+
+
+@njit(**ENTRY)
+def fill_maxima(start, stop, log_rows, maxima):
+    """Set the maxima of the rows from `start` to `stop`."""
+    for v in range(start, stop):
+        maxima[v] = row_maximum(log_rows[v])
+
+
+@njit(**KERNEL)
+def row_maximum(log_row):
+    """The largest entry of a row, NaN if any entry is."""
+    top = f32(-np.inf)
+    for k in range(log_row.size):
+        top = larger(top, log_row[k])
+    return top
+
+
+@njit(**KERNEL)
+def exponentiate(log_row, maximum, s, row):
+    """Set row = exp(s (log_row - maximum)), zero in the padding; return its sum, at least 1."""
+    n_topics = log_row.size
+    total = f32(0.0)
+    for k in range(n_topics):
+        row[k] = exp_or_zero(s * (log_row[k] - maximum))
+        total += row[k]
+    for k in range(n_topics, row.size):
+        row[k] = f32(0.0)
+    return total
 
 
 @njit(**KERNEL)
@@ -249,6 +290,87 @@ def add_word_in_logs(log_row, count, topics, n_topics, s, mass):
     for j in range(n_topics):
         mass[j] += count / total * share[j]
     return top + log(total)
+
+
+@njit(**KERNEL)
+def add_words_in_logs(document, topics, n_topics, log_rows):
+    """Complete a sweep: add the words that it left out because their normalizer is out of range."""
+    s = document.inverse_temperature
+    for u in range(document.columns.size):
+        if not document.normalizers[u] > SMALLEST_NORMALIZER:
+            log_row = log_rows[document.columns[u]]
+            add_word_in_logs(log_row, document.counts[u], topics, n_topics, s, topics.new_mass)
+
+
+@njit(**KERNEL)
+def gather_rows(document, active, n_active):
+    """Gather the rows of the active topics into the block.
+
+    Words are filled up to a multiple of 16, with entries of 1 (they have count 0).
+    """
+    n_real = document.columns.size
+    rows, index, block = document.rows, document.index, document.block
+    in_fours = n_real - n_real % 4
+    for u in range(0, in_fours, 4):  # four words share the look-up of a topic and one wide store
+        row0, row1 = rows[index[u]], rows[index[u + 1]]
+        row2, row3 = rows[index[u + 2]], rows[index[u + 3]]
+        for j in range(n_active):
+            k = active.index[j]
+            to = block[j]
+            to[u], to[u + 1], to[u + 2], to[u + 3] = row0[k], row1[k], row2[k], row3[k]
+    for u in range(in_fours, n_real):
+        row = rows[index[u]]
+        for j in range(n_active):
+            block[j, u] = row[active.index[j]]
+    for j in range(n_active):
+        for u in range(n_real, document.n_words):
+            document.block[j, u] = np.float32(1.0)
+    pad_block(document, active, n_active)
+
+
+@njit(**KERNEL)
+def pad_block(document, active, n_active):
+    """Fill the block up to a multiple of 4 topics with some that hold nothing."""
+    for j in range(n_active, round_up(n_active, 4)):
+        active.alpha[j] = active.alpha[0]  # not above the largest gamma
+        active.mass[j] = ZERO
+        for u in range(document.n_words):
+            document.block[j, u] = ZERO
+
+
+@njit(**KERNEL)
+def shrink(document, every, active, n_active, threshold):
+    """Drop the topics that fell below the threshold from the block; return how many are left."""
+    n_kept = 0
+    for j in range(n_active):
+        if active.mass[j] > threshold:
+            if n_kept < j:
+                copy_topic(active, j, active, n_kept)
+                for u in range(document.n_words):
+                    document.block[n_kept, u] = document.block[j, u]
+            n_kept += 1
+        else:
+            write_back(active, j, every)
+    pad_block(document, active, n_kept)
+    return n_kept
+
+
+@njit(**KERNEL)
+def copy_topic(source, j, target, i):
+    """Put topic j of `source` at place i of `target`."""
+    target.index[i] = source.index[j]
+    target.alpha[i] = source.alpha[j]
+    target.mass[i] = source.mass[j]
+    target.log_theta[i] = source.log_theta[j]
+    target.weights[i] = source.weights[j]
+
+
+@njit(**KERNEL)
+def write_back(active, j, every):
+    """Put topic j of the active ones back in its place among all."""
+    k = active.index[j]
+    every.mass[k] = active.mass[j]
+    every.log_theta[k] = active.log_theta[j]
 
 
 @njit(**KERNEL)

@@ -10,23 +10,21 @@ touched, and nothing is lost but rounding.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from tempering.models.fastmath import ENTRY, exp_or_zero, f32, larger, log, smaller
-from tempering.models.lda.word_rows import LazyRows
-
-Float32 = NDArray[np.float32]
-Float64 = NDArray[np.float64]
+from tempering.models.lda.layout import Float32, Float64
 
 #: Below this, c is multiplied into M again, so that M stays within the range of float32.
 SMALLEST_FACTOR = 1e-9
 
-#: The sums of :meth:`Topics.log_power_sums` are computed anew when this part of λ was replaced.
+#: The sums of :meth:`Topics.log_power_sums` are computed again when this part of λ was replaced.
 #: Much staler ones pretend that the topics fit better than they can, and end the tempering at once.
 STALE = 0.05
 
@@ -34,6 +32,9 @@ STALE = 0.05
 #: large that hardly a digit of their differences is right.
 LARGE = 2e6
 LARGE32 = np.float32(LARGE)
+
+#: Power sums are smooth in s: they are computed at so many nodes, and interpolated to the grid.
+NODES = 12
 
 #: Words that are summed up in float32 before they go into a sum in float64.
 WORDS_PER_SUM = 64
@@ -100,6 +101,27 @@ class TopicTarget:
     statistics: WordStatistics
 
 
+class LazyRows(NamedTuple):
+    """λ for some words, offset + factor · values[words], not yet computed."""
+
+    values: Float32  # [words of the vocabulary or some of them, K]
+    words: NDArray[np.int64]  # places among them
+    factor: float
+    offset: float
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of the rows when they are computed."""
+        return self.words.size, self.values.shape[1]
+
+    def part(
+        self, start: int, stop: int
+    ) -> tuple[Float32, NDArray[np.int64], np.float32, np.float32]:
+        """What kernels take of the rows from `start` to `stop`."""
+        words = self.words[start:stop]
+        return self.values, words, np.float32(self.factor), np.float32(self.offset)
+
+
 class Topics:
     """λ, the Dirichlet parameters of the topics.
 
@@ -123,6 +145,11 @@ class Topics:
     def shape(self) -> tuple[int, int]:
         """(V, K)."""
         return self._values.shape
+
+    @property
+    def nbytes(self) -> int:
+        """Size of λ, V × K × 4."""
+        return self._values.nbytes
 
     def totals(self) -> Float64:
         """Σ_v λ_vk, [K]."""
@@ -214,6 +241,57 @@ class Topics:
             divergence += float(np.sum((rows - prior_weight * prior) * expected - gammaln(rows)))
         normalizer = n_words * gammaln(prior) - gammaln(n_words * prior)
         return divergence + prior_weight * n_topics * float(normalizer)
+
+
+class TopicRows:
+    """λ for some words, with what :class:`Topics` tells of all of them together.
+
+    Parameters
+    ----------
+    topics : Topics
+        All words.
+    words : array [U]
+        Their places in the vocabulary, rising.
+    """
+
+    def __init__(self, topics: Topics, words: NDArray[np.int64]):
+        self.offset, self.factor = topics.offset, topics.factor
+        self._words = words
+        self._values = topics._values[words]
+        self._power_sums = topics._power_sums
+
+    @property
+    def nbytes(self) -> int:
+        """Size of these rows."""
+        return self._values.nbytes
+
+    def lazy_rows(self, words: NDArray[np.int64]) -> LazyRows:
+        """λ for some of the words, to be computed where it is needed."""
+        places = np.searchsorted(self._words, words)
+        return LazyRows(self._values, places, self.factor, self.offset)
+
+    def log_power_sums(self, nodes: Float64) -> Float64:
+        """The sums over the whole vocabulary, as they were when the rows were cut out."""
+        if self._power_sums is None or not np.array_equal(self._power_sums[0], nodes):
+            raise RuntimeError("the power sums of the topics were not computed before they left.")
+        return self._power_sums[1]
+
+
+class Interpolation:
+    """Smooth functions of s, known at Chebyshev nodes, on a grid of inverse temperatures."""
+
+    def __init__(self, inverse_temperatures: Float64, n_nodes: int = NODES):
+        grid = np.asarray(inverse_temperatures, float)
+        low = min(float(grid.min()), 0.99)
+        unit_nodes = chebyshev.chebpts1(n_nodes)
+        self.nodes = low + (1.0 - low) * (unit_nodes + 1) / 2
+        position = 2 * (grid - low) / (1.0 - low) - 1
+        at_nodes = chebyshev.chebvander(unit_nodes, n_nodes - 1)
+        self._matrix = chebyshev.chebvander(position, n_nodes - 1) @ np.linalg.inv(at_nodes)
+
+    def __call__(self, values: Float64) -> Float64:
+        """Values at the nodes [..., n_nodes] to values on the grid [..., M]."""
+        return values @ self._matrix.T
 
 
 def compact_words(indices: NDArray, n_words: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:

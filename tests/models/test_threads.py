@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from tempering.models.lda.blocks import Task, in_blocks
+from tempering.models.threads import Task, in_blocks
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])

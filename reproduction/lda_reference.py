@@ -1,6 +1,7 @@
 """The LDA E-step in plain NumPy, float64: slow and clear, the yardstick of the kernels' tests.
 
-The same equations as in `kernels`, document by document, with phi written out in log space.
+The same equations as in :mod:`tempering.models.lda.e_step`, document by document, with phi written
+out in log space.
 """
 
 from typing import NamedTuple
@@ -13,7 +14,7 @@ Float64 = NDArray[np.float64]
 
 
 class ReferenceResult(NamedTuple):
-    """The fields of `kernels.LocalResult`, with the energy and entropy of each document's phi."""
+    """The fields of `LocalResult`, with the energy and entropy of each document's phi."""
 
     gamma: Float64
     statistics: Float64
@@ -51,7 +52,7 @@ def e_step(
     max_iterations: int = 20_000,
     gamma: ArrayLike | None = None,
 ) -> ReferenceResult:
-    """Fit the local variables of a batch to convergence; parameters as in `kernels.e_step`."""
+    """Fit the local variables of a batch to convergence; parameters as in the kernels."""
     indptr = np.asarray(indptr)
     columns = np.asarray(columns)
     counts = np.asarray(counts, dtype=np.float64)
@@ -98,7 +99,7 @@ def e_step(
 def log_word_rows(
     posterior_rows: ArrayLike, topic_totals: ArrayLike, form: str = "variational"
 ) -> Float64:
-    """Log weights of the topics for each word: see `word_rows.log_word_rows`."""
+    """Log weights of the topics for each word: E log beta, or log of the mean."""
     function = np.log if form == "mean" else special.digamma
     return function(np.asarray(posterior_rows, float)) - function(np.asarray(topic_totals, float))
 
@@ -110,7 +111,7 @@ def log_predictive(
     topic_rows: ArrayLike,
     proportions: ArrayLike,
 ) -> Float64:
-    """Log probability of each document's words: see `kernels.log_predictive`."""
+    """Log probability of each document's words: in float64."""
     indptr, columns = np.asarray(indptr), np.asarray(columns)
     counts, topic_rows = np.asarray(counts, float), np.asarray(topic_rows, float)
     proportions = np.asarray(proportions, float)

@@ -1,23 +1,28 @@
-"""Work on many items of a batch, in blocks spread over threads."""
+"""Work on many items, in blocks spread over threads."""
 
 import os
 from collections.abc import Callable
 from functools import lru_cache
 from queue import SimpleQueue
 from threading import Lock, Thread
+from typing import Any
 
-#: Blocks of a thread at most: more share the work out evenly, but each takes a while to begin.
+#: Blocks of a thread at most: more share the work out evenly, but each takes a while to start.
 BLOCKS_PER_THREAD = 4
 
 #: Items of a block at least, where there are enough for all threads: of documents, and of words,
 #: which take far less each.
-FEWEST_DOCUMENTS, FEWEST_WORDS = 64, 2048
+DOCUMENTS_PER_BLOCK, WORDS_PER_BLOCK = 64, 2048
 
 
 def in_blocks(
-    work: Callable[[int, int], None], n_items: int, n_threads: int, fewest: int = FEWEST_DOCUMENTS
+    work: Callable[..., None],
+    n_items: int,
+    n_threads: int,
+    fewest: int = DOCUMENTS_PER_BLOCK,
+    arguments: tuple[Any, ...] = (),
 ) -> None:
-    """Call work(start, stop) on all items, in blocks spread over threads.
+    """Call work(start, stop, *arguments) on all items, in blocks spread over threads.
 
     Kernels release the interpreter's lock and treat each item by itself: neither the blocks nor
     the threads change a bit of a result.
@@ -27,7 +32,7 @@ def in_blocks(
     if n_items == 0:
         return
     if n_threads == 1:
-        work(0, n_items)
+        work(0, n_items, *arguments)
         return
     n_blocks = min(max(n_items // fewest, n_threads), BLOCKS_PER_THREAD * n_threads)
     block_size = -(-n_items // n_blocks)
@@ -40,7 +45,7 @@ def in_blocks(
                 start = next(starts, n_items)
             if start == n_items:
                 return
-            work(start, min(start + block_size, n_items))
+            work(start, min(start + block_size, n_items), *arguments)
 
     tasks = [Task(work_on_blocks) for _ in range(n_threads - 1)]
     _workers(os.getpid()).take(tasks)
@@ -54,16 +59,16 @@ def in_blocks(
 
 
 class Task:
-    """Something that a worker does once; or nobody, if nobody has begun when it is asked for."""
+    """Something that a worker does once, unless the result is asked for before any has started."""
 
     def __init__(self, work: Callable[[], None]):
         self._work = work
-        self._begun, self._done = Lock(), Lock()
+        self._started, self._done = Lock(), Lock()
         self._done.acquire()
         self._error: BaseException | None = None
 
     def __call__(self) -> None:
-        if not self._begun.acquire(blocking=False):
+        if not self._started.acquire(blocking=False):
             return
         try:
             self._work()
@@ -73,8 +78,8 @@ class Task:
             self._done.release()
 
     def error(self) -> BaseException | None:
-        """What went wrong, once it is done; at once if nobody has begun it, and nobody will."""
-        if not self._begun.acquire(blocking=False):
+        """What went wrong, once it is done; at once if no worker has started it: none will."""
+        if not self._started.acquire(blocking=False):
             self._done.acquire()
         return self._error
 
@@ -82,8 +87,8 @@ class Task:
 class Workers:
     """Threads that stay, as many as were ever asked for at a time.
 
-    Starting threads takes as long as a small batch, and a pool of futures several times as long to
-    begin and to end as this queue, of which a step has four.
+    Starting threads takes as long as a small batch; a pool of futures takes several times as long
+    for each call as this queue, and a step makes four.
     """
 
     def __init__(self):
@@ -96,12 +101,12 @@ class Workers:
             with self._starting:
                 while self._n_threads < len(tasks):
                     name = f"tempering-lda-{self._n_threads}"
-                    Thread(target=self._work_for_ever, name=name, daemon=True).start()
+                    Thread(target=self._work_forever, name=name, daemon=True).start()
                     self._n_threads += 1
         for task in tasks:
             self._tasks.put(task)
 
-    def _work_for_ever(self) -> None:
+    def _work_forever(self) -> None:
         while True:
             self._tasks.get()()
 

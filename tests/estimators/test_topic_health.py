@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tempering.models.lda.copies import overlapping, sizes_of
+from tempering.estimators.topic_health import overlapping, sizes_of
 from tempering.models.lda.topics import Topics
 
 PRIOR = 0.1

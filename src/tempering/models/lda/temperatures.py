@@ -1,21 +1,27 @@
 """What the temperatures of a topic model are learned from.
 
 The energy E log p(w, z | θ, β) of the paper mixes badly with a normaliser in which z is summed out:
-it sends T to its maximum. The formulas here score a document by the probability p̄ of its words
-under posterior means, p̄_v = Σ_k θ̄_k β̄_kv, with the normaliser of that same distribution.
+it sends T to its maximum. The formulas of :func:`temperature_terms` score a document by the
+probability p̄ of its words under posterior means, p̄_v = Σ_k θ̄_k β̄_kv, with the normaliser of that
+same distribution.
+
+The tempered partition function, with topic assignments summed out, of D documents of N words each
+is, as in the paper's supplement,
+
+    C(s) = ∫ p(β) [ ∫ p(θ) ( Σ_v (Σ_k θ_k β_kv)^s )^N dθ ]^D dβ.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import digamma, logsumexp
 
 from tempering.families import Dirichlet
 from tempering.models.base import Array, LocalStep, TemperatureTerms, UnsupportedTemperature
-from tempering.models.lda.kernels import document_energy
-from tempering.models.lda.partition import Interpolation, log_power_sums
+from tempering.models.lda.e_step import document_energy
+from tempering.models.lda.expectations import TopicExpectations
 from tempering.models.lda.steps import (
     DocumentStep,
     Summary,
@@ -23,17 +29,17 @@ from tempering.models.lda.steps import (
     predictive_energies,
     summarise,
 )
+from tempering.models.lda.topics import Interpolation
 
-if TYPE_CHECKING:
-    from tempering.models.lda.model import LatentDirichlet, TopicExpectations
+#: Draws of θ for each draw of the topics.
+PROPORTION_DRAWS = 100
 
 
 def temperature_terms(
-    model: LatentDirichlet,
     local: LocalStep,
     expectations: TopicExpectations,
+    alpha: Array,
     grid: Array,
-    data: Any,
     formula: str,
     shared: bool,
 ) -> TemperatureTerms:
@@ -49,25 +55,24 @@ def temperature_terms(
     """
     check_formula(formula)
     if formula == "z-integrated":
-        summary = summarise(local, model, expectations, predictive=True)
+        summary = summarise(local, expectations, predictive=True)
         assert summary.predictive is not None
         return TemperatureTerms(summary.predictive, np.zeros((1, grid.size)), exact=False)
     if formula == "calibrated" and shared:
-        summary = summarise(local, model, expectations, predictive=False)
+        summary = summarise(local, expectations, predictive=False)
         return _sampled_documents(summary, expectations, grid)
     assert isinstance(local, DocumentStep)  # local temperatures are learned where it was solved
-    solved = local
     if formula == "calibrated":
-        energies = predictive_energies(model, solved, expectations)
+        energies = predictive_energies(local, expectations)
     elif formula == "words":
-        energies = _word_energies(model, solved, expectations)
+        energies = _word_energies(local, expectations, alpha)
     else:
-        energies = solved.energies
+        energies = local.energies
     to_grid = Interpolation(grid)
     log_z = expectations.posterior.log_power_sums(to_grid.nodes)  # [K, nodes]
-    at_nodes = log_normalizers(formula, solved.gamma, model.doc_topic_prior, log_z, to_grid.nodes)
+    at_nodes = log_normalizers(formula, local.gamma, alpha, log_z, to_grid.nodes)
     normalizer = to_grid(at_nodes)
-    lengths = solved.documents.lengths[:, None]
+    lengths = local.documents.lengths[:, None]
     return TemperatureTerms(energies, lengths * normalizer, exact=False)
 
 
@@ -96,9 +101,7 @@ def _sampled_documents(
     return TemperatureTerms(energies, lengths[:, None] * normalizers, share or 1.0, exact=False)
 
 
-def _word_energies(
-    model: LatentDirichlet, local: DocumentStep, expectations: TopicExpectations
-) -> Array:
+def _word_energies(local: DocumentStep, expectations: TopicExpectations, alpha: Array) -> Array:
     """Σ_v n_dv Σ_k φ_dvk E log β_kv: the energy less its part in θ."""
     documents = local.documents
     energy = document_energy(
@@ -108,11 +111,9 @@ def _word_energies(
         expectations.log_rows(documents.words),
         local.gamma,
         local.inverse_temperature,
-        n_threads=model.n_threads,
+        n_threads=expectations.n_threads,
     ).energy
-    return without_proportions(
-        energy, local.gamma, model.doc_topic_prior, local.inverse_temperature
-    )
+    return without_proportions(energy, local.gamma, alpha, local.inverse_temperature)
 
 
 def without_proportions(
@@ -135,3 +136,35 @@ def log_normalizers(formula: str, gamma: Any, alpha: Array, log_z: Array, nodes:
         return logsumexp(log_theta + log_z.T, axis=2)
     largest = log_z.max(axis=0)
     return np.log(mean_proportions(gamma) @ np.exp(log_z - largest)) + largest
+
+
+class TopicDraws(NamedTuple):
+    """n draws of all topics from their prior, made one at a time from a seed: they are large."""
+
+    n: int
+    seed: int
+
+
+def log_mean_power_sums(
+    draws: TopicDraws, alpha: Array, eta: float, n_words: int, inverse_temperatures: Array
+) -> Array:
+    """log Σ_v (Σ_k θ_k β_kv)^s for draws of β and θ from their priors: [n, PROPORTION_DRAWS, M]."""
+    to_grid = Interpolation(inverse_temperatures)
+    topic_prior = np.full(n_words, eta)
+    values = np.empty((draws.n, PROPORTION_DRAWS, np.size(inverse_temperatures)))
+    for i in range(draws.n):
+        rng = np.random.default_rng([draws.seed, i])
+        topics = Dirichlet(n_words).sample(topic_prior, rng, alpha.size)
+        theta = Dirichlet(alpha.size).sample(np.asarray(alpha), rng, PROPORTION_DRAWS)
+        with np.errstate(divide="ignore"):
+            log_mixed = np.log((theta @ topics).astype(np.float32))
+        values[i] = to_grid(log_power_sums(log_mixed, to_grid.nodes))
+    return values
+
+
+def log_power_sums(log_probabilities: Array, powers: Array) -> Array:
+    """log Σ_v p_v^s for distributions [n, V] and powers [M]: [n, M]."""
+    largest = log_probabilities.max(axis=1, keepdims=True)
+    shifted = log_probabilities - largest
+    sums = [np.exp(s * shifted).sum(axis=1) for s in powers.astype(shifted.dtype)]
+    return np.log(np.stack(sums, axis=1)) + largest * powers

@@ -16,41 +16,31 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tempering.models.lda.blocks import FEWEST_WORDS, in_blocks
-from tempering.models.lda.checks import (
+from tempering.models.lda.documents import fit_documents
+from tempering.models.lda.layout import (
+    Float32,
+    Float64,
+    Int64,
+    SweepSettings,
+    WordRows,
     check_batch,
     check_finite,
     check_gamma,
     check_inverse_temperature,
     check_settings,
     is_collapsed,
-)
-from tempering.models.lda.documents import fit_documents
-from tempering.models.lda.layout import (
-    Batch,
-    Fit,
-    Float32,
-    Float64,
-    Int64,
-    Settings,
-    WordRows,
-    new_fit,
+    new_document_topics,
     new_room,
-    new_topics,
+    new_solved_documents,
 )
-from tempering.models.lda.scores import fill_energies, fill_log_predictive
-from tempering.models.lda.statistics import fill_statistics, find_occurrences
-from tempering.models.lda.word_rows import fill_maxima, fill_rows, log_word_rows
-
-__all__ = [
-    "DocumentEnergy",
-    "LocalResult",
-    "ThetaForm",
-    "document_energy",
-    "e_step",
-    "log_predictive",
-    "log_word_rows",
-]
+from tempering.models.lda.statistics import (
+    fill_energies,
+    fill_log_predictive,
+    fill_statistics,
+    find_occurrences,
+)
+from tempering.models.lda.sweeps import fill_maxima, fill_rows
+from tempering.models.threads import WORDS_PER_BLOCK, in_blocks
 
 ThetaForm = Literal["variational", "collapsed"]
 
@@ -115,7 +105,7 @@ def e_step(
     indptr, columns, counts : arrays
         The batch as a compressed sparse matrix. A column is a position among the batch's words.
     log_rows : array of shape (n_words, n_topics)
-        Log weights of the topics for each of the batch's words, untempered: `log_word_rows`.
+        E log beta of the batch's words, or another log weight of the topics, untempered.
         An entry may be minus infinity, a row may not.
     alpha : float or array of shape (n_topics,)
         Dirichlet prior of the topic proportions.
@@ -129,7 +119,7 @@ def e_step(
         sum_k |change of gamma_dk| <= tolerance * s_d * N_d. Unlike a mean over topics, this
         does not weaken as topics are added. 1e-2 saves a tenth to a quarter of the time and leaves
         about four times the error; in a hot phase, where documents move slowly, it may stop
-        them before topics can part.
+        them before topics can separate.
     min_iterations, max_iterations : int
         Fewest and most sweeps of a document.
     n_threads : int
@@ -157,20 +147,7 @@ def e_step(
         max_iterations,
     )
     word_rows = temper_rows(log_rows, settings, shared, n_threads)
-    return solve(batch, word_rows, settings, n_threads, gamma, return_statistics)
-
-
-def solve(
-    batch: Batch,
-    word_rows: WordRows,
-    settings: Settings,
-    n_threads: int = 1,
-    gamma: ArrayLike | None = None,
-    return_statistics: bool = True,
-) -> LocalResult:
-    """The E-step with everything checked and prepared."""
-    n_documents, n_topics = batch.indptr.size - 1, word_rows.logs.shape[1]
-    fit = new_fit(n_documents, n_topics, batch.columns.size)
+    fit = new_solved_documents(n_documents, n_topics, batch.columns.size)
     if gamma is not None:
         fit.gamma[:] = check_gamma(gamma, fit.gamma.shape)
         settings = settings._replace(equal_start=False)
@@ -185,9 +162,17 @@ def solve(
         fit_documents(start, stop, batch, word_rows, settings, room, fit)
 
     in_blocks(fit_block, n_documents, n_threads)
-    statistics = None
-    if return_statistics:
-        statistics = _sum_statistics(batch, word_rows, settings, fit, n_threads)
+    if not return_statistics:
+        return LocalResult(fit.gamma, None, fit.sweeps, fit.log_normalizers)
+    statistics = np.empty(log_rows.shape, np.float32)
+    occurrences = find_occurrences(batch, log_rows.shape[0])
+
+    def fill_block(start: int, stop: int) -> None:
+        room = new_document_topics(settings.alpha.size)
+        room.alpha[:] = settings.alpha
+        fill_statistics(start, stop, occurrences, batch, word_rows, settings, room, fit, statistics)
+
+    in_blocks(fill_block, log_rows.shape[0], n_threads, WORDS_PER_BLOCK)
     return LocalResult(fit.gamma, statistics, fit.sweeps, fit.log_normalizers)
 
 
@@ -216,7 +201,7 @@ def document_energy(
     entropy = np.zeros(n_documents)
 
     def fill_block(start: int, stop: int) -> None:
-        room, kept = new_topics(log_rows.shape[1]), np.empty(log_rows.shape[1], np.int32)
+        room, kept = new_document_topics(log_rows.shape[1]), np.empty(log_rows.shape[1], np.int32)
         fill_energies(
             start,
             stop,
@@ -272,14 +257,14 @@ def log_predictive(
         )
     scores = np.zeros(n_documents)
 
-    def fill_block(start: int, stop: int) -> None:
-        fill_log_predictive(start, stop, batch, topic_rows, proportions, scores)
-
-    in_blocks(fill_block, n_documents, n_threads)
+    arguments = (batch, topic_rows, proportions, scores)
+    in_blocks(fill_log_predictive, n_documents, n_threads, arguments=arguments)
     return scores
 
 
-def temper_rows(log_rows: Float32, settings: Settings, shared: bool, n_threads: int) -> WordRows:
+def temper_rows(
+    log_rows: Float32, settings: SweepSettings, shared: bool, n_threads: int
+) -> WordRows:
     """The rows with their maxima and, where all documents share a temperature, exponentiated."""
     if not shared or settings.inverse_temperatures.size == 0:
         none = np.empty((0, settings.alpha.size), np.float32)
@@ -288,11 +273,8 @@ def temper_rows(log_rows: Float32, settings: Settings, shared: bool, n_threads: 
     tempered = np.empty((n_words, settings.alpha.size), np.float32)
     maxima, sums = np.empty((2, n_words), np.float32)
 
-    def fill_block(start: int, stop: int) -> None:
-        s = settings.inverse_temperatures[0]
-        fill_rows(start, stop, log_rows, s, maxima, tempered, sums)
-
-    in_blocks(fill_block, n_words, n_threads, FEWEST_WORDS)
+    arguments = (log_rows, settings.inverse_temperatures[0], maxima, tempered, sums)
+    in_blocks(fill_rows, n_words, n_threads, WORDS_PER_BLOCK, arguments)
     check_finite(maxima)
     return WordRows(log_rows, maxima, tempered, sums, shared)
 
@@ -301,26 +283,6 @@ def _row_maxima(log_rows: Float32, n_threads: int) -> Float32:
     """The largest entry of each row."""
     maxima = np.empty(log_rows.shape[0], np.float32)
 
-    def fill_block(start: int, stop: int) -> None:
-        fill_maxima(start, stop, log_rows, maxima)
-
-    in_blocks(fill_block, maxima.size, n_threads, FEWEST_WORDS)
+    in_blocks(fill_maxima, maxima.size, n_threads, WORDS_PER_BLOCK, (log_rows, maxima))
     check_finite(maxima)
     return maxima
-
-
-def _sum_statistics(
-    batch: Batch, word_rows: WordRows, settings: Settings, fit: Fit, n_threads: int
-) -> Float32:
-    """The statistics, word by word."""
-    n_words, n_topics = word_rows.logs.shape
-    statistics = np.empty((n_words, n_topics), np.float32)
-    occurrences = find_occurrences(batch, n_words)
-
-    def fill_block(start: int, stop: int) -> None:
-        room = new_topics(settings.alpha.size)
-        room.alpha[:] = settings.alpha
-        fill_statistics(start, stop, occurrences, batch, word_rows, settings, room, fit, statistics)
-
-    in_blocks(fill_block, n_words, n_threads, FEWEST_WORDS)
-    return statistics

@@ -1,0 +1,213 @@
+"""Learning the Dirichlet priors.
+
+Given mean logarithms, the concentration that makes them most likely; given its sum, how topics
+share it; and how large that sum should be: as large as predicts documents best. A small Σ_k α_k
+suits documents of few topics, and keeps topics apart while they are learned. Where documents mix
+many, it is doubled as long as the first halves of some documents, with topics held fixed, then
+predict their second halves better. It is never made smaller: on every corpus of real documents that
+predicted better, and gave worse topics.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import digamma, gammaln, polygamma
+
+from tempering.models.base import Array
+from tempering.models.lda.e_step import log_predictive
+from tempering.models.lda.layout import Float32
+from tempering.models.lda.sampling import (
+    Words,
+    as_tokens,
+    can_be_sampled,
+    new_chain,
+    sample_documents,
+)
+from tempering.models.lda.topics import Topics, compact_words
+from tempering.models.threads import in_blocks
+
+#: Priors are kept within this range; below it float32 could not hold what it does to a document.
+SMALLEST_PRIOR, LARGEST_PRIOR = 1e-4, 1e3
+
+#: Documents that are predicted, to decide on the sum of α.
+PREDICTED_DOCUMENTS = 300
+
+#: The parts of a run after which the sum of α is looked at, while it rises.
+LOOKS = (0.45, 0.6, 0.75)
+
+#: Nats a word that a doubled sum must gain.
+GAIN = 0.002
+
+#: Sweeps of a predicted document until its topics are its own, and sweeps that count.
+PREDICTION_BURN_IN, PREDICTION_SWEEPS = 10, 20
+
+#: No raised prior counts for more tokens a topic than this.
+MOST_PRIOR_TOKENS = 10.0
+
+
+def inverse_digamma(y: Array, n_steps: int = 5) -> Array:
+    """x with ψ(x) = y, by Newton's method from Minka's start."""
+    small = -1.0 / (np.minimum(y, -2.22) - digamma(1.0))
+    x = np.where(y >= -2.22, np.exp(y) + 0.5, small)
+    for _ in range(n_steps):
+        x = x - (digamma(x) - y) / polygamma(1, x)
+    return x
+
+
+def fit_concentration(mean_log: Array, start: Array, n_steps: int = 10) -> Array:
+    """α with ψ(α_k) − ψ(Σ_k α_k) = E log θ_k, by Minka's fixed point (2000), each step an ascent.
+
+    Parameters
+    ----------
+    mean_log : array [K]
+        Mean of E log θ_dk over documents.
+    start : array [K]
+        Where to start.
+    n_steps : int
+        Steps; the next batch goes on from where they end.
+    """
+    alpha = np.asarray(start, float)
+    for _ in range(n_steps):
+        alpha = np.clip(
+            inverse_digamma(mean_log + digamma(alpha.sum())), SMALLEST_PRIOR, LARGEST_PRIOR
+        )
+    return alpha
+
+
+def proportions_divergence(gamma: Float32, alpha: Array) -> Array:
+    """KL(q(θ_d) ‖ p(θ_d)) of each document."""
+    g = gamma.astype(np.float64)
+    total = g.sum(axis=1, keepdims=True)
+    expected = digamma(g) - digamma(total)
+    divergence = ((g - alpha) * expected - gammaln(g)).sum(axis=1) + gammaln(total[:, 0])
+    return divergence + gammaln(alpha).sum() - gammaln(alpha.sum())
+
+
+def sum_log_proportions(gamma: Float32) -> Array:
+    """Σ_d E log θ_d, [K]."""
+    wide = gamma.astype(np.float64)
+    return (digamma(wide) - digamma(wide.sum(axis=1, keepdims=True))).sum(axis=0)
+
+
+def prior_draws(counts: Array, alpha: Array) -> Array:
+    """How many tokens of each topic got it from the prior of their document, Σ_d, [K].
+
+    The first token of a topic in a document has it from there; the i-th after it with probability
+    α_k / (α_k + i), else from a token before it. The sum over i is α_k (ψ(n_dk + α_k) − ψ(α_k)).
+
+    Parameters
+    ----------
+    counts : array [D, K]
+        n_dk, most of them 0.
+    alpha : array [K]
+        α.
+    """
+    documents, topics = np.nonzero(counts)
+    own = alpha[topics]
+    draws = own * (digamma(counts[documents, topics] + own) - digamma(own))
+    return np.bincount(topics, draws, minlength=alpha.size).astype(float)
+
+
+def share_out(total: float, draws: Array, adapted: float) -> Array:
+    """α of a given sum, of which a part adapts to the draws of topics; the rest is shared evenly.
+
+    Repeated with new draws, and where all of it adapts, this is Minka's fixed point (2000)
+    for the most likely α of that sum.
+
+    >>> share_out(2.0, np.array([3.0, 1.0]), adapted=0.5)
+    array([1.25, 0.75])
+    """
+    return total * ((1.0 - adapted) / draws.size + adapted * draws / draws.sum())
+
+
+def fit_symmetric_concentration(
+    mean_log: float, dimension: int, start: float, n_steps: int = 20
+) -> float:
+    """η with ψ(η) − ψ(V η) = mean of E log β, for a symmetric Dirichlet over V words."""
+    eta = float(start)
+    for _ in range(n_steps):
+        gap = digamma(eta) - digamma(dimension * eta) - mean_log
+        slope = polygamma(1, eta) - dimension * polygamma(1, dimension * eta)
+        # In log η Newton's step cannot leave the positive numbers.
+        eta = float(np.clip(eta * np.exp(-gap / (slope * eta)), SMALLEST_PRIOR, LARGEST_PRIOR))
+    return eta
+
+
+def raised_prior(topics: Topics, prior: Array, documents: Any, n_threads: int = 1) -> Array:
+    """α with its sum doubled as long as that predicts better; itself if it does not.
+
+    Parameters
+    ----------
+    topics : Topics
+        The topics as they are.
+    prior : array [K]
+        α.
+    documents : CSR matrix [D, V]
+        Some documents. If they cannot be sampled (weights, endless repeats), α stays.
+    n_threads : int
+        Threads; never changes the result.
+    """
+    if not can_be_sampled(documents.data):
+        return prior
+    words, columns = compact_words(documents.indices, documents.shape[1])
+    rows = (topics.rows(words) / topics.totals()).astype(np.float32)
+    arrays = (documents.data.astype(np.int64), columns, documents.indptr.astype(np.int64))
+    first, second = _halves(sparse.csr_array(arrays, shape=(documents.shape[0], words.size)))
+    if not first.nnz or not second.nnz:
+        return prior
+    best = _predicted(first, second, rows, prior, n_threads)
+    while prior.mean() < MOST_PRIOR_TOKENS:
+        score = _predicted(first, second, rows, 2.0 * prior, n_threads)
+        if score <= best + GAIN:
+            break
+        best, prior = score, 2.0 * prior
+    return prior
+
+
+def _halves(documents: sparse.csr_array) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """Every other word of each document, and the rest."""
+    lengths = np.diff(documents.indptr)
+    places = np.arange(documents.nnz) - np.repeat(documents.indptr[:-1], lengths)
+    rows = np.repeat(np.arange(lengths.size), lengths)
+    halves = []
+    for kept in (places % 2 == 0, places % 2 == 1):
+        indptr = np.append(0, np.cumsum(np.bincount(rows[kept], minlength=lengths.size)))
+        arrays = (documents.data[kept], documents.indices[kept], indptr)
+        halves.append(sparse.csr_array(arrays, shape=documents.shape))
+    return halves[0], halves[1]
+
+
+def _predicted(
+    first: sparse.csr_array,
+    second: sparse.csr_array,
+    rows: Float32,
+    prior: Array,
+    n_threads: int,
+) -> float:
+    """Nats a word of the second halves, by proportions that the first halves tell."""
+    prior = np.array(prior, np.float64)
+    tokens = as_tokens(first.indptr.astype(np.int64), first.indices, first.data)
+    words = Words(rows, rows @ prior, prior)
+    counts = np.zeros((first.shape[0], prior.size))
+
+    def sample_block(start: int, stop: int) -> None:
+        longest = int(np.diff(tokens.first_tokens[start : stop + 1]).max())
+        chain = new_chain(longest, prior.size)
+        sweeps = (PREDICTION_BURN_IN, PREDICTION_SWEEPS)
+        sample_documents(start, stop, np.uint64(0), tokens, words, *sweeps, chain, counts)
+
+    in_blocks(sample_block, first.shape[0], n_threads)
+    proportions = counts + prior
+    proportions /= proportions.sum(axis=1, keepdims=True)
+    scores = log_predictive(
+        second.indptr.astype(np.int64),
+        second.indices.astype(np.int32),
+        second.data.astype(np.float32),
+        rows,
+        proportions.astype(np.float32),
+        n_threads=n_threads,
+    )
+    return float(scores.sum() / second.data.sum())
