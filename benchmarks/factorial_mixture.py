@@ -54,6 +54,7 @@ from tempering.estimators.moves import fit_with_moves
 from tempering.inference import Algorithm, ArraySource, Constant
 from tempering.inference.executors import local_executor
 from tempering.models.factorial.narrow import Narrow
+from tempering.models.factorial.prediction import log_density
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.temperature import Untempered
 
@@ -228,7 +229,7 @@ def run_face(
 
     def score(posterior: Any) -> float:
         expected = model.expectations(narrow.back(posterior))
-        return float(model.log_predictive(held_out, expected).mean()) / X.shape[1]
+        return float(log_density(model, held_out, expected).mean()) / X.shape[1]
 
     def look(report: Any) -> None:
         began, cpu = time.perf_counter(), time.process_time()

@@ -29,8 +29,8 @@ from gpu_limits import limits
 from gpu_tasks import RATES, Task, automatic_policy, exact_score, new_model, prepare, score
 from gpu_ways import compare_bounds, compare_tolerances, compare_ways, race
 from lda_common import load_corpus, print_table, write_json
-from tempering.gpu.device_fit import fit_on_device, steps_of
-from tempering.gpu.solver import default_kernel
+from tempering.gpu.compiled_steps import default_kernel, steps_of
+from tempering.gpu.device_fit import fit_on_device
 from tempering.inference import fit
 
 STUDIED_BATCHES = (128, 256, 512, 1024, 2048, 4096, 8192, 16_384)

@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from gpu_tasks import RATES, Task, new_model
-from tempering.gpu.device_corpus import HostCorpus
+from tempering.gpu.compiled_steps import default_kernel, group_sampler, group_solver, settings_of
+from tempering.gpu.device_corpus import HostCorpus, cut_into_groups
 from tempering.gpu.device_fit import fit_on_device
-from tempering.gpu.groups import cut_into_groups
 from tempering.gpu.jax_functions import NEVER, pad_topics
-from tempering.gpu.solver import default_kernel, group_sampler, group_solver, settings_of
 from tempering.models.lda.model import LatentDirichlet
 
 #: Operations a second in float32 outside the matrix units, from the data sheet of an H200.

@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -95,6 +96,77 @@ def test_imports_point_one_way(path):
 def test_optional_packages_load_on_use(path):
     for module, with_file in imported_modules(path):
         assert not (with_file and module.split(".")[0] in LAZY), f"{path} imports {module} at once"
+
+
+def module_name(path, source):
+    """The name under which a file is imported; of a package's ``__init__``, that of the package."""
+    parts = [source.name, *path.relative_to(source).with_suffix("").parts]
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def import_nodes(node, for_types=False):
+    """(import, whether it is for the type checker alone) of a tree, in functions too."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import | ast.ImportFrom):
+            yield child, for_types
+        elif isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test):
+            yield from import_nodes(ast.Module(child.body, []), for_types=True)
+            yield from import_nodes(ast.Module(child.orelse, []), for_types)
+        else:
+            yield from import_nodes(child, for_types)
+
+
+def import_graph(source, with_types):
+    """Each file of a package with those that it imports, wherever in it that is.
+
+    With types, also what it imports for the type checker; but for files that are the lists of a
+    package's names, which load on use.
+    """
+    files = {module_name(path, source): path for path in source.rglob("*.py")}
+    graph = {name: set() for name in files}
+    for name, path in files.items():
+        for node, for_types in import_nodes(ast.parse(path.read_text())):
+            if for_types and (not with_types or path.name == "__init__.py"):
+                continue
+            for alias in node.names:
+                parent = getattr(node, "module", None)
+                full = f"{parent}.{alias.name}" if parent else alias.name
+                graph[name] |= {full if full in files else parent} & (files.keys() - {name})
+    return graph
+
+
+def find_cycle(graph):
+    """The files of one cycle, or None."""
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        return error.args[1]
+    return None
+
+
+@pytest.mark.parametrize("with_types", [False, True])
+def test_no_file_imports_itself_by_way_of_others(with_types):
+    assert find_cycle(import_graph(SOURCE, with_types)) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "runtime"),
+    [
+        ("from package.second import name", True),
+        ("def use():\n    from package import second", True),
+        ("if TYPE_CHECKING:\n    from package.second import name", False),
+    ],
+)
+def test_a_cycle_of_files_is_found(tmp_path, first, runtime):
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "first.py").write_text(first)
+    (package / "second.py").write_text("import package.first")
+    assert bool(find_cycle(import_graph(package, with_types=False))) == runtime
+    cycle = find_cycle(import_graph(package, with_types=True))
+    assert cycle is not None
+    assert set(cycle) == {"package.first", "package.second"}
 
 
 def test_importing_the_package_loads_nothing_heavy():

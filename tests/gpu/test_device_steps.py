@@ -10,10 +10,9 @@ from scipy import sparse, special
 pytest.importorskip("jax")
 
 from tempering.gpu import jax_functions
-from tempering.gpu.device_corpus import CorpusSource, place_corpus
+from tempering.gpu.device_corpus import CorpusSource, cut_into_groups, ladder_step, place_corpus
 from tempering.gpu.device_lda import DeviceLatentDirichlet
 from tempering.gpu.device_topics import DeviceTopics
-from tempering.gpu.groups import cut_into_groups, ladder_step
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.topics import Topics
 

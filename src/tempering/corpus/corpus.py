@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tempering.corpus.errors import CorpusError
 from tempering.families.csr import check_compressed
 
 if TYPE_CHECKING:
@@ -22,20 +23,6 @@ MOST_WORDS = np.iinfo(np.int32).max
 # Documents that a header may claim beyond one for each two bytes of the file. Empty documents take
 # room in memory but none in some formats, so that a claim alone could fill the memory.
 SPARE_DOCUMENTS = 65536
-
-
-class CorpusError(ValueError):
-    """A corpus that cannot be read or written. The message names the file and the place in it.
-
-    Examples
-    --------
-    >>> from tempering.corpus import Corpus, CorpusError
-    >>> try:
-    ...     Corpus([[1, 2]])
-    ... except CorpusError as error:
-    ...     print(error)
-    counts must be a sparse matrix of real numbers; got list of None.
-    """
 
 
 def fail(path: Any, place: str, problem: str) -> NoReturn:

@@ -9,12 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
-from tempering.estimators.jobs import N_JOBS
+from tempering.estimators.parameters import SHARED_CONSTRAINTS
 from tempering.estimators.policies import Tempering, as_policy
-from tempering.estimators.sizes import LARGEST_TOTAL, WHOLE
 from tempering.estimators.table_backend import model_on
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
 from tempering.gpu.jax_device import Backend
@@ -29,20 +28,11 @@ class EngineEstimator(BaseEstimator):
     """An estimator whose fit is a run of the engine."""
 
     _parameter_constraints: ClassVar[dict] = {
-        "n_components": [WHOLE],
-        "tempering": [str, TemperaturePolicy, None],
+        **SHARED_CONSTRAINTS,
         "tol": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [WHOLE],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
         "learning_offset": [Interval(Real, 0, None, closed="left")],
         "learning_decay": [Interval(Real, 0.5, 1, closed="right")],
-        "total_samples": [Interval(Real, 1, LARGEST_TOTAL, closed="both"), None],
-        "backend": [StrOptions({"cpu", "auto", "jax", "gpu"})],
-        "random_state": ["random_state"],
-        "n_jobs": N_JOBS,
-        "executor": [Executor, None],
-        "verbose": ["verbose"],
     }
 
     # What each estimator stores in __init__; named here for the reader and the type checker.

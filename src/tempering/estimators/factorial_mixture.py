@@ -17,8 +17,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from tempering.estimators.feature_moves import move_features
 from tempering.estimators.feature_transformer import FeatureTransformer
 from tempering.estimators.moves import MovedResult
+from tempering.estimators.parameters import check_n_components
 from tempering.estimators.policies import DEFAULTS, PolicyNames, Tempering, as_policy
-from tempering.estimators.sizes import check_n_components
 from tempering.estimators.table_backend import fit_table
 from tempering.gpu.jax_device import Backend
 from tempering.inference import ArraySource, Result, State

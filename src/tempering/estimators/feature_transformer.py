@@ -14,6 +14,7 @@ from tempering.estimators.saving import SaveMixin
 from tempering.families.checks import LARGEST_VALUE, refuse
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
+from tempering.models.factorial.prediction import log_density, log_hidden_density
 from tempering.models.factorial_mixture import FactorialModel, FeatureExpectations
 
 
@@ -79,7 +80,7 @@ class FeatureTransformer(
         array of shape (n_samples,)
         """
         check_is_fitted(self)
-        return self._model.log_predictive(self._validated(X, reset=False), self._expectations)
+        return log_density(self._model, self._validated(X, reset=False), self._expectations)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of :meth:`score_samples`. Higher is better."""
@@ -110,7 +111,7 @@ class FeatureTransformer(
             )
         if not hidden.any():
             raise ValueError("hidden must be True somewhere: nothing is left to predict.")
-        scores = self._model.log_hidden(X, self._expectations, hidden)
+        scores = log_hidden_density(self._model, X, self._expectations, hidden)
         return float(np.mean(scores)) / int(hidden.sum())
 
     @property

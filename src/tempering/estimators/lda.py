@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from collections.abc import Sequence
 from contextlib import nullcontext
 from numbers import Integral, Real
@@ -15,30 +13,18 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from tempering.estimators.batches import batch_size_for
-from tempering.estimators.jobs import N_JOBS
 from tempering.estimators.lda_backend import (
-    Where,
     advance,
     as_documents,
     check_executor,
-    fit_topics,
-    on_gpu,
     topics_backend,
 )
-from tempering.estimators.passes import PassWatch
-from tempering.estimators.policies import Tempering, as_policy
-from tempering.estimators.recipe import RULES, Recipe, Size, told_end
-from tempering.estimators.sizes import LARGEST_TOTAL, WHOLE, check_n_components
-from tempering.estimators.topic_health import (
-    TopicWarning,
-    copied_topics,
-    describe_troubles,
-    sizes_of,
-    unused_topics,
-)
-from tempering.estimators.topic_transformer import POLICIES, TopicTransformer
+from tempering.estimators.parameters import SHARED_CONSTRAINTS, check_n_components
+from tempering.estimators.policies import Tempering
+from tempering.estimators.topic_choices import TopicChoices, told_documents
+from tempering.estimators.topic_health import warn_of_troubles
 from tempering.estimators.words import remember_words
+from tempering.gpu.device_fit import fit_on_device
 from tempering.gpu.jax_device import Backend
 from tempering.inference import (
     Algorithm,
@@ -56,20 +42,16 @@ from tempering.inference.checkpoint import (
 )
 from tempering.inference.compilation import say_compiling, telling
 from tempering.inference.executors import Executor, Serial
-from tempering.inference.learning_rate import LearningRate
-from tempering.models.arguments import as_numbers
+from tempering.inference.fitting import FitOptions, fit
 from tempering.models.lda.model import LatentDirichlet, TopicStart, Update
-from tempering.models.lda.priors import PREDICTED_DOCUMENTS
-from tempering.temperature import Annealing, Heat, TemperaturePolicy, Untempered
+from tempering.temperature import Heat, Untempered
 
 #: What a stream of unknown length is taken for: as many documents in all, as in scikit-learn, and a
 #: run of that many for the temperature, which must come down though nobody knows when it ends.
 UNKNOWN_TOTAL, UNKNOWN_HORIZON = 1e6, 2e4
-#: Documents of a corpus on disk whose perplexity is told.
-TOLD_DOCUMENTS = 10_000
 
 
-class LatentDirichletAllocation(TopicTransformer):
+class LatentDirichletAllocation(TopicChoices):
     """Topic model fitted by tempered stochastic variational inference.
 
     Parameters and attributes are those of :class:`sklearn.decomposition.LatentDirichletAllocation`
@@ -81,47 +63,40 @@ class LatentDirichletAllocation(TopicTransformer):
         Number of topics K.
     doc_topic_prior : float, array-like of shape (n_components,), "auto" or None, default=None
         Prior of the topic proportions of a document (α): one number, one for each topic, or
-        learned. 1 / n_components by default; where topics are sampled 0.05 at least (less with
-        more than 100 of them, and in short documents), raised where documents mix many topics, and
-        partly shared out as documents use topics.
+        learned. None is 1 / n_components, and where topics are sampled a start that adapts to the
+        documents (see ``recipe_``).
     topic_word_prior : float, "auto" or None, default=None
         Prior of the words of a topic (η), or learned; 1 / n_components by default.
     tempering : {"auto", "annealing", "variational", "local"}, policy or None, default="auto"
         "auto" starts at a temperature that is computed from the data, and cools linearly in 1/T
-        over 40% of the run (see ``recipe_``). Else a name for a policy's default setting, an object
-        such as ``tempering.Annealing(...)``, or None for T = 1 throughout (plain SVI).
+        over 40% of the run. Else a name for a policy's default setting, an object such as
+        ``tempering.Annealing(...)``, or None for T = 1 throughout (plain SVI).
     update : {"auto", "variational", "mean", "collapsed", "sampled"}, default="auto"
-        How topics and proportions enter the inner update: as in the paper; posterior-mean topics;
-        posterior means of both; or as "mean" until T = 1, from where on the topics of each document
-        are sampled by a short Gibbs chain with its proportions summed out (with more than 50
-        topics, by topics to a power a little below 1). Only "variational" ascends an evidence lower
-        bound. "auto" is "sampled" with ``tempering="auto"``, else "variational".
+        How topics and proportions enter the inner update: as in the paper, which alone ascends an
+        evidence lower bound; posterior-mean topics; posterior means of both; or as "mean" until
+        T = 1, and there by short Gibbs chains. "auto" is "sampled" with ``tempering="auto"``, else
+        "variational".
     init : {"auto", "random", "words"}, default="auto"
-        Topics to start from: random draws; or the company of words that keep different company,
-        which depends on the documents alone, so that fits with different seeds find much the same
-        topics. "auto" is "words" in :meth:`fit` with ``tempering="auto"`` and without restarts,
-        else "random". In a stream "words" looks at the documents of the first :meth:`partial_fit`.
+        Topics to start from: random draws, or the company of words that keep different company,
+        with which all seeds find much the same topics. "auto" is "words" in :meth:`fit` with
+        ``tempering="auto"`` and without restarts, else "random".
     learning_method : {"online", "batch"}, default="online"
         Minibatches (stochastic variational inference) or all documents at each step.
     learning_decay : float or "auto", default="auto"
-        κ: minibatch step t has the size (learning_offset + t) ** −κ. "auto" is 0.7; in
-        :meth:`fit` with `update="sampled"` 0.55, and from 50 topics on 0.05 more each time their
-        number doubles, up to 0.7. Such topics are averaged over the last fifth of the run: there
-        the steps are smaller.
+        κ: minibatch step t has the size (learning_offset + t) ** −κ. "auto" is 0.7; in :meth:`fit`
+        with `update="sampled"` 0.55, and more from 50 topics on.
     learning_offset : float or "auto", default="auto"
         Holds the first steps back. "auto" is 16; in :meth:`fit` with `update="sampled"` a tenth of
         the steps, from 16 to 200.
     max_iter : int, default=10
         Passes over the documents.
     batch_size : int or "auto", default="auto"
-        Documents of a minibatch. "auto" cuts the run into 2,000 steps, enough for the temperature
-        to be felt; where these would have more than 100 documents, into more (4,500 with a million
-        visits to documents, and four times as many with 16 million), of 16 to 1,024 documents. On a
-        GPU it is 2,000 steps of up to 8,192.
+        Documents of a minibatch. "auto" cuts the run into 2,000 steps, or into more where these
+        would have more than 100 documents; of 16 to 1,024 documents, on a GPU up to 8,192.
     total_samples : float, default=None
         Documents that a stream of :meth:`partial_fit` calls will bring in all; its tempered part
-        runs over its share of them. None if that is not known: then it is over after 8,000
-        documents, and counts are scaled to a corpus of a million.
+        runs over its share of them. Where that is not known it is over after 8,000 documents, and
+        counts are scaled to a corpus of a million.
     doc_update_tol : float, default=1e-2
         A document's inner iteration ends when a sweep moves less than this part of its words
         between topics. Unlike a mean over topics, the rule does not weaken as topics are added.
@@ -141,15 +116,12 @@ class LatentDirichletAllocation(TopicTransformer):
         T = 1 (scikit-learn's default is 0.1).
     backend : {"auto", "cpu", "jax", "gpu"}, default="auto"
         What runs a fit: the CPU; JAX on whatever device it finds; JAX, but only on a GPU. "auto" is
-        the GPU where there is one and :meth:`fit` has 20 million words or more to visit, as it
-        takes some seconds to compile, and the CPU elsewhere. JAX needs
-        ``pip install 'tempering[gpu]'``.
+        the GPU where there is one and :meth:`fit` has 20 million words or more to visit.
     n_jobs : int, default=None
         Threads; None or -1 for one a core, -2 for one less, and so on. Never changes the result.
     executor : Executor, default=None
         Who solves the shards of a batch: threads of this process, or a cluster, with
-        ``tempering.cluster.DaskExecutor(client)``, which run on CPUs. Never changes the result, and
-        is not saved.
+        ``tempering.cluster.DaskExecutor(client)``. Never changes the result, and is not saved.
     random_state : int, RandomState instance or None, default=None
         The same seed gives the same topics.
     verbose : int, default=0
@@ -166,7 +138,7 @@ class LatentDirichletAllocation(TopicTransformer):
         After a fit with ``evaluate_every`` above 0: :meth:`perplexity` of its documents (of 10,000
         of them, where they stream from disk).
     random_state_ : RandomState
-        The random numbers that the fit began with.
+        The random numbers that the fit started with.
     recipe_ : Recipe
         What the fit went by where nothing was said: print it.
     history_ : History
@@ -193,7 +165,7 @@ class LatentDirichletAllocation(TopicTransformer):
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        "n_components": [WHOLE],
+        **SHARED_CONSTRAINTS,
         "doc_topic_prior": [
             Interval(Real, 0, None, closed="neither"),
             "array-like",
@@ -201,26 +173,17 @@ class LatentDirichletAllocation(TopicTransformer):
             None,
         ],
         "topic_word_prior": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None],
-        "tempering": [str, TemperaturePolicy, None],
         "update": [StrOptions({"auto", "variational", "mean", "collapsed", "sampled"})],
         "init": [StrOptions({"auto", "random", "words"})],
         "learning_method": [StrOptions({"online", "batch"})],
         "learning_decay": [Interval(Real, 0.5, 1, closed="both"), StrOptions({"auto"})],
         "learning_offset": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
         "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "total_samples": [Interval(Real, 1, LARGEST_TOTAL, closed="both"), None],
         "doc_update_tol": [Interval(Real, 0, 1, closed="left")],
         "mean_change_tol": [Interval(Real, 0, None, closed="left"), None],
         "max_doc_update_iter": [Interval(Integral, 1, None, closed="left")],
-        "n_init": [WHOLE],
         "evaluate_every": [Integral],
         "perp_tol": [Interval(Real, 0, None, closed="left")],
-        "backend": [StrOptions({"cpu", "auto", "jax", "gpu"})],
-        "n_jobs": N_JOBS,
-        "executor": [Executor, None],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
     }
 
     def __init__(
@@ -300,8 +263,8 @@ class LatentDirichletAllocation(TopicTransformer):
             :class:`tempering.Checkpoint` says, and at Ctrl-C.
         resume : bool
             Go on from the checkpoint, if there is one, and end in the same bits as if the fit had
-            never been interrupted. One of other data or of other parameters is refused. False
-            starts anew, and replaces it.
+            never been interrupted. One of other data or of other parameters is refused; False
+            replaces it.
         callbacks : sequence of callables
             Each is called with a :class:`tempering.inference.Report` after each step; a true return
             value ends the fit.
@@ -337,25 +300,27 @@ class LatentDirichletAllocation(TopicTransformer):
         rates = self._learning_rate(n_steps) if online else Constant()
         with telling(say_compiling) if self.verbose else nullcontext():
             policy = self._policy(source, model, rates, n_steps, rng)
-            result = fit_topics(
-                model,
-                source,
-                where,
-                temperature=policy,
-                learning_rate=rates,
-                batch_size=batch_size if online else None,
-                max_passes=self.max_iter,
-                n_init=self.n_init,
-                seed=int(rng.randint(np.iinfo(np.int32).max)),
-                n_threads=1,
-                executor=self.executor,
-                elbo_every=self.evaluate_every if self.evaluate_every > 0 else steps_a_pass,
-                final_elbo=False,
-                callbacks=[*callbacks, *self._watches(source, model)],
-                progress=bool(self.verbose),
-                checkpoint=checkpoint,
-                resume=resume,
-            )
+            options: FitOptions = {
+                "temperature": policy,
+                "learning_rate": rates,
+                "max_passes": self.max_iter,
+                "n_init": self.n_init,
+                "seed": int(rng.randint(np.iinfo(np.int32).max)),
+                "elbo_every": self.evaluate_every if self.evaluate_every > 0 else steps_a_pass,
+                "final_elbo": False,
+                "callbacks": [*callbacks, *self._watches(source, model)],
+                "progress": bool(self.verbose),
+                "checkpoint": checkpoint,
+                "resume": resume,
+            }
+            size = batch_size if online else None
+            if where == "jax":
+                result = fit_on_device(model, source, batch_size=size, **options)
+            else:  # on one thread: the kernels have threads of their own
+                executor = self.executor
+                result = fit(
+                    model, source, batch_size=size, n_threads=1, executor=executor, **options
+                )
         self.recipe_ = self._recipe(model, policy, rates, batch_size, n_steps)
         self.history_ = result.history
         self.n_iter_ = int(np.ceil(result.history[-1].passes))
@@ -373,8 +338,8 @@ class LatentDirichletAllocation(TopicTransformer):
         self._stream_policy = Untempered()
         self.random_state_ = rng
         if self.evaluate_every > 0:
-            self.bound_ = float(np.exp(-self._completion_score(_told(source))))
-        self._report_troubles(n_tokens)
+            self.bound_ = float(np.exp(-self._completion_score(told_documents(source))))
+        warn_of_troubles(self._state.posterior, n_tokens)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -432,156 +397,3 @@ class LatentDirichletAllocation(TopicTransformer):
         self.n_iter_ = max(1, self._state.data_seen // n_data)
         self._learned_inverse_temperature = self._state.heat.inverse_temperature
         return self
-
-    def _new_model(
-        self, source: Any, n_documents: int, mean_length: float, start: TopicStart
-    ) -> LatentDirichlet:
-        """The model of a run; ``start`` is what ``init="auto"`` stands for there."""
-        k = self.n_components
-        alpha, eta = self.doc_topic_prior, self.topic_word_prior
-        learn_alpha, learn_eta = _is_auto(alpha), _is_auto(eta)
-        keep_alpha = alpha is not None
-        adapts = self._update() == "sampled" and not keep_alpha
-        if alpha is None or learn_alpha:
-            alpha = RULES.doc_topic_prior(k, self._update(), mean_length)
-        expected = f"positive: one number, or one for each of the {k} topics"
-        alpha = as_numbers(alpha, "doc_topic_prior", expected)
-        eta = 1.0 / k if eta is None or learn_eta else float(eta)
-        with np.errstate(over="ignore"):
-            narrow = alpha.astype(np.float32)  # as the kernels hold it
-        if alpha.shape not in ((), (k,)) or not np.all(np.isfinite(narrow) & (narrow > 0)):
-            raise ValueError(
-                f"doc_topic_prior must be {expected}, that float32 can hold; "
-                f"got {self.doc_topic_prior!r}."
-            )
-        if not eta * self.n_features_in_ <= float(np.finfo(np.float32).max):
-            raise ValueError(
-                f"topic_word_prior must be so small that float32 can hold it {self.n_features_in_} "
-                f"times, once a word; got {self.topic_word_prior!r}."
-            )
-        size = Size(k, n_documents, mean_length, float(np.broadcast_to(alpha, k).sum()))
-        return LatentDirichlet(
-            k,
-            self.n_features_in_,
-            alpha,
-            eta,
-            update=self._update(),
-            tolerance=self._tolerance(mean_length),
-            max_iterations=self.max_doc_update_iter,
-            word_power=RULES.word_power(size),
-            settled=RULES.settled(size, keep_prior=keep_alpha),
-            start=start if self.init == "auto" else self.init,
-            mean_length=mean_length,
-            learn_doc_topic_prior=learn_alpha,
-            learn_topic_word_prior=learn_eta,
-            adapted_part=RULES.adapts(size) if adapts else 0.0,
-            prior_documents=_some(source) if adapts else None,
-            n_threads=self._n_threads(),
-        )
-
-    def _recipe(
-        self,
-        model: LatentDirichlet,
-        policy: TemperaturePolicy,
-        rates: LearningRate,
-        batch_size: int,
-        n_steps: int,
-    ) -> Recipe:
-        """What the fit goes by, told before it changes."""
-        ramp = policy if self.tempering == "auto" and isinstance(policy, Annealing) else None
-        return Recipe(
-            start=model.start,
-            start_temperature=None if ramp is None else ramp.first_temperature,
-            tempered_part=0.0 if ramp is None else ramp.fraction,
-            update=model.update,
-            doc_topic_prior=float(model.doc_topic_prior.mean()),
-            adapted_part=model.adapted_part,
-            topic_word_prior=model.topic_word_prior,
-            word_power=model.word_power,
-            end=told_end(rates, model.settled),
-            step_sizes=str(rates),
-            batch_size=batch_size,
-            n_steps=n_steps,
-        )
-
-    def _tolerance(self, mean_length: float) -> float:
-        """The part of a document's words that may still move between topics."""
-        if self.mean_change_tol is None:
-            return self.doc_update_tol
-        return min(self.mean_change_tol * self.n_components / mean_length, 0.5)
-
-    def _watches(self, source: Any, model: LatentDirichlet) -> list[Callback]:
-        """What is to be done after each pass, if anything."""
-        lines = bool(self.verbose) and not sys.stderr.isatty()  # where it is one, there is a bar
-        told = self.evaluate_every > 0 and (lines or self.perp_tol > 0)
-        if not lines and not told:
-            return []
-        watch = PassWatch(
-            _told(source) if told else None,
-            model.doc_topic_prior,
-            every=self.evaluate_every,
-            tolerance=self.perp_tol,
-            lines=lines,
-            n_threads=self._n_threads(),
-        )
-        return [watch]
-
-    def _update(self) -> Update:
-        if self.update != "auto":
-            return self.update
-        return "sampled" if self.tempering == "auto" else "variational"
-
-    def _policy(
-        self,
-        source: Any,
-        model: LatentDirichlet,
-        rates: LearningRate,
-        n_steps: int,
-        rng: np.random.RandomState,
-    ) -> TemperaturePolicy:
-        """The policy, from the data where it is "auto"."""
-        if self.tempering != "auto":
-            return as_policy(self.tempering, POLICIES)
-        generator = np.random.default_rng(rng.randint(np.iinfo(np.int32).max))
-        return RULES.policy(source, model, rates, n_steps, generator)
-
-    def _batch_size(self, n_visits: float, where: Where) -> int:
-        """Documents of a minibatch, in a run of so many visits to documents."""
-        if self.batch_size != "auto":
-            return self.batch_size
-        return batch_size_for(n_visits, on_gpu(where))
-
-    def _learning_rate(self, n_steps: int | None = None) -> LearningRate:
-        """Step sizes of a run of so many steps, or of a stream."""
-        return RULES.learning_rate(
-            self.learning_offset, self.learning_decay, self.n_components, self._update(), n_steps
-        )
-
-    def _report_troubles(self, n_tokens: float) -> None:
-        """Warn, by name, of topics that died or became copies."""
-        topics = self._state.posterior
-        sizes = sizes_of(topics)
-        unused = unused_topics(sizes.topics, n_tokens)
-        troubles = describe_troubles(unused, copied_topics(topics, sizes, unused))
-        if troubles:
-            warnings.warn(troubles, TopicWarning, stacklevel=4)
-
-
-def _told(source: Any) -> Any:
-    """The documents whose perplexity is told: all that are in memory, or a sample."""
-    if isinstance(source, BlockSource):
-        return source.sample(TOLD_DOCUMENTS, np.random.default_rng(0))
-    return source
-
-
-def _some(source: Any) -> Any:
-    """A few documents, the same ones with every seed."""
-    if isinstance(source, BlockSource):
-        return source.sample(PREDICTED_DOCUMENTS, np.random.default_rng(0))
-    n = min(PREDICTED_DOCUMENTS, source.shape[0])
-    rows = np.random.default_rng(0).choice(source.shape[0], size=n, replace=False)
-    return source[np.sort(rows)]
-
-
-def _is_auto(prior: Any) -> bool:
-    return isinstance(prior, str) and prior == "auto"

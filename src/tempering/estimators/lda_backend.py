@@ -6,15 +6,14 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from tempering.evaluation.checks import is_corpus
-from tempering.gpu.device_fit import advance_on_device, fit_on_device
+from tempering.gpu.device_fit import advance_on_device
 from tempering.gpu.jax_device import Backend, choose_backend, has_gpu
-from tempering.inference import Algorithm, Batch, Result, State, fit
+from tempering.inference import Algorithm, Batch, State
 from tempering.inference.executors import Executor
-from tempering.models.lda.model import LatentDirichlet
 
 #: Visits to words from which "auto" takes a GPU: some seconds of work for the CPU, as many as it
 #: takes to load JAX and to compile.
-WORTH_A_GPU = 2e7
+WORD_VISITS_WORTH_A_GPU = 2e7
 
 Where = Literal["numba", "jax"]
 
@@ -33,7 +32,7 @@ def topics_backend(backend: Backend, word_visits: float, executor: Executor | No
     """What runs a fit of so many visits to words; an error if that is not there."""
     if executor is not None:
         return "numba"
-    return choose_backend(backend, worthwhile=word_visits >= WORTH_A_GPU)
+    return choose_backend(backend, worthwhile=word_visits >= WORD_VISITS_WORTH_A_GPU)
 
 
 def on_gpu(where: Where) -> bool:
@@ -56,20 +55,6 @@ def as_documents(X: Any, executor: Executor | None, batch_size: Callable[[int], 
             "executor=tempering.cluster.DaskExecutor(client) to the estimator, or compute() it."
         )
     return X
-
-
-def fit_topics(
-    model: LatentDirichlet,
-    source: Any,
-    where: Where,
-    *,
-    executor: Executor | None = None,
-    **options: Any,
-) -> Result:
-    """Fit by the engine, on the CPU or with topics that stay on the device."""
-    if where == "jax":
-        return fit_on_device(model, source, **options)
-    return fit(model, source, executor=executor, **options)
 
 
 def advance(algorithm: Algorithm, state: State, data: Any, batch_size: int, where: Where) -> State:

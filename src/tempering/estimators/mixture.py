@@ -17,8 +17,8 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import EngineEstimator
+from tempering.estimators.parameters import check_n_components
 from tempering.estimators.saving import SaveMixin
-from tempering.estimators.sizes import check_n_components
 from tempering.estimators.table_backend import fit_table
 from tempering.families import Dirichlet, MixingWeights, StickBreaking
 from tempering.inference import ArraySource, History, Result, State, evaluate_elbo

@@ -18,12 +18,12 @@ from tempering.models.factorial_mixture import FactorialModel
 
 #: Products of a pass over the data from which "auto" takes a GPU: with the tens of passes of a fit
 #: some seconds of work for the CPU, as many as it takes to load JAX and to compile.
-WORTH_A_GPU = 1e9
+PRODUCTS_WORTH_A_GPU = 1e9
 
 
 def model_on(backend: Backend, model: Model, n_data: int) -> Any:
     """The model as it runs on a backend, for so many data; an error if that is not there."""
-    worthwhile = n_data * products_a_datum(model) >= WORTH_A_GPU
+    worthwhile = n_data * products_a_datum(model) >= PRODUCTS_WORTH_A_GPU
     if choose_backend(backend, worthwhile=worthwhile) == "numba":
         return model
     if isinstance(model, FactorialModel):

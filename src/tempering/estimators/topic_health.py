@@ -6,6 +6,7 @@ in the mean over corpora (``lab/`` has the study).
 
 from __future__ import annotations
 
+import warnings
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +34,15 @@ NAMED_TOPICS = 8
 
 class TopicWarning(UserWarning):
     """A topic has died, or is a copy of another one."""
+
+
+def warn_of_troubles(topics: Topics, n_tokens: float) -> None:
+    """Warn, by name, of topics that died or became copies; called by a ``fit``."""
+    sizes = sizes_of(topics)
+    unused = unused_topics(sizes.topics, n_tokens)
+    troubles = describe_troubles(unused, copied_topics(topics, sizes, unused))
+    if troubles:
+        warnings.warn(troubles, TopicWarning, stacklevel=4)
 
 
 def unused_topics(counts: NDArray[np.floating], n_tokens: float) -> np.ndarray:

@@ -1,24 +1,83 @@
-"""A corpus as the device reads it: kept in its memory, or sent group by group."""
+"""A corpus as the device reads it: kept in its memory, or sent group by group.
+
+Documents are sorted by length and padded in groups, so that few shapes are ever compiled. A group
+is a rectangle: a fixed number of documents, and as many places for words as the ladder of lengths
+has on the step that holds its longest document.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tempering.gpu.groups import Group, Rectangle, cut_into_groups, ladder_step
 from tempering.inference import ArraySource, Batch, BlockSource
 from tempering.models.lda.sampling import MOST_REPEATED
+
+#: Shortest rectangle.
+SHORTEST = 32
+
+#: Places in a rectangle at most, so that a few very long documents take a group of their own.
+LARGEST_GROUP = 1 << 22
 
 #: The part of the device's memory that a corpus may fill.
 MEMORY_SHARE = 0.4
 
 #: Bytes of one entry: its word and its count.
-ENTRY_BYTES = 8
+DEVICE_ENTRY_BYTES = 8
+
+
+class Group(NamedTuple):
+    """Some documents, by their rows in a CSR matrix, and the shape of their rectangle."""
+
+    rows: NDArray[np.int64]
+    size: int  # documents in the rectangle; those beyond `rows` are empty
+    width: int  # places for words
+
+
+class Rectangle(NamedTuple):
+    """A group as arrays on the device.
+
+    A place without a word has the column `n_words` and the count 0.
+    """
+
+    columns: Any  # [size, width], int32
+    counts: Any  # [size, width], float32
+    lengths: Any  # [size], int32: distinct words
+
+
+def ladder_step(length: int) -> int:
+    """The width for documents of so many distinct words: 32, 64, 128, …
+
+    >>> ladder_step(3), ladder_step(64), ladder_step(65)
+    (32, 64, 128)
+    """
+    return max(SHORTEST, 1 << (length - 1).bit_length()) if length > 0 else SHORTEST
+
+
+def cut_into_groups(lengths: NDArray, rows: NDArray, size: int) -> Iterator[Group]:
+    """Sort documents by their length, longest first, and cut them into groups.
+
+    Parameters
+    ----------
+    lengths : array
+        Distinct words of each document of the corpus.
+    rows : array
+        Documents of the batch.
+    size : int
+        Documents of a group; fewer where they are very long.
+    """
+    order = rows[np.argsort(-lengths[rows], kind="stable")]
+    start = 0
+    while start < order.size:
+        width = ladder_step(int(lengths[order[start]]))
+        n = max(1, min(size, LARGEST_GROUP // width))
+        yield Group(order[start : start + n], n, width)
+        start += n
 
 
 class _Corpus:
@@ -170,7 +229,7 @@ class CorpusStream(BlockSource):
 def place_corpus(data: Any, resident: bool | None = None) -> ResidentCorpus | HostCorpus:
     """The corpus on the device if it fits there, or as ``resident`` says."""
     if resident is None:
-        fits = data.nnz * ENTRY_BYTES <= MEMORY_SHARE * device_memory()
+        fits = data.nnz * DEVICE_ENTRY_BYTES <= MEMORY_SHARE * device_memory()
         resident = fits and data.nnz < np.iinfo(np.int32).max
     # There is nothing to gather from where no document has a word.
     return ResidentCorpus(data) if resident and data.nnz else HostCorpus(data)

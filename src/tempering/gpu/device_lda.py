@@ -5,88 +5,39 @@ documents come next, how hot it is and what the priors are. What travels is what
 
 - to the device: the documents, once or batch by batch; 1/T, one number or one for each document; α
 - to the host, where a temperature is learned: see :mod:`tempering.gpu.device_temperatures`
-- where α is learned, or follows the documents: K numbers each step at T = 1, or each eighth
+- where α is learned, or adapts to the documents: K numbers each step at T = 1, or each eighth
 - where η is learned: a number for each word, once in a hundred steps
 - and what somebody asks for: bounds, checkpoints, the topics at the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property, lru_cache
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import gammaln
 
-from tempering.gpu.device_corpus import DeviceDocuments, on_device
-from tempering.gpu.device_steps import DeviceSteps, Sizes, device_steps
+from tempering.gpu.compiled_steps import GROUP_SIZES, CompiledSteps, Kernel, steps_of
+from tempering.gpu.counterparts import counterpart
+from tempering.gpu.device_corpus import DeviceDocuments, Group, on_device
 from tempering.gpu.device_temperatures import temperature_terms
-from tempering.gpu.device_topics import DeviceStatistics, DeviceTopics
-from tempering.gpu.groups import Group
+from tempering.gpu.device_topics import (
+    DeviceExpectations,
+    DeviceStatistics,
+    DeviceStep,
+    DeviceTopics,
+    SolvedGroup,
+)
 from tempering.gpu.jax_functions import pad_topics
-from tempering.gpu.recasting import recast
-from tempering.gpu.solver import GROUP_SIZES, Kernel, settings_of
-from tempering.models.base import Array, DataSource, LocalStep, LocalTerms, TemperatureTerms
+from tempering.models.base import Array, DataSource, LocalTerms, TemperatureTerms
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.topics import Topics
 
-#: Steps from one to the next that α follows the documents of: each time the host has to wait for
+#: Steps from one to the next that α adapts to the documents of: each time the host has to wait for
 #: the device, and its batches are large enough to tell.
 PRIOR_STEPS = 8
-
-
-class DeviceExpectations(NamedTuple):
-    """log β of every word, on the device."""
-
-    log_rows: Any  # [n_words, padded topics]
-    posterior: DeviceTopics
-
-
-class SolvedGroup(NamedTuple):
-    """Documents that were solved together; all but their rows is on the device."""
-
-    group: Group
-    rectangle: Any
-    s: Any  # inverse temperatures, one or [size]
-    gamma: Any  # [size, padded topics]
-
-
-class DeviceStep(LocalStep):
-    """A local step whose terms of the ELBO are computed only if somebody asks."""
-
-    def __init__(
-        self,
-        statistics: DeviceStatistics,
-        inverse_temperature: float | Array,
-        solved: Sequence[SolvedGroup],
-        prior_statistics: Any,
-        compute_terms: Callable[[DeviceStep], LocalTerms],
-    ):
-        self.statistics = statistics
-        self.inverse_temperature = inverse_temperature
-        self.bound = 0.0
-        self.n = sum(own.group.rows.size for own in solved)
-        self.solved = solved
-        self.prior_statistics = prior_statistics  # [padded topics], where α learns from the step
-        self._compute_terms = compute_terms
-
-    @cached_property
-    def terms(self) -> LocalTerms:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._compute_terms(self)
-
-    @property
-    def gamma(self) -> Array:
-        """γ of the documents, [n, padded topics], on the host."""
-        return self.in_order(own.gamma for own in self.solved)
-
-    def in_order(self, parts: Iterable[Any]) -> Array:
-        """What groups have of each document, brought to the host in the order of the batch."""
-        numbers = [
-            np.asarray(part, float)[: own.group.rows.size] for part, own in zip(parts, self.solved)
-        ]
-        rows = np.concatenate([own.group.rows for own in self.solved])
-        return np.concatenate(numbers)[np.argsort(rows)]
 
 
 class DeviceLatentDirichlet(LatentDirichlet):
@@ -102,10 +53,10 @@ class DeviceLatentDirichlet(LatentDirichlet):
     @classmethod
     def of(cls, model: LatentDirichlet, kernel: Kernel) -> DeviceLatentDirichlet:
         """The same model, on the device."""
-        return recast(model, cls, kernel=kernel)
+        return counterpart(model, cls, kernel=kernel)
 
     @property
-    def steps(self) -> DeviceSteps:
+    def steps(self) -> CompiledSteps:
         """The compiled parts for this model."""
         return steps_of(self, self.kernel)
 
@@ -206,8 +157,12 @@ class DeviceLatentDirichlet(LatentDirichlet):
         formula: str,
         shared: bool,
     ) -> TemperatureTerms:
+        def energies() -> Array:
+            return self.terms_of(local, expectations)[0]
+
+        alpha = self.doc_topic_prior
         return temperature_terms(
-            self, local, expectations, inverse_temperatures, data, formula, shared
+            local, expectations, alpha, energies, inverse_temperatures, data, formula, shared
         )
 
     def topics_on_host(self, posterior: DeviceTopics) -> Topics:
@@ -238,10 +193,3 @@ def temperatures_of(group: Group, data: DeviceDocuments, inverse_temperature: An
 def place_prior(numbers: bytes) -> Any:
     """α on the device, from its numbers: sent once, as every step needs it."""
     return on_device(pad_topics(np.frombuffer(numbers), 1.0))
-
-
-def steps_of(model: LatentDirichlet, kernel: Kernel) -> DeviceSteps:
-    """The compiled parts for this model."""
-    mean_topics = model.update != "variational"
-    sizes = Sizes(model.n_words, model.n_topics, mean_topics, settings_of(model), kernel)
-    return device_steps(sizes)

@@ -8,13 +8,15 @@ for the record, bring γ of all documents.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from tempering.gpu.device_corpus import DeviceDocuments
-from tempering.gpu.groups import Group, ladder_step
+from tempering.gpu.compiled_steps import DOCUMENTS_AT_ONCE
+from tempering.gpu.device_corpus import DeviceDocuments, Group, ladder_step
+from tempering.gpu.device_topics import DeviceExpectations, DeviceStep
 from tempering.gpu.jax_functions import pad_topics
 from tempering.models.base import Array, TemperatureTerms
 from tempering.models.lda.steps import SAMPLED_DOCUMENTS, mean_proportions
@@ -25,41 +27,40 @@ from tempering.models.lda.temperatures import (
 )
 from tempering.models.lda.topics import Interpolation
 
-if TYPE_CHECKING:
-    from tempering.gpu.device_lda import DeviceExpectations, DeviceLatentDirichlet, DeviceStep
-
-#: Documents whose words are scored at a time.
-DOCUMENTS_AT_ONCE = 64
-
 
 def temperature_terms(
-    model: DeviceLatentDirichlet,
     local: DeviceStep,
     expectations: DeviceExpectations,
+    alpha: Array,
+    find_energies: Callable[[], Array],
     grid: Array,
     data: DeviceDocuments,
     formula: str,
     shared: bool,
 ) -> TemperatureTerms:
-    """Energies and log normalisers of documents, by the formula's name."""
+    """Energies and log normalisers of documents, by the formula's name.
+
+    ``find_energies`` gives E log p(w, z) of each document, which few formulas ask for.
+    """
     check_formula(formula)
+    n_topics = alpha.size
     to_grid, lengths = Interpolation(grid), data.corpus.totals[data.rows]
     nodes, topics = to_grid.nodes.astype(np.float32), expectations.posterior
     if formula == "calibrated" and shared:
         n = min(SAMPLED_DOCUMENTS, local.n)
-        found = compiled_sample()(*_sample(local, data, model.n_topics), topics.values, nodes)
+        found = compiled_sample()(*_sample(local, data, n_topics), topics.values, nodes)
         energies, normalizers = (np.asarray(part, float)[:n] for part in found)
         share = lengths[:n].sum() / max(lengths.sum(), 1.0)
         normalizers = lengths[:n, None] * to_grid(normalizers)
         return TemperatureTerms(energies, normalizers, share or 1.0, exact=False)
     log_z = topics.log_power_sums(nodes)
     if formula in ("calibrated", "z-integrated"):
-        score = compiled_scores(model.n_topics)
+        score = compiled_scores(n_topics)
         found = [score(own.rectangle, own.gamma, topics.values, log_z) for own in local.solved]
         energies, normalizers = (local.in_order(part) for part in zip(*found))
     else:
-        energies, gamma = model.terms_of(local, expectations)[0], local.gamma[:, : model.n_topics]
-        alpha, host_z = model.doc_topic_prior, np.asarray(log_z, float)[: model.n_topics]
+        energies, gamma = find_energies(), local.gamma[:, :n_topics]
+        host_z = np.asarray(log_z, float)[:n_topics]
         if formula == "words":
             energies = without_proportions(energies, gamma, alpha, local.inverse_temperature)
         normalizers = log_normalizers(formula, gamma, alpha, host_z, to_grid.nodes)

@@ -1,4 +1,4 @@
-"""Topics that stay on the device from step to step.
+"""Topics that stay on the device from step to step, and the local steps that change them.
 
 They are the posterior of a fit there: the engine blends them as it does those of the host, and a
 callback or a checkpoint that looks at them gets a copy.
@@ -6,6 +6,7 @@ callback or a checkpoint that looks at them gets a copy.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, NamedTuple
@@ -14,8 +15,10 @@ import numpy as np
 from scipy.special import digamma
 
 from tempering.gpu import jax_functions
+from tempering.gpu.device_corpus import Group
 from tempering.gpu.jax_functions import log_rising, pad_topics
 from tempering.inference.portable import expect, expect_numbers, make_portable
+from tempering.models.base import Array, LocalStep, LocalTerms
 from tempering.models.lda.topics import Topics
 
 #: Steps that the host may be ahead of the device.
@@ -93,7 +96,7 @@ class DeviceTopics:
         if len(self.unfinished) == STEPS_AHEAD:
             self.unfinished[0].block_until_ready()
         unfinished = (*self.unfinished[1 - STEPS_AHEAD :], values)
-        # Where η is learned, what λ holds of it follows; where it is given, it stays to the bit.
+        # Where η is learned, what λ holds of it changes; where it is given, it stays to the bit.
         prior = self.prior + rate * (eta - self.prior)
         return DeviceTopics(values, self.n_topics, prior, unfinished)
 
@@ -116,6 +119,59 @@ class DeviceTopics:
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self.host, name)
+
+
+class DeviceExpectations(NamedTuple):
+    """log β of every word, on the device."""
+
+    log_rows: Any  # [n_words, padded topics]
+    posterior: DeviceTopics
+
+
+class SolvedGroup(NamedTuple):
+    """Documents that were solved together; all but their rows is on the device."""
+
+    group: Group
+    rectangle: Any
+    s: Any  # inverse temperatures, one or [size]
+    gamma: Any  # [size, padded topics]
+
+
+class DeviceStep(LocalStep):
+    """A local step whose terms of the ELBO are computed only if somebody asks."""
+
+    def __init__(
+        self,
+        statistics: DeviceStatistics,
+        inverse_temperature: float | Array,
+        solved: Sequence[SolvedGroup],
+        prior_statistics: Any,
+        compute_terms: Callable[[DeviceStep], LocalTerms],
+    ):
+        self.statistics = statistics
+        self.inverse_temperature = inverse_temperature
+        self.bound = 0.0
+        self.n = sum(own.group.rows.size for own in solved)
+        self.solved = solved
+        self.prior_statistics = prior_statistics  # [padded topics], where α learns from the step
+        self._compute_terms = compute_terms
+
+    @cached_property
+    def terms(self) -> LocalTerms:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self._compute_terms(self)
+
+    @property
+    def gamma(self) -> Array:
+        """γ of the documents, [n, padded topics], on the host."""
+        return self.in_order(own.gamma for own in self.solved)
+
+    def in_order(self, parts: Iterable[Any]) -> Array:
+        """What groups have of each document, brought to the host in the order of the batch."""
+        numbers = [
+            np.asarray(part, float)[: own.group.rows.size] for part, own in zip(parts, self.solved)
+        ]
+        rows = np.concatenate([own.group.rows for own in self.solved])
+        return np.concatenate(numbers)[np.argsort(rows)]
 
 
 @cache

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tempering.gpu.jax_functions import Settings, Solved, log_weights
+from tempering.gpu.jax_functions import Solved, SweepLimits, log_weights
 
 
 def solve_group(
@@ -22,14 +22,14 @@ def solve_group(
     mass: Any,
     table: Any,
     alpha: Any,
-    settings: Settings,
+    settings: SweepLimits,
 ) -> Solved:
     """Settle the documents of a rectangle and sum their statistics.
 
     Parameters
     ----------
     columns, counts, lengths : arrays [size, width], [size, width], [size]
-        The documents; see :class:`tempering.gpu.groups.Rectangle`.
+        The documents; see :class:`tempering.gpu.device_corpus.Rectangle`.
     s : array [size]
         Inverse temperatures.
     mass : array [size, K]
@@ -38,7 +38,7 @@ def solve_group(
         log β; see :func:`tempering.gpu.jax_functions.log_word_table`.
     alpha : array [K]
         α.
-    settings : Settings
+    settings : SweepLimits
         How to iterate.
     """
     import jax

@@ -20,7 +20,7 @@ NEVER = -1e30
 TOPICS_MULTIPLE = 32
 
 
-class Settings(NamedTuple):
+class SweepLimits(NamedTuple):
     """How documents iterate; each combination is compiled once."""
 
     collapsed: bool

@@ -22,6 +22,7 @@ from tempering.families import (
     Poisson,
     SphericalGaussian,
 )
+from tempering.gpu.counterparts import counterpart
 from tempering.gpu.device_table import (
     NUMBERS_AT_ONCE,
     as_rows,
@@ -29,7 +30,6 @@ from tempering.gpu.device_table import (
     one_for_each,
     shard_rows,
 )
-from tempering.gpu.recasting import recast
 from tempering.models.base import Array, LocalStep, Natural
 from tempering.models.mixture import Mixture, MixtureExpectations
 
@@ -60,11 +60,11 @@ class JaxMixture(Mixture):
     def of(cls, model: Mixture) -> JaxMixture:
         """The same mixture, in JAX."""
         kind_of(model.likelihood)
-        return recast(model, cls)
+        return counterpart(model, cls)
 
     def on_cpu(self) -> Mixture:
         """The same mixture on the CPU, for what comes after a fit."""
-        return recast(self, Mixture)
+        return counterpart(self, Mixture)
 
     @property
     def shard_size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -80,7 +80,7 @@ class JaxMixture(Mixture):
         rows = as_rows(data)
         s = one_for_each(inverse_temperature, rows)
         with double_precision():
-            counts, sums, entropy, energies = compiled_step(kind_of(self.likelihood))(
+            counts, sums, entropy, energies = compiled_mixture_step(kind_of(self.likelihood))(
                 rows.values, rows.n, s, expectations.log_weights, expectations.components
             )
         return LocalStep(
@@ -130,7 +130,7 @@ def device_statistics(kind: Kind, x: Any) -> tuple[Any, Any]:
 
 
 @cache
-def compiled_step(kind: Kind) -> Any:
+def compiled_mixture_step(kind: Kind) -> Any:
     """(table, n, s, E log π, E t(β)) → Σ s r, Σ s r t(x), Σ H(q(z)), energies."""
     import jax
     import jax.numpy as jnp

@@ -15,8 +15,8 @@ import numpy as np
 from tempering.gpu.jax_functions import Solved
 from tempering.models.lda.sampling import BURN_IN, N_SWEEPS
 
-GOLDEN = np.uint32(0x9E3779B9)
-FIRST_FACTOR, SECOND_FACTOR = np.uint32(0x7FEB352D), np.uint32(0x846CA68B)
+GOLDEN_32 = np.uint32(0x9E3779B9)
+FIRST_FACTOR_32, SECOND_FACTOR_32 = np.uint32(0x7FEB352D), np.uint32(0x846CA68B)
 
 
 class Sweeps(NamedTuple):
@@ -43,7 +43,7 @@ def sample_group(
     Parameters
     ----------
     columns, counts, lengths : arrays [size, width], [size, width], [size]
-        The documents; see :class:`tempering.gpu.groups.Rectangle`. Counts are whole, and no
+        The documents; see :class:`tempering.gpu.device_corpus.Rectangle`. Counts are whole, and no
         document has more than `width` tokens.
     table : array [n_words, K]
         log β, times the power to which it enters, up to a constant for each word.
@@ -154,23 +154,23 @@ def document_streams(table: Any, columns: Any, counts: Any) -> tuple[Any, Any]:
     import jax.numpy as jnp
 
     bits = jax.lax.bitcast_convert_type(table, jnp.uint32).sum(dtype=jnp.uint32)
-    entries = mix(columns.astype(jnp.uint32) * GOLDEN + counts.astype(jnp.uint32))
+    entries = mix(columns.astype(jnp.uint32) * GOLDEN_32 + counts.astype(jnp.uint32))
     content = jnp.where(counts > 0, entries, 0).sum(axis=1, dtype=jnp.uint32)
     rows = jnp.arange(columns.shape[0], dtype=jnp.uint32)
     first = mix(mix(bits) + content)
-    return first, mix(first ^ (rows * GOLDEN))
+    return first, mix(first ^ (rows * GOLDEN_32))
 
 
 def uniform(first: Any, second: Any, number: Any) -> Any:
     """Draw `number` of the stream of a document: 24 random bits as a number in [0, 1)."""
     import jax.numpy as jnp
 
-    bits = mix(mix(first + number.astype(jnp.uint32) * GOLDEN) ^ second)
+    bits = mix(mix(first + number.astype(jnp.uint32) * GOLDEN_32) ^ second)
     return (bits >> np.uint32(8)).astype(jnp.int32).astype(jnp.float32) * np.float32(2.0**-24)
 
 
 def mix(bits: Any) -> Any:
     """A bijection of 32 bits in which each depends on all: Wellons' hash "lowbias32"."""
-    bits = (bits ^ (bits >> np.uint32(16))) * FIRST_FACTOR
-    bits = (bits ^ (bits >> np.uint32(15))) * SECOND_FACTOR
+    bits = (bits ^ (bits >> np.uint32(16))) * FIRST_FACTOR_32
+    bits = (bits ^ (bits >> np.uint32(15))) * SECOND_FACTOR_32
     return bits ^ (bits >> np.uint32(16))

@@ -12,7 +12,7 @@ import math
 from functools import partial
 from typing import Any, NamedTuple
 
-from tempering.gpu.jax_functions import NEVER, Settings, Solved, log_weights
+from tempering.gpu.jax_functions import NEVER, Solved, SweepLimits, log_weights
 
 #: exp(x) = 2^(x / log 2), and the latter is one instruction.
 LOG_2 = math.log(2.0)
@@ -55,7 +55,7 @@ def solve_group(
     mass: Any,
     table: Any,
     alpha: Any,
-    settings: Settings,
+    settings: SweepLimits,
     *,
     interpret: bool = False,
 ) -> Solved:
@@ -72,7 +72,7 @@ def solve_group(
     return Solved(alpha + s[:, None] * mass, statistics, sweeps)
 
 
-def settle_documents(inputs: tuple, settings: Settings, interpret: bool) -> Any:
+def settle_documents(inputs: tuple, settings: SweepLimits, interpret: bool) -> Any:
     """Mass and log θ [size, K], log normaliser of each place [size, width], sweeps [size]."""
     import jax
     import jax.numpy as jnp

@@ -26,7 +26,7 @@ from tempering.gpu.pallas_e_step import Tile, entries_by_word, triton
 
 #: One token at a time. A warp takes up to 512 topics: more warps would have to wait for each other.
 TOKEN_TILE = Tile(1, 16)
-WORD_TILE = Tile(4096, 32)
+SAMPLED_WORD_TILE = Tile(4096, 32)
 
 
 def sample_group(
@@ -124,12 +124,12 @@ def sum_words(entries: tuple, gamma: Any, weights: Any, alpha: Any, interpret: b
     import jax
     from jax.experimental import pallas as pl
 
-    shape = WORD_TILE.shape(weights.shape[1], entries[1].shape[0])
+    shape = SAMPLED_WORD_TILE.shape(weights.shape[1], entries[1].shape[0])
     return pl.pallas_call(
         partial(word_kernel, shape=shape),
         grid=(weights.shape[0],),
         out_shape=jax.ShapeDtypeStruct(weights.shape, weights.dtype),
-        compiler_params=WORD_TILE.compiler_params(shape),
+        compiler_params=SAMPLED_WORD_TILE.compiler_params(shape),
         interpret=interpret,
     )(*entries, gamma, weights, alpha)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -21,6 +21,24 @@ from tempering.inference.sources import ArraySource, Source
 from tempering.models.arguments import check_number, shown, takes
 from tempering.models.base import Model
 from tempering.temperature import TemperaturePolicy
+
+
+class FitOptions(TypedDict, total=False):
+    """Arguments of :func:`fit`, for functions that pass them on."""
+
+    temperature: TemperaturePolicy | None
+    learning_rate: LearningRate | None
+    max_passes: float
+    tolerance: float
+    finish: bool
+    n_init: int
+    seed: int
+    elbo_every: int
+    final_elbo: bool
+    callbacks: Sequence[Callback]
+    progress: bool
+    checkpoint: CheckpointLike
+    resume: bool
 
 
 def fit(

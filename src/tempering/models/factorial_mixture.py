@@ -19,12 +19,11 @@ from collections.abc import Collection
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tempering.models.base import Array, DataSource, LocalStep, Model, Natural
-from tempering.models.factorial import prediction
 from tempering.models.factorial.enumeration import MAX_ENUMERATED, Enumerated, enumerate_activations
-from tempering.models.factorial.mean_field import Settled, settle_activations
+from tempering.models.factorial.mean_field import SettledActivations, settle_activations
 
 LocalMethod = Literal["mean-field", "exact"]
 Start = Literal["small", "prior", "data"]
@@ -236,7 +235,7 @@ class FactorialModel(Model):
         couplings: Array,
         inverse_temperature: float | Array = 1.0,
         start: Array | None = None,
-    ) -> Settled:
+    ) -> SettledActivations:
         """The factorised q(z_n); without a start, from the prior's probabilities."""
         return settle_activations(
             fields,
@@ -290,16 +289,6 @@ class FactorialModel(Model):
             learned["activation_probability"] = np.clip(share / n, 1e-6, 1 - 1e-6)
         for name, value in learned.items():
             setattr(self, name, (1 - rate) * getattr(self, name) + rate * value)
-
-    def log_predictive(self, data: Array, expectations: FeatureExpectations) -> Array:
-        """log E_q[p(x_n | μ)] [n] at T = 1; its mean-field bound if K > 12."""
-        return prediction.log_predictive(self, data, expectations)
-
-    def log_hidden(
-        self, data: Array, expectations: FeatureExpectations, hidden: NDArray[np.bool_]
-    ) -> Array:
-        """log E_q[p(hidden columns of x_n | the others, μ)] [n], likewise."""
-        return prediction.log_hidden(self, data, expectations, hidden)
 
     # What learned temperatures need: c(s) does not depend on the features.
 

@@ -45,7 +45,7 @@ WARMING_SWEEPS = 8
 SAME = 0.05
 
 
-class Settled(NamedTuple):
+class SettledActivations(NamedTuple):
     """q(z) of some points."""
 
     activations: Array  # z_nk, [n, K]
@@ -62,7 +62,7 @@ def settle_activations(
     n_restarts: int = 0,
     tolerance: float = 1e-3,
     max_sweeps: int = 10,
-) -> Settled:
+) -> SettledActivations:
     """Coordinate ascent from ``start``, and from hot starts where they lead higher.
 
     Parameters
@@ -100,7 +100,7 @@ def settle_activations(
         tolerance,
         max_sweeps,
     )
-    return Settled(activations.T, energies, entropies)
+    return SettledActivations(activations.T, energies, entropies)
 
 
 def _contiguous(array: Array) -> Array:

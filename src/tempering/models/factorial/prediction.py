@@ -5,7 +5,7 @@ With few features they are exact sums over all activations; with many, mean-fiel
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,8 @@ from scipy.special import logsumexp
 
 from tempering.models.base import Array
 from tempering.models.factorial.enumeration import MAX_ENUMERATED, TABLE_SIZE, all_states
-from tempering.models.factorial.mean_field import Settled
-
-if TYPE_CHECKING:
-    from tempering.models.factorial_mixture import FactorialModel, FeatureExpectations
+from tempering.models.factorial.mean_field import SettledActivations
+from tempering.models.factorial_mixture import FactorialModel, FeatureExpectations
 
 
 class Products(NamedTuple):
@@ -35,7 +33,7 @@ class Products(NamedTuple):
         return cls(data @ means.T, squares, means @ means.T, data.shape[1])
 
 
-def log_predictive(model: FactorialModel, data: Array, expectations: FeatureExpectations) -> Array:
+def log_density(model: FactorialModel, data: Array, expectations: FeatureExpectations) -> Array:
     """log E_q[p(x_n | μ)], [n], or its mean-field bound."""
     everything = Products.over(slice(None), data, expectations.means)
     if model.n_features <= MAX_ENUMERATED:
@@ -48,7 +46,7 @@ def log_predictive(model: FactorialModel, data: Array, expectations: FeatureExpe
     )
 
 
-def log_hidden(
+def log_hidden_density(
     model: FactorialModel,
     data: Array,
     expectations: FeatureExpectations,
@@ -65,14 +63,14 @@ def log_hidden(
     return _expected_log_density(model, unseen, expectations.variances, settled)
 
 
-def _settle(model: FactorialModel, products: Products, variances: Array) -> Settled:
+def _settle(model: FactorialModel, products: Products, variances: Array) -> SettledActivations:
     """q(z_n) from these columns alone."""
     offsets, couplings = model.interactions(products.features, variances, products.dimension)
     return model.settle(products.projections / model.noise_variance + offsets, couplings)
 
 
 def _expected_log_density(
-    model: FactorialModel, products: Products, variances: Array, settled: Settled
+    model: FactorialModel, products: Products, variances: Array, settled: SettledActivations
 ) -> Array:
     """E_q[log N(x_n | Σ_k z_nk μ_k, σ²·1)] over z and μ."""
     z, d = settled.activations, products.dimension

@@ -1,11 +1,15 @@
-"""How large a model may be: what could never end is refused at once."""
+"""Parameters that all estimators have: what they may be, and what could never end."""
 
 from __future__ import annotations
 
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from tempering.inference.executors import Executor
+from tempering.models.arguments import MOST_THREADS
+from tempering.temperature import TemperaturePolicy
 
 
 class _Whole(Interval):
@@ -23,6 +27,27 @@ FEW_COMPONENTS = 1000
 
 #: Data of a stream at most: no stream is longer, and statistics scaled to it stay within float32.
 LARGEST_TOTAL = 1e15
+
+#: Threads: so many; or, as in joblib, -1 for one a core, -2 for one less, and so on.
+N_JOBS = [
+    Interval(Integral, 1, MOST_THREADS, closed="both"),
+    Interval(Integral, None, -1, closed="right"),
+    None,
+]
+
+#: What the parameters may be that all estimators have which run the engine.
+SHARED_CONSTRAINTS: dict[str, list[Any]] = {
+    "n_components": [WHOLE],
+    "tempering": [str, TemperaturePolicy, None],
+    "max_iter": [Interval(Integral, 1, None, closed="left")],
+    "n_init": [WHOLE],
+    "total_samples": [Interval(Real, 1, LARGEST_TOTAL, closed="both"), None],
+    "backend": [StrOptions({"cpu", "auto", "jax", "gpu"})],
+    "n_jobs": N_JOBS,
+    "executor": [Executor, None],
+    "random_state": ["random_state"],
+    "verbose": ["verbose"],
+}
 
 
 def check_n_components(n_components: int, n_data: float, what: str) -> None:

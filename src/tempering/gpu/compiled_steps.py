@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any, Literal, NamedTuple
 
+from tempering.gpu import jax_e_step, jax_sampling, pallas_e_step, pallas_sampling
 from tempering.gpu.device_topics import compiled_blend
+from tempering.gpu.jax_device import has_gpu
 from tempering.gpu.jax_functions import (
     NEVER,
     SMALLEST_PARAMETER,
-    Settings,
+    SweepLimits,
     digamma,
     log_word_table,
     padded_topics,
 )
-from tempering.gpu.solver import Kernel, group_sampler, group_solver
+from tempering.models.lda.model import LatentDirichlet
+
+#: Which code runs a group: the GPU kernels, the same interpreted (for tests), or plain JAX.
+Kernel = Literal["pallas", "interpreted", "plain"]
+
+#: Documents of a group: many for kernels that take them one by one, few where they share a loop.
+GROUP_SIZES: dict[Kernel, int] = {"pallas": 8192, "interpreted": 8192, "plain": 256}
 
 #: Documents, and words of the vocabulary, whose part of the ELBO is computed at a time.
 DOCUMENTS_AT_ONCE, WORDS_AT_ONCE = 64, 256
@@ -26,11 +35,11 @@ class Sizes(NamedTuple):
     n_words: int
     n_topics: int
     mean_topics: bool  # log of the posterior mean of β, instead of E log β
-    settings: Settings
+    settings: SweepLimits
     kernel: Kernel
 
 
-class DeviceSteps(NamedTuple):
+class CompiledSteps(NamedTuple):
     """The compiled parts."""
 
     draw: Any  # (seed) → λ [n_words, padded topics]
@@ -48,8 +57,44 @@ class DeviceSteps(NamedTuple):
         return sum(part._cache_size() for part in self)
 
 
+def default_kernel() -> Kernel:
+    """The GPU kernels where there is a GPU."""
+    return "pallas" if has_gpu() else "plain"
+
+
+def settings_of(model: LatentDirichlet) -> SweepLimits:
+    """How the documents of a model iterate."""
+    return SweepLimits(
+        model.update == "collapsed",
+        float(model.tolerance),
+        int(model.min_iterations),
+        int(model.max_iterations),
+    )
+
+
+def group_solver(kernel: Kernel) -> Callable[..., Any]:
+    """The function that solves a group, to be called inside compiled code."""
+    if kernel == "plain":
+        return jax_e_step.solve_group
+    return partial(pallas_e_step.solve_group, interpret=kernel == "interpreted")
+
+
+def group_sampler(kernel: Kernel) -> Callable[..., Any]:
+    """The function that samples the topics of a group, to be called inside compiled code."""
+    if kernel == "plain":
+        return jax_sampling.sample_group
+    return partial(pallas_sampling.sample_group, interpret=kernel == "interpreted")
+
+
+def steps_of(model: LatentDirichlet, kernel: Kernel) -> CompiledSteps:
+    """The compiled parts for this model."""
+    mean_topics = model.update != "variational"
+    sizes = Sizes(model.n_words, model.n_topics, mean_topics, settings_of(model), kernel)
+    return compiled_steps(sizes)
+
+
 @cache
-def device_steps(sizes: Sizes) -> DeviceSteps:
+def compiled_steps(sizes: Sizes) -> CompiledSteps:
     """The parts for a model of these sizes."""
     import jax
     import jax.numpy as jnp
@@ -142,7 +187,7 @@ def device_steps(sizes: Sizes) -> DeviceSteps:
 
         return jax.lax.map(one, topics, batch_size=WORDS_AT_ONCE), totals
 
-    return DeviceSteps(
+    return CompiledSteps(
         draw,
         table,
         solve,

@@ -1,15 +1,15 @@
-"""A model and its counterpart on a device are one object with two sets of methods."""
+"""A model and its counterpart on a device: the same attributes, with two sets of methods."""
 
 from __future__ import annotations
 
 from copy import copy
 from typing import Any, TypeVar
 
-Model = TypeVar("Model")
-Kind = TypeVar("Kind")
+Own = TypeVar("Own")
+Other = TypeVar("Other")
 
 
-def recast(model: Any, kind: type[Kind], **more: Any) -> Kind:
+def counterpart(model: Any, kind: type[Other], **more: Any) -> Other:
     """The model as one of another class of its family, with all that it has learned.
 
     Its attributes are shared, not copied; ``more`` are those that only the new class has.
@@ -20,7 +20,7 @@ def recast(model: Any, kind: type[Kind], **more: Any) -> Kind:
     ...     pass
     >>> plain = Plain()
     >>> plain.size = 3
-    >>> recast(plain, Fast).size
+    >>> counterpart(plain, Fast).size
     3
     """
     made = kind.__new__(kind)
@@ -28,8 +28,8 @@ def recast(model: Any, kind: type[Kind], **more: Any) -> Kind:
     return made
 
 
-def with_learned(model: Model, counterpart: Any) -> Model:
+def with_attributes_of(other: Any, model: Own) -> Own:
     """A copy of the model, with all that its counterpart has learned since it was made of it."""
     made = copy(model)
-    vars(made).update((name, getattr(counterpart, name)) for name in vars(model))
+    vars(made).update((name, getattr(other, name)) for name in vars(model))
     return made
