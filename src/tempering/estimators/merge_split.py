@@ -57,7 +57,7 @@ class Merge(NamedTuple):
         return {self.first, self.second}
 
 
-class Split(NamedTuple):
+class ComponentSplit(NamedTuple):
     """A component cut in two."""
 
     gain: float
@@ -179,7 +179,7 @@ def _closest_pairs(overview: Overview, free: np.ndarray) -> tuple[np.ndarray, np
 
 def split_candidates(
     model: Mixture, data: Array, labels: np.ndarray, metrics: list[Array], executor: Executor
-) -> list[Split]:
+) -> list[ComponentSplit]:
     """Each component cut in two, best first. Its data are those that it is most probable for."""
     order = np.argsort(labels, kind="stable")
     ends = np.cumsum(np.bincount(labels, minlength=model.n_components))
@@ -187,7 +187,7 @@ def split_candidates(
     alone = _alone(model, data, labels, executor)
     # One component a worker, so that each split is computed in one fixed order.
 
-    def best_split(k: int) -> Split | None:
+    def best_split(k: int) -> ComponentSplit | None:
         points = data[members[k]]
         splits = [split_in_two(*alone[k], points, k, metric) for metric in metrics]
         return max(filter(None, splits), key=lambda split: split.score, default=None)
@@ -223,7 +223,7 @@ def _alone(
 
 def split_in_two(
     likelihood: Likelihood, prior: Array, data: Array, component: int, metric: Array
-) -> Split | None:
+) -> ComponentSplit | None:
     """A mixture of two halves, started on the two sides of the widest direction.
 
     gain = ev(S_1) + ev(S_2) − ev(S_1 + S_2) + Σ_i Σ_j h(r_ij)
@@ -258,7 +258,9 @@ def split_in_two(
     weights -= halves.weights.log_normalizer(uniform)
     share = (posterior.weights[0] - 1.0) / len(data)
     expected = halves.expectations(posterior)
-    return Split(float(score - weights), float(score), component, float(share), halves, expected)
+    return ComponentSplit(
+        float(score - weights), float(score), component, float(share), halves, expected
+    )
 
 
 def _side_of_centre(data: Array, metric: Array) -> np.ndarray:
@@ -271,13 +273,13 @@ def _side_of_centre(data: Array, metric: Array) -> np.ndarray:
 
 
 def choose_moves(
-    model: Mixture, counts: Array, merges: list[Merge], splits: list[Split]
-) -> list[tuple[Merge, Split]]:
+    model: Mixture, counts: Array, merges: list[Merge], splits: list[ComponentSplit]
+) -> list[tuple[Merge, ComponentSplit]]:
     """Greedily, the best split with the best merge that frees a slot for it, on components apart.
 
     The mixing weights are counted exactly here, whichever their family.
     """
-    moves: list[tuple[Merge, Split]] = []
+    moves: list[tuple[Merge, ComponentSplit]] = []
     used: set[int] = set()
     for split in splits:
         others = used | {split.component}
@@ -293,7 +295,7 @@ def choose_moves(
     return moves
 
 
-def _moved_counts(counts: Array, merge: Merge, split: Split) -> Array:
+def _moved_counts(counts: Array, merge: Merge, split: ComponentSplit) -> Array:
     after = counts.copy()
     if not merge.free:
         after[merge.first] += counts[merge.second]
@@ -312,7 +314,7 @@ def moved_statistics(
     model: Mixture,
     data: Array,
     expected: MixtureExpectations,
-    moves: list[tuple[Merge, Split]],
+    moves: list[tuple[Merge, ComponentSplit]],
     executor: Executor,
 ) -> Natural:
     """Statistics of all data with the moves made."""

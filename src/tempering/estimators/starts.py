@@ -39,8 +39,8 @@ SHARDS_AT_ONCE = 16
 #: Factor by which the variance falls from one step to the next.
 COOLING = 0.9
 #: The spheres have cooled enough when they are this much smaller than what they hold.
-COLD = 0.5
-#: Centres closer than this share of the variance (squared) have not really parted.
+COOLED_ENOUGH = 0.5
+#: Centres closer than this share of the variance (squared) have not really separated.
 COINCIDENT = 0.1
 #: A centre that splits moves this many standard deviations to either side.
 KICK = 0.5
@@ -203,7 +203,7 @@ def _cool(points: Array, n_components: int, executor: Executor) -> tuple[Array, 
         moments = moments.keep(largest_first)
         centres = moments.centres
         within = (total - np.sum(moments.sums * centres)) / (n * varying)
-        if len(centres) == n_components and variance < COLD * within:
+        if len(centres) == n_components and variance < COOLED_ENOUGH * within:
             break
         moments = merge_coincident(moments, variance)
         centres = split_critical(moments, variance, n_components)
@@ -242,7 +242,7 @@ def sphere_moments(
 
 
 def merge_coincident(moments: Moments, variance: float) -> Moments:
-    """Join centres that have not parted: |μ_a − μ_b|² < 0.1 v."""
+    """Join centres that have not separated: |μ_a − μ_b|² < 0.1 v."""
     while len(moments.counts) > 1:
         centres = moments.centres
         lengths = np.sum(centres**2, axis=1)

@@ -39,7 +39,7 @@ POLICIES: PolicyNames = {
     "auto": Annealing,  # in a fit, with a start and a length by the data
     # Linear in 1/T: most of a schedule linear in T is spent where all topics are alike.
     "annealing": lambda: Annealing(schedules.linear_inverse(2.0)),
-    # Undamped, the temperature jumps to its optimum before the topics can follow.
+    # Undamped, the temperature jumps to its optimum before the topics have changed.
     "variational": lambda: VariationalTempering(formula="calibrated", damping=1.0, every=4),
     "local": lambda: LocalTempering(max_alternations=2, tolerance=0.02, damping=1.0),
 }

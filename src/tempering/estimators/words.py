@@ -11,7 +11,7 @@ from tempering.evaluation.checks import is_corpus
 from tempering.inference import BlockSource
 
 #: Of a fit to a corpus, or of a model that was saved with words; of a fit to a DataFrame.
-KNOWN = ("vocabulary_", "feature_names_in_")
+WORD_ATTRIBUTES = ("vocabulary_", "feature_names_in_")
 
 
 def remember_words(estimator: Any, X: Any) -> None:
@@ -56,7 +56,7 @@ def check_words(estimator: Any, X: Any) -> None:
 
 def words_of(estimator: Any, vocabulary: Sequence[str] | None = None) -> Sequence[str] | None:
     """The words that are given, or those that the model knows; None for none."""
-    for name in KNOWN:
+    for name in WORD_ATTRIBUTES:
         if vocabulary is None:
             vocabulary = getattr(estimator, name, None)
     if vocabulary is not None and (

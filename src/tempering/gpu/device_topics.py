@@ -88,7 +88,7 @@ class DeviceTopics:
         return np.ascontiguousarray(np.asarray(self.values)[:, : self.n_topics])
 
     def blend(self, target: Any, rate: float) -> DeviceTopics:
-        """(1 − ρ) λ + ρ λ̂, begun on the device; waits for the step before the last."""
+        """(1 − ρ) λ + ρ λ̂, started on the device; waits for the step before the last."""
         statistics = target.statistics
         eta = target.prior.concentration
         numbers = Blending(rate, statistics.factor, eta)

@@ -13,7 +13,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 #: Numbers of 4 bytes in a cache line of 64.
-LINE = 16
+CACHE_LINE = 16
 
 _INT32 = ir.IntType(32)
 _ADDRESS = ir.IntType(8).as_pointer()

@@ -16,7 +16,7 @@ from tempering.estimators.words import check_words, words_of
 from tempering.evaluation.checks import check_number, is_corpus
 from tempering.inference import History
 from tempering.report.curves import fit_curves
-from tempering.report.documents import Documents, Shown
+from tempering.report.documents import ReportedDocuments, Shown
 from tempering.report.rounding import short
 from tempering.report.topics import (
     RELEVANCE_STEPS,
@@ -147,7 +147,7 @@ def collect(
     described: list[dict[str, Any]] = []
     temperatures = documents = None
     if X is not None:
-        documents = Documents.read(model, X, max_documents)
+        documents = ReportedDocuments.read(model, X, max_documents)
         shown = Shown(all_words, words.marginal, names, texts)
         coherence, spread = _coherence(model, documents), documents.spread()
         examples = {topic["id"]: documents.examples(topic["id"]) for topic in topics}
@@ -195,14 +195,14 @@ def _checked(X: Any, argument: str, values: Any) -> Any:
     return values.to_numpy() if hasattr(values, "to_numpy") else values
 
 
-def _coherence(model: LatentDirichletAllocation, documents: Documents) -> np.ndarray | None:
+def _coherence(model: LatentDirichletAllocation, documents: ReportedDocuments) -> np.ndarray | None:
     """NPMI of each topic; None where the vocabulary has no two words."""
     n_words = min(COHERENCE_WORDS, model.n_features_in_)
     return model.coherence(documents.counts, n_words) if n_words > 1 else None
 
 
 def _facts(
-    model: LatentDirichletAllocation, words: TopicWords, documents: Documents | None
+    model: LatentDirichletAllocation, words: TopicWords, documents: ReportedDocuments | None
 ) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "version": tempering.__version__,

@@ -26,7 +26,7 @@ BINS = 40
 
 
 @dataclass(frozen=True)
-class Documents:
+class ReportedDocuments:
     """Documents with words, and what the model says of them.
 
     Attributes
@@ -58,7 +58,7 @@ class Documents:
         return self.counts.sum(axis=1).astype(float)
 
     @classmethod
-    def read(cls, model: LatentDirichletAllocation, X: Any, limit: int) -> Documents:
+    def read(cls, model: LatentDirichletAllocation, X: Any, limit: int) -> ReportedDocuments:
         """At most ``limit`` documents of X, drawn evenly; those without a word are left out."""
         X = X if isinstance(X, BlockSource) else as_counts(X, "X")
         counts, numbers = _draw(X, limit)
@@ -116,7 +116,7 @@ class Shown:
     names: Sequence[str] | None
     texts: Sequence[str] | None
 
-    def describe(self, documents: Documents, row: int) -> dict[str, Any]:
+    def describe(self, documents: ReportedDocuments, row: int) -> dict[str, Any]:
         """One document: name, beginning of its text (or its words), length, topics."""
         number = documents.numbers[row]
         proportions = documents.proportions[row]
@@ -129,7 +129,7 @@ class Shown:
             "topics": [(int(k), short(proportions[k], 3)) for k in topics],
         }
 
-    def _snippet(self, documents: Documents, row: int) -> str:
+    def _snippet(self, documents: ReportedDocuments, row: int) -> str:
         if self.texts is None:
             return self._words_of(documents.counts[[row]])
         # Only so much is looked at: a document may be a book.

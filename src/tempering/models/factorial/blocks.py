@@ -64,7 +64,7 @@ class Best(NamedTuple):
 
 
 @njit(**ELEMENTWISE)
-def read(fields, start, temperatures, first, count, precise, rough, s):
+def read_block(fields, start, temperatures, first, count, precise, rough, s):
     """A block of points."""
     for k in range(len(fields)):
         field, b, rough_b = fields[k], precise.b[k], rough.b[k]
@@ -80,7 +80,7 @@ def read(fields, start, temperatures, first, count, precise, rough, s):
 
 
 @njit(**ELEMENTWISE)
-def write(z, taken, activations, first, count):
+def write_block(z, taken, activations, first, count):
     """The activations of the points for which these are the best so far."""
     for k in range(len(activations)):
         new, kept = z[k], activations[k]
@@ -185,7 +185,7 @@ def leave_those_that_differ(rough, known, same):
 
 
 @njit(**ELEMENTWISE)
-def weigh(precise, logits):
+def weigh_block(precise, logits):
     """z, E(z) and H(z) of each point; with p = min(z, 1 − z), H = Σ_k p_k |logit_k| − log(1 − p_k).
 
     The logarithm of a product is one logarithm for all features of a point.

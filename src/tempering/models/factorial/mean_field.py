@@ -27,11 +27,11 @@ from tempering.models.factorial.blocks import (
     choose,
     f32,
     leave_those_that_differ,
-    read,
+    read_block,
     remember,
     warm_up,
-    weigh,
-    write,
+    weigh_block,
+    write_block,
 )
 from tempering.models.fastmath import ENTRY
 
@@ -171,7 +171,7 @@ def _settle(
     for first in range(0, n, LANES):
         count = min(LANES, n - first)
         # The lanes beyond the last point keep what they had: numbers that nobody reads.
-        read(fields, start, temperatures, first, count, precise, rough, s)
+        read_block(fields, start, temperatures, first, count, precise, rough, s)
         for attempt in range(len(orders)):
             for lane in range(LANES):
                 rough.active[lane] = lane < count
@@ -183,11 +183,11 @@ def _settle(
                 rough.s[lane] = s[lane]
                 best.taken[lane] = rough.active[lane]
             ascend(rough, orders[0], f32(tolerance), max_sweeps)
-            weigh(precise, rough.logits)
+            weigh_block(precise, rough.logits)
             choose(precise, best, s, attempt)
             if attempt + 1 < len(orders):
                 remember(rough.z, best)
-            write(precise.z, best.taken, activations, first, count)
+            write_block(precise.z, best.taken, activations, first, count)
         for lane in range(count):
             energies[first + lane] = best.energy[lane]
             entropies[first + lane] = best.entropy[lane]

@@ -18,7 +18,7 @@ from tempering.models.base import Array, Natural
 from tempering.models.factorial_mixture import FactorialModel
 
 #: Passes in which what is saved has to make up for the rotation.
-PASSES = 100
+USUAL_PASSES = 100
 
 
 class Narrow(NamedTuple):
@@ -72,7 +72,7 @@ def worthwhile(n_data: int, dimension: int, n_features: int) -> bool:
     """Whether the rotation takes less time than it saves."""
     rotation = n_data**2 * (dimension / 2 + 4 * n_data)
     saved = 2 * n_data * n_features * (dimension - n_data - n_features)
-    return rotation < PASSES * saved
+    return rotation < USUAL_PASSES * saved
 
 
 def _with_means(posterior: Natural, precision_mean: Array) -> Natural:

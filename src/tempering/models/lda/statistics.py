@@ -22,7 +22,7 @@ from tempering.models.fastmath import (
 from tempering.models.lda.documents import IN_LOGS
 from tempering.models.lda.layout import Int32, Int64, WordCounts
 from tempering.models.lda.sweeps import ZERO, add_word_in_logs, fill_log_theta
-from tempering.models.prefetch import LINE, prefetch
+from tempering.models.prefetch import CACHE_LINE, prefetch
 
 # How many entries ahead a document's topics are asked for, and how many of these.
 ENTRIES_AHEAD = 8
@@ -104,7 +104,7 @@ def fill_statistics(start, stop, occurrences, batch, word_rows, settings, room, 
 def ask_for_row(rows, v):
     """Ask for all of a row, as its entries will be taken in no order."""
     if v < rows.shape[0]:
-        for k in range(0, rows.shape[1], LINE):
+        for k in range(0, rows.shape[1], CACHE_LINE):
             prefetch(rows, v, k)
 
 
@@ -112,7 +112,7 @@ def ask_for_row(rows, v):
 def ask_for_topics(occurrences, i, fit):
     """Ask for the active topics of the document of entry i."""
     if i < occurrences.documents.size:
-        for j in range(0, min(TOPICS_AHEAD, fit.topics.shape[1]), LINE):
+        for j in range(0, min(TOPICS_AHEAD, fit.topics.shape[1]), CACHE_LINE):
             prefetch(fit.topics, occurrences.documents[i], j)
             prefetch(fit.weights, occurrences.documents[i], j)
 

@@ -27,7 +27,7 @@ from tempering.models.fastmath import (
     log,
     smaller,
 )
-from tempering.models.prefetch import LINE, prefetch
+from tempering.models.prefetch import CACHE_LINE, prefetch
 
 # Entries that `exp_or_zero` flushed are below 2e-19. Above this limit they are less than 1e-6 of a
 # normalizer, for up to ten thousand topics.
@@ -127,7 +127,7 @@ def replace_mass(topics, n_topics, threshold):
 def ask_for_rows(rows, index, start, n_topics):
     """Ask for the beginnings of four rows."""
     for u in range(start, min(start + 4, index.size)):
-        for k in range(0, min(n_topics, LINES_AHEAD * LINE), LINE):
+        for k in range(0, min(n_topics, LINES_AHEAD * CACHE_LINE), CACHE_LINE):
             prefetch(rows, index[u], k)
 
 
