@@ -19,6 +19,7 @@ from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
 from tempering.gpu.jax_device import Backend
 from tempering.inference import Algorithm, Batch, History, Result, RobbinsMonro, State
 from tempering.inference.executors import Executor, open_executor
+from tempering.inference.fitting import FitOptions
 from tempering.models import Model, Natural
 from tempering.models.base import Array
 from tempering.temperature import TemperaturePolicy, Untempered
@@ -55,9 +56,9 @@ class EngineEstimator(BaseEstimator):
         """The temperature policy that ``tempering`` stands for, in a run of so many passes."""
         return as_policy(self.tempering)
 
-    def _run_options(self) -> dict[str, Any]:
+    def _run_options(self) -> FitOptions:
         """The arguments of the engine that are parameters of every estimator."""
-        options: dict[str, Any] = {
+        options: FitOptions = {
             "max_passes": self.max_iter,
             "tolerance": self.tol,
             "n_threads": self.n_jobs,
@@ -65,7 +66,8 @@ class EngineEstimator(BaseEstimator):
             "progress": bool(self.verbose),
         }
         if self.batch_size is not None:
-            options |= {"batch_size": self.batch_size, "learning_rate": self._learning_rate()}
+            options["batch_size"] = self.batch_size
+            options["learning_rate"] = self._learning_rate()
         return options
 
     def _learning_rate(self) -> RobbinsMonro:

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from copy import copy
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +29,7 @@ from tempering.inference.checkpoint import (
     remembered_seed,
 )
 from tempering.inference.executors import Executor
+from tempering.inference.fitting import FitOptions
 from tempering.models.arguments import as_numbers, shown
 from tempering.models.base import Array, Natural
 from tempering.models.factorial.enumeration import MAX_ENUMERATED
@@ -306,26 +307,28 @@ default="small"
         policy: TemperaturePolicy,
         seed: int,
         narrow: Narrow | None,
-        **kept: Any,
+        /,
+        **kept: Unpack[FitOptions],
     ) -> Result:
         """One run of the engine, with moves where they are possible."""
-        options: dict[str, Any] = {
+        moves = {"features": move_features} if self.moves and self.batch_size is None else {}
+        initial = self._given_start(model, X)
+        options: FitOptions = {
             **self._run_options(),
             **kept,
-            "backend": self.backend,
-            "moves": {"features": move_features} if self.moves and self.batch_size is None else {},
             "temperature": policy,
+            "initial": initial,
             "seed": seed,
         }
-        initial = self._given_start(model, X)
         if narrow is None:
-            return fit_table(model, X, initial=initial, **options)
+            return fit_table(model, X, backend=self.backend, moves=moves, **options)
         if initial is None:
             initial = model.initialize(ArraySource(X), np.random.default_rng(seed))
         options["initial"] = narrow.turned(initial)
         # Who watches the fit sees features of the data as they are.
-        options["callbacks"] = [narrow.shown_to(each) for each in options.pop("callbacks", [])]
-        result = fit_table(narrow.model(model), narrow.data, **options)
+        options["callbacks"] = [narrow.shown_to(each) for each in options.get("callbacks", ())]
+        turned = narrow.model(model)
+        result = fit_table(turned, narrow.data, backend=self.backend, moves=moves, **options)
         assert isinstance(result.model, FactorialModel)
         result.model.columns = model.columns
         return replace(result, posterior=narrow.back(result.posterior))

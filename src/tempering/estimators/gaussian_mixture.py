@@ -15,7 +15,6 @@ from tempering.estimators.mixture import MixtureEstimator
 from tempering.estimators.moves import Move, MovedResult
 from tempering.estimators.policies import Tempering
 from tempering.estimators.starts import START_NAMES, Reannealing, start_assignment
-from tempering.estimators.table_backend import fit_table
 from tempering.families import Likelihood
 from tempering.gpu.jax_device import Backend
 from tempering.inference import Result
@@ -314,34 +313,16 @@ covariance_prior_
         chance = self.init_params != "annealed" or self.batch_size or self.tempering is not None
         return self.n_init if chance else 1
 
-    def _search(
-        self,
-        model: Mixture,
-        data: Array,
-        policy: TemperaturePolicy,
-        initial: Natural,
-        seed: int,
-        **kept: Any,
-    ) -> Result:
+    def _moves(self, data: Array, policy: TemperaturePolicy) -> dict[str, Move]:
         moves: dict[str, Move] = {}
+        if self.n_components == 1 or self.batch_size is not None:
+            return moves
         # A policy that was asked for decides alone how the fit comes to T = 1.
         if self.init_params == "annealed" and isinstance(policy, Untempered):
             moves["anneal"] = Reannealing(data)
         if self.merge_split:
             moves["merge_split"] = merge_and_split
-        if not moves or self.n_components == 1 or self.batch_size is not None:
-            return super()._search(model, data, policy, initial, seed, **kept)
-        return fit_table(
-            model,
-            data,
-            backend=self.backend,
-            moves=moves,
-            temperature=policy,
-            initial=initial,
-            seed=seed,
-            **self._run_options(),
-            **kept,
-        )
+        return moves
 
     def _summarise(self, result: Result) -> None:
         super()._summarise(result)

@@ -303,9 +303,12 @@ class LatentDirichletAllocation(TopicChoices):
             options: FitOptions = {
                 "temperature": policy,
                 "learning_rate": rates,
+                "batch_size": batch_size if online else None,
                 "max_passes": self.max_iter,
                 "n_init": self.n_init,
                 "seed": int(rng.randint(np.iinfo(np.int32).max)),
+                "n_threads": 1,  # the kernels have threads of their own
+                "executor": self.executor,
                 "elbo_every": self.evaluate_every if self.evaluate_every > 0 else steps_a_pass,
                 "final_elbo": False,
                 "callbacks": [*callbacks, *self._watches(source, model)],
@@ -313,14 +316,8 @@ class LatentDirichletAllocation(TopicChoices):
                 "checkpoint": checkpoint,
                 "resume": resume,
             }
-            size = batch_size if online else None
-            if where == "jax":
-                result = fit_on_device(model, source, batch_size=size, **options)
-            else:  # on one thread: the kernels have threads of their own
-                executor = self.executor
-                result = fit(
-                    model, source, batch_size=size, n_threads=1, executor=executor, **options
-                )
+            run = fit_on_device if where == "jax" else fit
+            result = run(model, source, **options)
         self.recipe_ = self._recipe(model, policy, rates, batch_size, n_steps)
         self.history_ = result.history
         self.n_iter_ = int(np.ceil(result.history[-1].passes))

@@ -6,7 +6,7 @@ import sys
 import warnings
 from abc import ABCMeta, abstractmethod
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 from scipy.special import logsumexp
@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import EngineEstimator
+from tempering.estimators.moves import Move
 from tempering.estimators.parameters import check_n_components
 from tempering.estimators.saving import SaveMixin
 from tempering.estimators.table_backend import fit_table
@@ -29,6 +30,7 @@ from tempering.inference.checkpoint import (
     keeping,
     remembered_seed,
 )
+from tempering.inference.fitting import FitOptions
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
 from tempering.temperature import Heat, TemperaturePolicy, Untempered
@@ -151,19 +153,23 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
         policy: TemperaturePolicy,
         initial: Natural,
         seed: int,
-        **kept: Any,
+        /,
+        **kept: Unpack[FitOptions],
     ) -> Result:
-        """One run of the engine."""
-        return fit_table(
-            model,
-            data,
-            backend=self.backend,
-            temperature=policy,
-            initial=initial,
-            seed=seed,
+        """One run of the engine, with moves where there are some."""
+        options: FitOptions = {
             **self._run_options(),
             **kept,
-        )
+            "temperature": policy,
+            "initial": initial,
+            "seed": seed,
+        }
+        moves = self._moves(data, policy)
+        return fit_table(model, data, backend=self.backend, moves=moves, **options)
+
+    def _moves(self, data: Array, policy: TemperaturePolicy) -> dict[str, Move]:
+        """The moves of a fit, by their names; see :mod:`tempering.estimators.moves`."""
+        return {}
 
     def _summarise(self, result: Result) -> None:
         super()._summarise(result)
@@ -172,7 +178,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
             # The rise of the last step is known only now.
             self.converged_ |= abs(result.elbo - result.history[-1].elbo) < self.tol
 
-    def _run_options(self) -> dict[str, Any]:
+    def _run_options(self) -> FitOptions:
         options = super()._run_options()
         if self.verbose and not sys.stderr.isatty():
             options["callbacks"] = [print_every(self.verbose_interval)]

@@ -1,7 +1,7 @@
 """A fit with moves: new starts from where a fit has come to, kept only if they lead higher.
 
 Coordinate ascent goes uphill in small steps, and ends in the optimum next to its start. A move goes
-somewhere else, lets coordinate ascent settle there, and stays only if the ELBO, computed anew, has
+somewhere else, lets coordinate ascent settle there, and stays only if the ELBO, computed again, has
 risen. So the ELBO never falls. What the moves are is the model's matter.
 """
 
@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack, cast
 
 import numpy as np
 
 from tempering.inference import History, Result, fit
-from tempering.inference.checkpoint import CheckpointLike, keeping
+from tempering.inference.checkpoint import keeping
 from tempering.inference.compilation import working_seconds
 from tempering.inference.executors import Executor, local_executor
+from tempering.inference.fitting import FitOptions
 from tempering.models import Model, Natural
 from tempering.models.base import Array
 from tempering.temperature import TemperaturePolicy, Untempered
@@ -53,13 +54,7 @@ def fit_with_moves(
     data: Array,
     *,
     moves: Mapping[str, Move],
-    max_passes: int,
-    initial: Natural | None = None,
-    temperature: TemperaturePolicy | None = None,
-    n_threads: int | None = None,
-    checkpoint: CheckpointLike = None,
-    resume: bool = True,
-    **options: Any,
+    **options: Unpack[FitOptions],
 ) -> MovedResult:
     """:func:`tempering.fit` in batch mode, with moves once T = 1.
 
@@ -70,24 +65,25 @@ def fit_with_moves(
     started = working_seconds()
     phases = count()
 
-    def run(model: Model, initial: Natural | None, passes: int, **more: Any) -> Result:
-        # Each phase in a checkpoint of its own. Moves draw no random number, so a fit that is taken
-        # up again comes to the same phases.
-        kept = keeping(checkpoint, resume, f"phase-{next(phases)}")
-        return fit(
-            model,
-            data,
-            initial=initial,
-            max_passes=passes,
-            n_threads=n_threads,
+    temperature = options.pop("temperature", None)
+    max_passes, n_threads = int(options.get("max_passes", 100)), options.get("n_threads")
+    checkpoint, resume = options.pop("checkpoint", None), options.pop("resume", True)
+
+    def run(model: Model, initial: Any, passes: int, policy: TemperaturePolicy | None) -> Result:
+        # Each phase in a checkpoint of its own. Moves draw no random number, so a fit that goes on
+        # from a checkpoint comes to the same phases.
+        own: FitOptions = {
             **options,
-            **more,
-            **kept,
-        )
+            "initial": initial,
+            "max_passes": passes,
+            "temperature": policy,
+        }
+        own |= cast(FitOptions, keeping(checkpoint, resume, f"phase-{next(phases)}"))
+        return fit(model, data, **own)
 
     settles = temperature is None or isinstance(temperature, Untempered)
     passes = min(max_passes, SETTLING_PASSES) if settles else max_passes
-    first = run(model, initial, passes, temperature=temperature)
+    first = run(model, options.get("initial"), passes, temperature)
     best = MovedResult(**vars(first), accepted=dict.fromkeys(moves, 0))
     for name, move in moves.items():
         while best.accepted[name] < MOST_ROUNDS and (left := _passes_left(best, max_passes)):
@@ -96,14 +92,14 @@ def fit_with_moves(
             if moved is None:
                 break
             began = working_seconds() - started
-            tried = run(best.model, moved, min(SETTLING_PASSES, left))
+            tried = run(best.model, moved, min(SETTLING_PASSES, left), None)
             if not tried.elbo > best.elbo + WORTHWHILE * data.shape[0]:
                 break
             accepted = {**best.accepted, name: best.accepted[name] + 1}
             best = replace(_continued(best, tried, began), accepted=accepted)
     if not best.converged and (left := _passes_left(best, max_passes)):
         began = working_seconds() - started
-        best = _continued(best, run(best.model, best.posterior, left), began)
+        best = _continued(best, run(best.model, best.posterior, left, None), began)
     return best
 
 

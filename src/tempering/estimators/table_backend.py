@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from tempering.estimators.moves import Move, fit_with_moves
 from tempering.gpu.device_table import TableSource
@@ -12,6 +12,7 @@ from tempering.gpu.jax_device import Backend, choose_backend
 from tempering.gpu.jax_factorial import JaxFactorialModel
 from tempering.gpu.jax_mixture import JaxMixture
 from tempering.inference import Result, fit
+from tempering.inference.fitting import FitOptions
 from tempering.models import Mixture, Model, Natural
 from tempering.models.base import Array
 from tempering.models.factorial_mixture import FactorialModel
@@ -51,8 +52,7 @@ def fit_table(
     *,
     backend: Backend,
     moves: Mapping[str, Move] | None = None,
-    batch_size: int | None = None,
-    **options: Any,
+    **options: Unpack[FitOptions],
 ) -> Result:
     """:func:`tempering.fit`, or a fit with moves, on a backend.
 
@@ -62,12 +62,12 @@ def fit_table(
     model = model_on(backend, model, data.shape[0])
     source: Any = data
     if on_cpu(model) is not model:
-        source = TableSource(data, batch_size)
+        source = TableSource(data, options.get("batch_size"))
         moves = {name: on_host(move) for name, move in moves.items()}
     if moves:
         result = fit_with_moves(model, source, moves=moves, **options)
     else:
-        result = fit(model, source, batch_size=batch_size, **options)
+        result = fit(model, source, **options)
     return replace(result, model=on_cpu(result.model))
 
 

@@ -328,9 +328,7 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
             rows = slice(start, start + INFERENCE_ROWS)
             documents = model.documents(X[rows])
             solved = e_step(
-                documents.indptr,
-                documents.columns,
-                documents.counts,
+                *documents.word_counts,
                 expected.log_rows(documents.words),
                 model.doc_topic_prior if alpha is None else alpha,
                 s[rows] if isinstance(s, np.ndarray) else s,

@@ -16,15 +16,12 @@ from tempering.gpu.jax_device import require_jax
 from tempering.inference import Algorithm, BlockSource, Result, RobbinsMonro, State, fit
 from tempering.inference.fitting import FitOptions
 from tempering.models.lda.model import LatentDirichlet
-from tempering.models.lda.topics import Topics
 
 
 def fit_on_device(
     model: LatentDirichlet,
     data: Any,
     *,
-    batch_size: int | None = None,
-    initial: Topics | None = None,
     resident: bool | None = None,
     kernel: Kernel | None = None,
     **options: Unpack[FitOptions],
@@ -37,10 +34,6 @@ def fit_on_device(
         The topic model.
     data : CSR matrix [N, V] or BlockSource
         Counts, in memory or on disk; then with minibatches of their own ``batch_size``.
-    batch_size : int, optional
-        Documents of a minibatch; all of them by default.
-    initial : Topics, optional
-        λ at step 0; drawn on the device by default.
     resident : bool, optional
         Keep the corpus in the memory of the device; by default, if it fits. Otherwise it is sent
         batch by batch while the device computes, with the same result.
@@ -48,8 +41,7 @@ def fit_on_device(
         GPU kernels or plain JAX; by default the kernels where there is a GPU.
     **options
         As of :func:`tempering.fit`, with other defaults: ρ_t = (16 + t)^−0.7, ten passes, no
-        progress bar, and an ELBO at the first step alone, as it takes longer than a step. Where
-        temperatures or priors are learned, the host waits for the device each time.
+        progress bar, and an ELBO at the first step alone, as it takes longer than a step.
 
     Returns
     -------
@@ -72,21 +64,20 @@ def fit_on_device(
     streamed = isinstance(data, BlockSource)
     if not streamed:
         model.check(data)
+    batch_size, initial = options.pop("batch_size", None), options.pop("initial", None)
     settings: FitOptions = {
         "max_passes": 10,
+        "n_threads": 1,
         "elbo_every": 10**9,
         "final_elbo": False,
         "progress": False,
         **options,
         "learning_rate": options.get("learning_rate") or RobbinsMonro(16.0, 0.7),
+        "initial": None if initial is None else DeviceTopics.of(initial),
     }
-    result = fit(
-        DeviceLatentDirichlet.of(model, kernel or default_kernel()),
-        CorpusStream(data) if streamed else CorpusSource(data, batch_size, resident),
-        initial=None if initial is None else DeviceTopics.of(initial),
-        n_threads=1,
-        **settings,
-    )
+    on_device = DeviceLatentDirichlet.of(model, kernel or default_kernel())
+    source = CorpusStream(data) if streamed else CorpusSource(data, batch_size, resident)
+    result = fit(on_device, source, **settings)
     fitted = with_attributes_of(result.model, model)
     return replace(result, posterior=result.posterior.host, model=fitted)
 

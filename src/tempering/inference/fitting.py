@@ -28,11 +28,15 @@ class FitOptions(TypedDict, total=False):
 
     temperature: TemperaturePolicy | None
     learning_rate: LearningRate | None
+    batch_size: int | None
     max_passes: float
     tolerance: float
     finish: bool
+    initial: Any
     n_init: int
     seed: int
+    n_threads: int | None
+    executor: Executor | None
     elbo_every: int
     final_elbo: bool
     callbacks: Sequence[Callback]

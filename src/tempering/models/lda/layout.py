@@ -38,6 +38,11 @@ class Documents(NamedTuple):
     words: Int64  # the word that each column stands for
 
     @property
+    def word_counts(self) -> WordCounts:
+        """The documents as the kernels take them."""
+        return WordCounts(self.indptr, self.columns, self.counts)
+
+    @property
     def lengths(self) -> Float64:
         """Number of words N_d of each document."""
         running = np.append(0.0, np.cumsum(self.counts, dtype=np.float64))

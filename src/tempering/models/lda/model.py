@@ -205,7 +205,6 @@ class LatentDirichlet(Model):
         gamma: Float32 | None = None,
     ) -> DocumentStep:
         documents = self.documents(data)
-        word_counts = documents[:3]
         if self.samples(documents.counts, inverse_temperature):
             rows = expectations.mean_rows(documents.words, self.word_power)
             salt = np.asarray(expectations.totals).tobytes()
@@ -215,7 +214,7 @@ class LatentDirichlet(Model):
         else:
             rows = expectations.log_rows(documents.words)
             solved = e_step(
-                *word_counts,
+                *documents.word_counts,
                 rows,
                 self.doc_topic_prior,
                 inverse_temperature,
@@ -233,7 +232,7 @@ class LatentDirichlet(Model):
                 # These updates ascend no bound, so none is reported.
                 return LocalTerms(np.full(documents.indptr.size - 1, np.nan), np.nan)
             inner = document_energy(
-                *word_counts,
+                *documents.word_counts,
                 rows,
                 found,
                 inverse_temperature,

@@ -32,7 +32,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from tempering.models.fastmath import ENTRY, KERNEL, f32, larger
-from tempering.models.lda.layout import Documents, Float32, Float64, WordCounts
+from tempering.models.lda.layout import Documents, Float32, Float64
 from tempering.models.lda.statistics import find_occurrences
 from tempering.models.threads import WORDS_PER_BLOCK, in_blocks
 
@@ -113,7 +113,7 @@ def sample_topics(
     in_blocks(fill_prior_masses, n_words, n_threads, WORDS_PER_BLOCK, arguments)
     in_blocks(sample_block, n_documents, n_threads)
     gamma = (mean_counts + alpha).astype(np.float32)
-    occurrences = find_occurrences(WordCounts(*documents[:3]), n_words)
+    occurrences = find_occurrences(documents.word_counts, n_words)
     statistics = np.zeros((n_words, n_topics), np.float32)
     least = (0.5 * alpha).astype(np.float32)
 

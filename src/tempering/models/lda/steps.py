@@ -177,9 +177,7 @@ def predictive_energies(local: DocumentStep, expectations: TopicExpectations) ->
     """Σ_n log p̄_{w_n} of each document."""
     documents = local.documents
     return log_predictive(
-        documents.indptr,
-        documents.columns,
-        documents.counts,
+        *documents.word_counts,
         expectations.mean_rows(documents.words),
         mean_proportions(local.gamma),
         n_threads=expectations.n_threads,

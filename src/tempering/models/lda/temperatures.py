@@ -105,9 +105,7 @@ def _word_energies(local: DocumentStep, expectations: TopicExpectations, alpha: 
     """Σ_v n_dv Σ_k φ_dvk E log β_kv: the energy less its part in θ."""
     documents = local.documents
     energy = document_energy(
-        documents.indptr,
-        documents.columns,
-        documents.counts,
+        *documents.word_counts,
         expectations.log_rows(documents.words),
         local.gamma,
         local.inverse_temperature,
