@@ -59,8 +59,7 @@ class FactorialMixture(FeatureTransformer):
     n_components : int, default=8
         Number of features K.
     noise_variance : float, default=None
-        σ², a variance. By default what the best approximation of rank K leaves of the data, a
-        dimension.
+        σ², a variance; by default what the best approximation of rank K leaves, a dimension.
     feature_variance : float, default=None
         σ_μ², a variance. By default what gives the data their size: (E x² − σ²) / Σ_k π_k.
     activation_probability : float or array-like of shape (n_components,), default=0.3
@@ -72,19 +71,16 @@ class FactorialMixture(FeatureTransformer):
         Temperature policy. "auto" cools from the temperature that fits the start, linearly in 1/T
         and in 50 passes; None is T = 1 throughout.
     local : {"auto", "exact", "mean-field"}, default="auto"
-        How the activations of a sample are inferred: by their exact joint posterior over 2^K
-        states, given the features (at most 12 features), or as if independent. "auto": exact where
-        it can be.
+        How the activations of a sample are inferred: by their exact joint posterior over 2^K states
+        (at most 12 features; "auto": where it can be), or as if independent.
     local_restarts : int, default=2
-        In mean-field inference, hot starts for the activations of each sample in each step; they
-        are kept only where they raise the ELBO.
+        In mean-field inference, hot starts of each sample in each step, kept where the ELBO rises.
     init : {"small", "prior", "data"} or array-like of shape (n_components, n_features), \
 default="small"
         Features at the start: nearly 0, drawn from the prior, parts of random samples, or given.
     moves : bool, default=True
-        Whether to try other features once T = 1, where their activations depend on each other or
-        one of them explains nothing. They are kept only if the ELBO has risen after some
-        iterations, so moves never lower it. Batch fits only (``batch_size=None``).
+        Whether batch fits try other features once T = 1, where activations depend on each other or
+        a feature explains nothing. They are kept only if that raises the ELBO.
     tol : float, default=1e-2
         Rise of the ELBO, in nats, under which the fit has converged.
     max_iter : int, default=300
@@ -99,8 +95,7 @@ default="small"
         Length of the stream that :meth:`partial_fit` will see.
     backend : {"cpu", "auto", "jax", "gpu"}, default="cpu"
         What runs a fit: the CPU; JAX on whatever device it finds; JAX, but only on a GPU; or a GPU
-        where there is one and the data are many, else the CPU ("auto"). JAX needs
-        ``pip install 'tempering[gpu]'``.
+        where there is one and the data are many, else the CPU ("auto").
     random_state : int, RandomState instance or None, default=None
         The same seed gives the same result, on any number of threads.
     n_jobs : int, default=None
@@ -313,13 +308,8 @@ default="small"
         """One run of the engine, with moves where they are possible."""
         moves = {"features": move_features} if self.moves and self.batch_size is None else {}
         initial = self._given_start(model, X)
-        options: FitOptions = {
-            **self._run_options(),
-            **kept,
-            "temperature": policy,
-            "initial": initial,
-            "seed": seed,
-        }
+        own: FitOptions = {"temperature": policy, "initial": initial, "seed": seed}
+        options: FitOptions = {**self._run_options(), **kept, **own}
         if narrow is None:
             return fit_table(model, X, backend=self.backend, moves=moves, **options)
         if initial is None:
