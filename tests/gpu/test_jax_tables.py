@@ -8,6 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 pytest.importorskip("jax")
 
+from tempering.inference.portable_classes import pack, unpack
+
 from tempering import (
     Annealing,
     BayesianGaussianMixture,
@@ -35,7 +37,6 @@ from tempering.gpu.device_table import TableSource, as_rows
 from tempering.gpu.jax_factorial import JaxActivationStep, JaxFactorialModel
 from tempering.gpu.jax_mixture import JaxMixture
 from tempering.inference import RobbinsMonro, fit
-from tempering.inference.portable_classes import pack, unpack
 from tempering.models import Mixture
 from tempering.models.factorial_mixture import FactorialModel
 

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from mutations import mutate
 from problems import tiny_mixture
+from raw_trees import read_raw, write_raw
 from tempering.families import Dirichlet, IsotropicGaussian
 from tempering.inference import (
     ArraySource,
@@ -23,15 +24,15 @@ from tempering.inference import (
     MappedCSR,
     RobbinsMonro,
     fit,
-    make_portable,
+    stored,
     write_csr,
 )
+from tempering.inference.checkpoint_writer import read_checkpoint
 from tempering.inference.interrupts import postponed_interrupt
-from tempering.inference.keeper import read_checkpoint
 from tempering.models import Mixture
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.models.lda.model import LatentDirichlet
-from tempering.storage.tensors import StorageError
+from tempering.storage.errors import StorageError
 from tempering.temperature import (
     Annealing,
     LocalTempering,
@@ -281,13 +282,11 @@ def test_a_damaged_newest_falls_back_and_says_so(tmp_path):
 
 
 def test_a_checkpoint_of_a_later_format_is_told(tmp_path):
-    from tempering.storage.tensors import read_tree, write_tree
-
     options = {"checkpoint": tmp_path, "progress": False, "max_passes": 3}
     fit(gaussian_mixture(), blobs(), **options)
     for name in checkpoints(tmp_path):
-        content = read_tree(tmp_path / name)
-        write_tree(tmp_path / name, {**content, "format": 2, "package": "9.0"})
+        whole = read_raw(tmp_path / name)
+        write_raw(tmp_path / name, {**whole, "format": 2, "package": "9.0"})
     with pytest.raises(StorageError, match=r"format 2, .* reads format 1.*wrote it, 9\.0"):
         fit(gaussian_mixture(), blobs(), **options)
 
@@ -517,7 +516,7 @@ class CornerMixture(Mixture):
         return super().divergence(posterior.natural, prior_weight)
 
 
-def test_a_posterior_of_one_s_own_must_be_made_portable(tmp_path):
+def test_a_posterior_of_one_s_own_must_be_declared(tmp_path):
     mixture, data, _ = tiny_mixture("bernoulli", n=20)
 
     def make_model():
@@ -527,7 +526,7 @@ def test_a_posterior_of_one_s_own_must_be_made_portable(tmp_path):
     options = {"max_passes": 6, "tolerance": 0.0}
     with pytest.raises(StorageError, match=r"posterior cannot be stored: Corner"):
         fit(make_model(), data, checkpoint=tmp_path, progress=False, **options)
-    make_portable(Corner, "corner")
+    stored("corner")(Corner)
     resumed = fit_in_pieces(make_model, data, tmp_path, (4,), **options)
     whole = fit(make_model(), data, progress=False, **options)
     for name, part in whole.posterior.natural.items():

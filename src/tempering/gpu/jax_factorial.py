@@ -10,11 +10,16 @@ import numpy as np
 from tempering.gpu.device_table import as_rows, double_precision, one_for_each, shard_rows
 from tempering.gpu.jax_activations import Activations, enumerate_all, settle
 from tempering.gpu.recasting import recast
-from tempering.inference.portable import expect, make_portable
 from tempering.models.base import Array, Natural
 from tempering.models.factorial.enumeration import all_states
 from tempering.models.factorial.mean_field import sweep_orders
-from tempering.models.factorial_mixture import ActivationStep, FactorialModel, FeatureExpectations
+from tempering.models.factorial_mixture import (
+    ACTIVATION_STEP,
+    ActivationStep,
+    FactorialModel,
+    FeatureExpectations,
+)
+from tempering.storage.classes import stored
 
 
 class Method(NamedTuple):
@@ -26,6 +31,7 @@ class Method(NamedTuple):
     max_sweeps: int
 
 
+@stored("jax_activation_step", constructed=False, attributes=ACTIVATION_STEP)
 class JaxActivationStep(ActivationStep):
     """A local step whose activations are still on the device, filled up to the table's rows."""
 
@@ -136,17 +142,3 @@ def compiled_step(method: Method) -> Any:
         return Activations(z, energies, solved.entropies), statistics, entropy
 
     return step
-
-
-def pack_step(step: JaxActivationStep) -> dict[str, Any]:
-    return {**vars(step), "activations": np.asarray(step.activations)}
-
-
-def unpack_step(parts: dict[str, Any]) -> JaxActivationStep:
-    step = JaxActivationStep.__new__(JaxActivationStep)
-    expect(isinstance(parts["activations"], np.ndarray), "activations must be an array.")
-    vars(step).update(parts)
-    return step
-
-
-make_portable(JaxActivationStep, "jax_activation_step", pack_step, unpack_step)

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tempering.inference.callbacks import Callback, Report
+from tempering.inference.checkpoint_writer import Restarts
 from tempering.inference.compilation import working_seconds
 from tempering.inference.executors import (
     Executor,
@@ -24,7 +25,6 @@ from tempering.inference.executors import (
     add_in_pairs,
 )
 from tempering.inference.history import History, Record
-from tempering.inference.keeper import Keeper
 from tempering.inference.learning_rate import LearningRate
 from tempering.inference.remote import Remote
 from tempering.inference.run import Result, Run, State
@@ -207,11 +207,11 @@ def run_restart(
     elbo_every: int,
     final_elbo: bool,
     callbacks: Sequence[Callback],
-    keeper: Keeper,
+    restarts: Restarts,
 ) -> Result:
     """One restart from start to end, or from where a checkpoint left it."""
     model = algorithm.model
-    run = keeper.unfinished(model)
+    run = restarts.unfinished(model)
     if run is None:
         rng = np.random.default_rng(seed)
         posterior = model.initialize(source, rng) if initial is None else deepcopy(initial)
@@ -223,9 +223,9 @@ def run_restart(
 
     while not run.over:
         batch = next(batches)
-        with keeper.whole_step(model):
+        with restarts.whole_step(model):
             run = _turn(algorithm, run, batch, source.whole, tolerance, finish, elbo_every, started)
-            keeper.latest = run
+            restarts.latest = run
         report = Report(
             run.history[-1], run.state.posterior, run.state.heat, algorithm.planned_passes, restart
         )

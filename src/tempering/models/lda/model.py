@@ -34,6 +34,7 @@ from tempering.models.lda.hyperparameters import (
     share_out,
 )
 from tempering.models.lda.kernels import document_energy, e_step
+from tempering.models.lda.model_checks import check_parameters, check_topics
 from tempering.models.lda.partition import TopicDraws, log_document_integral
 from tempering.models.lda.sampling import can_be_sampled, sample_topics
 from tempering.models.lda.steps import Documents, DocumentStep, Solved, mean_prior_statistics
@@ -45,6 +46,7 @@ from tempering.models.lda.topics import (
     WordStatistics,
     compact_words,
 )
+from tempering.storage.classes import stored
 
 #: η takes a pass over all topics to learn, so that is done once in so many steps.
 TOPIC_PRIOR_STEPS = 100
@@ -56,6 +58,7 @@ Start = Literal["random", "words"]
 START_WORDS = 1_000_000
 
 
+@stored("settled")
 class Settled(NamedTuple):
     """What sampled topics go by at the end of a run, when they are found and only averaged.
 
@@ -77,6 +80,11 @@ class Settled(NamedTuple):
     prior_factor: float = 1.0
 
 
+#: What a run of topics learns besides the priors.
+LEARNED = {"_mean_prior_statistics": Array | None, "_steps_at_temperature_one": int}
+
+
+@stored("latent_dirichlet", without=("prior_documents", "n_threads"), attributes=LEARNED)
 class LatentDirichlet(Model):
     """The topic model.
 
@@ -124,6 +132,15 @@ class LatentDirichlet(Model):
     #: What its posteriors are.
     posterior_type: ClassVar[type] = Topics
 
+    learned = (
+        "doc_topic_prior",
+        "topic_word_prior",
+        "word_power",
+        "settled",
+        "prior_documents",
+        *LEARNED,
+    )
+
     def __init__(
         self,
         n_topics: int,
@@ -145,11 +162,6 @@ class LatentDirichlet(Model):
         prior_documents: Any = None,
         n_threads: int = 1,
     ):
-        for power in (word_power, settled.word_power if settled else 1.0):
-            if not 0.5 <= power <= 1.0:
-                raise ValueError(f"word_power must be from 0.5 to 1; got {power}.")
-        if not 0.0 <= followed_part < 1.0:
-            raise ValueError(f"followed_part must be from 0 to below 1; got {followed_part}.")
         self.n_topics = n_topics
         self.n_words = n_words
         alpha = np.broadcast_to(np.asarray(doc_topic_prior, float), n_topics)
@@ -170,6 +182,13 @@ class LatentDirichlet(Model):
         self.n_threads = n_threads
         self._mean_prior_statistics: Array | None = None
         self._steps_at_temperature_one = 0
+        self.check_parameters()
+
+    def check_parameters(self) -> None:
+        check_parameters(self)
+
+    def check_posterior(self, posterior: Any) -> None:
+        check_topics(self, posterior)
 
     def prior(self) -> TopicPrior:
         return TopicPrior(self.topic_word_prior)

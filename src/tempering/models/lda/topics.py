@@ -19,6 +19,7 @@ from scipy.special import digamma, gammaln
 
 from tempering.models.fastmath import ENTRY, exp_or_zero, f32, larger, log, smaller
 from tempering.models.lda.word_rows import LazyRows
+from tempering.storage.classes import stored
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
@@ -100,6 +101,18 @@ class TopicTarget:
     statistics: WordStatistics
 
 
+#: What is stored of topics.
+STORED = {
+    "offset": float,
+    "factor": float,
+    "_values": Float32,
+    "_sums": Float64,
+    "_power_sums": tuple[Float64, Float64] | None,
+    "_replaced": float,
+}
+
+
+@stored("topics", constructed=False, attributes=STORED)
 class Topics:
     """λ, the Dirichlet parameters of the topics.
 

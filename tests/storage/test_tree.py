@@ -8,8 +8,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
-
-from mutations import mutate
 from tempering.storage.tensors import (
     METADATA_KEY,
     StorageError,
@@ -20,6 +18,8 @@ from tempering.storage.tensors import (
     write_arrays,
     write_tree,
 )
+
+from mutations import mutate
 
 names = st.text("abcxyz_.ü ", min_size=1, max_size=6)
 numbers = st.one_of(
