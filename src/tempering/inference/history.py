@@ -74,6 +74,8 @@ def _take_columns(history: History) -> dict[str, Any]:
     weights = [np.empty(0) if r.weights is None else np.asarray(r.weights, float) for r in history]
     return {
         **{name: history[name].astype(kind) for name, kind in COLUMNS.items()},
+        # A list stands in the JSON part: the arrays of two runs of one fit have the same bytes.
+        "seconds": history["seconds"].tolist(),
         "final": history["phase"] == "final",
         "weights": np.concatenate([np.empty(0), *weights]),
         "n_weights": np.array([part.size for part in weights], np.int64),
@@ -82,6 +84,7 @@ def _take_columns(history: History) -> dict[str, Any]:
 
 def _make_history(parts: dict[str, Any]) -> History:
     counts, steps = parts.pop("n_weights"), np.arange(len(parts["step"]))
+    parts["seconds"] = np.array(parts["seconds"], float)
     weights = np.split(parts.pop("weights"), np.cumsum(counts)[:-1]) if len(counts) else []
     right = np.array_equal(parts["step"], steps) and [w.size for w in weights] == counts.tolist()
     for name, kind in {**COLUMNS, "final": "?"}.items():

@@ -143,6 +143,4 @@ def _check_activations(step: Any, n: int, n_features: int) -> None:
     z = step.activations
     rows = len(z) >= n if type(step) is not ActivationStep else len(z) == n
     right = z.ndim == 2 and rows and z.shape[1] == n_features
-    expect(
-        right and np.all((z >= 0) & (z <= 1)), "activations must be from 0 to 1, one a datum."
-    )
+    expect(right and np.all((z >= 0) & (z <= 1)), "activations must be from 0 to 1, one a datum.")
