@@ -43,8 +43,9 @@ def check_mixture(estimator: Any) -> None:
         f"the components have the shape {shape}; the parameters ask for {estimator.n_components} "
         f"of {d} columns.",
     )
-    centre = getattr(estimator, "_centre", np.zeros(d))
-    expect(fits(centre, Array) and centre.shape == (d,), f"_centre must hold {d} numbers.")
+    if hasattr(estimator, "_centre"):
+        right = fits(estimator._centre, Array) and estimator._centre.shape == (d,)
+        expect(right, f"_centre must hold {d} numbers.")
     expect(estimator._transformed(np.zeros((1, d))).shape == (1, d), "data would change shape.")
     size = estimator._likelihood().conjugate.size
     expect(estimator._component_prior.shape == (size,), f"_component_prior must hold {size}.")

@@ -122,9 +122,9 @@ def load(path: str | os.PathLike[str]) -> Any:
         n_columns = getattr(estimator, "n_features_in_", None)
         expect(fits(n_columns, int) and n_columns > 0, "n_features_in_ must be a number.")
         for name in ("vocabulary_", "feature_names_in_"):
-            names = getattr(estimator, name, np.empty(n_columns, object))
+            names = getattr(estimator, name, None)
             right = isinstance(names, np.ndarray) and names.dtype == object
-            right = right and names.shape == (n_columns,)
+            right = names is None or (right and names.shape == (n_columns,))
             expect(right, f"{name} must hold {n_columns} names of columns.")
         ESTIMATORS[tree["estimator"]](estimator)
     return estimator

@@ -76,7 +76,7 @@ def _take_columns(history: History) -> dict[str, Any]:
         **{name: history[name].astype(kind) for name, kind in COLUMNS.items()},
         # A list stands in the JSON part: the arrays of two runs of one fit have the same bytes.
         "seconds": history["seconds"].tolist(),
-        "final": history["phase"] == "final",
+        "final": np.array([record.phase == "final" for record in history], bool),
         "weights": np.concatenate([np.empty(0), *weights]),
         "n_weights": np.array([part.size for part in weights], np.int64),
     }
@@ -85,11 +85,11 @@ def _take_columns(history: History) -> dict[str, Any]:
 def _make_history(parts: dict[str, Any]) -> History:
     counts, steps = parts.pop("n_weights"), np.arange(len(parts["step"]))
     parts["seconds"] = np.array(parts["seconds"], float)
-    weights = np.split(parts.pop("weights"), np.cumsum(counts)[:-1]) if len(counts) else []
+    *weights, rest = np.split(parts.pop("weights").ravel(), np.cumsum(counts))
     right = np.array_equal(parts["step"], steps) and [w.size for w in weights] == counts.tolist()
     for name, kind in {**COLUMNS, "final": "?"}.items():
         right &= parts[name].shape == steps.shape and parts[name].dtype == kind
-    if not right or parts.keys() != {*COLUMNS, "final"} or len(weights) != steps.size:
+    if not right or parts.keys() != {*COLUMNS, "final"} or len(weights) != steps.size or rest.size:
         raise ValueError("the columns of the history must have one entry for each step.")
     for name in ("passes", "temperature", "inverse_temperature", "learning_rate", "seconds"):
         if not np.isfinite(parts[name]).all():
