@@ -263,6 +263,54 @@ def test_a_damaged_checkpoint_is_refused_or_does_no_harm(tmp_path, name):
     assert refused > went_on
 
 
+RUN = ("content", "run")
+STATE = (*RUN, "state", "$state")
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "change", "message"),
+    [
+        ("mixture", (*STATE, "posterior", "$natural", "weights"), lambda w: w[:-1], "weights of"),
+        ("mixture", (*STATE, "posterior", "$natural", "weights"), lambda w: -w, "proper"),
+        ("mixture", (*STATE, "step"), lambda step: step + 1, "not those of the history"),
+        ("mixture", ("content", "elbos"), lambda elbos: elbos * 2, "too many restarts"),
+        ("mixture", (*RUN, "model", "weights"), lambda _: 1.0, "'weights' is not learned"),
+        ("topics", (*STATE, "posterior", "$topics", "_values"), lambda v: v[:-1], "shape"),
+        ("topics", (*STATE, "posterior", "$topics", "_sums"), lambda v: 4 * v, "sums"),
+        (
+            "mixture, LVT",
+            (*STATE, "heat", "$local_heat", "inverse_temperature"),
+            lambda s: s[:-1],
+            "one temperature for all data, or for each",
+        ),
+        (
+            "topics, VT",
+            (*STATE, "heat", "$tempering_heat", "weights"),
+            lambda weights: weights[:-1],
+            "weights",
+        ),
+        (
+            "features",
+            (*STATE, "solved", "$tuple", 1, "$activation_step", "activations"),
+            lambda z: z[:, :-1],
+            "activations must be from 0 to 1",
+        ),
+        ("features", (*RUN, "model", "noise_variance"), lambda _: -1.0, "noise_variance must be"),
+        ("features", (*RUN, "over"), lambda _: 1, "over must be of bool"),
+    ],
+)
+def test_what_a_fit_cannot_go_on_from_is_told(tmp_path, name, place, change, message):
+    case = Case(name, tmp_path / "kept")
+    *way, last = place
+    parent = at(case.tree, way)
+    changed = put(case.tree, way, {**parent, last: change(parent.get(last))})
+    reason = case.resume(lambda path: write_raw(path, changed))
+    assert reason is not None
+    assert message in reason
+    assert case.path.name in reason
+    assert "resume=False" in reason
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_many_damaged_checkpoints_are_refused_or_do_no_harm(tmp_path, name):

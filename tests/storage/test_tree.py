@@ -191,7 +191,7 @@ def test_the_header_is_readable_json(tmp_path):
 def test_another_kind_or_a_forged_header_is_refused(tmp_path):
     path = tmp_path / "tree.safetensors"
     write_tree(path, "example", [1, 2])
-    with pytest.raises(StorageError, match=r"tree\.safetensors: it is no model"):
+    with pytest.raises(StorageError, match=r"tree\.safetensors: it is no model: .*something else"):
         read_tree(path, "model")
     whole = json.loads(read_arrays(path)[1])
     for change, message in (
@@ -263,6 +263,11 @@ def test_objects_of_other_content_are_refused(change, message):
     value["$test.Point"] |= change
     with pytest.raises(StorageError, match=f"'test.Point' is damaged: .*{message}"):
         from_json(value, arrays)
+
+
+def test_objects_with_numbers_that_are_none_are_refused():
+    with pytest.raises(StorageError, match="place must be of ndarray"):
+        there_and_back(Point(np.array([1.0, np.inf]), 1.0))
 
 
 def test_objects_of_unknown_classes_are_not_made():

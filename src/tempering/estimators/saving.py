@@ -115,11 +115,21 @@ def load(path: str | os.PathLike[str]) -> Any:
     [['snow', 'ice'], ['sun', 'sea']]
     """
     path = as_path(path)
+    try:
+        return _loaded(path)
+    except StorageError as error:
+        if not (path / CONFIG).is_file():
+            raise
+        remedy = "A damaged model can be restored from a copy, or fitted and saved again."
+        raise StorageError(f"{error} {remedy}") from None
+
+
+def _loaded(path: Path) -> Any:
     tree = read_tree(path / ARRAYS, "model", path / CONFIG)
     with reading(path / CONFIG):
         expect(tree["estimator"] in ESTIMATORS, f"unknown class {tree['estimator']!r:.40}.")
         estimator = _made(tree["estimator"], tree["parameters"], tree["fitted"])
-        n_columns = getattr(estimator, "n_features_in_", None)
+        n_columns = getattr(estimator, "n_features_in_", 0)
         expect(fits(n_columns, int) and n_columns > 0, "n_features_in_ must be a number.")
         for name in ("vocabulary_", "feature_names_in_"):
             names = getattr(estimator, name, None)

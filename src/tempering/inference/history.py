@@ -94,9 +94,10 @@ def _make_history(parts: dict[str, Any]) -> History:
     for name in ("passes", "temperature", "inverse_temperature", "learning_rate", "seconds"):
         if not np.isfinite(parts[name]).all():
             raise ValueError(f"{name} of the history must be finite.")
-    phases = np.where(parts.pop("final"), "final", "tempered").tolist()
-    rows = zip(*(parts[name].tolist() for name in COLUMNS), phases, strict=True)
-    return History([Record(*row, part if part.size else None) for row, part in zip(rows, weights)])
+    columns = {name: parts[name].tolist() for name in COLUMNS}
+    columns["phase"] = ["final" if final else "tempered" for final in parts["final"]]
+    columns["weights"] = [part if part.size else None for part in weights]
+    return History([Record(**dict(zip(columns, row))) for row in zip(*columns.values())])
 
 
 @stored("history", take=_take_columns, make=_make_history)

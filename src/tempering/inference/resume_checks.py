@@ -22,7 +22,7 @@ from tempering.models.base import Model
 from tempering.models.factorial_mixture import ActivationStep, FactorialModel
 from tempering.storage.classes import check_types, declared, fits
 from tempering.storage.errors import StorageError, expect, short
-from tempering.temperature import Heat, TemperaturePolicy
+from tempering.temperature import Heat, LocalTempering, TemperaturePolicy, VariationalTempering
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class Fit:
         expect(right, f"the state is not one of {type(policy).__name__}.")
         each = self.source.whole and np.shape(s) == (self.source.size,)
         expect(np.ndim(s) == 0 or each, "there must be one temperature for all data, or for each.")
-        if hasattr(policy, "inverse_temperatures"):
+        if isinstance(policy, VariationalTempering | LocalTempering):
             grid = np.shape(policy.inverse_temperatures)
             for part in (heat.weights, getattr(heat, "log_partition", None)):
                 expect(part is None or np.shape(part) == grid, f"there must be {grid} weights.")

@@ -9,7 +9,7 @@ its own checks are those of the file. Objects of no other classes are ever made.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from inspect import signature
 from types import UnionType
@@ -86,7 +86,7 @@ def stored(
         def make_object(parts: dict[str, Any]) -> Any:
             check_types(parts, {**arguments(), **more})
             given = {field: parts[field] for field in arguments()}
-            made: Any = cls(**given) if constructed else cls.__new__(cls)
+            made: Any = cls(**given) if constructed else object.__new__(cls)
             if not isinstance(made, tuple):
                 # What the constructor has normalised once it would normalise again.
                 exact = {f: v for f, v in given.items() if isinstance(v, np.ndarray | np.generic)}
@@ -113,7 +113,7 @@ def make_object(name: str, parts: Any) -> Any:
 
 def declared(cls: Any) -> dict[str, Any]:
     """The arguments of a constructor, with their types."""
-    by_fields = is_dataclass(cls) or issubclass(cls, tuple)
+    by_fields = hasattr(cls, "__dataclass_fields__") or issubclass(cls, tuple)
     hints = get_type_hints(cls if by_fields else cls.__init__)
     return {name: hints.get(name, Any) for name in signature(cls).parameters}
 

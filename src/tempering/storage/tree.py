@@ -89,15 +89,15 @@ def _content(text: str | bytes, kind: str) -> Any:
         whole = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError) as error:
         raise StorageError(f"it is damaged, and not JSON: {error}") from None
-    marks = {"format", "package", "kind", "content", "checksum"}
-    right = isinstance(whole, dict) and whole.keys() == marks and whole["kind"] == kind
-    expect(right or (isinstance(whole, dict) and "format" in whole), f"it is no {kind}.")
+    expect(isinstance(whole, dict) and "format" in whole, f"it is no {kind}.")
     expect(
         whole["format"] == FORMAT,
         f"it has format {whole['format']!r:.20}, and this version of tempering, {__version__}, "
         f"reads format {FORMAT}: use the version that wrote it, {whole.get('package')!s:.20}.",
     )
-    expect(right, f"it is no {kind}: entries are missing, or too many.")
+    marks = {"format", "package", "kind", "content", "checksum"}
+    right = whole.keys() == marks and whole["kind"] == kind
+    expect(right, f"it is no {kind}: entries are missing, or too many, or it is something else.")
     expect(
         whole.pop("checksum") == checksum(whole),
         "it has not the content that was written: it is damaged, or was edited. (Parameters of a "
@@ -128,9 +128,10 @@ def to_json(tree: Any, name: str, arrays: Arrays) -> Any:
         return {"$scalar": [tree.dtype.name, to_json(tree.item(), name, arrays)]}
     if hasattr(type(tree), "__array__"):  # that of a device comes to the host
         return _array_to_json(np.asarray(tree), name, arrays)
-    if type(tree) in (list, tuple):
-        parts = [to_json(part, f"{name}.{i}", arrays) for i, part in enumerate(tree)]
-        return parts if type(tree) is list else {"$tuple": parts}
+    if type(tree) is tuple:
+        return {"$tuple": to_json(list(tree), name, arrays)}
+    if type(tree) is list:
+        return [to_json(part, f"{name}.{i}", arrays) for i, part in enumerate(tree)]
     if isinstance(tree, set | frozenset) and all(isinstance(part, str) for part in tree):
         return {"$set": sorted(tree)}
     if type(tree) is dict and all(isinstance(k, str) and not k.startswith("$") for k in tree):
@@ -148,7 +149,8 @@ def from_json(value: Any, arrays: Arrays) -> Any:
         return value
     if not any(key.startswith("$") for key in value):
         return {key: from_json(entry, arrays) for key, entry in value.items()}
-    ((key, entry),) = value.items() if len(value) == 1 else [("", None)]
+    pairs: Any = value.items() if len(value) == 1 else [("", None)]
+    ((key, entry),) = pairs
     names = isinstance(entry, list) and all(isinstance(part, str) for part in entry)
     if key == "$array" and isinstance(entry, dict):
         return _array_from_json(entry, arrays)
