@@ -232,7 +232,7 @@ def there_and_back(value):
 
 def test_objects_come_back_as_they_were():
     """To the bit: what the constructor has normalised is not normalised again."""
-    point = Point(np.array([0.1, 0.2, 0.4]), 2.0, near=(1, 2), friend=Point(np.ones(3), 1.0))
+    point = Point(np.arange(1.0, 7.0), 2.0, near=(1, 2), friend=Point(np.ones(3), 1.0))
     point.seen = 7
     again = there_and_back(point)
     assert type(again) is Point
@@ -265,9 +265,21 @@ def test_objects_of_other_content_are_refused(change, message):
         from_json(value, arrays)
 
 
+def test_a_constructor_s_arguments_must_be_attributes():
+    @stored("test.Closed")
+    class Closed:
+        def __init__(self, width):
+            self._width = width
+
+    with pytest.raises(StorageError, match=r"Closed has no attribute 'width'.*take and make"):
+        there_and_back(Closed(3))
+
+
 def test_objects_with_numbers_that_are_none_are_refused():
+    point = Point(np.ones(2), 1.0)
+    point.place = np.array([1.0, np.nan])
     with pytest.raises(StorageError, match="place must be of ndarray"):
-        there_and_back(Point(np.array([1.0, np.inf]), 1.0))
+        there_and_back(point)
 
 
 def test_objects_of_unknown_classes_are_not_made():

@@ -81,7 +81,11 @@ def stored(
             return {field: hint for field, hint in known.items() if field not in without}
 
         def take_fields(value: Any) -> dict[str, Any]:
-            return {field: getattr(value, field) for field in (*arguments(), *more)}
+            try:
+                return {field: getattr(value, field) for field in (*arguments(), *more)}
+            except AttributeError as error:
+                problem = f"{cls.__name__} has no attribute {error.name!r}, which its constructor"
+                raise StorageError(f"{problem} takes: pass take and make to `stored`.") from error
 
         def make_object(parts: dict[str, Any]) -> Any:
             check_types(parts, {**arguments(), **more})
