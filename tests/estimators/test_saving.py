@@ -344,6 +344,7 @@ LDA_MODEL = ("fitted", "_model", "$latent_dirichlet")
         (put(*LDA_MODEL, "doc_topic_prior", [0.1, 0.2]), "doc_topic_prior must be of"),
         (put(*LDA_MODEL, "topic_word_prior", {"$float": "nan"}), "topic_word_prior must be pos"),
         (put(*LDA_MODEL, "max_iterations", -3), "max_iterations must be at least 1"),
+        (put(*LDA_MODEL, "_steps_at_temperature_one", -1), "_one must be 0 or more"),
         (put(*LDA_MODEL, "update", "magic"), "update must be of Literal"),
         (put(*LDA_MODEL, "word_power", 0.2), "damaged: word_power must be from 0.5 to 1"),
         (put(*LDA_MODEL, "settled", settled(0.8, 0.2, 0.1)), "word_power must be from 0.5 to 1"),

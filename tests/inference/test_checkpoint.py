@@ -32,6 +32,7 @@ from tempering.inference.interrupts import postponed_interrupt
 from tempering.models import Mixture
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.models.lda.model import LatentDirichlet
+from tempering.models.lda.topics import Topics
 from tempering.storage.errors import StorageError
 from tempering.temperature import (
     Annealing,
@@ -164,6 +165,17 @@ def test_learned_priors_and_lazy_topics_survive(tmp_path, stored):
     for name in ("doc_topic_prior", "topic_word_prior", "_mean_prior_statistics"):
         np.testing.assert_array_equal(getattr(whole.model, name), getattr(resumed.model, name))
     assert whole.model.topic_word_prior != 0.1
+
+
+def test_topics_that_were_given_topic_by_topic_survive(tmp_path):
+    """Their order in memory is kept: sums depend on it."""
+    rows = np.random.default_rng(1).gamma(100.0, 0.01, size=(4, 30))
+    options = {"learning_rate": RobbinsMonro(4.0, 0.7), "batch_size": 16, "max_passes": 4}
+    whole = fit(learning_lda(), documents(), initial=Topics(rows.T, 0.1), **options)
+    resumed = fit_in_pieces(
+        learning_lda, documents(), tmp_path, (9, 14), initial=Topics(rows.T, 0.1), **options
+    )
+    assert_same_bits(whole, resumed)
 
 
 def test_alpha_that_follows_the_documents_survives(tmp_path):

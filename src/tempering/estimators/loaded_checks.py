@@ -25,6 +25,7 @@ def check_topics(estimator: Any) -> None:
     model, asked = estimator._model, (estimator.n_features_in_, estimator.n_components)
     shape = model.n_words, model.n_topics
     expect(shape == asked, f"the topics have the shape {shape}; the parameters ask for {asked}.")
+    model.check_parameters()
     model.check_posterior(estimator._state.posterior)
     s = np.asarray(estimator._learned_inverse_temperature, float)
     expect(np.all((s > 0) & (s <= 1)), "the learned inverse temperature is out of range.")
@@ -33,7 +34,7 @@ def check_topics(estimator: Any) -> None:
 
 def check_mixture(estimator: Any) -> None:
     """A mixture: the posterior against the model that the parameters make."""
-    _expect_kinds(estimator, _state=State, _component_prior=Array)
+    _expect_kinds(estimator, _state=State, _component_prior=Array, weights_=np.ndarray)
     posterior, d = estimator._state.posterior, estimator.n_features_in_
     # Before anything is made in the sizes that the parameters tell.
     expect(isinstance(posterior, Natural), "the posterior is missing.")

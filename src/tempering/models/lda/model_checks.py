@@ -53,8 +53,8 @@ def check_topics(model: LatentDirichlet, topics: Any) -> None:
     shape = model.n_words, model.n_topics
     if not isinstance(topics, model.posterior_type):
         raise ValueError(f"the topics must be {model.posterior_type.__name__}; got {topics!r:.60}.")
-    if isinstance(topics, Topics):
-        _check_parts(topics, shape[1])
+    if isinstance(topics, Topics) and not _parts_agree(topics, shape[1]):
+        raise ValueError(f"the parts of the topics must be those of {shape[1]} topics.")
     if topics.shape != shape:
         raise ValueError(
             f"the topics have the shape {topics.shape}; the parameters ask for {shape}."
@@ -69,10 +69,7 @@ def check_topics(model: LatentDirichlet, topics: Any) -> None:
         raise ValueError("the sums kept with the topics must be theirs.")
 
 
-def _check_parts(topics: Topics, n_topics: int) -> None:
-    values, kept = topics._values, topics._power_sums
-    shapes = [(values, (len(values), n_topics)), (topics._sums, (n_topics,))]
-    if kept is not None:
-        shapes += [(kept[0], (kept[0].size,)), (kept[1], (n_topics, kept[0].size))]
-    if not values.flags.c_contiguous or any(part.shape != shape for part, shape in shapes):
-        raise ValueError(f"the parts of the topics must be those of {n_topics} topics.")
+def _parts_agree(topics: Topics, n_topics: int) -> bool:
+    nodes, sums = topics._power_sums or (np.empty(0), np.empty((n_topics, 0)))
+    right = topics._values.ndim == 2 and topics._sums.shape == (n_topics,)
+    return right and nodes.ndim == 1 and sums.shape == (n_topics, nodes.size)
