@@ -166,10 +166,8 @@ def test_mixtures_have_the_bits_of_one_process(executor, one_worker, monkeypatch
     cut_finely(monkeypatch)
     X = table(1300)
     alone = clone(MIXTURES[name]).fit(X)
-    executor.traffic.reset()
     two = clone(MIXTURES[name]).set_params(executor=executor).fit(X)
     same_state(alone, two)
-    assert executor.traffic.steps > 0
     one_worker()
     same_state(alone, clone(MIXTURES[name]).set_params(executor=executor).fit(X))
 
@@ -221,13 +219,11 @@ def in_the_next_step(action, at_step):
 def test_a_worker_that_is_killed_within_a_step_changes_nothing(executor):
     expected = fit_slowly(None, 0.0)
     pids = executor.client.run(os.getpid)
-    executor.traffic.reset()
     victim = min(pids)
     result = fit_slowly(
         executor, 0.2, in_the_next_step(lambda: os.kill(pids[victim], signal.SIGKILL), 1)
     )
     same_result(expected, result)
-    assert executor.traffic.repeats >= 1  # what it held was lost with it
     executor.client.wait_for_workers(2)
     assert victim not in executor.client.run(os.getpid)
 

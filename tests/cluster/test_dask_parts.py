@@ -1,4 +1,4 @@
-"""What a fit on a cluster is made of, without one: sums, places, references, topics cut to rows."""
+"""What a fit on a cluster is made of, without one: sums, places, references."""
 
 import pickle
 
@@ -9,15 +9,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from tempering.cluster.dask_placement import cut_into_runs, slots, spread
-from tempering.cluster.dask_source import bag_counts, checked_counts
 from tempering.datasets import make_lda
 from tempering.inference import ArraySource, MappedCSR, fit, write_csr
 from tempering.inference.executors import Executor, Serial, add_in_pairs
-from tempering.inference.remote import BlockCache, KeptRows, RowReference
-from tempering.inference.shard_tasks import BoundOfShard, SolveShard
-from tempering.inference.sources import KeptSource
+from tempering.inference.remote import BlockCache, RowReference
+from tempering.inference.shard_tasks import BoundOfShard
 from tempering.models.lda.model import LatentDirichlet
+from tempering.cluster.dask_placement import cut_into_runs, slots, spread
+from tempering.cluster.dask_source import bag_counts, checked_counts, with_width
 from tempering.temperature import (
     COLD,
     Annealing,
@@ -141,44 +140,6 @@ def test_blocks_are_kept_up_to_a_limit():
     assert len(cache._blocks) == 2
 
 
-def test_whole_data_are_named_by_the_same_shards_at_each_step():
-    data = np.arange(20.0).reshape(10, 2)
-    batches = KeptSource(data).batches(0)
-    first, second = next(batches), next(batches)
-    assert isinstance(first.data, KeptRows)
-    shards = first.shards(4)
-    assert all(a[1] is b[1] for a, b in zip(shards, second.shards(4)))
-    assert_array_equal(np.concatenate([shard.read() for _, shard in shards]), data)
-    assert first.data.shown() is data
-
-
-def test_topics_cut_to_the_words_of_a_batch_solve_it_alike():
-    X = corpus(200, 2000)
-    model = LatentDirichlet(5, 2000, 0.2, 0.2)
-    expected = model.expectations(model.initialize(None, np.random.default_rng(0)))
-    policy = LocalTempering(max_alternations=2)
-    heat = policy.begin(model, 200, np.random.default_rng(0))
-    words = np.unique(X.indices).astype(np.int64)
-    assert words.size < 0.8 * 2000
-    task = SolveShard(policy, heat, model, expected, terms=True, detach=True)
-    cut = task.packed(words)
-    assert cut.expected.nbytes == words.size * 5 * 4
-    assert len(pickle.dumps(cut)) < len(pickle.dumps(task))
-    part = ((slice(0, 200), X), None)
-    whole, sent = task(part), pickle.loads(pickle.dumps(cut)).on_threads(2)(part)
-    assert_array_equal(whole.statistics.words, sent.statistics.words)
-    assert_array_equal(whole.statistics.values, sent.statistics.values)
-    assert_array_equal(whole.inverse_temperature, sent.inverse_temperature)
-    assert_array_equal(whole.energies, sent.energies)
-    assert whole.entropy == sent.entropy
-
-
-def test_nothing_is_cut_where_the_batch_uses_most_words():
-    model = LatentDirichlet(5, 100, 0.2, 0.2)
-    expected = model.expectations(model.initialize(None, np.random.default_rng(0)))
-    assert expected.for_columns(np.arange(90)) is expected
-
-
 @pytest.mark.parametrize(
     "policy",
     [
@@ -276,11 +237,10 @@ def test_the_bound_of_a_shard_is_a_number():
 
 def test_bags_and_tables_become_counts():
     block = bag_counts([{3: 2, 1: 1}, [(0, 1), (0, 4), (2, 0)], {}], 0)
-    assert_array_equal(
-        block.matrix(5).toarray(), [[0, 1, 0, 2, 0], [5, 0, 0, 0, 0], [0, 0, 0, 0, 0]]
-    )
-    assert block.counts.dtype == np.int32
-    assert checked_counts([[0]], [[0.5]], 0).counts.dtype == np.float64
+    assert_array_equal(block.toarray(), [[0, 1, 0, 2], [5, 0, 0, 0], [0, 0, 0, 0]])
+    assert_array_equal(with_width(block, 5).toarray()[:, 4], 0)
+    assert block.dtype == np.int32
+    assert checked_counts([[0]], [[0.5]], 0).dtype == np.float64
 
 
 @pytest.mark.parametrize(

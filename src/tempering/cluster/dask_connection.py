@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import math
-import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Set
 from concurrent.futures import CancelledError
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from tempering import __version__
 from tempering.inference.executors import ClusterLost
@@ -28,13 +26,6 @@ SENDING_SECONDS = 10.0
 
 class WorkerLost(Exception):
     """What a step has sent out is lost with a worker: it must be made again."""
-
-
-class Address(NamedTuple):
-    """An object for one worker."""
-
-    content: Any
-    worker: str
 
 
 class Connection:
@@ -62,8 +53,6 @@ class Connection:
         self._given: Any = client
         self._client: Any = None if isinstance(client, str) else client
         self.direct, self.timeout = direct, timeout
-        self._threads: dict[str, int] = {}
-        self._asked = -math.inf
         self._able: set[str] = set()
 
     @property
@@ -98,14 +87,10 @@ class Connection:
             self._client = None
 
     def threads(self) -> dict[str, int]:
-        """The workers, as they were a moment ago, and how many threads each has."""
-        if not self._threads or time.monotonic() > self._asked + WATCH_SECONDS:
-            self._threads, self._asked = self.threads_now(), time.monotonic()
-        return self._threads
-
-    def threads_now(self) -> dict[str, int]:
         """The workers and how many threads each has; waits for a first one."""
         client = self.client
+        if client.status != "running":
+            self._fail(None)
         try:
             threads = client.nthreads()
             if not threads:
@@ -118,7 +103,7 @@ class Connection:
                 " start some (dask worker ADDRESS)."
             ) from error
         except (OSError, RuntimeError, CancelledError) as error:
-            self.fail(error)
+            self._fail(error)
         return dict(threads)
 
     def _require_package(self, workers: set[str]) -> None:
@@ -143,32 +128,31 @@ class Connection:
                     f"distributed]=={__version__}') and start the worker again."
                 )
 
-    def send(self, parcels: Sequence[Address]) -> list[Future]:
-        """Each object to its worker, all at once."""
+    def send(self, objects: Mapping[str, list[Any]]) -> dict[str, list[Future]]:
+        """To each worker its objects, all at once."""
         client = self.client
 
-        async def send_all() -> list[Future]:
+        async def send_all() -> list[list[Future]]:
             return await asyncio.gather(
                 *(
                     client.scatter(
-                        parcel.content,
-                        workers=[parcel.worker],
+                        some,
+                        workers=[worker],
                         direct=self.direct,
                         hash=False,
                         timeout=SENDING_SECONDS,
                         asynchronous=True,
                     )
-                    for parcel in parcels
+                    for worker, some in objects.items()
                 )
             )
 
         try:
-            return list(client.sync(send_all))
+            return dict(zip(objects, client.sync(send_all)))
         except (OSError, TimeoutError, KeyError, ValueError, CancelledError) as error:
-            self.require_scheduler(error)
             raise WorkerLost(f"a worker could not be sent to: {error!r}") from error
 
-    def gather(self, futures: list[Future], used: set[str]) -> list[Any]:
+    def gather(self, futures: list[Future], used: Set[str]) -> list[Any]:
         """The results; :class:`WorkerLost` if what they need was lost with one of these workers."""
         distributed = require_distributed()
         client = self.client
@@ -179,16 +163,14 @@ class Connection:
                         distributed.wait(futures, timeout=WATCH_SECONDS)
                         break
                     except TimeoutError:
-                        gone = used - self.threads_now().keys()
+                        gone = used - self.threads().keys()
                         if gone:
-                            self._threads = {}
                             raise WorkerLost(f"the worker {min(gone)} is gone.") from None
             for future in futures:
                 if future.status == "error":
                     future.result()  # raises: of several errors the first, as one process would
             return list(client.gather(futures, direct=self.direct))
         except CancelledError as error:
-            self.require_scheduler(error)
             raise WorkerLost(str(error)) from error
         except distributed.KilledWorker as error:
             raise ClusterLost(
@@ -196,18 +178,7 @@ class Connection:
                 f"little memory. ({error})"
             ) from error
 
-    def require_scheduler(self, cause: BaseException) -> None:
-        """Raise :class:`ClusterLost` if the scheduler is gone; else ask anew who is there."""
-        self._threads = {}
-        if self.client.status != "running":
-            self.fail(cause)
-        try:
-            self.client.nthreads()
-        except (OSError, TimeoutError, RuntimeError, CancelledError) as error:
-            self.fail(error)
-
-    def fail(self, cause: BaseException) -> NoReturn:
-        """The scheduler is gone."""
+    def _fail(self, cause: BaseException | None) -> NoReturn:
         raise ClusterLost(
             f"the connection to the Dask scheduler at {self.address} is lost."
         ) from cause

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tempering.cluster.dask_connection import Client, Future, require_distributed
-from tempering.inference.remote import BlockRows, Loan, Recipe, RowReference, stack
+from tempering.inference.remote import BlockRows, RowReference, stack, take_rows
 from tempering.inference.streaming import BlockSource
+from tempering.cluster.dask_connection import Client, Future, require_distributed
 
 #: Columns of a dataframe.
 IDS, COUNTS = "ids", "counts"
@@ -98,24 +98,23 @@ class DaskRows:
                 )
             documents, convert = documents[[IDS, COUNTS]], table_counts
         partitions = client.compute(documents.to_delayed())
-        futures = [
+        made = [
             client.submit(convert, partition, number, pure=False)
             for number, partition in enumerate(partitions)
         ]
-        totals = client.gather([client.submit(total_of, block, pure=False) for block in futures])
-        filled = [number for number, total in enumerate(totals) if total.n_documents]
-        largest = max((total.largest for total in totals), default=-1)
-        if n_words is not None and largest >= n_words:
-            raise ValueError(f"n_words={n_words}, but a document has the word {largest}.")
-        self.n_tokens: int | float = sum(total.n_tokens for total in totals)
+        measures = client.gather(client.map(measure, made, pure=False))
+        filled = [number for number, (n_documents, _, _) in enumerate(measures) if n_documents]
+        sizes, largest, n_tokens = zip(*measures) if measures else ((), (), ())
+        if n_words is not None and max(largest, default=-1) >= n_words:
+            raise ValueError(f"n_words={n_words}, but a document has the word {max(largest)}.")
+        self.n_tokens: int | float = sum(n_tokens)
         if not self.n_tokens > 0:
             raise ValueError("documents must hold at least one word; every document is empty.")
-        self._futures = [futures[number] for number in filled]
-        sizes = [totals[number].n_documents for number in filled]
-        self.edges = np.append(0, np.cumsum(sizes, dtype=np.int64))
-        self.shape = (int(self.edges[-1]), largest + 1 if n_words is None else n_words)
-        has = client.who_has(self._futures)
-        self._places = [next(iter(has.get(future.key, ())), None) for future in self._futures]
+        self.edges = np.append(0, np.cumsum([sizes[number] for number in filled], dtype=np.int64))
+        self.shape = (int(self.edges[-1]), n_words or max(largest) + 1)
+        self._futures = client.map(
+            with_width, [made[number] for number in filled], n_words=self.shape[1], pure=False
+        )
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
@@ -127,64 +126,31 @@ class DaskRows:
         everything = RowReference.to_blocks(self, self.blocks)
         return everything[start:stop].read()
 
-    def fetch(self, parts: list[BlockRows]) -> Any:
+    def read(self, parts: list[BlockRows]) -> Any:
         """Some rows of some blocks: only these leave the workers."""
-        loan = self.lend(parts)
-        assert isinstance(loan.recipe, TakeRows)
         futures = [
-            self._client.submit(TakeRows([part], self.shape[1]).make, block, pure=False)
-            for part, block in zip(parts, loan.lent)
+            self._client.submit(take_rows, [block], [part], pure=False)
+            for block, part in zip(self.blocks_of(parts), parts)
         ]
         return stack(self._client.gather(futures))
 
-    def lend(self, parts: list[BlockRows]) -> Loan:
-        """Blocks that a worker takes rows from; it is best the one that has the largest share."""
-        numbers = [int(np.searchsorted(self.edges, part.start)) for part in parts]
-        most = int(np.argmax([part.rows.size for part in parts]))
-        lent: tuple[Future, ...] = tuple(self._futures[number] for number in numbers)
-        return Loan(TakeRows(parts, self.shape[1]), lent, self._places[numbers[most]])
+    def blocks_of(self, parts: list[BlockRows]) -> list[Future]:
+        """The blocks that these rows are of."""
+        return [self._futures[int(np.searchsorted(self.edges, part.start))] for part in parts]
 
 
-class TakeRows(Recipe):
-    """Rows of blocks in the memory of workers."""
-
-    def __init__(self, parts: list[BlockRows], n_words: int):
-        self.parts = parts
-        self.n_words = n_words
-
-    def make(self, *lent: Any) -> Any:
-        return stack(
-            [part.take(block.matrix(self.n_words)) for part, block in zip(self.parts, lent)]
-        )
+def measure(block: Any) -> tuple[int, int, int | float]:
+    """The number of documents in a block, the largest of a word, and the sum of counts."""
+    return block.shape[0], int(block.indices.max(initial=-1)), block.data.sum().item()
 
 
-class Counts(NamedTuple):
-    """A partition as a sparse matrix of as many columns as will be told."""
-
-    indptr: NDArray[np.int64]
-    ids: NDArray[np.int32]
-    counts: NDArray[Any]
-
-    def matrix(self, n_words: int) -> Any:
-        """The matrix."""
-        shape = (self.indptr.size - 1, n_words)
-        return sparse.csr_array((self.counts, self.ids, self.indptr), shape=shape)
+def with_width(block: Any, n_words: int) -> Any:
+    """A block with as many columns as the vocabulary has words."""
+    shape = (block.shape[0], n_words)
+    return sparse.csr_array((block.data, block.indices, block.indptr), shape=shape)
 
 
-class Total(NamedTuple):
-    """What a partition is, in numbers."""
-
-    n_documents: int
-    largest: int
-    n_tokens: int | float
-
-
-def total_of(block: Counts) -> Total:
-    """The size of a partition."""
-    return Total(block.indptr.size - 1, int(block.ids.max(initial=-1)), block.counts.sum().item())
-
-
-def bag_counts(documents: Iterable[Any], partition: int) -> Counts:
+def bag_counts(documents: Iterable[Any], partition: int) -> Any:
     """A partition of a bag."""
     ids, counts = [], []
     for document in documents:
@@ -195,13 +161,13 @@ def bag_counts(documents: Iterable[Any], partition: int) -> Counts:
     return checked_counts(ids, counts, partition)
 
 
-def table_counts(table: Any, partition: int) -> Counts:
+def table_counts(table: Any, partition: int) -> Any:
     """A partition of a dataframe."""
     return checked_counts(list(table[IDS]), list(table[COUNTS]), partition)
 
 
-def checked_counts(ids: list[Any], counts: list[Any], partition: int) -> Counts:
-    """Lists of words and of counts as arrays; what cannot be a document is refused, by its place.
+def checked_counts(ids: list[Any], counts: list[Any], partition: int) -> Any:
+    """Lists of words and of counts as a matrix; what cannot be a document is refused, by its place.
 
     Words of a document are sorted, and none stands twice.
     """
@@ -222,7 +188,7 @@ def checked_counts(ids: list[Any], counts: list[Any], partition: int) -> Counts:
     matrix: Any = sparse.csr_array(arrays, shape=(len(ids), n_columns))
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
-    return Counts(matrix.indptr.astype(np.int64), matrix.indices, matrix.data)
+    return matrix
 
 
 def _numbers(rows: list[Any], partition: int, name: str) -> NDArray[Any]:

@@ -1,13 +1,11 @@
-"""Data that are named rather than held, and are read where they are solved.
+"""Rows that are named rather than held, and are read where they are solved.
 
-A batch of such data can go to a worker of a cluster as a few numbers. Asked for a slice, they give
-one of their own kind.
+A batch of them can go to a worker of a cluster as a few numbers.
 """
 
 from __future__ import annotations
 
 import threading
-from abc import ABC, abstractmethod
 from collections import OrderedDict
 from typing import Any, NamedTuple
 
@@ -19,49 +17,6 @@ from scipy import sparse
 CACHED_BYTES = 2**28
 
 
-class Recipe(ABC):
-    """How a worker makes data, from what it was lent."""
-
-    @abstractmethod
-    def make(self, *lent: Any) -> Any:
-        """The data."""
-
-
-class Loan(NamedTuple):
-    """A recipe, what it takes (objects that a worker keeps from step to step), and where it is."""
-
-    recipe: Recipe
-    lent: tuple[Any, ...] = ()
-    place: str | None = None
-
-
-class Remote(ABC):
-    """Data that are read where they are solved."""
-
-    shape: tuple[int, ...]
-
-    @abstractmethod
-    def __getitem__(self, rows: Any) -> Any:
-        """Some of the rows."""
-
-    @abstractmethod
-    def read(self) -> Any:
-        """The data themselves."""
-
-    @abstractmethod
-    def lend(self) -> Loan:
-        """What another process needs to read them."""
-
-    def shown(self) -> Any:
-        """The data for somebody who may want to look into them."""
-        return self
-
-
-def read(data: Any) -> Any:
-    """Data as they are, or read if they were only named."""
-    return data.read() if isinstance(data, Remote) else data
-
-
 class BlockRows(NamedTuple):
     """Some rows of the block of consecutive rows from ``start`` to ``stop``."""
 
@@ -69,20 +24,16 @@ class BlockRows(NamedTuple):
     stop: int
     rows: NDArray[np.int32]  # within the block, rising
 
-    def take(self, block: Any) -> Any:
-        """These rows of the block."""
-        return block if self.rows.size == self.stop - self.start else block[self.rows]
 
-
-class RowReference(Remote):
-    """Rows of a matrix on disk, by their places in its blocks.
+class RowReference:
+    """Rows of a matrix elsewhere, by their places in its blocks. A slice of it is another.
 
     Whoever looks into it, at ``indptr`` say, has it read.
 
     Parameters
     ----------
-    files : StoredRows
-        The matrix. One that is in a cluster has ``fetch`` and ``lend`` of its own.
+    files : BlockCache
+        The matrix, or anything else with a ``shape`` that can ``read`` such places.
     parts : list of BlockRows
         Where the rows are.
     """
@@ -114,30 +65,13 @@ class RowReference(Remote):
         return RowReference(self.files, parts)
 
     def read(self) -> Any:
-        if hasattr(self.files, "fetch"):
-            return self.files.fetch(self.parts)
-        return stack([part.take(self.files.rows(part.start, part.stop)) for part in self.parts])
-
-    def lend(self) -> Loan:
-        if hasattr(self.files, "lend"):
-            return self.files.lend(self.parts)
-        return Loan(ReadRows(self.parts), (self.files,))
+        """The rows themselves."""
+        return self.files.read(self.parts)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or "files" not in self.__dict__:
             raise AttributeError(name)
         return getattr(self.read(), name)
-
-
-class ReadRows(Recipe):
-    """Rows of a matrix on disk, read by the worker."""
-
-    def __init__(self, parts: list[BlockRows]):
-        self.parts = parts
-
-    def make(self, *lent: Any) -> Any:
-        (files,) = lent
-        return RowReference(files, self.parts).read()
 
 
 class BlockCache:
@@ -166,70 +100,27 @@ class BlockCache:
                 self._held -= _bytes(oldest)
             return block
 
+    def read(self, parts: list[BlockRows]) -> Any:
+        """Some rows of some blocks."""
+        return take_rows([self.rows(part.start, part.stop) for part in parts], parts)
+
     def __reduce__(self) -> Any:
         return BlockCache, (self.files, self._limit)
 
 
-class KeptRows(Remote):
-    """Rows in the memory of this process that each worker is sent once, for a fit that takes all
-    of them at each step."""
-
-    def __init__(self, data: Any):
-        self.data = data
-        self.shape = data.shape
-        self._shards: dict[tuple[int, int], KeptShard] = {}
-
-    def __getitem__(self, rows: slice) -> KeptShard:
-        start, stop, _ = rows.indices(self.shape[0])
-        return self._shards.setdefault((start, stop), KeptShard(self.data, start, stop))
-
-    def read(self) -> Any:
-        return self.data
-
-    def lend(self) -> Loan:
-        return self[:].lend()
-
-    def shown(self) -> Any:
-        return self.data
+def read(data: Any) -> Any:
+    """Data as they are, or read if they were only named."""
+    return data.read() if isinstance(data, RowReference) else data
 
 
-class KeptShard(Remote):
-    """Some of the rows; the same object at each step, by which it is known again."""
-
-    def __init__(self, data: Any, start: int, stop: int):
-        self._data, self._start, self._stop = data, start, stop
-        self.shape = (stop - start, *data.shape[1:])
-
-    def __getitem__(self, rows: Any) -> Any:
-        return self.read()[rows]
-
-    def read(self) -> Any:
-        return self._data[self._start : self._stop]
-
-    def lend(self) -> Loan:
-        return Loan(Itself(), (self,))
-
-
-class Itself(Recipe):
-    """What was lent, as it is."""
-
-    def make(self, *lent: Any) -> Any:
-        return lent[0]
-
-
-class Enclosed(Recipe):
-    """Data that come with the recipe."""
-
-    def __init__(self, data: Any):
-        self._data = data
-
-    def make(self, *lent: Any) -> Any:
-        return self._data
-
-
-def lend(data: Any) -> Loan:
-    """How data go to another process."""
-    return data.lend() if isinstance(data, Remote) else Loan(Enclosed(data))
+def take_rows(blocks: list[Any], parts: list[BlockRows]) -> Any:
+    """Of each block its rows, as one matrix."""
+    return stack(
+        [
+            block if part.rows.size == part.stop - part.start else block[part.rows]
+            for block, part in zip(blocks, parts)
+        ]
+    )
 
 
 def stack(parts: list[Any]) -> Any:
