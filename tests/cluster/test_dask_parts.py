@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
+from tempering.cluster.dask_placement import cut_into_runs, slots, spread
+from tempering.cluster.dask_source import bag_counts, checked_counts, with_width
 from tempering.datasets import make_lda
 from tempering.inference import ArraySource, MappedCSR, fit, write_csr
 from tempering.inference.executors import Executor, Serial, add_in_pairs
 from tempering.inference.remote import BlockCache, RowReference
 from tempering.inference.shard_tasks import BoundOfShard
 from tempering.models.lda.model import LatentDirichlet
-from tempering.cluster.dask_placement import cut_into_runs, slots, spread
-from tempering.cluster.dask_source import bag_counts, checked_counts, with_width
 from tempering.temperature import (
     COLD,
     Annealing,

@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
+from tempering.cluster.dask_connection import Client, Connection, Future, WorkerLost
+from tempering.cluster.dask_placement import cut_into_runs, slots, spread
+from tempering.cluster.dask_source import DaskRows, DaskSource, is_dask_collection
+from tempering.cluster.dask_worker import ShardRows, solve_run
 from tempering.inference.executors import ClusterLost, Executor, add_in_pairs
 from tempering.inference.remote import RowReference
 from tempering.inference.shard_tasks import Part
 from tempering.inference.sources import Source
 from tempering.inference.streaming import BlockSource
-from tempering.cluster.dask_connection import Client, Connection, Future, WorkerLost
-from tempering.cluster.dask_placement import cut_into_runs, slots, spread
-from tempering.cluster.dask_source import DaskRows, DaskSource, is_dask_collection
-from tempering.cluster.dask_worker import ShardRows, solve_run
 
 #: How often a step is made before its workers are given up.
 ATTEMPTS = 10

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tempering.cluster.dask_connection import Client, Future, require_distributed
 from tempering.inference.remote import BlockRows, RowReference, stack, take_rows
 from tempering.inference.streaming import BlockSource
-from tempering.cluster.dask_connection import Client, Future, require_distributed
 
 #: Columns of a dataframe.
 IDS, COUNTS = "ids", "counts"
