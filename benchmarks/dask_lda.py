@@ -111,7 +111,8 @@ class Run:
         rng = np.random.default_rng(0)
         self.state = self.algorithm.start(model.initialize(source, rng), rng)
         self.n_workers = n_workers
-        self.batches = (source.by_reference() if n_workers else source).batches(0)
+        self.source = source.by_reference() if n_workers else source
+        self.batches = self.source.batches(0)
         self.seconds = {True: [], False: []}  # of tempered steps and others
         self.processor = {True: [], False: []}
         self.busy = []  # seconds that the busiest worker of each step computed
@@ -127,12 +128,13 @@ class Run:
             client.wait_for_workers(self.n_workers)
             executor = DaskExecutor(client)
             client.get_task_stream()  # recorded from here on
-            self.steps(
-                n_steps,
-                replace(self.algorithm, executor=executor),
-                lambda: time.process_time() + sum(client.run(time.process_time).values()),
-                lambda since: busiest(client.get_task_stream(start=since)),
-            )
+            with executor.reading(self.source):
+                self.steps(
+                    n_steps,
+                    replace(self.algorithm, executor=executor),
+                    lambda: time.process_time() + sum(client.run(time.process_time).values()),
+                    lambda since: busiest(client.get_task_stream(start=since)),
+                )
 
     def steps(self, n_steps, algorithm, processor_seconds, busy_seconds):
         """Some steps; the times are kept, but for the first ones."""

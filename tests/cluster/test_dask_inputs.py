@@ -5,6 +5,7 @@ The workers are threads of this process here; ``test_dask_cluster`` has them in 
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -146,6 +147,14 @@ def test_data_that_come_again_at_each_step_are_sent_once(
     assert not any(client.has_what().values())
 
 
+def test_two_fits_may_share_an_executor(executor, counts):
+    alone = topics().fit(counts)
+    with ThreadPoolExecutor(2) as pool:
+        both = list(pool.map(lambda _: topics(executor=executor).fit(counts), range(2)))
+    for shared in both:
+        assert_array_equal(alone.components_, shared.components_)
+
+
 def pairs(row):
     return list(zip(row.indices.tolist(), row.data.tolist()))
 
@@ -190,7 +199,7 @@ def test_a_bag_without_a_cluster_or_without_words_is_refused(client):
     from dask import bag
 
     empty = bag.from_sequence([{}, {}], npartitions=2)
-    with pytest.raises(ValueError, match=r"pass executor=tempering\.scale\.DaskExecutor"):
+    with pytest.raises(ValueError, match=r"pass executor=tempering\.cluster\.DaskExecutor"):
         topics().fit(empty)
     with pytest.raises(ValueError, match="at least one word"):
         DaskSource(empty, client)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import threading
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
@@ -78,6 +79,7 @@ class DaskExecutor(Executor):
         self._connection = Connection(client, direct, timeout)
         self._sent: dict[Key, Sent] = {}  # by the last step
         self._fitting = False
+        self._lock = threading.Lock()  # of what was sent: fits in several threads may share it
         self._warned = False
 
     @property
@@ -111,8 +113,9 @@ class DaskExecutor(Executor):
         try:
             yield source.by_reference() if isinstance(source, BlockSource) else source
         finally:
-            self._fitting = False
-            self._forget(self._sent)
+            with self._lock:
+                self._fitting = False
+                self._forget(self._sent)
 
     def open(self, data: Any, batch_size: Callable[[int], int]) -> Any:
         """A Dask bag or dataframe as a source."""
@@ -128,15 +131,15 @@ class DaskExecutor(Executor):
         if hasattr(function, "for_workers"):
             function = function.for_workers()
         for _ in range(ATTEMPTS):
-            try:
-                return self._attempt(function, items, add)
-            except WorkerLost as lost:
-                self._forget(self._sent)
-                last = lost
-            finally:
-                self._forget([key for key in self._sent if key[0] == id(function)])
-                if not self._fitting:
+            with self._lock:
+                try:
+                    return self._attempt(function, items, add)
+                except WorkerLost as lost:
                     self._forget(self._sent)
+                    last = lost
+                finally:
+                    keys = [k for k in self._sent if k[0] == id(function) or not self._fitting]
+                    self._forget(keys)
         raise ClusterLost(
             f"the workers of {self._connection.address} were lost in {ATTEMPTS} attempts at one "
             f"step: {last} Give them more memory, or make batches smaller."
