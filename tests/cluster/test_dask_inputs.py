@@ -5,7 +5,6 @@ The workers are threads of this process here; ``test_dask_cluster`` has them in 
 
 import json
 import time
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -23,7 +22,7 @@ from tempering.inference.remote import RowReference
 
 distributed = pytest.importorskip("distributed")
 
-from tempering.cluster import DaskExecutor, DaskSource, dask_executor  # noqa: E402
+from tempering.cluster import DaskExecutor, DaskSource, dask_blocks, dask_executor  # noqa: E402
 from tempering.cluster.dask_connection import Connection  # noqa: E402
 
 N, V = 3000, 400
@@ -128,31 +127,32 @@ def test_many_runs_are_added_up_by_the_workers(executor, counts, monkeypatch):
 def test_data_that_come_again_at_each_step_are_sent_once(
     client, executor, counts, monkeypatch, batch_size
 ):
-    sent = []
+    n_rows = []
     send = Connection.send
 
-    def count(self, objects):
-        sent.extend(thing for some in objects.values() for thing in some)
-        return send(self, objects)
+    def rows_of(thing):
+        """In a block, or in shards that go with their rows."""
+        if isinstance(thing, list):
+            return sum(data.shape[0] for (_, data), _ in thing if hasattr(data, "shape"))
+        return thing.shape[0] if hasattr(thing, "shape") else 0
+
+    def count(self, contents):
+        n_rows.extend(rows_of(thing) for things in contents.values() for thing in things)
+        return send(self, contents)
 
     monkeypatch.setattr("tempering.models.lda.model.LatentDirichlet.shard_size", 500)
+    monkeypatch.setattr(dask_blocks, "ROWS_OF_A_BLOCK", 700)
     monkeypatch.setattr(Connection, "send", count)
     lda = topics(executor=executor, batch_size=batch_size, max_iter=4, tempering=None)
-    lda.fit(counts)
-    n_rows = sum(thing.shape[0] for thing in sent if hasattr(thing, "shape"))
-    assert n_rows == (N if batch_size == N else 4 * N)
+    shared = lda.fit(counts)
+    assert sum(n_rows) == (N if batch_size == N else 4 * N)
+    assert_array_equal(
+        shared.components_, clone(lda).set_params(executor=None).fit(counts).components_
+    )
     deadline = time.monotonic() + 20
     while any(client.has_what().values()) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not any(client.has_what().values())
-
-
-def test_two_fits_may_share_an_executor(executor, counts):
-    alone = topics().fit(counts)
-    with ThreadPoolExecutor(2) as pool:
-        both = list(pool.map(lambda _: topics(executor=executor).fit(counts), range(2)))
-    for shared in both:
-        assert_array_equal(alone.components_, shared.components_)
 
 
 def pairs(row):
@@ -236,7 +236,6 @@ def test_a_worker_reads_a_block_once_a_window(executor, counts, tmp_path, monkey
     lda = topics(executor=executor, max_iter=3, tempering=None)  # "auto" would read a sample too
     monkeypatch.setattr(CSRFiles, "rows", count)
     lda.fit(source)
-    # The three workers here share one cache.
     assert len(reads) == 6
 
 

@@ -1,20 +1,20 @@
 """What a fit on a cluster is made of, without one: sums, places, references."""
 
 import pickle
+from collections import Counter
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from scipy import sparse
 
-from tempering.cluster.dask_placement import cut_into_runs, slots, spread
+from tempering.cluster.dask_placement import cut_into_runs
 from tempering.cluster.dask_source import bag_counts, checked_counts, with_width
 from tempering.datasets import make_lda
 from tempering.inference import ArraySource, MappedCSR, fit, write_csr
 from tempering.inference.executors import Executor, Serial, add_in_pairs
-from tempering.inference.remote import BlockCache, RowReference
+from tempering.inference.remote import RowReference
 from tempering.inference.shard_tasks import BoundOfShard
 from tempering.models.lda.model import LatentDirichlet
 from tempering.temperature import (
@@ -57,23 +57,23 @@ def test_runs_can_be_added_up_elsewhere(n, power):
 
 
 @given(st.integers(1, 300), st.integers(1, 40))
-def test_runs_cover_all_shards_and_keep_workers_busy(n_shards, n_slots):
-    runs = cut_into_runs(n_shards, n_slots)
-    assert [shard for run in runs for shard in run] == list(range(n_shards))
-    size = len(runs[0])
-    assert len(runs) == 1 or size & (size - 1) == 0
-    assert all(run.start % size == 0 for run in runs)
-    places = spread(len(runs), [str(n) for n in range(n_slots)])
-    load = dict.fromkeys(places, 0)
-    for run, place in zip(runs, places):
-        load[place] += len(run)
-    finest = spread(n_shards, [str(n) for n in range(n_slots)])
-    assert max(load.values()) <= 1.1 * max(finest.count(place) for place in finest)
+def test_runs_cover_all_shards_and_keep_workers_busy(n_shards, n_workers):
+    threads = {f"{number:02}": 1 for number in range(n_workers)}
+    runs = cut_into_runs(n_shards, threads)
+    shards = [shard for run in runs for shard in range(n_shards)[run.shards]]
+    assert shards == list(range(n_shards))
+    size = runs[0].shards.stop
+    assert size & (size - 1) == 0
+    assert all(run.shards.start % size == 0 for run in runs)
+    load = Counter()
+    for run in runs:
+        load[run.worker] += len(range(n_shards)[run.shards])
+    assert max(load.values()) <= 1.1 * -(-n_shards // n_workers)
 
 
-def test_workers_have_a_fixed_order_and_a_slot_for_each_thread():
-    assert slots({"b": 1, "a": 2}) == ["a", "a", "b"]
-    assert [len(run) for run in cut_into_runs(4, 2)] == [2, 2]
+def test_workers_have_a_fixed_order_and_runs_for_each_thread():
+    runs = cut_into_runs(6, {"b": 1, "a": 2})
+    assert [(run.shards.start, run.worker) for run in runs] == [(0, "a"), (2, "a"), (4, "b")]
 
 
 def corpus(n=3000, n_words=300):
@@ -116,28 +116,6 @@ def test_a_referring_source_makes_the_same_fit(stored):
     ]
     assert_array_equal(results[0].posterior.parameters(), results[1].posterior.parameters())
     assert results[0].elbo == results[1].elbo
-
-
-def test_blocks_are_kept_up_to_a_limit():
-    class Files:
-        path, shape, n_tokens, reads = "nowhere", (40, 3), 40, 0
-
-        def rows(self, start, stop):
-            self.reads += 1
-            return sparse.csr_array(np.full((stop - start, 3), start + 1))
-
-    files = Files()
-    one = files.rows(0, 10)
-    size = one.data.nbytes + one.indices.nbytes + one.indptr.nbytes
-    files.reads = 0
-    cache = BlockCache(files, limit=2 * size)
-    for start in (0, 10, 0, 10, 0):
-        assert cache.rows(start, start + 10).toarray()[0, 0] == start + 1
-    assert files.reads == 2
-    cache.rows(20, 30)
-    cache.rows(10, 20)  # it was the oldest, and went
-    assert files.reads == 4
-    assert len(cache._blocks) == 2
 
 
 @pytest.mark.parametrize(

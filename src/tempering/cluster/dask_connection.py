@@ -128,36 +128,45 @@ class Connection:
                     f"distributed]=={__version__}') and start the worker again."
                 )
 
-    def send(self, objects: Mapping[str, list[Any]]) -> dict[str, list[Future]]:
-        """To each worker its objects, all at once."""
+    def send(self, contents: Mapping[str, list[Any]]) -> dict[str, list[Future]]:
+        """To each worker some objects, to all workers at once."""
         client = self.client
 
         async def send_all() -> list[list[Future]]:
             return await asyncio.gather(
                 *(
                     client.scatter(
-                        some,
+                        objects,
                         workers=[worker],
                         direct=self.direct,
                         hash=False,
                         timeout=SENDING_SECONDS,
                         asynchronous=True,
                     )
-                    for worker, some in objects.items()
+                    for worker, objects in contents.items()
                 )
             )
 
         try:
-            return dict(zip(objects, client.sync(send_all)))
+            return dict(zip(contents, client.sync(send_all)))
         except (OSError, TimeoutError, KeyError, ValueError, CancelledError) as error:
             raise WorkerLost(f"a worker could not be sent to: {error!r}") from error
+
+    def submit(self, function: Any, *arguments: Any, worker: str | None = None) -> Future:
+        """A task for a worker, or for one that Dask chooses."""
+        return self.client.submit(
+            function,
+            *arguments,
+            workers=None if worker is None else [worker],
+            allow_other_workers=worker is not None,
+            pure=False,
+        )
 
     def gather(self, futures: list[Future], used: Set[str]) -> list[Any]:
         """The results; :class:`WorkerLost` if what they need was lost with one of these workers."""
         distributed = require_distributed()
-        client = self.client
         try:
-            with client.as_current():
+            with self.client.as_current():
                 while True:
                     try:
                         distributed.wait(futures, timeout=WATCH_SECONDS)
@@ -169,7 +178,7 @@ class Connection:
             for future in futures:
                 if future.status == "error":
                     future.result()  # raises: of several errors the first, as one process would
-            return list(client.gather(futures, direct=self.direct))
+            return list(self.client.gather(futures, direct=self.direct))
         except CancelledError as error:
             raise WorkerLost(str(error)) from error
         except distributed.KilledWorker as error:

@@ -3,42 +3,28 @@
 from __future__ import annotations
 
 import operator
-import threading
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
+from tempering.cluster.dask_blocks import BlocksInCluster, DaskBlock, RepeatedArray
 from tempering.cluster.dask_connection import Client, Connection, Future, WorkerLost
-from tempering.cluster.dask_placement import cut_into_runs, slots, spread
-from tempering.cluster.dask_source import DaskRows, DaskSource, is_dask_collection
-from tempering.cluster.dask_worker import ShardRows, solve_run
+from tempering.cluster.dask_placement import cut_into_runs
+from tempering.cluster.dask_source import DaskSource, is_dask_collection
+from tempering.cluster.dask_worker import solve_run
 from tempering.inference.executors import ClusterLost, Executor, add_in_pairs
-from tempering.inference.remote import RowReference
-from tempering.inference.shard_tasks import Part
-from tempering.inference.sources import Source
+from tempering.inference.remote import Block, RowReference
+from tempering.inference.shard_tasks import SolveShard
+from tempering.inference.sources import ArraySource, Source
 from tempering.inference.streaming import BlockSource
 
 #: How often a step is made before its workers are given up.
 ATTEMPTS = 10
 
-#: Workers that the client sends the posterior to itself; the others fetch it from these.
-HOLDERS = 8
-
 #: Sums of runs that the client adds itself; of more, the workers add pairs first.
 FAN_IN = 4
-
-
-#: The id of an object, and a worker that holds it.
-Key = tuple[int, str]
-
-
-class Sent(NamedTuple):
-    """An object in the memory of a worker."""
-
-    thing: Any  # held, so that no other gets its id
-    future: Future
 
 
 class DaskExecutor(Executor):
@@ -77,9 +63,7 @@ class DaskExecutor(Executor):
 
     def __init__(self, client: Client | str, *, direct: bool = True, timeout: float = 60.0):
         self._connection = Connection(client, direct, timeout)
-        self._sent: dict[Key, Sent] = {}  # by the last step
-        self._fitting = False
-        self._lock = threading.Lock()  # of what was sent: fits in several threads may share it
+        self._blocks = BlocksInCluster(self._connection)
         self._warned = False
 
     @property
@@ -89,7 +73,7 @@ class DaskExecutor(Executor):
 
     def close(self) -> None:
         """Close the connection, if it was made from an address."""
-        self._forget(self._sent)
+        self._blocks.forget()
         self._connection.close()
 
     def batch_size(self, local: int = 1024) -> int:
@@ -108,14 +92,15 @@ class DaskExecutor(Executor):
 
     @contextmanager
     def reading(self, source: Source) -> Iterator[Source]:
-        """Corpora on disk are read by the workers; a batch that comes again is sent once."""
-        self._fitting = True
+        """Corpora on disk are read by the workers; what is the batch of every step, they keep."""
+        if isinstance(source, BlockSource):
+            source = source.by_reference()
+        elif type(source) is ArraySource and source.whole:
+            source = RepeatedArray(source.data)
         try:
-            yield source.by_reference() if isinstance(source, BlockSource) else source
+            yield source
         finally:
-            with self._lock:
-                self._fitting = False
-                self._forget(self._sent)
+            self._blocks.forget()
 
     def open(self, data: Any, batch_size: Callable[[int], int]) -> Any:
         """A Dask bag or dataframe as a source."""
@@ -128,91 +113,58 @@ class DaskExecutor(Executor):
         """The results of the runs, in order; the step is made again if workers are lost."""
         if not items:
             return []
-        if hasattr(function, "for_workers"):
+        if isinstance(function, SolveShard):
             function = function.for_workers()
         for _ in range(ATTEMPTS):
-            with self._lock:
-                try:
-                    return self._attempt(function, items, add)
-                except WorkerLost as lost:
-                    self._forget(self._sent)
-                    last = lost
-                finally:
-                    keys = [k for k in self._sent if k[0] == id(function) or not self._fitting]
-                    self._forget(keys)
+            try:
+                return self._attempt(function, items, add)
+            except WorkerLost as lost:
+                self._blocks.forget()
+                last = lost
         raise ClusterLost(
             f"the workers of {self._connection.address} were lost in {ATTEMPTS} attempts at one "
             f"step: {last} Give them more memory, or make batches smaller."
         )
 
     def _attempt(self, function: Any, items: list[Any], add: bool) -> list[Any]:
-        places = slots(self._connection.threads())
-        cut = cut_into_runs(len(items), len(places))
-        workers = spread(len(cut), places)
-        are_shards = hasattr(function, "for_workers")
-        taken = [take_apart(item) if are_shards else (None, [item]) for item in items]
-        runs = [taken[numbers.start : numbers.stop] for numbers in cut]
-
-        used = sorted(set(workers))
-        holders = used[:HOLDERS]
-        wanted = {(id(function), holder): function for holder in holders}
-        for run, worker in zip(runs, workers):
-            for _, objects in run:
-                wanted |= {(id(thing), worker): thing for thing in objects if is_to_send(thing)}
-        self._send(wanted)
-
-        made: list[Future] = []
+        connection = self._connection
+        runs = cut_into_runs(len(items), connection.threads())
+        named = [name_blocks(function, items[run.shards]) for run in runs]
+        blocks = [
+            [self._blocks.future(block, run.worker) for block in used]
+            for run, (_, used) in zip(runs, named)
+        ]
+        # The function goes to one worker; the others fetch it from there.
+        contents = defaultdict(list, {runs[0].worker: [function]})
+        for run, (shards, _) in zip(runs, named):
+            contents[run.worker].append(shards)
+        sent = connection.send(contents)
+        held = [future for futures in sent.values() for future in futures]
         try:
-            for run, worker in zip(runs, workers):
-                holder = holders[used.index(worker) % len(holders)]
-                where = {"workers": [worker], "allow_other_workers": True}
-                if any(isinstance(objects[0], list) for _, objects in run):
-                    where = {}  # Dask knows who holds the blocks
-                made.append(
-                    self.client.submit(
-                        solve_run,
-                        self._sent[id(function), holder].future,
-                        [shard for shard, _ in run],
-                        [[self._located(thing, worker) for thing in objects] for _, objects in run],
-                        add,
-                        pure=False,
-                        **where,
+            task, queues = held[0], {worker: iter(futures) for worker, futures in sent.items()}
+            next(queues[runs[0].worker])
+            sums: list[Future] = []
+            for run, futures, (_, used) in zip(runs, blocks, named):
+                # Dask knows where the blocks of its collections are, and moves as few as can be.
+                worker = None if used and isinstance(used[0], DaskBlock) else run.worker
+                sums.append(
+                    connection.submit(
+                        solve_run, task, next(queues[run.worker]), futures, add, worker=worker
                     )
                 )
-            sums = made
+            held += sums
             while add and len(sums) > FAN_IN:
                 pairs = [sums[n : n + 2] for n in range(0, len(sums), 2)]
-                sums = [pair[0] if len(pair) == 1 else self._add(*pair) for pair in pairs]
-                made = made + sums
-            return self._connection.gather(sums, {worker for _, worker in self._sent})
+                sums = [
+                    connection.submit(operator.add, *pair) if len(pair) == 2 else pair[0]
+                    for pair in pairs
+                ]
+                held += sums
+            return connection.gather(sums, sent.keys())
         finally:
             # Not left to the garbage collector: an error that somebody keeps would hold them.
-            for future in made:
+            for future in held:
                 future.release()
-
-    def _add(self, first: Future, second: Future) -> Future:
-        return self.client.submit(operator.add, first, second, pure=False)
-
-    def _located(self, thing: Any, worker: str) -> Any:
-        """An object as a task takes it: what was sent, by its future."""
-        return self._sent[id(thing), worker].future if is_to_send(thing) else thing
-
-    def _send(self, wanted: dict[Key, Any]) -> None:
-        """Have the workers hold these objects, and no others; what they have is not sent again."""
-        self._forget(self._sent.keys() - wanted.keys())
-        missing = defaultdict(list)
-        for key in wanted.keys() - self._sent.keys():
-            missing[key[1]].append(key)
-        sent = self._connection.send(
-            {worker: [wanted[key] for key in keys] for worker, keys in missing.items()}
-        )
-        for worker, keys in missing.items():
-            for key, future in zip(keys, sent[worker]):
-                self._sent[key] = Sent(wanted[key], future)
-
-    def _forget(self, keys: Iterable[Key]) -> None:
-        for key in list(keys):
-            self._sent.pop(key).future.release()
 
     def _warn_of_idle_workers(self, function: Any, items: list[Any]) -> None:
         if self._warned or len(items) > 1 or not hasattr(function, "model"):
@@ -244,16 +196,22 @@ def _connect(address: str, direct: bool, timeout: float) -> DaskExecutor:
     return DaskExecutor(address, direct=direct, timeout=timeout)
 
 
-def take_apart(part: Part) -> tuple[ShardRows, list[Any]]:
-    """A shard as it is sent: its place, and the objects that a worker makes it of."""
-    (rows, data), before = part
-    if not isinstance(data, RowReference):
-        return ShardRows(rows, None), [data, before]
-    files = data.files
-    source = files.blocks_of(data.parts) if isinstance(files, DaskRows) else files
-    return ShardRows(rows, data.parts), [source, before]
-
-
-def is_to_send(thing: Any) -> bool:
-    """Whether something is neither nothing nor a list, which is of blocks that the cluster has."""
-    return thing is not None and not isinstance(thing, list)
+def name_blocks(function: Any, items: list[Any]) -> tuple[list[Any], list[Block]]:
+    """Items as they are sent, and the blocks in which they name their rows, if they do."""
+    if not isinstance(function, SolveShard) or not isinstance(items[0][0][1], RowReference):
+        return items, []
+    blocks: dict[Block, int] = {}
+    shards = [
+        (
+            (
+                place,
+                [
+                    part._replace(block=blocks.setdefault(part.block, len(blocks)))
+                    for part in data.parts
+                ],
+            ),
+            before,
+        )
+        for (place, data), before in items
+    ]
+    return shards, list(blocks)

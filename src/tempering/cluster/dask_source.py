@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tempering.cluster.dask_connection import Client, Future, require_distributed
-from tempering.inference.remote import BlockRows, RowReference, stack, take_rows
+from tempering.cluster.dask_blocks import DaskBlock
+from tempering.cluster.dask_connection import Client, require_distributed
+from tempering.inference.remote import RowReference, stack
 from tempering.inference.streaming import BlockSource
 
 #: Columns of a dataframe.
@@ -69,14 +70,13 @@ class DaskSource(BlockSource):
     def sample(self, n: int, rng: np.random.Generator) -> Any:
         if n < 1:
             raise ValueError(f"n must be at least 1; got {n}.")
-        everything = RowReference.to_blocks(self.files, self.files.blocks)
         if n >= self.size:
-            return everything.read()
-        return everything[np.sort(rng.choice(self.size, size=n, replace=False))].read()
+            return self.files.rows(0, self.size)
+        return self.files.take(np.sort(rng.choice(self.size, size=n, replace=False)))
 
     def by_reference(self) -> Self:
         referring = super().by_reference()
-        referring.referred = self.files
+        referring.named = dict(enumerate(self.files.blocks))
         return referring
 
 
@@ -98,45 +98,32 @@ class DaskRows:
                 )
             documents, convert = documents[[IDS, COUNTS]], table_counts
         partitions = client.compute(documents.to_delayed())
-        made = [
-            client.submit(convert, partition, number, pure=False)
-            for number, partition in enumerate(partitions)
-        ]
+        made = client.map(convert, partitions, range(len(partitions)), pure=False)
         measures = client.gather(client.map(measure, made, pure=False))
-        filled = [number for number, (n_documents, _, _) in enumerate(measures) if n_documents]
-        sizes, largest, n_tokens = zip(*measures) if measures else ((), (), ())
-        if n_words is not None and max(largest, default=-1) >= n_words:
-            raise ValueError(f"n_words={n_words}, but a document has the word {max(largest)}.")
-        self.n_tokens: int | float = sum(n_tokens)
+        largest = max((word for _, word, _ in measures), default=-1)
+        if n_words is not None and largest >= n_words:
+            raise ValueError(f"n_words={n_words}, but a document has the word {largest}.")
+        self.n_tokens: int | float = sum(n_tokens for _, _, n_tokens in measures)
         if not self.n_tokens > 0:
             raise ValueError("documents must hold at least one word; every document is empty.")
-        self.edges = np.append(0, np.cumsum([sizes[number] for number in filled], dtype=np.int64))
-        self.shape = (int(self.edges[-1]), n_words or max(largest) + 1)
-        self._futures = client.map(
-            with_width, [made[number] for number in filled], n_words=self.shape[1], pure=False
-        )
-
-    @property
-    def blocks(self) -> list[tuple[int, int]]:
-        """Where each block begins and ends."""
-        return list(zip(self.edges[:-1].tolist(), self.edges[1:].tolist()))
+        width = n_words or largest + 1
+        blocks = client.map(with_width, made, n_words=width, pure=False)
+        self.blocks = [
+            DaskBlock(client, block, (n_documents, width))
+            for block, (n_documents, _, _) in zip(blocks, measures)
+            if n_documents
+        ]
+        self.edges = np.cumsum([0, *(block.shape[0] for block in self.blocks)])
+        self.shape = (int(self.edges[-1]), width)
 
     def rows(self, start: int, stop: int) -> Any:
         """The documents from ``start`` to ``stop``, fetched."""
-        everything = RowReference.to_blocks(self, self.blocks)
-        return everything[start:stop].read()
+        return self.take(slice(start, stop))
 
-    def read(self, parts: list[BlockRows]) -> Any:
-        """Some rows of some blocks: only these leave the workers."""
-        futures = [
-            self._client.submit(take_rows, [block], [part], pure=False)
-            for block, part in zip(self.blocks_of(parts), parts)
-        ]
-        return stack(self._client.gather(futures))
-
-    def blocks_of(self, parts: list[BlockRows]) -> list[Future]:
-        """The blocks that these rows are of."""
-        return [self._futures[int(np.searchsorted(self.edges, part.start))] for part in parts]
+    def take(self, rows: Any) -> Any:
+        """Some documents, by a slice or by rising numbers: only these leave the workers."""
+        parts = RowReference.to_blocks(self.blocks)[rows].parts
+        return stack(self._client.gather([part.block.take_there(part.rows) for part in parts]))
 
 
 def measure(block: Any) -> tuple[int, int, int | float]:
