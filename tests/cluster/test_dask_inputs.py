@@ -5,6 +5,7 @@ The workers are threads of this process here; ``test_dask_cluster`` has them in 
 
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -137,7 +138,7 @@ def test_data_that_come_again_at_each_step_are_sent_once(
         return thing.shape[0] if hasattr(thing, "shape") else 0
 
     def count(self, contents):
-        n_rows.extend(rows_of(thing) for things in contents.values() for thing in things)
+        n_rows.extend(rows_of(thing) for thing, _ in contents)
         return send(self, contents)
 
     monkeypatch.setattr("tempering.models.lda.model.LatentDirichlet.shard_size", 500)
@@ -153,6 +154,16 @@ def test_data_that_come_again_at_each_step_are_sent_once(
     while any(client.has_what().values()) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not any(client.has_what().values())
+
+
+def test_fits_in_several_threads_share_an_executor(executor, counts, tmp_path):
+    write_csr(tmp_path / "c", counts)
+    data = [counts, counts[:2000], MappedCSR(tmp_path / "c", 1500, block_size=700)]
+    settings = {"batch_size": N, "tempering": None}  # arrays are kept by the workers
+    with ThreadPoolExecutor() as pool:
+        shared = list(pool.map(lambda X: topics(executor=executor, **settings).fit(X), data))
+    for X, model in zip(data, shared):
+        assert_array_equal(topics(**settings).fit(X).components_, model.components_)
 
 
 def pairs(row):

@@ -32,12 +32,12 @@ class DaskBlock(Block):
     def __init__(self, client: Client, future: Future, shape: tuple[int, int]):
         self.client, self.future, self.shape = client, future, shape
 
-    def take_there(self, rows: NDArray[np.int32]) -> Future:
-        """Some of the rows, taken where they are."""
-        return self.client.submit(take_rows, self.future, rows, pure=False)
-
     def take(self, rows: NDArray[np.int32]) -> Any:
         return self.take_there(rows).result()
+
+    def take_there(self, rows: NDArray[np.int32]) -> Future:
+        """Some of the rows: only these will leave the worker."""
+        return self.client.submit(take_rows, self.future, rows, pure=False)
 
 
 class RepeatedArray(ArraySource):
@@ -74,7 +74,7 @@ class BlocksInCluster:
         future = self._futures.get(block)
         if future is None:
             if isinstance(block, ArrayBlock):
-                future = self._connection.send({worker: [block.read()]})[worker][0]
+                (future,) = self._connection.send([(block.read(), worker)])
             else:
                 future = self._connection.submit(read_block, block, worker=worker)
             self._futures[block] = future

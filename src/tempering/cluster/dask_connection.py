@@ -1,11 +1,11 @@
-"""The way to a Dask cluster: its client, objects for its workers, and what goes wrong."""
+"""The way to a Dask cluster: its client, objects and tasks for its workers, what goes wrong."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Set
+from collections.abc import Sequence
 from concurrent.futures import CancelledError
-from typing import Any, NoReturn
+from typing import Any
 
 from tempering import __version__
 from tempering.inference.executors import ClusterLost
@@ -29,17 +29,7 @@ class WorkerLost(Exception):
 
 
 class Connection:
-    """A client, connected when it is first used.
-
-    Parameters
-    ----------
-    client : Client or str
-        A client, or the address of a scheduler.
-    direct : bool
-        Whether this process can reach the workers.
-    timeout : float
-        Seconds to wait for a first worker, and for the scheduler, but ten at most for that.
-    """
+    """A client, connected when it is first used; the arguments are those of ``DaskExecutor``."""
 
     def __init__(self, client: Client | str, direct: bool, timeout: float):
         distributed = require_distributed()
@@ -89,13 +79,13 @@ class Connection:
     def threads(self) -> dict[str, int]:
         """The workers and how many threads each has; waits for a first one."""
         client = self.client
-        if client.status != "running":
-            self._fail(None)
         try:
-            threads = client.nthreads()
+            if client.status != "running":
+                raise OSError(f"the client is {client.status}")
+            threads = dict(client.nthreads())
             if not threads:
                 client.wait_for_workers(1, timeout=self.timeout)
-                threads = client.nthreads()
+                threads = dict(client.nthreads())
             self._require_package(threads.keys() - self._able)
         except TimeoutError as error:
             raise ClusterLost(
@@ -103,20 +93,18 @@ class Connection:
                 " start some (dask worker ADDRESS)."
             ) from error
         except (OSError, RuntimeError, CancelledError) as error:
-            self._fail(error)
-        return dict(threads)
+            raise ClusterLost(
+                f"the connection to the Dask scheduler at {self.address} is lost."
+            ) from error
+        return threads
 
     def _require_package(self, workers: set[str]) -> None:
         """Raise ``ImportError`` if one of these workers has not this package, of this version."""
         if not workers:
             return
         # Sent without a thing of the package, which a worker that lacks it could not unpack.
-        answers = self.client.run(
-            eval,
-            "__import__('tempering.cluster.dask_worker').__version__",
-            workers=sorted(workers),
-            on_error="return",
-        )
+        version = "__import__('tempering.cluster.dask_worker').__version__"
+        answers = self.client.run(eval, version, workers=sorted(workers), on_error="return")
         for worker, answer in sorted(answers.items()):
             if answer == __version__:
                 self._able.add(worker)
@@ -128,53 +116,44 @@ class Connection:
                     f"distributed]=={__version__}') and start the worker again."
                 )
 
-    def send(self, contents: Mapping[str, list[Any]]) -> dict[str, list[Future]]:
-        """To each worker some objects, to all workers at once."""
-        client = self.client
+    def send(self, contents: Sequence[tuple[Any, str]]) -> list[Future]:
+        """Each object to its worker, all at once."""
+        options: Any = {
+            "direct": self.direct,
+            "hash": False,
+            "timeout": SENDING_SECONDS,
+            "asynchronous": True,
+        }
 
         async def send_all() -> list[list[Future]]:
-            return await asyncio.gather(
-                *(
-                    client.scatter(
-                        objects,
-                        workers=[worker],
-                        direct=self.direct,
-                        hash=False,
-                        timeout=SENDING_SECONDS,
-                        asynchronous=True,
-                    )
-                    for worker, objects in contents.items()
-                )
+            sending = (
+                self.client.scatter([content], workers=[worker], **options)
+                for content, worker in contents
             )
+            return await asyncio.gather(*sending)
 
         try:
-            return dict(zip(contents, client.sync(send_all)))
+            return [future for (future,) in self.client.sync(send_all)]
         except (OSError, TimeoutError, KeyError, ValueError, CancelledError) as error:
             raise WorkerLost(f"a worker could not be sent to: {error!r}") from error
 
     def submit(self, function: Any, *arguments: Any, worker: str | None = None) -> Future:
-        """A task for a worker, or for one that Dask chooses."""
-        return self.client.submit(
-            function,
-            *arguments,
-            workers=None if worker is None else [worker],
-            allow_other_workers=worker is not None,
-            pure=False,
-        )
+        """A task, for a worker if it is there, or for one that Dask chooses."""
+        where = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
+        return self.client.submit(function, *arguments, pure=False, **where)
 
-    def gather(self, futures: list[Future], used: Set[str]) -> list[Any]:
+    def gather(self, futures: list[Future], used: set[str]) -> list[Any]:
         """The results; :class:`WorkerLost` if what they need was lost with one of these workers."""
         distributed = require_distributed()
         try:
-            with self.client.as_current():
-                while True:
-                    try:
+            while any(future.status == "pending" for future in futures):
+                try:
+                    with self.client.as_current():
                         distributed.wait(futures, timeout=WATCH_SECONDS)
-                        break
-                    except TimeoutError:
-                        gone = used - self.threads().keys()
-                        if gone:
-                            raise WorkerLost(f"the worker {min(gone)} is gone.") from None
+                except TimeoutError:
+                    gone = used - self.threads().keys()
+                    if gone:
+                        raise WorkerLost(f"the worker {min(gone)} is gone.") from None
             for future in futures:
                 if future.status == "error":
                     future.result()  # raises: of several errors the first, as one process would
@@ -186,11 +165,6 @@ class Connection:
                 f"several workers of {self.address} died of the same shard; they may have too "
                 f"little memory. ({error})"
             ) from error
-
-    def _fail(self, cause: BaseException | None) -> NoReturn:
-        raise ClusterLost(
-            f"the connection to the Dask scheduler at {self.address} is lost."
-        ) from cause
 
 
 def require_distributed() -> Any:

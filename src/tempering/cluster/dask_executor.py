@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import operator
 import warnings
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Self
 
 from tempering.cluster.dask_blocks import BlocksInCluster, DaskBlock, RepeatedArray
-from tempering.cluster.dask_connection import Client, Connection, Future, WorkerLost
+from tempering.cluster.dask_connection import Client, Connection, WorkerLost
 from tempering.cluster.dask_placement import cut_into_runs
 from tempering.cluster.dask_source import DaskSource, is_dask_collection
 from tempering.cluster.dask_worker import solve_run
@@ -135,32 +134,27 @@ class DaskExecutor(Executor):
             for run, (_, used) in zip(runs, named)
         ]
         # The function goes to one worker; the others fetch it from there.
-        contents = defaultdict(list, {runs[0].worker: [function]})
-        for run, (shards, _) in zip(runs, named):
-            contents[run.worker].append(shards)
-        sent = connection.send(contents)
-        held = [future for futures in sent.values() for future in futures]
+        contents = [(function, runs[0].worker)]
+        contents += [(shards, run.worker) for run, (shards, _) in zip(runs, named)]
+        held = connection.send(contents)
         try:
-            task, queues = held[0], {worker: iter(futures) for worker, futures in sent.items()}
-            next(queues[runs[0].worker])
-            sums: list[Future] = []
-            for run, futures, (_, used) in zip(runs, blocks, named):
-                # Dask knows where the blocks of its collections are, and moves as few as can be.
-                worker = None if used and isinstance(used[0], DaskBlock) else run.worker
-                sums.append(
-                    connection.submit(
-                        solve_run, task, next(queues[run.worker]), futures, add, worker=worker
-                    )
+            task, *shards = held
+            # Dask knows where the blocks of its collections are, and moves as few as it can.
+            chosen_by_dask = any(
+                isinstance(block, DaskBlock) for _, used in named for block in used
+            )
+            results = [
+                connection.submit(
+                    solve_run, task, sent, used, add, worker=None if chosen_by_dask else run.worker
                 )
-            held += sums
-            while add and len(sums) > FAN_IN:
-                pairs = [sums[n : n + 2] for n in range(0, len(sums), 2)]
-                sums = [
-                    connection.submit(operator.add, *pair) if len(pair) == 2 else pair[0]
-                    for pair in pairs
-                ]
-                held += sums
-            return connection.gather(sums, sent.keys())
+                for run, sent, used in zip(runs, shards, blocks)
+            ]
+            held += results
+            while add and len(results) > FAN_IN:
+                pairs = [results[n : n + 2] for n in range(0, len(results), 2)]
+                results = [connection.submit(add_in_pairs, pair) for pair in pairs]
+                held += results
+            return connection.gather(results, {run.worker for run in runs})
         finally:
             # Not left to the garbage collector: an error that somebody keeps would hold them.
             for future in held:
@@ -186,32 +180,22 @@ class DaskExecutor(Executor):
 
     def __reduce__(self) -> Any:
         connection = self._connection
-        return _connect, (connection.address, connection.direct, connection.timeout)
+        options = {"direct": connection.direct, "timeout": connection.timeout}
+        return partial(DaskExecutor, connection.address, **options), ()
 
     def __repr__(self) -> str:
         return f"DaskExecutor({self._connection.address!r})"
-
-
-def _connect(address: str, direct: bool, timeout: float) -> DaskExecutor:
-    return DaskExecutor(address, direct=direct, timeout=timeout)
 
 
 def name_blocks(function: Any, items: list[Any]) -> tuple[list[Any], list[Block]]:
     """Items as they are sent, and the blocks in which they name their rows, if they do."""
     if not isinstance(function, SolveShard) or not isinstance(items[0][0][1], RowReference):
         return items, []
-    blocks: dict[Block, int] = {}
-    shards = [
-        (
-            (
-                place,
-                [
-                    part._replace(block=blocks.setdefault(part.block, len(blocks)))
-                    for part in data.parts
-                ],
-            ),
-            before,
-        )
-        for (place, data), before in items
-    ]
-    return shards, list(blocks)
+    numbers: dict[Block, int] = {}
+    shards = []
+    for (place, data), before in items:
+        parts = [
+            part._replace(block=numbers.setdefault(part.block, len(numbers))) for part in data.parts
+        ]
+        shards.append(((place, parts), before))
+    return shards, list(numbers)

@@ -31,9 +31,9 @@ def cut_into_runs(n_shards: int, threads: Mapping[str, int]) -> list[Run]:
     [(0, 'a'), (4, 'b')]
     """
     places = [worker for worker in sorted(threads) for _ in range(threads[worker])]
-    size, limit = 1, SLACK * _busiest(n_shards, 1, len(places))
-    while size < n_shards and _busiest(n_shards, 2 * size, len(places)) <= limit:
-        size *= 2
+    sizes = [2**power for power in range(n_shards.bit_length() + 1)]
+    busiest = [_busiest(n_shards, size, len(places)) for size in sizes]
+    size = max(size for size, most in zip(sizes, busiest) if most <= SLACK * busiest[0])
     starts = range(0, n_shards, size)
     return [
         Run(slice(start, start + size), places[number * len(places) // len(starts)])

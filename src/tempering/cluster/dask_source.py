@@ -158,44 +158,42 @@ def checked_counts(ids: list[Any], counts: list[Any], partition: int) -> Any:
 
     Words of a document are sorted, and none stands twice.
     """
-    sizes = [len(row) for row in ids]
-    for row, (n_ids, n_counts) in enumerate(zip(sizes, map(len, counts))):
-        if n_ids != n_counts:
-            _refuse(partition, row, f"it has {n_ids} ids, but {n_counts} counts")
-    indptr = np.append(0, np.cumsum(sizes, dtype=np.int64))
-    words, values = _numbers(ids, partition, "ids"), _numbers(counts, partition, "counts")
+
+    def numbers(rows: list[Any], name: str) -> NDArray[np.float64]:
+        try:
+            return np.concatenate([np.empty(0), *(np.asarray(row, np.float64) for row in rows)])
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"partition {partition}: {name} must be numbers: {error}.") from None
+
+    def refuse_first(bad: NDArray[np.bool_], row_of: NDArray[np.int64], problem: Any) -> None:
+        if bad.any():
+            entry = int(np.argmax(bad))
+            place = f"partition {partition}, document {row_of[entry]} (from 0)"
+            raise ValueError(f"{place}: {problem(entry)}.")
+
+    n_ids, n_counts = (np.array([len(row) for row in rows], np.int64) for rows in (ids, counts))
+    row_of = np.arange(len(ids))
+    refuse_first(
+        n_ids != n_counts, row_of, lambda n: f"it has {n_ids[n]} ids, but {n_counts[n]} counts"
+    )
+    row_of = np.repeat(row_of, n_ids)
+    words, values = numbers(ids, "ids"), numbers(counts, "counts")
     bad = ~((words == np.floor(words)) & (words >= 0) & (words < np.iinfo(np.int32).max))
-    _refuse_first(bad, indptr, words, partition, "a word must be a whole number from 0; it has")
+    refuse_first(
+        bad, row_of, lambda n: f"a word must be a whole number from 0; it has {words[n]:g}"
+    )
     bad = ~(np.isfinite(values) & (values >= 0))
-    _refuse_first(bad, indptr, values, partition, "a count must be finite and not negative; it has")
-    n_columns = int(words.max(initial=-1)) + 1
+    refuse_first(
+        bad, row_of, lambda n: f"a count must be finite and not negative; it has {values[n]:g}"
+    )
     if np.all((values == np.floor(values)) & (values <= np.iinfo(np.int32).max)):
         values = values.astype(np.int32)
-    arrays = values, words.astype(np.int32), indptr
-    matrix: Any = sparse.csr_array(arrays, shape=(len(ids), n_columns))
+    indptr = np.append(0, np.cumsum(n_ids))
+    shape = (len(ids), int(words.max(initial=-1)) + 1)
+    matrix: Any = sparse.csr_array((values, words.astype(np.int32), indptr), shape=shape)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     return matrix
-
-
-def _numbers(rows: list[Any], partition: int, name: str) -> NDArray[Any]:
-    try:
-        return np.concatenate([np.empty(0), *(np.asarray(row, np.float64) for row in rows)])
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"partition {partition}: {name} must be numbers: {error}.") from None
-
-
-def _refuse_first(
-    bad: NDArray[np.bool_], indptr: NDArray[np.int64], values: Any, partition: int, problem: str
-) -> None:
-    if bad.any():
-        entry = int(np.argmax(bad))
-        row = int(np.searchsorted(indptr, entry, side="right")) - 1
-        _refuse(partition, row, f"{problem} {values[entry]:g}")
-
-
-def _refuse(partition: int, row: int, problem: str) -> None:
-    raise ValueError(f"partition {partition}, document {row} (from 0): {problem}.")
 
 
 def is_dask_collection(data: Any) -> bool:

@@ -24,9 +24,8 @@ def solve_run(function: Any, items: list[Any], blocks: list[Any], add: bool) -> 
     set_up_process()
     if hasattr(function, "on_threads"):
         function = function.on_threads(this_worker().state.nthreads)
-    if blocks:
-        items = (with_rows(item, blocks) for item in items)
-    return add_in_pairs(map(function, items)) if add else [function(item) for item in items]
+    solved = (function(with_rows(item, blocks) if blocks else item) for item in items)
+    return add_in_pairs(solved) if add else list(solved)
 
 
 def with_rows(shard: Any, blocks: list[Any]) -> Any:
