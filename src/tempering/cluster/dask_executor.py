@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import cycle
 from typing import Any, Self
 
 from tempering.cluster.dask_blocks import BlocksInCluster, DaskBlock, RepeatedArray
@@ -21,6 +22,9 @@ from tempering.inference.streaming import BlockSource
 
 #: How often a step is made before its workers are given up.
 ATTEMPTS = 10
+
+#: Workers that the client sends the posterior to itself; the others fetch it from these.
+HOLDERS = 8
 
 #: Sums of runs that the client adds itself; of more, the workers add pairs first.
 FAN_IN = 4
@@ -133,19 +137,26 @@ class DaskExecutor(Executor):
             [self._blocks.future(block, run.worker) for block in used]
             for run, (_, used) in zip(runs, named)
         ]
-        # The function goes to one worker; the others fetch it from there.
-        contents = [(function, runs[0].worker)]
+        workers = sorted({run.worker for run in runs})
+        holders = workers[:HOLDERS]
+        contents = [(function, worker) for worker in holders]
         contents += [(shards, run.worker) for run, (shards, _) in zip(runs, named)]
         held = connection.send(contents)
         try:
-            task, *shards = held
+            tasks = dict(zip(workers, cycle(held[: len(holders)])))
+            shards = held[len(holders) :]
             # Dask knows where the blocks of its collections are, and moves as few as it can.
             chosen_by_dask = any(
                 isinstance(block, DaskBlock) for _, used in named for block in used
             )
             results = [
                 connection.submit(
-                    solve_run, task, sent, used, add, worker=None if chosen_by_dask else run.worker
+                    solve_run,
+                    tasks[run.worker],
+                    sent,
+                    used,
+                    add,
+                    worker=None if chosen_by_dask else run.worker,
                 )
                 for run, sent, used in zip(runs, shards, blocks)
             ]
@@ -154,7 +165,7 @@ class DaskExecutor(Executor):
                 pairs = [results[n : n + 2] for n in range(0, len(results), 2)]
                 results = [connection.submit(add_in_pairs, pair) for pair in pairs]
                 held += results
-            return connection.gather(results, {run.worker for run in runs})
+            return connection.gather(results, set(workers))
         finally:
             # Not left to the garbage collector: an error that somebody keeps would hold them.
             for future in held:
