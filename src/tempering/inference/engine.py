@@ -26,7 +26,6 @@ from tempering.inference.executors import (
 )
 from tempering.inference.history import History, Record
 from tempering.inference.learning_rate import LearningRate
-from tempering.inference.remote import Remote
 from tempering.inference.run import Result, Run, State
 from tempering.inference.shard_tasks import BoundOfShard, SolveShard
 from tempering.inference.sources import Batch, Source
@@ -119,8 +118,7 @@ class Algorithm:
             local = self.executor.add_up(solve, parts)
 
         # Line 8, variational tempering: update T.
-        data = batch.data.shown() if isinstance(batch.data, Remote) else batch.data
-        surroundings = Surroundings(model, data, expected, scale, progress)
+        surroundings = Surroundings(model, batch.data, expected, scale, progress)
         local, heat = temperature.update(heat, local, surroundings)
 
         prior_weight = temperature.prior_weight(heat)
