@@ -1,4 +1,4 @@
-"""Topics on a Dask cluster of this machine: what is sent, what it costs, and what it gains.
+"""Topics on a Dask cluster of this machine: what it costs, and what it gains.
 
     python benchmarks/dask_lda.py                        # speed, with 1, 2 and 4 worker processes
     python benchmarks/dask_lda.py --memory 100000 1000000    # memory of the client
@@ -27,6 +27,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -110,41 +111,53 @@ class Run:
         rng = np.random.default_rng(0)
         self.state = self.algorithm.start(model.initialize(source, rng), rng)
         self.n_workers = n_workers
-        self.batches = (source.by_reference() if n_workers else source).batches(0)
+        self.source = source.by_reference() if n_workers else source
+        self.batches = self.source.batches(0)
         self.seconds = {True: [], False: []}  # of tempered steps and others
         self.processor = {True: [], False: []}
-        self.traffic = []  # of each block
+        self.busy = []  # seconds that the busiest worker of each step computed
 
     def block(self, folder, n_steps):
         """Some steps on a cluster of their own: an idle one would take a part of the cores."""
         if not self.n_workers:
-            return self.steps(n_steps, self.algorithm, time.process_time)
+            return self.steps(n_steps, self.algorithm, time.process_time, lambda since: 0.0)
         with (
             cluster(folder, self.n_workers) as address,
             Client(address, set_as_default=False) as client,
         ):
             client.wait_for_workers(self.n_workers)
             executor = DaskExecutor(client)
-            self.traffic.append(executor.traffic)
-            self.steps(
-                n_steps,
-                replace(self.algorithm, executor=executor),
-                lambda: time.process_time() + sum(client.run(time.process_time).values()),
-            )
+            client.get_task_stream()  # recorded from here on
+            with executor.reading(self.source):
+                self.steps(
+                    n_steps,
+                    replace(self.algorithm, executor=executor),
+                    lambda: time.process_time() + sum(client.run(time.process_time).values()),
+                    lambda since: busiest(client.get_task_stream(start=since)),
+                )
 
-    def steps(self, n_steps, algorithm, processor_seconds):
+    def steps(self, n_steps, algorithm, processor_seconds, busy_seconds):
         """Some steps; the times are kept, but for the first ones."""
         with open_executor(algorithm.executor, 1):
             for number in range(n_steps):
-                if number == WARM_UP and self.n_workers:
-                    self.traffic[-1].reset()
-                before, started = processor_seconds(), time.perf_counter()
+                before, since, started = processor_seconds(), time.time(), time.perf_counter()
                 step = algorithm.advance(self.state, next(self.batches), evaluate=False)
                 self.state = step.state
                 if number >= WARM_UP:
                     tempered = bool(np.mean(self.state.heat.inverse_temperature) < 1.0)
                     self.seconds[tempered].append(time.perf_counter() - started)
                     self.processor[tempered].append(processor_seconds() - before)
+                    self.busy.append(busy_seconds(since))
+
+
+def busiest(tasks):
+    """Seconds that the busiest worker computed."""
+    seconds = Counter()
+    for task in tasks:
+        for phase in task["startstops"]:
+            if phase["action"] == "compute":
+                seconds[task["worker"]] += phase["stop"] - phase["start"]
+    return max(seconds.values())
 
 
 def measure_speed(folder, batch_size, workers, blocks, steps):
@@ -174,24 +187,17 @@ def report(runs, batch_size):
             cells = [f"{middle:.3f} ({min(seconds):.3f}-{max(seconds):.3f})"]
             cells += [f"{statistics.median(processor):.3f}", f"{batch_size / middle:,.0f}"]
             print(f"| {n or 'none'} | {' | '.join(cells)} | {one / middle:.2f} |")
-    print("\n| workers | MB sent | MB received | communication | mean s | by the formula |")
-    print("|---|---|---|---|---|---|")
+    print("\n| workers | communication | mean s | by the formula |")
+    print("|---|---|---|---|")
     for n, run in runs.items():
         if n:
-            sent, received, busy = (
-                sum(getattr(traffic, name) for traffic in run.traffic)
-                / sum(traffic.steps for traffic in run.traffic)
-                for name in ("bytes_sent", "bytes_received", "busy_seconds")
-            )
+            busy = statistics.mean(run.busy)
             seconds = statistics.mean(run.seconds[True] + run.seconds[False])
             if n == 1:
                 work, rest = busy, seconds - busy
             # 2 P / w and t_0 are not told apart here: both are in the rest of one worker's step.
             predicted = work / min(n, available_cores()) + rest
-            print(
-                f"| {n} | {sent / 1e6:.1f} | {received / 1e6:.1f} | {1 - busy / seconds:.0%} "
-                f"| {seconds:.3f} | {predicted:.3f} |"
-            )
+            print(f"| {n} | {1 - busy / seconds:.0%} | {seconds:.3f} | {predicted:.3f} |")
 
 
 CLIENT = """

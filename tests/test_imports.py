@@ -16,8 +16,8 @@ SOURCE = Path(tempering.__file__).parent
 ALLOWED = {
     "storage": set(),
     "families": set(),
-    "models": {"families"},
-    "temperature": {"models"},
+    "models": {"storage", "families"},
+    "temperature": {"storage", "models"},
     "inference": {"storage", "families", "models", "temperature"},
     "corpus": {"storage", "families", "inference"},
     "datasets": {"storage", "corpus"},

@@ -34,7 +34,7 @@ _HOMES = {
     "LatentDirichletAllocation": "tempering.estimators",
     "PoissonMixture": "tempering.estimators",
     "load": "tempering.estimators.saving",
-    "StorageError": "tempering.storage.tensors",
+    "StorageError": "tempering.storage.errors",
 }
 
 __all__ = [
@@ -75,7 +75,7 @@ if TYPE_CHECKING:
     from tempering.estimators.saving import load
     from tempering.inference import Checkpoint, RobbinsMonro, fit
     from tempering.models import LocalStep, Mixture, Model, Natural
-    from tempering.storage.tensors import StorageError
+    from tempering.storage.errors import StorageError
     from tempering.temperature import (
         Annealing,
         LocalTempering,

@@ -25,6 +25,7 @@ from tempering import (
 )
 from tempering.datasets import make_lda
 from tempering.families import Dirichlet, IsotropicGaussian
+from tempering.inference import MappedCSR, write_csr
 from tempering.inference.executors import ClusterLost
 from tempering.models import Mixture
 
@@ -78,6 +79,17 @@ class Cluster:
 @pytest.fixture(scope="module")
 def executor(tmp_path_factory):
     cluster = Cluster(tmp_path_factory.mktemp("cluster"), 2)
+    executor = DaskExecutor(cluster.address)
+    executor.client.wait_for_workers(2)
+    yield executor
+    executor.close()
+    cluster.stop()
+
+
+@pytest.fixture
+def mortal(tmp_path):
+    """Two workers of a test's own, to be killed."""
+    cluster = Cluster(tmp_path, 2)
     executor = DaskExecutor(cluster.address)
     executor.client.wait_for_workers(2)
     yield executor
@@ -166,10 +178,8 @@ def test_mixtures_have_the_bits_of_one_process(executor, one_worker, monkeypatch
     cut_finely(monkeypatch)
     X = table(1300)
     alone = clone(MIXTURES[name]).fit(X)
-    executor.traffic.reset()
     two = clone(MIXTURES[name]).set_params(executor=executor).fit(X)
     same_state(alone, two)
-    assert executor.traffic.steps > 0
     one_worker()
     same_state(alone, clone(MIXTURES[name]).set_params(executor=executor).fit(X))
 
@@ -189,11 +199,11 @@ def slow_mixture(seconds):
     )
 
 
-def fit_slowly(executor, seconds, at_step=lambda number: None):
+def fit_slowly(executor, seconds, at_step=lambda number: None, batch_size=200):
     return tempering.fit(
         slow_mixture(seconds),
         table(400),
-        batch_size=200,
+        batch_size=batch_size,
         max_passes=4,
         progress=False,
         executor=executor,
@@ -218,18 +228,38 @@ def in_the_next_step(action, at_step):
     return callback
 
 
-def test_a_worker_that_is_killed_within_a_step_changes_nothing(executor):
-    expected = fit_slowly(None, 0.0)
-    pids = executor.client.run(os.getpid)
-    executor.traffic.reset()
+@pytest.mark.parametrize("batch_size", [200, None], ids=["minibatches", "kept by workers"])
+def test_a_worker_that_is_killed_within_a_step_changes_nothing(mortal, batch_size):
+    expected = fit_slowly(None, 0.0, batch_size=batch_size)
+    pids = mortal.client.run(os.getpid)
     victim = min(pids)
     result = fit_slowly(
-        executor, 0.2, in_the_next_step(lambda: os.kill(pids[victim], signal.SIGKILL), 1)
+        mortal,
+        0.2,
+        in_the_next_step(lambda: os.kill(pids[victim], signal.SIGKILL), 1),
+        batch_size,
     )
     same_result(expected, result)
-    assert executor.traffic.repeats >= 1  # what it held was lost with it
-    executor.client.wait_for_workers(2)
-    assert victim not in executor.client.run(os.getpid)
+    assert victim not in mortal.client.nthreads()
+
+
+def test_a_worker_that_is_killed_between_steps_changes_nothing(mortal, tmp_path):
+    """What it held of a corpus on disk is read by others."""
+    write_csr(tmp_path / "c", documents())
+    source = MappedCSR(tmp_path / "c", 1250, block_size=400)
+    lda = LatentDirichletAllocation(
+        5, batch_size=1250, max_iter=3, tempering=None, random_state=0, n_jobs=1
+    )
+    expected = clone(lda).fit(source)
+    pids = mortal.client.run(os.getpid)
+    victim = min(pids)
+
+    def strike(report):
+        if report.record.step == 2:
+            os.kill(pids[victim], signal.SIGKILL)
+
+    same_state(expected, clone(lda).set_params(executor=mortal).fit(source, callbacks=[strike]))
+    assert victim not in mortal.client.nthreads()
 
 
 def test_a_slow_worker_changes_nothing(executor):

@@ -1,22 +1,21 @@
-"""What a fit on a cluster is made of, without one: sums, places, references, topics cut to rows."""
+"""What a fit on a cluster is made of, without one: sums, places, references."""
 
 import pickle
+from collections import Counter
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from scipy import sparse
 
-from tempering.cluster.dask_placement import cut_into_runs, slots, spread
-from tempering.cluster.dask_source import bag_counts, checked_counts
+from tempering.cluster.dask_placement import cut_into_runs
+from tempering.cluster.dask_source import bag_counts, checked_counts, with_width
 from tempering.datasets import make_lda
 from tempering.inference import ArraySource, MappedCSR, fit, write_csr
 from tempering.inference.executors import Executor, Serial, add_in_pairs
-from tempering.inference.remote import BlockCache, KeptRows, RowReference
-from tempering.inference.shard_tasks import BoundOfShard, SolveShard
-from tempering.inference.sources import KeptSource
+from tempering.inference.remote import RowReference
+from tempering.inference.shard_tasks import BoundOfShard
 from tempering.models.lda.model import LatentDirichlet
 from tempering.temperature import (
     COLD,
@@ -58,23 +57,23 @@ def test_runs_can_be_added_up_elsewhere(n, power):
 
 
 @given(st.integers(1, 300), st.integers(1, 40))
-def test_runs_cover_all_shards_and_keep_workers_busy(n_shards, n_slots):
-    runs = cut_into_runs(n_shards, n_slots)
-    assert [shard for run in runs for shard in run] == list(range(n_shards))
-    size = len(runs[0])
-    assert len(runs) == 1 or size & (size - 1) == 0
-    assert all(run.start % size == 0 for run in runs)
-    places = spread(len(runs), [str(n) for n in range(n_slots)])
-    load = dict.fromkeys(places, 0)
-    for run, place in zip(runs, places):
-        load[place] += len(run)
-    finest = spread(n_shards, [str(n) for n in range(n_slots)])
-    assert max(load.values()) <= 1.1 * max(finest.count(place) for place in finest)
+def test_runs_cover_all_shards_and_keep_workers_busy(n_shards, n_workers):
+    threads = {f"{number:02}": 1 for number in range(n_workers)}
+    runs = cut_into_runs(n_shards, threads)
+    shards = [shard for run in runs for shard in range(n_shards)[run.shards]]
+    assert shards == list(range(n_shards))
+    size = runs[0].shards.stop
+    assert size & (size - 1) == 0
+    assert all(run.shards.start % size == 0 for run in runs)
+    load = Counter()
+    for run in runs:
+        load[run.worker] += len(range(n_shards)[run.shards])
+    assert max(load.values()) <= 1.1 * -(-n_shards // n_workers)
 
 
-def test_workers_have_a_fixed_order_and_a_slot_for_each_thread():
-    assert slots({"b": 1, "a": 2}) == ["a", "a", "b"]
-    assert [len(run) for run in cut_into_runs(4, 2)] == [2, 2]
+def test_workers_have_a_fixed_order_and_runs_for_each_thread():
+    runs = cut_into_runs(6, {"b": 1, "a": 2})
+    assert [(run.shards.start, run.worker) for run in runs] == [(0, "a"), (2, "a"), (4, "b")]
 
 
 def corpus(n=3000, n_words=300):
@@ -117,66 +116,6 @@ def test_a_referring_source_makes_the_same_fit(stored):
     ]
     assert_array_equal(results[0].posterior.parameters(), results[1].posterior.parameters())
     assert results[0].elbo == results[1].elbo
-
-
-def test_blocks_are_kept_up_to_a_limit():
-    class Files:
-        path, shape, n_tokens, reads = "nowhere", (40, 3), 40, 0
-
-        def rows(self, start, stop):
-            self.reads += 1
-            return sparse.csr_array(np.full((stop - start, 3), start + 1))
-
-    files = Files()
-    one = files.rows(0, 10)
-    size = one.data.nbytes + one.indices.nbytes + one.indptr.nbytes
-    files.reads = 0
-    cache = BlockCache(files, limit=2 * size)
-    for start in (0, 10, 0, 10, 0):
-        assert cache.rows(start, start + 10).toarray()[0, 0] == start + 1
-    assert files.reads == 2
-    cache.rows(20, 30)
-    cache.rows(10, 20)  # it was the oldest, and went
-    assert files.reads == 4
-    assert len(cache._blocks) == 2
-
-
-def test_whole_data_are_named_by_the_same_shards_at_each_step():
-    data = np.arange(20.0).reshape(10, 2)
-    batches = KeptSource(data).batches(0)
-    first, second = next(batches), next(batches)
-    assert isinstance(first.data, KeptRows)
-    shards = first.shards(4)
-    assert all(a[1] is b[1] for a, b in zip(shards, second.shards(4)))
-    assert_array_equal(np.concatenate([shard.read() for _, shard in shards]), data)
-    assert first.data.shown() is data
-
-
-def test_topics_cut_to_the_words_of_a_batch_solve_it_alike():
-    X = corpus(200, 2000)
-    model = LatentDirichlet(5, 2000, 0.2, 0.2)
-    expected = model.expectations(model.initialize(None, np.random.default_rng(0)))
-    policy = LocalTempering(max_alternations=2)
-    heat = policy.begin(model, 200, np.random.default_rng(0))
-    words = np.unique(X.indices).astype(np.int64)
-    assert words.size < 0.8 * 2000
-    task = SolveShard(policy, heat, model, expected, terms=True, detach=True)
-    cut = task.packed(words)
-    assert cut.expected.nbytes == words.size * 5 * 4
-    assert len(pickle.dumps(cut)) < len(pickle.dumps(task))
-    part = ((slice(0, 200), X), None)
-    whole, sent = task(part), pickle.loads(pickle.dumps(cut)).on_threads(2)(part)
-    assert_array_equal(whole.statistics.words, sent.statistics.words)
-    assert_array_equal(whole.statistics.values, sent.statistics.values)
-    assert_array_equal(whole.inverse_temperature, sent.inverse_temperature)
-    assert_array_equal(whole.energies, sent.energies)
-    assert whole.entropy == sent.entropy
-
-
-def test_nothing_is_cut_where_the_batch_uses_most_words():
-    model = LatentDirichlet(5, 100, 0.2, 0.2)
-    expected = model.expectations(model.initialize(None, np.random.default_rng(0)))
-    assert expected.for_columns(np.arange(90)) is expected
 
 
 @pytest.mark.parametrize(
@@ -276,11 +215,10 @@ def test_the_bound_of_a_shard_is_a_number():
 
 def test_bags_and_tables_become_counts():
     block = bag_counts([{3: 2, 1: 1}, [(0, 1), (0, 4), (2, 0)], {}], 0)
-    assert_array_equal(
-        block.matrix(5).toarray(), [[0, 1, 0, 2, 0], [5, 0, 0, 0, 0], [0, 0, 0, 0, 0]]
-    )
-    assert block.counts.dtype == np.int32
-    assert checked_counts([[0]], [[0.5]], 0).counts.dtype == np.float64
+    assert_array_equal(block.toarray(), [[0, 1, 0, 2], [5, 0, 0, 0], [0, 0, 0, 0]])
+    assert_array_equal(with_width(block, 5).toarray()[:, 4], 0)
+    assert block.dtype == np.int32
+    assert checked_counts([[0]], [[0.5]], 0).dtype == np.float64
 
 
 @pytest.mark.parametrize(

@@ -35,9 +35,9 @@ from tempering.gpu.device_table import TableSource, as_rows
 from tempering.gpu.jax_factorial import JaxActivationStep, JaxFactorialModel
 from tempering.gpu.jax_mixture import JaxMixture
 from tempering.inference import RobbinsMonro, fit
-from tempering.inference.portable_classes import pack, unpack
 from tempering.models import Mixture
 from tempering.models.factorial_mixture import FactorialModel
+from tempering.storage.tree import from_json, to_json
 
 N, D, K = 203, 3, 4
 RNG = np.random.default_rng(0)
@@ -248,7 +248,8 @@ def test_steps_can_be_stored():
     in_jax = JaxFactorialModel.of(model)
     start = in_jax.initialize(TableSource(data), np.random.default_rng(3))
     step = in_jax.local_step(data, in_jax.expectations(start), 1.0)
-    again = unpack(pack(step))
+    arrays = {}
+    again = from_json(to_json(step, "step", arrays), arrays)
     assert type(again) is JaxActivationStep
     assert_array_equal(again.activations, step.activations)
     assert type(in_jax.on_cpu()) is FactorialModel

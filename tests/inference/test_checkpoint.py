@@ -15,6 +15,7 @@ from scipy import sparse
 
 from mutations import mutate
 from problems import tiny_mixture
+from raw_trees import read_raw, write_raw
 from tempering.families import Dirichlet, IsotropicGaussian
 from tempering.inference import (
     ArraySource,
@@ -23,15 +24,16 @@ from tempering.inference import (
     MappedCSR,
     RobbinsMonro,
     fit,
-    make_portable,
+    stored,
     write_csr,
 )
+from tempering.inference.checkpoint_writer import read_checkpoint
 from tempering.inference.interrupts import postponed_interrupt
-from tempering.inference.keeper import read_checkpoint
 from tempering.models import Mixture
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.models.lda.model import LatentDirichlet
-from tempering.storage.tensors import StorageError
+from tempering.models.lda.topics import Topics
+from tempering.storage.errors import StorageError
 from tempering.temperature import (
     Annealing,
     LocalTempering,
@@ -165,6 +167,17 @@ def test_learned_priors_and_lazy_topics_survive(tmp_path, stored):
     assert whole.model.topic_word_prior != 0.1
 
 
+def test_topics_that_were_given_topic_by_topic_survive(tmp_path):
+    """Their order in memory is kept: sums depend on it."""
+    rows = np.random.default_rng(1).gamma(100.0, 0.01, size=(4, 30))
+    options = {"learning_rate": RobbinsMonro(4.0, 0.7), "batch_size": 16, "max_passes": 4}
+    whole = fit(learning_lda(), documents(), initial=Topics(rows.T, 0.1), **options)
+    resumed = fit_in_pieces(
+        learning_lda, documents(), tmp_path, (9, 14), initial=Topics(rows.T, 0.1), **options
+    )
+    assert_same_bits(whole, resumed)
+
+
 def test_alpha_that_follows_the_documents_survives(tmp_path):
     def sampled_lda():
         return LatentDirichlet(4, 30, 0.25, 0.1, update="sampled", adapted_part=0.9, n_threads=1)
@@ -281,13 +294,11 @@ def test_a_damaged_newest_falls_back_and_says_so(tmp_path):
 
 
 def test_a_checkpoint_of_a_later_format_is_told(tmp_path):
-    from tempering.storage.tensors import read_tree, write_tree
-
     options = {"checkpoint": tmp_path, "progress": False, "max_passes": 3}
     fit(gaussian_mixture(), blobs(), **options)
     for name in checkpoints(tmp_path):
-        content = read_tree(tmp_path / name)
-        write_tree(tmp_path / name, {**content, "format": 2, "package": "9.0"})
+        whole = read_raw(tmp_path / name)
+        write_raw(tmp_path / name, {**whole, "format": 2, "package": "9.0"})
     with pytest.raises(StorageError, match=r"format 2, .* reads format 1.*wrote it, 9\.0"):
         fit(gaussian_mixture(), blobs(), **options)
 
@@ -517,7 +528,7 @@ class CornerMixture(Mixture):
         return super().divergence(posterior.natural, prior_weight)
 
 
-def test_a_posterior_of_one_s_own_must_be_made_portable(tmp_path):
+def test_a_posterior_of_one_s_own_must_be_declared(tmp_path):
     mixture, data, _ = tiny_mixture("bernoulli", n=20)
 
     def make_model():
@@ -527,7 +538,7 @@ def test_a_posterior_of_one_s_own_must_be_made_portable(tmp_path):
     options = {"max_passes": 6, "tolerance": 0.0}
     with pytest.raises(StorageError, match=r"posterior cannot be stored: Corner"):
         fit(make_model(), data, checkpoint=tmp_path, progress=False, **options)
-    make_portable(Corner, "corner")
+    stored("corner")(Corner)
     resumed = fit_in_pieces(make_model, data, tmp_path, (4,), **options)
     whole = fit(make_model(), data, progress=False, **options)
     for name, part in whole.posterior.natural.items():

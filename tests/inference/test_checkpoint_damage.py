@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 from mutations import mutate
+from raw_trees import read_raw, write_raw
 from tempering.families import (
     Bernoulli,
     Dirichlet,
@@ -18,8 +19,9 @@ from tempering.families import (
 from tempering.inference import Checkpoint, RobbinsMonro, fit
 from tempering.models import Mixture
 from tempering.models.factorial_mixture import FactorialModel
-from tempering.models.lda.model import LatentDirichlet, Settled
-from tempering.storage.tensors import StorageError, read_tree, write_tree
+from tempering.models.lda.model import LatentDirichlet
+from tempering.models.lda.sampling import Settled
+from tempering.storage.errors import StorageError
 from tempering.temperature import Annealing, LocalTempering, VariationalTempering, schedules
 
 
@@ -126,8 +128,8 @@ class Case:
             self.fit(callbacks=[strike])
         self.path = max(self.folder.glob("checkpoint-*"))
         self.content = self.path.read_bytes()
-        self.tree = read_tree(self.path)
-        assert (self.tree["best"] is not None) == ("n_init" in options)
+        self.tree = read_raw(self.path)
+        assert (self.tree["content"]["best"] is not None) == ("n_init" in options)
 
     def fit(self, **more):
         checkpoint = Checkpoint(self.folder, every_minutes=None, every_steps=4)
@@ -214,7 +216,7 @@ def damaged_array(array, rng):
 def damaged_tree(tree, rng):
     """A tree that can be stored, with one or two nodes changed, taken out, put in or exchanged."""
     for _ in range(rng.integers(1, 3)):
-        ways = [path for path in places(tree) if path[:1] != ("fingerprint",)]
+        ways = [path for path in places(tree) if path[1:2] != ("fingerprint",)]
         if rng.random() < 0.05:
             ways = list(places(tree))
         if rng.random() < 0.5:  # the numbers themselves
@@ -248,7 +250,7 @@ def damage(case, n, seed):
             reason = case.resume(lambda path, content=content: path.write_bytes(content))
         else:
             tree = damaged_tree(case.tree, rng)
-            reason = case.resume(lambda path, tree=tree: write_tree(path, tree))
+            reason = case.resume(lambda path, tree=tree: write_raw(path, tree))
         assert reason is None or case.path.name in reason
         refused += reason is not None
     return refused, n - refused
@@ -260,6 +262,54 @@ def test_a_damaged_checkpoint_is_refused_or_does_no_harm(tmp_path, name):
     assert case.resume(lambda path: path.write_bytes(case.content)) is None
     refused, went_on = damage(case, 40, seed=1)
     assert refused > went_on
+
+
+RUN = ("content", "run")
+STATE = (*RUN, "state", "$state")
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "change", "message"),
+    [
+        ("mixture", (*STATE, "posterior", "$natural", "weights"), lambda w: w[:-1], "weights of"),
+        ("mixture", (*STATE, "posterior", "$natural", "weights"), lambda w: -w, "proper"),
+        ("mixture", (*STATE, "step"), lambda step: step + 1, "not those of the history"),
+        ("mixture", ("content", "elbos"), lambda elbos: elbos * 2, "too many restarts"),
+        ("mixture", (*RUN, "model", "weights"), lambda _: 1.0, "'weights' is not learned"),
+        ("topics", (*STATE, "posterior", "$topics", "_values"), lambda v: v[:-1], "shape"),
+        ("topics", (*STATE, "posterior", "$topics", "_sums"), lambda v: 4 * v, "sums"),
+        (
+            "mixture, LVT",
+            (*STATE, "heat", "$local_heat", "inverse_temperature"),
+            lambda s: s[:-1],
+            "one temperature for all data, or for each",
+        ),
+        (
+            "topics, VT",
+            (*STATE, "heat", "$tempering_heat", "weights"),
+            lambda weights: weights[:-1],
+            "weights",
+        ),
+        (
+            "features",
+            (*STATE, "solved", "$tuple", 1, "$activation_step", "activations"),
+            lambda z: z[:, :-1],
+            "activations must be from 0 to 1",
+        ),
+        ("features", (*RUN, "model", "noise_variance"), lambda _: -1.0, "noise_variance must be"),
+        ("features", (*RUN, "over"), lambda _: 1, "over must be of bool"),
+    ],
+)
+def test_what_a_fit_cannot_go_on_from_is_told(tmp_path, name, place, change, message):
+    case = Case(name, tmp_path / "kept")
+    *way, last = place
+    parent = at(case.tree, way)
+    changed = put(case.tree, way, {**parent, last: change(parent.get(last))})
+    reason = case.resume(lambda path: write_raw(path, changed))
+    assert reason is not None
+    assert message in reason
+    assert case.path.name in reason
+    assert "resume=False" in reason
 
 
 @pytest.mark.slow

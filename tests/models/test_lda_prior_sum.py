@@ -6,8 +6,9 @@ from numpy.testing import assert_array_equal
 
 from tempering import LatentDirichletAllocation
 from tempering.datasets import make_lda
-from tempering.models.lda.model import LatentDirichlet, Settled
+from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.priors import raised_prior
+from tempering.models.lda.sampling import Settled
 from tempering.models.lda.topics import Topics
 
 PRIOR = 0.1

@@ -12,10 +12,11 @@ from scipy import sparse
 import tempering
 from memory import assert_modest, measured, tracing
 from mutations import mutate
+from raw_trees import sign
 from tempering import BayesianGaussianMixture, FactorialMixture, LatentDirichletAllocation
-from tempering.estimators.saving import _config_checksum
-from tempering.inference.keeper import read_checkpoint
-from tempering.storage.tensors import StorageError, read_arrays, write_arrays
+from tempering.inference.checkpoint_writer import read_checkpoint
+from tempering.storage.errors import StorageError
+from tempering.storage.tree import read_arrays, read_tree, write_arrays
 
 pytestmark = pytest.mark.filterwarnings("ignore::tempering.estimators.topic_health.TopicWarning")
 
@@ -123,22 +124,17 @@ def claim(folder, chosen):
         text = (folder / name / "config.json").read_text()
         cases += [(name, text, path) for path in sizes_in(json.loads(text))]
     arrays, note = read_arrays(checkpoint_file(folder))
-    text = note.partition(" ")[2]
-    cases += [("checkpoint", text, path) for path in sizes_in(json.loads(text))]
+    cases += [("checkpoint", note, path) for path in sizes_in(json.loads(note))]
     cases = [(*case, value) for case in cases for value in LARGE if case[2] != ("checksum",)]
     with tracing():
         for name, text, path, value in chosen(cases):
             tree = json.loads(text)
             put(tree, path, value)
             if name == "checkpoint":
-                changed = json.dumps(tree)
-                note = f"{zlib.crc32(changed.encode()):08x} {changed}"
-                write_arrays(checkpoint_file(folder), arrays, note)
+                write_arrays(checkpoint_file(folder), arrays, json.dumps(sign(tree)))
                 take(checkpoint_file(folder), read_checkpoint)
             else:
-                del tree["checksum"]
-                tree["checksum"] = _config_checksum(tree)
-                (folder / name / "config.json").write_text(json.dumps(tree))
+                (folder / name / "config.json").write_text(json.dumps(sign(tree)))
                 take(folder / name)
                 (folder / name / "config.json").write_text(text)
 
@@ -171,9 +167,7 @@ def test_models_of_many_components_and_columns(folder, name, value):
             tree = json.loads(text)
             for way in ways:
                 put(tree, way, value)
-            del tree["checksum"]
-            tree["checksum"] = _config_checksum(tree)
-            path.write_text(json.dumps(tree))
+            path.write_text(json.dumps(sign(tree)))
             assert take(folder / name) != ""
 
 
@@ -181,12 +175,10 @@ def test_a_model_of_many_features_from_one_number(folder):
     """The constructor takes one probability for all features."""
     path = folder / "factorial" / "config.json"
     tree = json.loads(path.read_text())
-    tree["fitted"]["_model"]["fields"]["n_features"] = 10**9
-    tree["fitted"]["_model"]["fields"]["activation_probability"] = 0.5
-    del tree["checksum"]
-    tree["checksum"] = _config_checksum(tree)
-    path.write_text(json.dumps(tree))
-    assert "activation_probability must be an array" in take(folder / "factorial")
+    model = tree["content"]["fitted"]["_model"]["$factorial_model"]
+    model["n_features"], model["activation_probability"] = 10**9, 0.5
+    path.write_text(json.dumps(sign(tree)))
+    assert "activation_probability must be of" in take(folder / "factorial")
 
 
 @pytest.mark.parametrize(
@@ -210,15 +202,10 @@ def test_descriptions_that_are_deep_or_long(folder, text):
 def test_descriptions_that_are_wide(folder, part):
     """An empty list takes three bytes of a file, and 64 in memory; it is read, and made anew."""
     path = folder / "topics" / "config.json"
-    for name in ("parameters", "feature_names"):
+    for name in ("parameters", "not_stored"):
         tree = json.loads(path.read_text())
-        parts = [json.loads(part)] * 50_000
-        tree[name] = {**tree[name], "more": parts} if name == "parameters" else parts
-        tree["checksum"] = 0
-        text = json.dumps(tree, separators=(",", ":"))
-        del tree["checksum"]
-        checksum = _config_checksum(tree)
-        path.write_text(text.replace('"checksum":0', f'"checksum":{checksum}'))
+        tree["content"][name] = {"more": [json.loads(part)] * 50_000}
+        path.write_text(json.dumps(sign(tree), separators=(",", ":")))
         assert take(folder / "topics", multiple=60) != ""
 
 
@@ -271,24 +258,23 @@ def test_an_array_is_told_of_once(tmp_path):
     told = {
         "$array": {"name": "a", "dtype": "float64", "shape": [3], "crc32": zlib.crc32(array.data)}
     }
-    text = json.dumps([told, told])
     path = tmp_path / "tree.safetensors"
-    write_arrays(path, {"a": array}, f"{zlib.crc32(text.encode()):08x} {text}")
+    whole = {"format": 1, "package": "", "kind": "pair", "content": [told, told]}
+    write_arrays(path, {"a": array}, json.dumps(sign(whole)))
     with pytest.raises(StorageError, match="'a' is missing"):
-        tempering.storage.tensors.read_tree(path)
+        read_tree(path, "pair")
 
 
 def test_more_words_and_steps_than_the_model_has(folder):
-    for name, line in (("vocab.txt", "word\n"), ("history.jsonl", "{}\n")):
-        path = folder / "topics" / "config.json"
+    path = folder / "topics" / "config.json"
+    for name, part in (
+        ("vocabulary_", {"$names": ["word"] * 300_000}),
+        ("history_", {"$history": {"step": [1] * 300_000}}),
+    ):
         tree = json.loads(path.read_text())
-        text = line * 300_000
-        (folder / "topics" / name).write_text(text)
-        del tree["checksum"]
-        tree[name] = zlib.crc32(text.encode())
-        tree["checksum"] = _config_checksum(tree)
+        tree["content"]["fitted"][name] = part
         before = path.read_text()
-        path.write_text(json.dumps(tree))
+        path.write_text(json.dumps(sign(tree)))
         assert take(folder / "topics", multiple=30) != ""
         path.write_text(before)
 

@@ -24,8 +24,8 @@ from tempering.inference import Checkpoint
 from tempering.inference.compilation import working_seconds
 from tempering.inference.executors import ClusterLost
 from tempering.inference.interrupts import Terminated
+from tempering.storage.errors import StorageError
 from tempering.storage.lock import InUse, alone_in
-from tempering.storage.tensors import StorageError
 
 #: Topics that are printed; `tempering topics` prints all.
 PRINTED = 20

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.saving import load
-from tempering.storage.tensors import StorageError
+from tempering.storage.errors import StorageError
 
 
 def load_topics(path: Path) -> LatentDirichletAllocation:

@@ -1,13 +1,11 @@
-"""The way to a Dask cluster: its client, objects for its workers, and what goes wrong."""
+"""The way to a Dask cluster: its client, objects and tasks for its workers, what goes wrong."""
 
 from __future__ import annotations
 
 import asyncio
-import math
-import time
 from collections.abc import Sequence
 from concurrent.futures import CancelledError
-from typing import Any, NamedTuple, NoReturn
+from typing import Any
 
 from tempering import __version__
 from tempering.inference.executors import ClusterLost
@@ -30,25 +28,8 @@ class WorkerLost(Exception):
     """What a step has sent out is lost with a worker: it must be made again."""
 
 
-class Address(NamedTuple):
-    """An object for one worker."""
-
-    content: Any
-    worker: str
-
-
 class Connection:
-    """A client, connected when it is first used.
-
-    Parameters
-    ----------
-    client : Client or str
-        A client, or the address of a scheduler.
-    direct : bool
-        Whether this process can reach the workers.
-    timeout : float
-        Seconds to wait for a first worker, and for the scheduler, but ten at most for that.
-    """
+    """A client, connected when it is first used; the arguments are those of ``DaskExecutor``."""
 
     def __init__(self, client: Client | str, direct: bool, timeout: float):
         distributed = require_distributed()
@@ -62,8 +43,6 @@ class Connection:
         self._given: Any = client
         self._client: Any = None if isinstance(client, str) else client
         self.direct, self.timeout = direct, timeout
-        self._threads: dict[str, int] = {}
-        self._asked = -math.inf
         self._able: set[str] = set()
 
     @property
@@ -98,19 +77,15 @@ class Connection:
             self._client = None
 
     def threads(self) -> dict[str, int]:
-        """The workers, as they were a moment ago, and how many threads each has."""
-        if not self._threads or time.monotonic() > self._asked + WATCH_SECONDS:
-            self._threads, self._asked = self.threads_now(), time.monotonic()
-        return self._threads
-
-    def threads_now(self) -> dict[str, int]:
         """The workers and how many threads each has; waits for a first one."""
         client = self.client
         try:
-            threads = client.nthreads()
+            if client.status != "running":
+                raise OSError(f"the client is {client.status}")
+            threads = dict(client.nthreads())
             if not threads:
                 client.wait_for_workers(1, timeout=self.timeout)
-                threads = client.nthreads()
+                threads = dict(client.nthreads())
             self._require_package(threads.keys() - self._able)
         except TimeoutError as error:
             raise ClusterLost(
@@ -118,20 +93,18 @@ class Connection:
                 " start some (dask worker ADDRESS)."
             ) from error
         except (OSError, RuntimeError, CancelledError) as error:
-            self.fail(error)
-        return dict(threads)
+            raise ClusterLost(
+                f"the connection to the Dask scheduler at {self.address} is lost."
+            ) from error
+        return threads
 
     def _require_package(self, workers: set[str]) -> None:
         """Raise ``ImportError`` if one of these workers has not this package, of this version."""
         if not workers:
             return
         # Sent without a thing of the package, which a worker that lacks it could not unpack.
-        answers = self.client.run(
-            eval,
-            "__import__('tempering.cluster.dask_worker').__version__",
-            workers=sorted(workers),
-            on_error="return",
-        )
+        version = "__import__('tempering.cluster.dask_worker').__version__"
+        answers = self.client.run(eval, version, workers=sorted(workers), on_error="return")
         for worker, answer in sorted(answers.items()):
             if answer == __version__:
                 self._able.add(worker)
@@ -143,74 +116,55 @@ class Connection:
                     f"distributed]=={__version__}') and start the worker again."
                 )
 
-    def send(self, parcels: Sequence[Address]) -> list[Future]:
+    def send(self, contents: Sequence[tuple[Any, str]]) -> list[Future]:
         """Each object to its worker, all at once."""
-        client = self.client
+        options: Any = {
+            "direct": self.direct,
+            "hash": False,
+            "timeout": SENDING_SECONDS,
+            "asynchronous": True,
+        }
 
-        async def send_all() -> list[Future]:
-            return await asyncio.gather(
-                *(
-                    client.scatter(
-                        parcel.content,
-                        workers=[parcel.worker],
-                        direct=self.direct,
-                        hash=False,
-                        timeout=SENDING_SECONDS,
-                        asynchronous=True,
-                    )
-                    for parcel in parcels
-                )
+        async def send_all() -> list[list[Future]]:
+            sending = (
+                self.client.scatter([content], workers=[worker], **options)
+                for content, worker in contents
             )
+            return await asyncio.gather(*sending)
 
         try:
-            return list(client.sync(send_all))
+            return [future for (future,) in self.client.sync(send_all)]
         except (OSError, TimeoutError, KeyError, ValueError, CancelledError) as error:
-            self.require_scheduler(error)
             raise WorkerLost(f"a worker could not be sent to: {error!r}") from error
+
+    def submit(self, function: Any, *arguments: Any, worker: str | None = None) -> Future:
+        """A task, for a worker if it is there, or for one that Dask chooses."""
+        where = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
+        return self.client.submit(function, *arguments, pure=False, **where)
 
     def gather(self, futures: list[Future], used: set[str]) -> list[Any]:
         """The results; :class:`WorkerLost` if what they need was lost with one of these workers."""
         distributed = require_distributed()
-        client = self.client
         try:
-            with client.as_current():
-                while True:
-                    try:
+            while any(future.status == "pending" for future in futures):
+                try:
+                    with self.client.as_current():
                         distributed.wait(futures, timeout=WATCH_SECONDS)
-                        break
-                    except TimeoutError:
-                        gone = used - self.threads_now().keys()
-                        if gone:
-                            self._threads = {}
-                            raise WorkerLost(f"the worker {min(gone)} is gone.") from None
+                except TimeoutError:
+                    gone = used - self.threads().keys()
+                    if gone:
+                        raise WorkerLost(f"the worker {min(gone)} is gone.") from None
             for future in futures:
                 if future.status == "error":
                     future.result()  # raises: of several errors the first, as one process would
-            return list(client.gather(futures, direct=self.direct))
+            return list(self.client.gather(futures, direct=self.direct))
         except CancelledError as error:
-            self.require_scheduler(error)
             raise WorkerLost(str(error)) from error
         except distributed.KilledWorker as error:
             raise ClusterLost(
                 f"several workers of {self.address} died of the same shard; they may have too "
                 f"little memory. ({error})"
             ) from error
-
-    def require_scheduler(self, cause: BaseException) -> None:
-        """Raise :class:`ClusterLost` if the scheduler is gone; else ask anew who is there."""
-        self._threads = {}
-        if self.client.status != "running":
-            self.fail(cause)
-        try:
-            self.client.nthreads()
-        except (OSError, TimeoutError, RuntimeError, CancelledError) as error:
-            self.fail(error)
-
-    def fail(self, cause: BaseException) -> NoReturn:
-        """The scheduler is gone."""
-        raise ClusterLost(
-            f"the connection to the Dask scheduler at {self.address} is lost."
-        ) from cause
 
 
 def require_distributed() -> Any:

@@ -9,41 +9,42 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from typing import NamedTuple
 
 #: How much longer than with the finest cut a step may take, for the sake of fewer and longer runs.
 SLACK = 1.1
 
 
-def slots(threads: Mapping[str, int]) -> list[str]:
-    """The workers in a fixed order, each as often as it has threads."""
-    return [worker for worker in sorted(threads) for _ in range(threads[worker])]
+class Run(NamedTuple):
+    """Neighbouring shards for one worker."""
+
+    shards: slice
+    worker: str
 
 
-def cut_into_runs(n_shards: int, n_slots: int) -> list[range]:
-    """The shards in the longest runs that keep the slots about equally busy.
+def cut_into_runs(n_shards: int, threads: Mapping[str, int]) -> list[Run]:
+    """The longest runs that keep the threads of all workers about equally busy.
 
-    >>> cut_into_runs(8, 2), cut_into_runs(3, 2)
-    ([range(0, 4), range(4, 8)], [range(0, 2), range(2, 3)])
+    Neighbours go to the same worker, which then reads few blocks, and at each step to the same.
+
+    >>> [(run.shards.start, run.worker) for run in cut_into_runs(8, {"a": 1, "b": 1})]
+    [(0, 'a'), (4, 'b')]
     """
-    limit = SLACK * _busiest(_runs(n_shards, 1), n_slots)
-    size = 1
-    while size < n_shards and _busiest(_runs(n_shards, 2 * size), n_slots) <= limit:
-        size *= 2
-    return _runs(n_shards, size)
+    places = [worker for worker in sorted(threads) for _ in range(threads[worker])]
+    sizes = [2**power for power in range(n_shards.bit_length() + 1)]
+    busiest = [_busiest(n_shards, size, len(places)) for size in sizes]
+    size = max(size for size, most in zip(sizes, busiest) if most <= SLACK * busiest[0])
+    starts = range(0, n_shards, size)
+    return [
+        Run(slice(start, start + size), places[number * len(places) // len(starts)])
+        for number, start in enumerate(starts)
+    ]
 
 
-def spread(n_runs: int, places: list[str]) -> list[str]:
-    """A slot for each run: neighbours to the same worker, which then reads few blocks."""
-    return [places[run * len(places) // n_runs] for run in range(n_runs)]
-
-
-def _runs(n_shards: int, size: int) -> list[range]:
-    return [range(start, min(start + size, n_shards)) for start in range(0, n_shards, size)]
-
-
-def _busiest(runs: list[range], n_slots: int) -> int:
-    """The most shards that one slot has to solve."""
+def _busiest(n_shards: int, size: int, n_places: int) -> int:
+    """The most shards that one thread has to solve, in runs of this size."""
     shards: Counter[int] = Counter()
-    for number, run in enumerate(runs):
-        shards[number * n_slots // len(runs)] += len(run)
+    n_runs = -(-n_shards // size)
+    for run in range(n_runs):
+        shards[run * n_places // n_runs] += min(size, n_shards - run * size)
     return max(shards.values())

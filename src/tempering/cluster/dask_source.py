@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tempering.cluster.dask_connection import Client, Future, require_distributed
-from tempering.inference.remote import BlockRows, Loan, Recipe, RowReference, stack
+from tempering.cluster.dask_blocks import DaskBlock
+from tempering.cluster.dask_connection import Client, require_distributed
+from tempering.inference.remote import RowReference, stack
 from tempering.inference.streaming import BlockSource
 
 #: Columns of a dataframe.
@@ -69,14 +70,13 @@ class DaskSource(BlockSource):
     def sample(self, n: int, rng: np.random.Generator) -> Any:
         if n < 1:
             raise ValueError(f"n must be at least 1; got {n}.")
-        everything = RowReference.to_blocks(self.files, self.files.blocks)
         if n >= self.size:
-            return everything.read()
-        return everything[np.sort(rng.choice(self.size, size=n, replace=False))].read()
+            return self.files.rows(0, self.size)
+        return self.files.take(np.sort(rng.choice(self.size, size=n, replace=False)))
 
     def by_reference(self) -> Self:
         referring = super().by_reference()
-        referring.referred = self.files
+        referring.named = dict(enumerate(self.files.blocks))
         return referring
 
 
@@ -98,93 +98,46 @@ class DaskRows:
                 )
             documents, convert = documents[[IDS, COUNTS]], table_counts
         partitions = client.compute(documents.to_delayed())
-        futures = [
-            client.submit(convert, partition, number, pure=False)
-            for number, partition in enumerate(partitions)
-        ]
-        totals = client.gather([client.submit(total_of, block, pure=False) for block in futures])
-        filled = [number for number, total in enumerate(totals) if total.n_documents]
-        largest = max((total.largest for total in totals), default=-1)
+        made = client.map(convert, partitions, range(len(partitions)), pure=False)
+        measures = client.gather(client.map(measure, made, pure=False))
+        largest = max((word for _, word, _ in measures), default=-1)
         if n_words is not None and largest >= n_words:
             raise ValueError(f"n_words={n_words}, but a document has the word {largest}.")
-        self.n_tokens: int | float = sum(total.n_tokens for total in totals)
+        self.n_tokens: int | float = sum(n_tokens for _, _, n_tokens in measures)
         if not self.n_tokens > 0:
             raise ValueError("documents must hold at least one word; every document is empty.")
-        self._futures = [futures[number] for number in filled]
-        sizes = [totals[number].n_documents for number in filled]
-        self.edges = np.append(0, np.cumsum(sizes, dtype=np.int64))
-        self.shape = (int(self.edges[-1]), largest + 1 if n_words is None else n_words)
-        has = client.who_has(self._futures)
-        self._places = [next(iter(has.get(future.key, ())), None) for future in self._futures]
-
-    @property
-    def blocks(self) -> list[tuple[int, int]]:
-        """Where each block begins and ends."""
-        return list(zip(self.edges[:-1].tolist(), self.edges[1:].tolist()))
+        width = n_words or largest + 1
+        blocks = client.map(with_width, made, n_words=width, pure=False)
+        self.blocks = [
+            DaskBlock(client, block, (n_documents, width))
+            for block, (n_documents, _, _) in zip(blocks, measures)
+            if n_documents
+        ]
+        self.edges = np.cumsum([0, *(block.shape[0] for block in self.blocks)])
+        self.shape = (int(self.edges[-1]), width)
 
     def rows(self, start: int, stop: int) -> Any:
         """The documents from ``start`` to ``stop``, fetched."""
-        everything = RowReference.to_blocks(self, self.blocks)
-        return everything[start:stop].read()
+        return self.take(slice(start, stop))
 
-    def fetch(self, parts: list[BlockRows]) -> Any:
-        """Some rows of some blocks: only these leave the workers."""
-        loan = self.lend(parts)
-        assert isinstance(loan.recipe, TakeRows)
-        futures = [
-            self._client.submit(TakeRows([part], self.shape[1]).make, block, pure=False)
-            for part, block in zip(parts, loan.lent)
-        ]
-        return stack(self._client.gather(futures))
-
-    def lend(self, parts: list[BlockRows]) -> Loan:
-        """Blocks that a worker takes rows from; it is best the one that has the largest share."""
-        numbers = [int(np.searchsorted(self.edges, part.start)) for part in parts]
-        most = int(np.argmax([part.rows.size for part in parts]))
-        lent: tuple[Future, ...] = tuple(self._futures[number] for number in numbers)
-        return Loan(TakeRows(parts, self.shape[1]), lent, self._places[numbers[most]])
+    def take(self, rows: Any) -> Any:
+        """Some documents, by a slice or by rising numbers: only these leave the workers."""
+        parts = RowReference.to_blocks(self.blocks)[rows].parts
+        return stack(self._client.gather([part.block.take_there(part.rows) for part in parts]))
 
 
-class TakeRows(Recipe):
-    """Rows of blocks in the memory of workers."""
-
-    def __init__(self, parts: list[BlockRows], n_words: int):
-        self.parts = parts
-        self.n_words = n_words
-
-    def make(self, *lent: Any) -> Any:
-        return stack(
-            [part.take(block.matrix(self.n_words)) for part, block in zip(self.parts, lent)]
-        )
+def measure(block: Any) -> tuple[int, int, int | float]:
+    """The number of documents in a block, the largest of a word, and the sum of counts."""
+    return block.shape[0], int(block.indices.max(initial=-1)), block.data.sum().item()
 
 
-class Counts(NamedTuple):
-    """A partition as a sparse matrix of as many columns as will be told."""
-
-    indptr: NDArray[np.int64]
-    ids: NDArray[np.int32]
-    counts: NDArray[Any]
-
-    def matrix(self, n_words: int) -> Any:
-        """The matrix."""
-        shape = (self.indptr.size - 1, n_words)
-        return sparse.csr_array((self.counts, self.ids, self.indptr), shape=shape)
+def with_width(block: Any, n_words: int) -> Any:
+    """A block with as many columns as the vocabulary has words."""
+    shape = (block.shape[0], n_words)
+    return sparse.csr_array((block.data, block.indices, block.indptr), shape=shape)
 
 
-class Total(NamedTuple):
-    """What a partition is, in numbers."""
-
-    n_documents: int
-    largest: int
-    n_tokens: int | float
-
-
-def total_of(block: Counts) -> Total:
-    """The size of a partition."""
-    return Total(block.indptr.size - 1, int(block.ids.max(initial=-1)), block.counts.sum().item())
-
-
-def bag_counts(documents: Iterable[Any], partition: int) -> Counts:
+def bag_counts(documents: Iterable[Any], partition: int) -> Any:
     """A partition of a bag."""
     ids, counts = [], []
     for document in documents:
@@ -195,54 +148,52 @@ def bag_counts(documents: Iterable[Any], partition: int) -> Counts:
     return checked_counts(ids, counts, partition)
 
 
-def table_counts(table: Any, partition: int) -> Counts:
+def table_counts(table: Any, partition: int) -> Any:
     """A partition of a dataframe."""
     return checked_counts(list(table[IDS]), list(table[COUNTS]), partition)
 
 
-def checked_counts(ids: list[Any], counts: list[Any], partition: int) -> Counts:
-    """Lists of words and of counts as arrays; what cannot be a document is refused, by its place.
+def checked_counts(ids: list[Any], counts: list[Any], partition: int) -> Any:
+    """Lists of words and of counts as a matrix; what cannot be a document is refused, by its place.
 
     Words of a document are sorted, and none stands twice.
     """
-    sizes = [len(row) for row in ids]
-    for row, (n_ids, n_counts) in enumerate(zip(sizes, map(len, counts))):
-        if n_ids != n_counts:
-            _refuse(partition, row, f"it has {n_ids} ids, but {n_counts} counts")
-    indptr = np.append(0, np.cumsum(sizes, dtype=np.int64))
-    words, values = _numbers(ids, partition, "ids"), _numbers(counts, partition, "counts")
+
+    def numbers(rows: list[Any], name: str) -> NDArray[np.float64]:
+        try:
+            return np.concatenate([np.empty(0), *(np.asarray(row, np.float64) for row in rows)])
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"partition {partition}: {name} must be numbers: {error}.") from None
+
+    def refuse_first(bad: NDArray[np.bool_], row_of: NDArray[np.int64], problem: Any) -> None:
+        if bad.any():
+            entry = int(np.argmax(bad))
+            place = f"partition {partition}, document {row_of[entry]} (from 0)"
+            raise ValueError(f"{place}: {problem(entry)}.")
+
+    n_ids, n_counts = (np.array([len(row) for row in rows], np.int64) for rows in (ids, counts))
+    row_of = np.arange(len(ids))
+    refuse_first(
+        n_ids != n_counts, row_of, lambda n: f"it has {n_ids[n]} ids, but {n_counts[n]} counts"
+    )
+    row_of = np.repeat(row_of, n_ids)
+    words, values = numbers(ids, "ids"), numbers(counts, "counts")
     bad = ~((words == np.floor(words)) & (words >= 0) & (words < np.iinfo(np.int32).max))
-    _refuse_first(bad, indptr, words, partition, "a word must be a whole number from 0; it has")
+    refuse_first(
+        bad, row_of, lambda n: f"a word must be a whole number from 0; it has {words[n]:g}"
+    )
     bad = ~(np.isfinite(values) & (values >= 0))
-    _refuse_first(bad, indptr, values, partition, "a count must be finite and not negative; it has")
-    n_columns = int(words.max(initial=-1)) + 1
+    refuse_first(
+        bad, row_of, lambda n: f"a count must be finite and not negative; it has {values[n]:g}"
+    )
     if np.all((values == np.floor(values)) & (values <= np.iinfo(np.int32).max)):
         values = values.astype(np.int32)
-    arrays = values, words.astype(np.int32), indptr
-    matrix: Any = sparse.csr_array(arrays, shape=(len(ids), n_columns))
+    indptr = np.append(0, np.cumsum(n_ids))
+    shape = (len(ids), int(words.max(initial=-1)) + 1)
+    matrix: Any = sparse.csr_array((values, words.astype(np.int32), indptr), shape=shape)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
-    return Counts(matrix.indptr.astype(np.int64), matrix.indices, matrix.data)
-
-
-def _numbers(rows: list[Any], partition: int, name: str) -> NDArray[Any]:
-    try:
-        return np.concatenate([np.empty(0), *(np.asarray(row, np.float64) for row in rows)])
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"partition {partition}: {name} must be numbers: {error}.") from None
-
-
-def _refuse_first(
-    bad: NDArray[np.bool_], indptr: NDArray[np.int64], values: Any, partition: int, problem: str
-) -> None:
-    if bad.any():
-        entry = int(np.argmax(bad))
-        row = int(np.searchsorted(indptr, entry, side="right")) - 1
-        _refuse(partition, row, f"{problem} {values[entry]:g}")
-
-
-def _refuse(partition: int, row: int, problem: str) -> None:
-    raise ValueError(f"partition {partition}, document {row} (from 0): {problem}.")
+    return matrix
 
 
 def is_dask_collection(data: Any) -> bool:

@@ -14,8 +14,10 @@ from scipy.integrate import trapezoid
 
 from tempering.inference import BlockSource, RobbinsMonro, Settling
 from tempering.inference.learning_rate import LearningRate
-from tempering.models.lda.model import LatentDirichlet, Settled, Update
+from tempering.models.lda.model import LatentDirichlet, Update
+from tempering.models.lda.sampling import Settled
 from tempering.models.lda.start import SAMPLE, document_contrast, starting_inverse_temperature
+from tempering.storage.classes import stored
 from tempering.temperature import Annealing, schedules
 
 #: Steps of streams, and of fits whose topics are not sampled, have the size (16 + t)^−0.7.
@@ -269,6 +271,7 @@ def sum_of_steps(learning_rate: LearningRate, n_steps: int) -> float:
 RULES = Rules()
 
 
+@stored("recipe")
 @dataclass(frozen=True)
 class Recipe:
     """What a fit of topics went by, in the order of a run.

@@ -12,14 +12,15 @@ from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import digamma
 
 from tempering.gpu import jax_functions
 from tempering.gpu.device_corpus import Group
 from tempering.gpu.jax_functions import log_rising, pad_topics
-from tempering.inference.portable import expect, expect_numbers, make_portable
 from tempering.models.base import Array, LocalStep, LocalTerms
 from tempering.models.lda.topics import Topics
+from tempering.storage.classes import check_types, stored
 
 #: Steps that the host may be ahead of the device.
 STEPS_AHEAD = 2
@@ -46,6 +47,17 @@ class DeviceStatistics:
     __rmul__ = __mul__
 
 
+def _take_topics(topics: DeviceTopics) -> dict[str, Any]:
+    return {"parameters": topics.parameters(), "prior": topics.prior}
+
+
+def _make_topics(parts: dict[str, Any]) -> DeviceTopics:
+    check_types(parts, {"parameters": NDArray[np.float32], "prior": float})
+    _, n_topics = parts["parameters"].shape
+    return DeviceTopics(pad_topics(parts["parameters"], 1.0), n_topics, float(parts["prior"]))
+
+
+@stored("device_topics", take=_take_topics, make=_make_topics)
 class DeviceTopics:
     """λ on the device.
 
@@ -218,17 +230,3 @@ def compiled_power_sums() -> Any:
         return jax.lax.map(at, nodes).T
 
     return log_power_sums
-
-
-def pack_device_topics(topics: DeviceTopics) -> dict[str, Any]:
-    return {"parameters": topics.parameters(), "prior": topics.prior}
-
-
-def unpack_device_topics(parts: dict[str, Any]) -> DeviceTopics:
-    parameters = parts["parameters"]
-    expect(isinstance(parameters, np.ndarray) and parameters.ndim == 2, "topics must be a table.")
-    expect_numbers("topics", parameters, parameters.shape, "float32")
-    return DeviceTopics(pad_topics(parameters, 1.0), parameters.shape[1], float(parts["prior"]))
-
-
-make_portable(DeviceTopics, "device_topics", pack_device_topics, unpack_device_topics)

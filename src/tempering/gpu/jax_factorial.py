@@ -13,11 +13,16 @@ import numpy as np
 
 from tempering.gpu.counterparts import counterpart
 from tempering.gpu.device_table import as_rows, double_precision, one_for_each, shard_rows
-from tempering.inference.portable import expect, make_portable
 from tempering.models.base import Array, Natural
 from tempering.models.factorial.enumeration import all_states
 from tempering.models.factorial.mean_field import SAME, WARMING_SWEEPS, sweep_orders
-from tempering.models.factorial_mixture import ActivationStep, FactorialModel, FeatureExpectations
+from tempering.models.factorial_mixture import (
+    ACTIVATION_STEP,
+    ActivationStep,
+    FactorialModel,
+    FeatureExpectations,
+)
+from tempering.storage.classes import stored
 
 #: Entries of a table of points × states that is made at a time.
 STATES_AT_ONCE = 1 << 25
@@ -32,6 +37,7 @@ class ActivationMethod(NamedTuple):
     max_sweeps: int
 
 
+@stored("jax_activation_step", constructed=False, attributes=ACTIVATION_STEP)
 class JaxActivationStep(ActivationStep):
     """A local step whose activations are still on the device, filled up to the table's rows."""
 
@@ -279,17 +285,3 @@ def enumerate_all(
     start = (Activations(jnp.zeros_like(fields), nothing, nothing), jnp.zeros(n_states, s.dtype))
     solved, mean = jax.lax.fori_loop(0, -(-n // at_once), add_piece, start)
     return solved, (states.T * mean) @ states
-
-
-def pack_step(step: JaxActivationStep) -> dict[str, Any]:
-    return {**vars(step), "activations": np.asarray(step.activations)}
-
-
-def unpack_step(parts: dict[str, Any]) -> JaxActivationStep:
-    step = JaxActivationStep.__new__(JaxActivationStep)
-    expect(isinstance(parts["activations"], np.ndarray), "activations must be an array.")
-    vars(step).update(parts)
-    return step
-
-
-make_portable(JaxActivationStep, "jax_activation_step", pack_step, unpack_step)

@@ -6,10 +6,10 @@ from tempering.inference.engine import Algorithm, Step, evaluate_elbo
 from tempering.inference.fitting import fit
 from tempering.inference.history import History, Record
 from tempering.inference.learning_rate import Constant, RobbinsMonro, Settling
-from tempering.inference.portable import make_portable
 from tempering.inference.run import Result, State
 from tempering.inference.sources import ArraySource, Batch, Source
 from tempering.inference.streaming import BlockSource, MappedCSR, write_csr
+from tempering.storage.classes import stored
 
 __all__ = [
     "Algorithm",
@@ -31,6 +31,6 @@ __all__ = [
     "Step",
     "evaluate_elbo",
     "fit",
-    "make_portable",
+    "stored",
     "write_csr",
 ]

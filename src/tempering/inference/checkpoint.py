@@ -1,6 +1,7 @@
 """Checkpoints: a run that was killed goes on where it was, and ends in the same bits.
 
-What they hold, and how a fit keeps them, is in ``keeper``; here is where, how often, and by whom.
+What they hold, and how a fit keeps them, is in ``checkpoint_writer``; here is where, how often, and
+by whom.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tempering.storage.atomic import as_path
+from tempering.storage.errors import StorageError
 from tempering.storage.lock import alone_in
-from tempering.storage.tensors import StorageError, read_tree, write_tree
+from tempering.storage.tree import read_tree, write_tree
 
 SEED_FILE = "seed.safetensors"
 
@@ -87,12 +89,12 @@ class Checkpoint:
         """The seed that the first run with this checkpoint drew, for fits that were given none."""
         file = Path(self.path) / SEED_FILE
         if resume and file.exists():
-            seed = read_tree(file)
+            seed = read_tree(file, "seed")
             if not isinstance(seed, int) or not 0 <= seed < 2**31:
                 raise StorageError(f"{file}: it must hold a seed; got {seed!r:.60}.")
             return seed
         seed = secrets.randbelow(2**31)
-        write_tree(file, seed)
+        write_tree(file, "seed", seed)
         return seed
 
 

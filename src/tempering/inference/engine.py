@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tempering.inference.callbacks import Callback, Report
+from tempering.inference.checkpoint_writer import Restarts
 from tempering.inference.compilation import working_seconds
 from tempering.inference.executors import (
     Executor,
@@ -24,9 +25,7 @@ from tempering.inference.executors import (
     add_in_pairs,
 )
 from tempering.inference.history import History, Record
-from tempering.inference.keeper import Keeper
 from tempering.inference.learning_rate import LearningRate
-from tempering.inference.remote import Remote
 from tempering.inference.run import Result, Run, State
 from tempering.inference.shard_tasks import BoundOfShard, SolveShard
 from tempering.inference.sources import Batch, Source
@@ -119,8 +118,7 @@ class Algorithm:
             local = self.executor.add_up(solve, parts)
 
         # Line 8, variational tempering: update T.
-        data = batch.data.shown() if isinstance(batch.data, Remote) else batch.data
-        surroundings = Surroundings(model, data, expected, scale, progress)
+        surroundings = Surroundings(model, batch.data, expected, scale, progress)
         local, heat = temperature.update(heat, local, surroundings)
 
         prior_weight = temperature.prior_weight(heat)
@@ -207,11 +205,11 @@ def run_restart(
     elbo_every: int,
     final_elbo: bool,
     callbacks: Sequence[Callback],
-    keeper: Keeper,
+    restarts: Restarts,
 ) -> Result:
     """One restart from start to end, or from where a checkpoint left it."""
     model = algorithm.model
-    run = keeper.unfinished(model)
+    run = restarts.unfinished(model)
     if run is None:
         rng = np.random.default_rng(seed)
         posterior = model.initialize(source, rng) if initial is None else deepcopy(initial)
@@ -225,13 +223,13 @@ def run_restart(
         batch = next(batches)
         current = replace(algorithm, temperature=UNTEMPERED) if run.cooled else algorithm
         evaluate = run.state.step % elbo_every == 0
-        with keeper.whole_step(model):
+        with restarts.whole_step(model):
             step = current.advance(run.state, batch, evaluate)
             settled = (
                 source.whole and evaluate and abs(step.tempered_elbo - run.previous) < tolerance
             )
             run = _recorded(algorithm, run, step, evaluate, settled, finish, started)
-            keeper.latest = run
+            restarts.latest = run
         report = Report(
             run.history[-1], run.state.posterior, run.state.heat, algorithm.planned_passes, restart
         )

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
-from tempering.inference.keeper import Keeper
+from tempering.inference.checkpoint_writer import Restarts
 from tempering.inference.sources import Source
 from tempering.models.arguments import MOST_THREADS, check_number
 
@@ -71,12 +71,12 @@ class Threads(Executor):
 
 
 @contextmanager
-def resumable(keeper: Keeper) -> Iterator[None]:
+def resumable(restarts: Restarts) -> Iterator[None]:
     """Where a cluster is lost, say what is left of the fit."""
     try:
         yield
     except ClusterLost as error:
-        raise ClusterLost(f"{error} {keeper.hope()}") from error
+        raise ClusterLost(f"{error} {restarts.hope()}") from error
 
 
 def add_in_pairs(parts: Iterable[Any]) -> Any:

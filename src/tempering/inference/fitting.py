@@ -11,11 +11,11 @@ import numpy as np
 
 from tempering.inference.callbacks import Callback, progress_bar
 from tempering.inference.checkpoint import CheckpointLike
-from tempering.inference.content_checks import check_posterior
+from tempering.inference.checkpoint_writer import open_restarts
 from tempering.inference.engine import UNTEMPERED, Algorithm, run_restart
 from tempering.inference.executors import Executor, open_executor, resumable
-from tempering.inference.keeper import open_keeper
 from tempering.inference.learning_rate import Constant, LearningRate, RobbinsMonro
+from tempering.inference.resume_checks import is_ours
 from tempering.inference.run import Result
 from tempering.inference.sources import ArraySource, Source
 from tempering.models.arguments import check_number, shown, takes
@@ -155,7 +155,7 @@ def fit(
     if learning_rate is None:
         learning_rate = Constant() if source.whole else RobbinsMonro()
 
-    keeper = open_keeper(
+    restarts = open_restarts(
         checkpoint,
         resume,
         source,
@@ -172,8 +172,8 @@ def fit(
         final_elbo=final_elbo,
     )
     with (
-        keeper,
-        resumable(keeper),
+        restarts,
+        resumable(restarts),
         open_executor(executor, n_threads) as running,
         running.reading(source) as source,
         progress_bar(progress) as bar,
@@ -189,7 +189,7 @@ def fit(
         )
         observers = [*callbacks, *([bar] if bar else [])]
         seeds = np.random.SeedSequence(seed).generate_state(n_init)
-        for restart in range(len(keeper.elbos), n_init):
+        for restart in range(len(restarts.elbos), n_init):
             result = run_restart(
                 # What one restart learns is not the start of the next.
                 replace(algorithm, model=deepcopy(model)),
@@ -202,11 +202,11 @@ def fit(
                 elbo_every=elbo_every,
                 final_elbo=final_elbo or n_init > 1,
                 callbacks=observers,
-                keeper=keeper,
+                restarts=restarts,
             )
-            keeper.add(result)
-    assert keeper.best is not None
-    return replace(keeper.best, restart_elbos=keeper.elbos)
+            restarts.add(result)
+    assert restarts.best is not None
+    return replace(restarts.best, restart_elbos=restarts.elbos)
 
 
 def _check_kinds(
@@ -232,7 +232,8 @@ def _check_kinds(
 
 def _check_initial(model: Model, initial: Any) -> None:
     try:
-        check_posterior(model, initial)
+        if is_ours(model):
+            model.check_posterior(initial)
     except ValueError as error:
         raise ValueError(f"initial must be a posterior of the model: {error}") from error
 

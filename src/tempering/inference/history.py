@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tempering.storage.classes import stored
+
 
 class Record(NamedTuple):
     """One step.
@@ -59,6 +61,46 @@ class Record(NamedTuple):
     weights: np.ndarray | None
 
 
+#: The columns of a history that are numbers, and their types.
+COLUMNS = {
+    name: "i8" if name in ("step", "data_seen") else "f8"
+    for name in Record._fields
+    if name not in ("phase", "weights")
+}
+
+
+def _take_columns(history: History) -> dict[str, Any]:
+    """Column by column; the weights one after the other, with their lengths."""
+    weights = [np.empty(0) if r.weights is None else np.asarray(r.weights, float) for r in history]
+    return {
+        **{name: history[name].astype(kind) for name, kind in COLUMNS.items()},
+        # A list stands in the JSON part: the arrays of two runs of one fit have the same bytes.
+        "seconds": history["seconds"].tolist(),
+        "final": np.array([record.phase == "final" for record in history], bool),
+        "weights": np.concatenate([np.empty(0), *weights]),
+        "n_weights": np.array([part.size for part in weights], np.int64),
+    }
+
+
+def _make_history(parts: dict[str, Any]) -> History:
+    counts, steps = parts.pop("n_weights"), np.arange(len(parts["step"]))
+    parts["seconds"] = np.array(parts["seconds"], float)
+    *weights, rest = np.split(parts.pop("weights").ravel(), np.cumsum(counts))
+    right = np.array_equal(parts["step"], steps) and [w.size for w in weights] == counts.tolist()
+    for name, kind in {**COLUMNS, "final": "?"}.items():
+        right &= parts[name].shape == steps.shape and parts[name].dtype == kind
+    if not right or parts.keys() != {*COLUMNS, "final"} or len(weights) != steps.size or rest.size:
+        raise ValueError("the columns of the history must have one entry for each step.")
+    for name in ("passes", "temperature", "inverse_temperature", "learning_rate", "seconds"):
+        if not np.isfinite(parts[name]).all():
+            raise ValueError(f"{name} of the history must be finite.")
+    columns = {name: parts[name].tolist() for name in COLUMNS}
+    columns["phase"] = ["final" if final else "tempered" for final in parts["final"]]
+    columns["weights"] = [part if part.size else None for part in weights]
+    return History([Record(**dict(zip(columns, row))) for row in zip(*columns.values())])
+
+
+@stored("history", take=_take_columns, make=_make_history)
 class History(Sequence[Record]):
     """The records of a run; a column of them by name.
 

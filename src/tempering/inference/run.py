@@ -8,9 +8,11 @@ from typing import Any, NamedTuple
 
 from tempering.inference.history import History
 from tempering.models.base import LocalStep, Model
+from tempering.storage.classes import stored
 from tempering.temperature import Heat
 
 
+@stored("state", check=lambda state: _check_counts(state))
 class State(NamedTuple):
     """All that changes from one step to the next.
 
@@ -28,6 +30,11 @@ class State(NamedTuple):
     step: int = 0
     data_seen: int = 0
     solved: tuple[LocalStep, ...] = ()  # of the shards, where the next step starts from them
+
+
+def _check_counts(state: State) -> None:
+    if state.step < 0 or state.data_seen < 0:
+        raise ValueError("step and data_seen must be 0 or more.")
 
 
 class Run(NamedTuple):

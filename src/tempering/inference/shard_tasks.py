@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tempering.inference.remote import read
 from tempering.models.base import LocalStep, Model
@@ -49,22 +48,11 @@ class SolveShard:
             return local.detached(self.expected, self.terms)
         return local
 
-    # What an executor asks that sends the task elsewhere. Expectations that are large, and of which
-    # a shard needs those of its columns alone, have `for_columns`, `nbytes` and `prepare`.
-
-    @property
-    def column_bytes(self) -> int:
-        """The size of what could be cut to the columns of a batch; 0 if nothing can."""
-        return self.expected.nbytes if hasattr(self.expected, "for_columns") else 0
-
-    def packed(self, columns: NDArray[np.int64] | None) -> Self:
-        """The task for another process, with what data of these columns need."""
-        expected = self.expected
-        if hasattr(expected, "prepare") and isinstance(self.temperature, LocalTempering):
-            expected.prepare(np.asarray(self.temperature.inverse_temperatures))
-        if columns is not None:
-            expected = expected.for_columns(columns)
-        return replace(self, model=self.model.for_workers(), expected=expected, detach=True)
+    def for_workers(self) -> Self:
+        """The task as it is sent: what each process would compute alike is computed before."""
+        if hasattr(self.expected, "prepare") and isinstance(self.temperature, LocalTempering):
+            self.expected.prepare(np.asarray(self.temperature.inverse_temperatures))
+        return replace(self, model=self.model.for_workers(), detach=True)
 
     def on_threads(self, n_threads: int) -> Self:
         """The task for a process that has so many threads to itself."""

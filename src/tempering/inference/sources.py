@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from tempering.inference.remote import KeptRows
+from tempering.inference.remote import RowReference
 from tempering.models.arguments import check_number
 
 
@@ -28,6 +28,8 @@ class Batch(NamedTuple):
     """
 
     data: Any
+    #: The same rows by their names, where it is not this process that solves them.
+    named: RowReference | None = None
 
     @property
     def size(self) -> int:
@@ -36,10 +38,11 @@ class Batch(NamedTuple):
 
     def shards(self, size: int) -> list[tuple[slice, Any]]:
         """The batch in pieces of ``size`` rows, with their place in the batch."""
+        data = self.data if self.named is None else self.named
         if self.size <= size:  # a slice of a sparse matrix is a copy
-            return [(slice(0, size), self.data)]
+            return [(slice(0, size), data)]
         slices = [slice(start, start + size) for start in range(0, self.size, size)]
-        return [(rows, self.data[rows]) for rows in slices]
+        return [(rows, data[rows]) for rows in slices]
 
 
 @runtime_checkable
@@ -143,15 +146,3 @@ class ArraySource:
     def sweep(self) -> Iterator[Batch]:
         for start in range(0, self.size, self.batch_size):
             yield Batch(self.data[start : start + self.batch_size])
-
-
-class KeptSource(ArraySource):
-    """An array that is the batch of every step, for workers that keep their part of it."""
-
-    def batches(self, seed: int, first_step: int = 0) -> Iterator[Batch]:
-        everything = Batch(KeptRows(self.data))
-        while True:
-            yield everything
-
-    def sweep(self) -> Iterator[Batch]:
-        yield next(self.batches(0))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from copy import copy
 from itertools import count
 from typing import Any, Protocol, Self
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from tempering.inference.csr_files import CSRFiles, write_csr
-from tempering.inference.remote import BlockCache, RowReference, stack
+from tempering.inference.remote import Block, RowReference, stack
 from tempering.inference.sources import Batch
 
 __all__ = ["BlockSource", "MappedCSR", "StoredRows", "write_csr"]
@@ -82,8 +83,8 @@ class BlockSource:
     #: How text became these words, where it did: a ``tempering.corpus.WordCounting``.
     counting: Any = None
 
-    #: What batches refer to that name their rows instead of holding them.
-    referred: Any = None
+    #: Where batches name their rows: the blocks that are in use, by number.
+    named: MutableMapping[int, Block] | None = None
 
     def __init__(self, files: StoredRows, batch_size: int, edges: ArrayLike, window_blocks: int):
         check_positive(batch_size=batch_size, window_blocks=window_blocks)
@@ -150,12 +151,12 @@ class BlockSource:
     def by_reference(self) -> Self:
         """The same batches, of documents that are read where they are solved."""
         referring = copy(self)
-        referring.referred = BlockCache(self.files)
+        referring.named = WeakValueDictionary()
         return referring
 
     def _rows(self, start: int, stop: int) -> Any:
         """The documents from ``start`` to ``stop``."""
-        if self.referred is None:
+        if self.named is None:
             return self.files.rows(start, stop)
         first = int(np.searchsorted(self.edges, start, side="right")) - 1
         last = int(np.searchsorted(self.edges, stop))
@@ -165,10 +166,14 @@ class BlockSource:
 
     def _blocks(self, numbers: Iterable[int]) -> Any:
         """All documents of some blocks."""
-        blocks = [(int(self.edges[number]), int(self.edges[number + 1])) for number in numbers]
-        if self.referred is not None:
-            return RowReference.to_blocks(self.referred, blocks)
-        return stack([self.files.rows(*block) for block in blocks])
+        if self.named is None:
+            return stack([self._block(number).read() for number in numbers])
+        return RowReference.to_blocks(
+            [self.named.setdefault(number, self._block(number)) for number in numbers]
+        )
+
+    def _block(self, number: int) -> Block:
+        return Block(self.files, int(self.edges[number]), int(self.edges[number + 1]))
 
     def _take(self, run: NDArray[np.int64]) -> Any:
         """Some documents that lie near each other, in ascending order."""

@@ -11,12 +11,14 @@ the ``inverse_temperature`` and E_q[log p(x_i, z_i | β)] is the ``energy`` of d
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from copy import copy
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from tempering.storage.classes import stored
 
 Array = NDArray[np.float64]
 
@@ -37,6 +39,7 @@ class UnsupportedTemperature(TypeError):
     """
 
 
+@stored("natural", take=dict, make=lambda parts: Natural(**parts))
 class Natural(Mapping[str, Array]):
     """Natural parameters, or statistics, of a model: named arrays that add and scale together.
 
@@ -95,6 +98,7 @@ def blend(posterior: Any, target: Any, rate: float) -> Any:
     return (1.0 - rate) * posterior + rate * target if rate != 1.0 else target
 
 
+@stored("local_terms")
 class LocalTerms(NamedTuple):
     """The parts of the ELBO that the local variables of some data hold."""
 
@@ -227,6 +231,18 @@ class TemperatureTerms(NamedTuple):
     exact: bool = True
 
 
+def check_like_prior(posterior: Any, prior: Natural) -> None:
+    """Raise unless a posterior has the parts of the prior, with finite numbers."""
+    if not isinstance(posterior, Natural) or posterior.keys() != prior.keys():
+        raise ValueError(f"the posterior must be {prior}; got {posterior!r:.60}.")
+    for name, part in prior.items():
+        if posterior[name].shape != part.shape or not np.isfinite(posterior[name]).all():
+            raise ValueError(
+                f"{name} of the posterior must hold finite numbers of shape {part.shape}; got "
+                f"shape {posterior[name].shape}."
+            )
+
+
 class DataSource(Protocol):
     """What a model may ask of the data when it initialises itself."""
 
@@ -266,6 +282,9 @@ class Model(ABC):
     #: does the ELBO never fall.
     continues_steps: bool = False
 
+    #: What a fit may change of it, which goes into a checkpoint; None for anything.
+    learned: ClassVar[Collection[str] | None] = None
+
     @abstractmethod
     def prior(self) -> Any:
         """α, the natural parameters of p(β)."""
@@ -290,6 +309,12 @@ class Model(ABC):
 
     def check(self, data: Any) -> None:  # noqa: B027 (a model need not define it)
         """Raise ``ValueError`` if these cannot be data of this model. Called before any work."""
+
+    def check_parameters(self) -> None:  # noqa: B027 (a model need not define it)
+        """Raise ``ValueError`` if its numbers cannot be those of a model."""
+
+    def check_posterior(self, posterior: Any) -> None:  # noqa: B027 (a model need not define it)
+        """Raise ``ValueError`` if this cannot be a posterior of the model."""
 
     def learn_hyperparameters(  # noqa: B027 (a model need not define it)
         self, local: LocalStep, posterior: Any, rate: float

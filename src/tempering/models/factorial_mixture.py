@@ -21,9 +21,18 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tempering.models.base import Array, DataSource, LocalStep, Model, Natural
+from tempering.models.base import (
+    Array,
+    DataSource,
+    LocalStep,
+    LocalTerms,
+    Model,
+    Natural,
+    check_like_prior,
+)
 from tempering.models.factorial.enumeration import MAX_ENUMERATED, Enumerated, enumerate_activations
 from tempering.models.factorial.mean_field import SettledActivations, settle_activations
+from tempering.storage.classes import stored
 
 LocalMethod = Literal["mean-field", "exact"]
 Start = Literal["small", "prior", "data"]
@@ -35,6 +44,7 @@ SHARD_ENTRIES = 2**19
 LEARNABLE = ("noise_variance", "feature_variance", "activation_probability")
 
 
+@stored("feature_expectations")
 class FeatureExpectations(NamedTuple):
     """What the local step needs of q(μ)."""
 
@@ -43,6 +53,18 @@ class FeatureExpectations(NamedTuple):
     products: Array  # m_j · m_k, [K, K]
 
 
+#: What is stored of a local step with activations.
+ACTIVATION_STEP = {
+    "activations": Array,
+    "statistics": Natural,
+    "terms": LocalTerms,
+    "inverse_temperature": float | Array,
+    "bound": float,
+    "n": int,
+}
+
+
+@stored("activation_step", constructed=False, attributes=ACTIVATION_STEP)
 class ActivationStep(LocalStep):
     """A local step that still has its activations."""
 
@@ -51,6 +73,7 @@ class ActivationStep(LocalStep):
         self.activations = activations
 
 
+@stored("factorial_model", attributes={"_shared_probability": bool})
 class FactorialModel(Model):
     """The factorial mixture model.
 
@@ -79,6 +102,7 @@ class FactorialModel(Model):
     """
 
     continues_steps = True
+    learned = LEARNABLE
 
     def __init__(
         self,
@@ -125,6 +149,18 @@ class FactorialModel(Model):
             raise ValueError(
                 f"learn may hold {', '.join(map(repr, LEARNABLE))}; got {sorted(self.learn)}."
             )
+
+    def check_parameters(self) -> None:
+        _positive(self.noise_variance, "noise_variance")
+        _positive(self.feature_variance, "feature_variance")
+        _probabilities(self.activation_probability, self.n_features)
+
+    def check_posterior(self, posterior: Any) -> None:
+        check_like_prior(posterior, self.prior())
+        precision = posterior.precision
+        symmetric = np.allclose(precision, precision.T, rtol=1e-6, atol=0.0)
+        if not symmetric or np.any(np.linalg.eigvalsh(precision) <= 0):
+            raise ValueError("the precision of the features must be symmetric and positive.")
 
     def check(self, data: Any) -> None:
         if getattr(data, "ndim", 0) != 2 or data.shape[1] != self.columns:

@@ -20,7 +20,14 @@ from scipy.special import logsumexp
 
 from tempering.families import Likelihood, MixingWeights, StickBreaking
 from tempering.models.arguments import as_numbers
-from tempering.models.base import Array, DataSource, LocalStep, Model, Natural
+from tempering.models.base import (
+    Array,
+    DataSource,
+    LocalStep,
+    Model,
+    Natural,
+    check_like_prior,
+)
 
 
 class MixtureExpectations(NamedTuple):
@@ -99,6 +106,16 @@ class Mixture(Model):
             raise ValueError(
                 f"component_prior is not a proper {type(likelihood.conjugate).__name__} prior."
             )
+
+    learned = ()
+
+    def check_posterior(self, posterior: Any) -> None:
+        check_like_prior(posterior, self._prior)
+        proper = np.all(self.weights.is_valid(posterior.weights)) and np.all(
+            self.likelihood.conjugate.is_valid(posterior.components)
+        )
+        if not proper:
+            raise ValueError("the posterior of a mixture must be a proper distribution.")
 
     def check(self, data: Any) -> None:
         self.likelihood.check(data)

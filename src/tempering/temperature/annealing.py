@@ -14,6 +14,7 @@ import numpy as np
 
 from tempering.models.arguments import check_number, takes
 from tempering.models.base import LocalStep, Model
+from tempering.storage.classes import stored
 from tempering.temperature.grid import exponential_temperatures
 from tempering.temperature.policy import (
     Heat,
@@ -21,6 +22,7 @@ from tempering.temperature.policy import (
     Surroundings,
     TemperaturePolicy,
     check_fraction,
+    check_heat,
 )
 from tempering.temperature.schedules import Schedule, linear_inverse
 from tempering.temperature.tempering import TemperingHeat, VariationalTempering
@@ -35,6 +37,7 @@ MAKES_ONE = (
 )
 
 
+@stored("annealing_heat", check=check_heat)
 @dataclass(frozen=True)
 class AnnealingHeat(Heat):
     """Where annealing is; with an automatic start, what finds it, and the temperature it found.
@@ -50,6 +53,7 @@ class AnnealingHeat(Heat):
     first: float | None = None
 
 
+@stored("annealing")
 @dataclass(frozen=True)
 class Annealing(TemperaturePolicy[AnnealingHeat]):
     """Cool along a schedule, then stay at T = 1.

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from tempering.models.arguments import check_number
 from tempering.models.base import Array, LocalStep, Model
+from tempering.storage.classes import stored
 from tempering.temperature.grid import check_grid, even_inverse_temperatures, weigh
 from tempering.temperature.policy import (
     Heat,
@@ -25,9 +26,11 @@ from tempering.temperature.policy import (
     Surroundings,
     TemperaturePolicy,
     check_fraction,
+    check_heat,
 )
 
 
+@stored("local_heat", check=check_heat)
 @dataclass(frozen=True, eq=False)
 class LocalHeat(Heat):
     """The temperatures, and the common factor of all 1/T_i while they are damped.
@@ -42,6 +45,7 @@ class LocalHeat(Heat):
     level: float = 1.0
 
 
+@stored("local_tempering")
 @dataclass(frozen=True, eq=False)
 class LocalTempering(TemperaturePolicy[LocalHeat]):
     """Learn a temperature for each datum.

@@ -17,8 +17,18 @@ import numpy as np
 
 from tempering.models.arguments import check_number
 from tempering.models.base import Array, LocalStep, Model
+from tempering.storage.classes import stored
 
 
+def check_heat(heat: Heat) -> None:
+    """Raise ``ValueError`` if this cannot be the state of a policy."""
+    s, level = np.asarray(heat.inverse_temperature), getattr(heat, "level", 1.0)
+    # A mean over a grid that ends in 1 may be a little above it, by rounding.
+    if s.ndim > 1 or not np.all((s > 0) & (s < 1.000001)) or not 0 < level <= 1:
+        raise ValueError("inverse temperatures must be above 0, and at most 1.")
+
+
+@stored("heat", check=check_heat)
 @dataclass(frozen=True)
 class Heat:
     """The state of a temperature policy; one with more to remember has a child of it.
@@ -180,6 +190,7 @@ class TemperaturePolicy(ABC, Generic[State]):
         return 1.0
 
 
+@stored("untempered")
 @dataclass(frozen=True)
 class Untempered(TemperaturePolicy[Heat]):
     """T = 1 throughout: plain variational inference.

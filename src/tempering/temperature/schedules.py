@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
+from types import FunctionType
+from typing import Any
 
 import numpy as np
 
 from tempering.models.arguments import as_numbers, check_number, takes
+from tempering.storage.classes import stored
+from tempering.storage.errors import StorageError
 
 # Each schedule is its formula with the settings filled in, by keyword: so it can be pickled, and
 # stored in a model by the name of the function that made it.
@@ -133,3 +137,28 @@ def _join(progress: float, *, schedules: Sequence[Schedule], boundaries: Sequenc
     part = min(int(np.searchsorted(edges, progress, side="right")), len(schedules)) - 1
     start, end = edges[part], edges[part + 1]
     return schedules[part]((progress - start) / (end - start))
+
+
+#: The functions that make schedules; with no other function can a policy be stored.
+MAKERS = {
+    made_by.__name__: made_by
+    for made_by in (constant, linear, linear_inverse, geometric, piecewise, join)
+}
+
+
+def _take_schedule(schedule: Any) -> dict[str, Any]:
+    """A schedule by the function that made it and what that was given, or that function alone."""
+    made_by = schedule.func if isinstance(schedule, partial) else schedule
+    name = made_by.__name__.lstrip("_")
+    if made_by.__module__ != __name__ or name not in MAKERS:
+        raise StorageError(f"a function that is not of tempering.schedules: {schedule!r}.")
+    return {name: dict(schedule.keywords) if isinstance(schedule, partial) else None}
+
+
+def _make_schedule(parts: dict[str, Any]) -> Any:
+    ((name, settings),) = parts.items()
+    return MAKERS[name] if settings is None else MAKERS[name](**settings)
+
+
+for _function in (partial, FunctionType):
+    stored("schedule", take=_take_schedule, make=_make_schedule)(_function)

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from tempering.models.arguments import check_number
 from tempering.models.base import Array, LocalStep, Model, UnsupportedTemperature
+from tempering.storage.classes import stored
 from tempering.temperature.grid import check_grid, exponential_temperatures, weigh
 from tempering.temperature.partition import log_partition
 from tempering.temperature.policy import (
@@ -24,6 +25,7 @@ from tempering.temperature.policy import (
     Surroundings,
     TemperaturePolicy,
     check_fraction,
+    check_heat,
 )
 
 Formula = Literal[
@@ -31,6 +33,7 @@ Formula = Literal[
 ]
 
 
+@stored("tempering_heat", check=check_heat)
 @dataclass(frozen=True, eq=False)
 class TemperingHeat(Heat):
     """q(y) over the grid (the paper's r), and log C there where it is computed once.
@@ -46,6 +49,7 @@ class TemperingHeat(Heat):
     log_partition: Array | None = None
 
 
+@stored("variational_tempering")
 @dataclass(frozen=True, eq=False)
 class VariationalTempering(TemperaturePolicy[TemperingHeat]):
     """Learn one temperature for all data.

@@ -12,7 +12,7 @@ from scipy import special
 from tempering.models.base import Array
 from tempering.models.fastmath import ENTRY, digamma, larger, log, power
 from tempering.models.lda.layout import Float32
-from tempering.models.lda.topics import Interpolation, TopicRows, Topics
+from tempering.models.lda.topics import Interpolation, Topics
 from tempering.models.threads import WORDS_PER_BLOCK, in_blocks
 
 TopicForm = Literal["variational", "mean"]
@@ -20,14 +20,11 @@ TopicForm = Literal["variational", "mean"]
 # digamma(x) is about -1/x: below this it would leave the range of float32.
 SMALLEST_PARAMETER = np.float32(1e-30)
 
-#: The part of the vocabulary up to which the rows of a batch's words are worth being cut out.
-WORTH_CUTTING = 0.8
-
 
 class TopicExpectations(NamedTuple):
     """E_q[log β] and E_q[β] on demand: for the words of a batch alone."""
 
-    posterior: Topics | TopicRows
+    posterior: Topics
     totals: Array  # Σ_v λ_vk, [K]
     form: TopicForm
     n_threads: int = 1
@@ -61,28 +58,9 @@ class TopicExpectations(NamedTuple):
         in_blocks(fill_block, words.size, self.n_threads, WORDS_PER_BLOCK)
         return means
 
-    @property
-    def topics(self) -> Topics:
-        """The topics with all their words, where the global update is made."""
-        assert isinstance(self.posterior, Topics)
-        return self.posterior
-
-    # What an executor asks that sends expectations to other processes.
-
-    @property
-    def nbytes(self) -> int:
-        """Size of λ, V × K × 4."""
-        return self.posterior.nbytes
-
-    def for_columns(self, columns: NDArray[np.int64]) -> TopicExpectations:
-        """What documents need that use these words alone; all of it where that is hardly less."""
-        if columns.size > WORTH_CUTTING * self.topics.shape[0]:
-            return self
-        return self._replace(posterior=TopicRows(self.topics, columns))
-
     def prepare(self, inverse_temperatures: Array) -> None:
-        """Compute what local temperatures need of all words, before some of them leave."""
-        self.topics.log_power_sums(Interpolation(inverse_temperatures).nodes)
+        """Compute what local temperatures need of all words, before topics go to others."""
+        self.posterior.log_power_sums(Interpolation(inverse_temperatures).nodes)
 
 
 @njit(**ENTRY)

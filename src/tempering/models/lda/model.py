@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from copy import copy
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,6 +29,7 @@ from tempering.models.base import (
 from tempering.models.lda.e_step import document_energy, e_step
 from tempering.models.lda.expectations import TopicExpectations
 from tempering.models.lda.layout import Documents, Float32
+from tempering.models.lda.model_checks import check_parameters, check_topics
 from tempering.models.lda.priors import (
     LOOKS,
     fit_concentration,
@@ -39,11 +40,12 @@ from tempering.models.lda.priors import (
     share_out,
     sum_log_proportions,
 )
-from tempering.models.lda.sampling import can_be_sampled, sample_topics
+from tempering.models.lda.sampling import Settled, can_be_sampled, sample_topics
 from tempering.models.lda.start import anchored_topics
 from tempering.models.lda.steps import DocumentStep
 from tempering.models.lda.temperatures import TopicDraws, log_mean_power_sums, temperature_terms
 from tempering.models.lda.topics import TopicPrior, Topics, WordStatistics, compact_words
+from tempering.storage.classes import stored
 
 #: η takes a pass over all topics to learn, so that is done once in so many steps.
 TOPIC_PRIOR_STEPS = 100
@@ -55,27 +57,11 @@ TopicStart = Literal["random", "words"]
 START_WORDS = 1_000_000
 
 
-class Settled(NamedTuple):
-    """What sampled topics go by at the end of a run, when they are found and only averaged.
-
-    A lower power of the words, or a smaller prior, would keep topics from separating; once they
-    have, it makes them less sharp.
-
-    Attributes
-    ----------
-    part : float
-        The part of the run from which on it holds.
-    word_power : float
-        As the model's.
-    prior_factor : float
-        What is left of α.
-    """
-
-    part: float
-    word_power: float
-    prior_factor: float = 1.0
+#: What a run of topics learns besides the priors.
+LEARNED = {"_mean_prior_statistics": Array | None, "_steps_at_temperature_one": int}
 
 
+@stored("latent_dirichlet", without=("prior_documents", "n_threads"), attributes=LEARNED)
 class LatentDirichlet(Model):
     """The topic model.
 
@@ -122,6 +108,15 @@ class LatentDirichlet(Model):
     #: What its posteriors are.
     posterior_type: ClassVar[type] = Topics
 
+    learned = (
+        "doc_topic_prior",
+        "topic_word_prior",
+        "word_power",
+        "settled",
+        "prior_documents",
+        *LEARNED,
+    )
+
     def __init__(
         self,
         n_topics: int,
@@ -143,11 +138,6 @@ class LatentDirichlet(Model):
         prior_documents: Any = None,
         n_threads: int = 1,
     ):
-        for power in (word_power, settled.word_power if settled else 1.0):
-            if not 0.5 <= power <= 1.0:
-                raise ValueError(f"word_power must be from 0.5 to 1; got {power}.")
-        if not 0.0 <= adapted_part < 1.0:
-            raise ValueError(f"adapted_part must be from 0 to below 1; got {adapted_part}.")
         self.n_topics = n_topics
         self.n_words = n_words
         alpha = np.broadcast_to(np.asarray(doc_topic_prior, float), n_topics)
@@ -168,6 +158,13 @@ class LatentDirichlet(Model):
         self.n_threads = n_threads
         self._mean_prior_statistics: Array | None = None
         self._steps_at_temperature_one = 0
+        self.check_parameters()
+
+    def check_parameters(self) -> None:
+        check_parameters(self)
+
+    def check_posterior(self, posterior: Any) -> None:
+        check_topics(self, posterior)
 
     def prior(self) -> TopicPrior:
         return TopicPrior(self.topic_word_prior)

@@ -35,6 +35,7 @@ from tempering.models.fastmath import ENTRY, KERNEL, f32, larger
 from tempering.models.lda.layout import Documents, Float32, Float64
 from tempering.models.lda.statistics import find_occurrences
 from tempering.models.threads import WORDS_PER_BLOCK, in_blocks
+from tempering.storage.classes import stored
 
 #: Sweeps until a document's topics are its own, and sweeps that count.
 BURN_IN, N_SWEEPS = 3, 3
@@ -54,6 +55,28 @@ SECOND_FACTOR = np.uint64(0x94D049BB133111EB)
 FIRST_SHIFT, SECOND_SHIFT, THIRD_SHIFT = np.uint64(30), np.uint64(27), np.uint64(31)
 UNUSED_BITS = np.uint64(11)
 NOWHERE = np.uint32(2**32 - 1)
+
+
+@stored("settled")
+class Settled(NamedTuple):
+    """What sampled topics go by at the end of a run, when they are found and only averaged.
+
+    A lower power of the words, or a smaller prior, would keep topics from separating; once they
+    have, it makes them less sharp.
+
+    Attributes
+    ----------
+    part : float
+        The part of the run from which on it holds.
+    word_power : float
+        As the model's.
+    prior_factor : float
+        What is left of α.
+    """
+
+    part: float
+    word_power: float
+    prior_factor: float = 1.0
 
 
 class SampledTopics(NamedTuple):

@@ -89,7 +89,7 @@ def _sampled_documents(
     documents, gamma = summary.documents, summary.gamma
     n = gamma.shape[0]
     weights = mean_proportions(gamma) / expectations.totals.astype(np.float32)
-    log_probability = np.log(expectations.topics.project(weights.T)).T  # [n, V]
+    log_probability = np.log(expectations.posterior.project(weights.T)).T  # [n, V]
     owner = np.repeat(np.arange(n), np.diff(documents.indptr))
     counts = documents.counts.astype(np.float64)
     used = log_probability[owner, documents.words]

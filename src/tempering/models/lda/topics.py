@@ -20,6 +20,7 @@ from scipy.special import digamma, gammaln
 
 from tempering.models.fastmath import ENTRY, exp_or_zero, f32, larger, log, smaller
 from tempering.models.lda.layout import Float32, Float64
+from tempering.storage.classes import stored
 
 #: Below this, c is multiplied into M again, so that M stays within the range of float32.
 SMALLEST_FACTOR = 1e-9
@@ -122,6 +123,18 @@ class LazyRows(NamedTuple):
         return self.values, words, np.float32(self.factor), np.float32(self.offset)
 
 
+#: What is stored of topics.
+STORED = {
+    "offset": float,
+    "factor": float,
+    "_values": Float32,
+    "_sums": Float64,
+    "_power_sums": tuple[Float64, Float64] | None,
+    "_replaced": float,
+}
+
+
+@stored("topics", constructed=False, attributes=STORED)
 class Topics:
     """λ, the Dirichlet parameters of the topics.
 
@@ -145,11 +158,6 @@ class Topics:
     def shape(self) -> tuple[int, int]:
         """(V, K)."""
         return self._values.shape
-
-    @property
-    def nbytes(self) -> int:
-        """Size of λ, V × K × 4."""
-        return self._values.nbytes
 
     def totals(self) -> Float64:
         """Σ_v λ_vk, [K]."""
@@ -241,40 +249,6 @@ class Topics:
             divergence += float(np.sum((rows - prior_weight * prior) * expected - gammaln(rows)))
         normalizer = n_words * gammaln(prior) - gammaln(n_words * prior)
         return divergence + prior_weight * n_topics * float(normalizer)
-
-
-class TopicRows:
-    """λ for some words, with what :class:`Topics` tells of all of them together.
-
-    Parameters
-    ----------
-    topics : Topics
-        All words.
-    words : array [U]
-        Their places in the vocabulary, rising.
-    """
-
-    def __init__(self, topics: Topics, words: NDArray[np.int64]):
-        self.offset, self.factor = topics.offset, topics.factor
-        self._words = words
-        self._values = topics._values[words]
-        self._power_sums = topics._power_sums
-
-    @property
-    def nbytes(self) -> int:
-        """Size of these rows."""
-        return self._values.nbytes
-
-    def lazy_rows(self, words: NDArray[np.int64]) -> LazyRows:
-        """λ for some of the words, to be computed where it is needed."""
-        places = np.searchsorted(self._words, words)
-        return LazyRows(self._values, places, self.factor, self.offset)
-
-    def log_power_sums(self, nodes: Float64) -> Float64:
-        """The sums over the whole vocabulary, as they were when the rows were cut out."""
-        if self._power_sums is None or not np.array_equal(self._power_sums[0], nodes):
-            raise RuntimeError("the power sums of the topics were not computed before they left.")
-        return self._power_sums[1]
 
 
 class Interpolation:

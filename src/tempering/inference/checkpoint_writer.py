@@ -1,9 +1,9 @@
-"""What keeps a fit: in memory alone, or in checkpoints.
+"""What the restarts of a fit came to: in memory alone, or in checkpoints too.
 
 A checkpoint is one file, ``checkpoint-NUMBER.safetensors``, which appears whole or not at all. It
 holds the run between two steps, what earlier restarts came to, and a description of the data and of
 all parameters; the last two are kept. The position in the data follows from the step. What is read
-is held against the fit that is to go on with it, in ``content_checks``.
+is held against the fit that is to go on with it, in ``resume_checks``.
 """
 
 from __future__ import annotations
@@ -14,9 +14,8 @@ import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
-from tempering import __version__
 from tempering.inference.checkpoint import (
     Checkpoint,
     CheckpointLike,
@@ -25,17 +24,16 @@ from tempering.inference.checkpoint import (
 )
 from tempering.inference.fingerprint import describe, describe_source, differences
 from tempering.inference.interrupts import Terminated, catching_sigterm, postponed_interrupt
+from tempering.inference.resume_checks import Fit
 from tempering.inference.run import Result, Run
 from tempering.inference.sources import Source
 from tempering.models.base import Model
+from tempering.storage.errors import WRONG, StorageError, expect, reading
 from tempering.storage.lock import alone_in
-from tempering.storage.tensors import StorageError, damage, naming, read_tree, write_tree
+from tempering.storage.tree import read_tree, write_tree
 
-if TYPE_CHECKING:
-    from tempering.inference.content_checks import Fit
-
-FORMAT = 1
 KEPT = 2
+KIND = "checkpoint"
 NAME = re.compile(r"checkpoint-(\d{8,})\.safetensors")
 ANEW = "Remove it, or pass resume=False to start anew."
 
@@ -44,8 +42,8 @@ class OtherFit(StorageError):
     """A checkpoint is whole, and belongs to another fit."""
 
 
-class Keeper:
-    """Keeps the results of restarts in memory, and nothing on disk: a fit without checkpoints."""
+class Restarts:
+    """The results of restarts, in memory: a fit without checkpoints."""
 
     def __init__(self) -> None:
         self.best: Result | None = None
@@ -78,23 +76,19 @@ class Keeper:
         return None
 
 
-def open_keeper(
+def open_restarts(
     checkpoint: CheckpointLike, resume: bool, source: Source, model: Model, **settings: Any
-) -> Keeper:
-    """What keeps a fit: on disk, or in memory alone where no checkpoint is wanted."""
+) -> Restarts:
+    """The results of restarts, on disk or in memory alone where no checkpoint is wanted."""
     checkpoint = as_checkpoint(checkpoint)
     if checkpoint is None:
-        return Keeper()
-    # Here, as below: it takes all models with it, which a fit without checkpoints does not need.
-    from tempering.inference.content_checks import Fit
-
-    known = ("temperature", "max_passes", "n_init", "final_elbo")
-    expected = Fit(model, source, **{name: settings[name] for name in known})
-    return DiskKeeper(checkpoint, resume, expected, settings)
+        return Restarts()
+    expected = Fit(model, source, settings["temperature"], settings["n_init"])
+    return CheckpointWriter(checkpoint, resume, expected, settings)
 
 
-class DiskKeeper(Keeper):
-    """Keeps a fit in checkpoints, and takes it up from the last one.
+class CheckpointWriter(Restarts):
+    """Writes a fit into checkpoints, and takes it up from the last one.
 
     Parameters
     ----------
@@ -118,7 +112,7 @@ class DiskKeeper(Keeper):
             "parameters": describe({"model": fit.model, **settings}),
         }
         self._good: list[Path] = []
-        self._loaded: dict[str, Any] | None = None
+        self._loaded: tuple[Model, Run] | None = None
         self._begun_from: Path | None = None  # until there is a newer one
         self._tried = True  # whether a step has been made from there
         self._model: Model | None = None
@@ -139,10 +133,10 @@ class DiskKeeper(Keeper):
         loaded, self._loaded = self._loaded, None
         if loaded is None:
             return None
-        for name, value in loaded.pop("model").items():
-            setattr(model, name, value)
+        learned, run = loaded
+        vars(model).update(vars(learned))
         self._begun_from, self._tried = self._good[-1], False
-        return Run(**loaded)
+        return run
 
     @contextmanager
     def whole_step(self, model: Model) -> Iterator[None]:
@@ -154,8 +148,7 @@ class DiskKeeper(Keeper):
         with postponed_interrupt(), self._going_on():
             yield
             if not self._tried and self.latest is not None:
-                with damage():
-                    self._fit.check_step(model, self.latest)
+                self._fit.check_step(model, self.latest)
         self._tried = True
         self._steps += 1
         every_steps, minutes = self._checkpoint.every_steps, self._checkpoint.every_minutes
@@ -198,7 +191,7 @@ class DiskKeeper(Keeper):
         """The first steps from a checkpoint show whether its numbers are any good."""
         try:
             yield
-        except (ValueError, ArithmeticError) as error:
+        except WRONG as error:
             if self._begun_from is None:
                 raise
             raise StorageError(
@@ -223,8 +216,6 @@ class DiskKeeper(Keeper):
         self._steps, self._written = 0, time.monotonic()
 
     def _write(self) -> None:
-        from tempering.inference.portable_classes import pack
-
         run = None
         if self.latest is not None:
             run = {**self.latest._asdict(), "model": self._learned(self._model)}
@@ -234,14 +225,12 @@ class DiskKeeper(Keeper):
         numbers = [int(match[1]) for _, match in self._files()]
         path = self._directory / f"checkpoint-{max(numbers, default=0) + 1:08d}.safetensors"
         content = {
-            "format": FORMAT,
-            "package": __version__,
             "fingerprint": self._fingerprint,
             "elbos": self.elbos,
-            "best": pack(best),
-            "run": pack(run),
+            "best": best,
+            "run": run,
         }
-        write_tree(path, content)
+        write_tree(path, KIND, content)
         self._good.append(path)
         self._begun_from = None
         self._tidy()
@@ -268,9 +257,9 @@ class DiskKeeper(Keeper):
         for path in paths:
             try:
                 content = read_checkpoint(path)
-                with naming(path), damage():
+                with reading(path):
                     self._check_fingerprint(content["fingerprint"])
-                    self._fit.check(content)
+                    self.elbos, self.best, self._loaded = self._fit.restarts(content)
             except OtherFit:
                 raise
             except StorageError as error:
@@ -282,7 +271,6 @@ class DiskKeeper(Keeper):
                     CheckpointWarning,
                     stacklevel=4,
                 )
-            self._take(content)
             # The second newest is kept only if it is good too, which the next load would find out.
             self._good = [path]
             return
@@ -291,14 +279,6 @@ class DiskKeeper(Keeper):
                 f"no checkpoint in {self._directory} can be read. {' '.join(damaged)} Remove them, "
                 "or pass resume=False to start anew."
             )
-
-    def _take(self, content: dict[str, Any]) -> None:
-        from tempering.inference.content_checks import with_learned
-
-        best = content["best"]
-        if best is not None:
-            self.best = Result(**{**best, "model": with_learned(self._given, best["model"])})
-        self.elbos, self._loaded = content["elbos"], content["run"]
 
     def _check_fingerprint(self, stored: dict[str, Any]) -> None:
         if stored["data"] != self._fingerprint["data"]:
@@ -325,22 +305,11 @@ class DiskKeeper(Keeper):
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
-    """What a checkpoint holds; :class:`StorageError` if it is damaged or too new."""
-    from tempering.inference.portable_classes import unpack
-
-    content = read_tree(path)
-    with naming(path), damage():
-        if not isinstance(content, dict) or "format" not in content:
-            raise StorageError("it is no checkpoint.")
-        if content["format"] != FORMAT:
-            raise StorageError(
-                f"it has format {content['format']!r:.20}, and this version of tempering, "
-                f"{__version__}, reads format {FORMAT}: go on with the version that wrote it, "
-                f"{content.get('package')!s:.20}."
-            )
-        if content.keys() != {"format", "package", "fingerprint", "elbos", "best", "run"}:
-            raise StorageError("it is no checkpoint: something is missing.")
-        marks = content["fingerprint"]
-        if not isinstance(marks, dict) or marks.keys() != {"data", "parameters"}:
-            raise StorageError("it does not tell which fit it belongs to.")
-        return {**content, "best": unpack(content["best"]), "run": unpack(content["run"])}
+    """What a checkpoint holds; :class:`StorageError` if it is damaged or of another format."""
+    content = read_tree(path, KIND)
+    with reading(path):
+        right = content.keys() == {"fingerprint", "elbos", "best", "run"}
+        expect(right, "it is no checkpoint: something is missing.")
+        right = content["fingerprint"].keys() == {"data", "parameters"}
+        expect(right, "it does not tell which fit it belongs to.")
+    return content
