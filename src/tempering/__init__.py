@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0.dev0"
 
 _HOMES = {
+    "AdaptiveTempering": "tempering.temperature",
     "Annealing": "tempering.temperature",
     "LocalTempering": "tempering.temperature",
     "TemperaturePolicy": "tempering.temperature",
@@ -38,6 +39,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AdaptiveTempering",
     "Annealing",
     "BayesianGaussianMixture",
     "BernoulliMixture",
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
     from tempering.models import LocalStep, Mixture, Model, Natural
     from tempering.storage.errors import StorageError
     from tempering.temperature import (
+        AdaptiveTempering,
         Annealing,
         LocalTempering,
         TemperaturePolicy,

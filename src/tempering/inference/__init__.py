@@ -7,6 +7,7 @@ from tempering.inference.fitting import fit
 from tempering.inference.history import History, Record
 from tempering.inference.learning_rate import Constant, RobbinsMonro, Settling
 from tempering.inference.run import Result, State
+from tempering.inference.saddle import SaddleWarning
 from tempering.inference.sources import ArraySource, Batch, Source
 from tempering.inference.streaming import BlockSource, MappedCSR, write_csr
 from tempering.storage.classes import stored
@@ -25,6 +26,7 @@ __all__ = [
     "Report",
     "Result",
     "RobbinsMonro",
+    "SaddleWarning",
     "Settling",
     "Source",
     "State",

@@ -72,9 +72,10 @@ def progress_bar(enabled: bool) -> Iterator[Callback | None]:
             where += f"  T {record.temperature:.3f}{elbo}"
             if report.restart:
                 where += f"  restart {report.restart + 1}"
+            phase = "T = 1" if record.phase == "final" else "tempered"
             bar.update(
                 task,
-                description="T = 1" if record.phase == "final" else "tempered",
+                description=report.heat.telling or phase,
                 completed=record.passes,
                 total=report.planned_passes,
                 where=where,

@@ -27,6 +27,7 @@ from tempering.inference.executors import (
 from tempering.inference.history import History, Record
 from tempering.inference.learning_rate import LearningRate
 from tempering.inference.run import Result, Run, State
+from tempering.inference.saddle import MOST_ESCAPES, leave_saddle, warn_of_saddle
 from tempering.inference.shard_tasks import BoundOfShard, SolveShard
 from tempering.inference.sources import Batch, Source
 from tempering.models.arguments import check_number
@@ -118,7 +119,7 @@ class Algorithm:
             local = self.executor.add_up(solve, parts)
 
         # Line 8, variational tempering: update T.
-        surroundings = Surroundings(model, batch.data, expected, scale, progress)
+        surroundings = Surroundings(model, batch.data, posterior, expected, scale, progress)
         local, heat = temperature.update(heat, local, surroundings)
 
         prior_weight = temperature.prior_weight(heat)
@@ -229,6 +230,8 @@ def run_restart(
                 source.whole and evaluate and abs(step.tempered_elbo - run.previous) < tolerance
             )
             run = _recorded(algorithm, run, step, evaluate, settled, finish, started)
+            if run.converged and run.state.heat.finished:
+                run = _off_saddle(algorithm, run, batch, tolerance)
             restarts.latest = run
         report = Report(
             run.history[-1], run.state.posterior, run.state.heat, algorithm.planned_passes, restart
@@ -275,6 +278,10 @@ def _recorded(
     cooled = run.cooled or (settled and not converged and policy.settles)
     if cooled:
         state = state._replace(heat=COLD)
+    kept = deepcopy(state) if heat.keeps else run.kept
+    if heat.returns and kept is not None:
+        back = deepcopy(kept)
+        state = state._replace(posterior=back.posterior, solved=back.solved)
     return Run(
         state,
         tempered_heat=run.tempered_heat if heat.finished else heat,
@@ -284,4 +291,22 @@ def _recorded(
         converged=converged,
         over=converged or state.data_seen >= algorithm.planned_passes * algorithm.n_data,
         seconds=seconds,
+        kept=kept,
+        escapes=run.escapes,
     )
+
+
+def _off_saddle(algorithm: Algorithm, run: Run, batch: Batch, tolerance: float) -> Run:
+    """A converged run as it is, or pushed off the saddle that it stands at."""
+
+    def advance(temperature: TemperaturePolicy, trial: State) -> Step:
+        return replace(algorithm, temperature=temperature).advance(trial, batch)
+
+    away = leave_saddle(advance, run.state, tolerance, seed=run.escapes)
+    if away is None:
+        return run
+    if run.escapes == MOST_ESCAPES:
+        warn_of_saddle()
+        return run
+    state = run.state._replace(posterior=away.posterior, solved=away.solved)
+    return run._replace(state=state, converged=False, over=False, escapes=run.escapes + 1)

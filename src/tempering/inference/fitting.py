@@ -76,9 +76,11 @@ def fit(
     data : array, CSR matrix or Source
         One datum a row, or a source of batches.
     temperature : policy, optional
-        ``Annealing``, ``VariationalTempering``, ``LocalTempering``; by default none, T = 1.
+        ``AdaptiveTempering``, ``Annealing``, ``VariationalTempering``, ``LocalTempering``; by
+        default none, T = 1.
     learning_rate : callable, optional
-        Step t = 1, 2, … to ρ_t. By default 1 in batch inference, (1024 + t)^−0.7 otherwise.
+        Step t = 1, 2, … to ρ_t. By default 1 in batch inference, (τ + t)^−0.7
+        otherwise, where τ is a tenth of the planned steps, at most 1024.
     batch_size : int, optional
         Size of a minibatch; None takes the whole data at each step (coordinate ascent).
     max_passes : float
@@ -153,7 +155,7 @@ def fit(
     if initial is not None:
         _check_initial(model, initial)
     if learning_rate is None:
-        learning_rate = Constant() if source.whole else RobbinsMonro()
+        learning_rate = Constant() if source.whole else _minibatch_rate(source, max_passes)
 
     restarts = open_restarts(
         checkpoint,
@@ -207,6 +209,12 @@ def fit(
             restarts.add(result)
     assert restarts.best is not None
     return replace(restarts.best, restart_elbos=restarts.elbos)
+
+
+def _minibatch_rate(source: Source, max_passes: float) -> RobbinsMonro:
+    """Steps that move a short run too: with τ = 1024, one of 100 steps would stay at its start."""
+    n_steps = max_passes * source.size / getattr(source, "batch_size", source.size)
+    return RobbinsMonro(delay=min(1024.0, n_steps / 10))
 
 
 def _check_kinds(

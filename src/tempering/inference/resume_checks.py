@@ -63,6 +63,8 @@ class Fit:
         state, history = run.state, run.history
         self._check(model, state.posterior, state.heat, history)
         self._check_heat(run.tempered_heat)
+        if run.kept is not None:
+            self._check(model, run.kept.posterior, run.kept.heat, history)
         right = state.step == len(history) and state.data_seen == history[-1].data_seen
         expect(right, "the steps are not those of the history.")
         if state.solved:

@@ -48,6 +48,8 @@ class Run(NamedTuple):
     converged: bool = False
     over: bool = False
     seconds: float = 0.0
+    kept: State | None = None  # where a policy may go back to
+    escapes: int = 0  # how often it was pushed off a saddle
 
 
 @dataclass(frozen=True)

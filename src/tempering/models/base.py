@@ -77,6 +77,12 @@ class Natural(Mapping[str, Array]):
 
     __rmul__ = __mul__
 
+    #: Or else a scalar of NumPy's would multiply it entry by entry, as if it were a list of names.
+    __array_ufunc__ = None
+
+    def __sub__(self, other: Natural) -> Natural:
+        return Natural(**{name: part - other[name] for name, part in self.items()})
+
     def __reduce__(self):
         return _rebuild_natural, (self._parts,)
 

@@ -1,7 +1,9 @@
-"""Temperature policies: none, annealing (AVI), one learned temperature (VT), one a datum (LVT)."""
+"""Temperature policies: none, annealing (AVI), adaptive, one learned (VT), one a datum (LVT)."""
 
 from tempering.temperature import schedules
+from tempering.temperature.adaptive import AdaptiveHeat, AdaptiveTempering
 from tempering.temperature.annealing import Annealing, AnnealingHeat
+from tempering.temperature.critical import critical_inverse_temperature
 from tempering.temperature.grid import even_inverse_temperatures, exponential_temperatures
 from tempering.temperature.local import LocalHeat, LocalTempering
 from tempering.temperature.partition import LogPartition, log_partition
@@ -17,6 +19,8 @@ from tempering.temperature.tempering import TemperingHeat, VariationalTempering
 
 __all__ = [
     "COLD",
+    "AdaptiveHeat",
+    "AdaptiveTempering",
     "Annealing",
     "AnnealingHeat",
     "Heat",
@@ -29,6 +33,7 @@ __all__ = [
     "TemperingHeat",
     "Untempered",
     "VariationalTempering",
+    "critical_inverse_temperature",
     "even_inverse_temperatures",
     "exponential_temperatures",
     "log_partition",

@@ -41,6 +41,8 @@ class Heat:
         What a learned temperature adds to the tempered ELBO.
     finished : bool
         Whether the policy has come to T = 1 by itself.
+    keeps, returns : bool
+        Whether the engine is to keep the state after this step, and to go back to the one it kept.
 
     Examples
     --------
@@ -55,6 +57,13 @@ class Heat:
     inverse_temperature: float | Array = 1.0
     bound: float = 0.0
     finished: bool = False
+    keeps: bool = False
+    returns: bool = False
+
+    @property
+    def telling(self) -> str:
+        """What a progress bar may say of it; nothing, where T says it all."""
+        return ""
 
     @property
     def weights(self) -> Array | None:
@@ -114,6 +123,7 @@ class Surroundings:
 
     model: Model
     data: Any
+    posterior: Any
     expectations: Any
     scale: float
     progress: Progress

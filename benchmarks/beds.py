@@ -1,0 +1,286 @@
+"""Test beds for temperature policies: small fits that plain variational inference gets stuck in.
+
+Each is a function of a policy and a seed, and gives the ELBO at T = 1 and the passes it took. The
+seed draws the data (where they are drawn) and the start, the same for every policy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.datasets import load_breast_cancer, load_digits
+
+from own_models import CategoricalHMM, ExponentialMixture, MixedRegressions, PoissonFactors
+from tempering import Annealing, FactorialMixture, LatentDirichletAllocation, Mixture, families, fit
+from tempering.datasets import make_lda, make_toy_images
+from tempering.families import Dirichlet
+from tempering.inference import RobbinsMonro
+
+Outcome = tuple[float, float]
+Bed = Callable[..., Outcome]
+
+#: Batch fits may take so many passes, and end when a step gains this many nats a datum.
+MAX_PASSES, TOLERANCE = 1000, 1e-6
+
+
+def batch(model: Any, data: Any, policy: Any, seed: int, n_init: int = 1) -> Outcome:
+    """A fit on the whole data."""
+    result = fit(
+        model,
+        data,
+        temperature=policy,
+        max_passes=MAX_PASSES,
+        tolerance=TOLERANCE * len(data),
+        seed=seed,
+        n_init=n_init,
+        n_threads=1,
+        progress=False,
+    )
+    return result.elbo, n_init * result.history[-1].passes
+
+
+def stochastic(model: Any, data: Any, policy: Any, seed: int, passes: int = 60) -> Outcome:
+    """A fit in minibatches of 100; the length of a schedule is a part of the run."""
+    n_steps = passes * len(data) / 100
+    result = fit(
+        model,
+        data,
+        temperature=shortened(policy, passes),
+        learning_rate=RobbinsMonro(delay=n_steps / 10),
+        batch_size=100,
+        max_passes=passes,
+        seed=seed,
+        n_threads=1,
+        progress=False,
+    )
+    return result.elbo, passes
+
+
+def shortened(policy: Any, passes: float) -> Any:
+    """A schedule of a batch fit for a run of so many passes."""
+    if isinstance(policy, Annealing) and policy.passes:
+        return Annealing(policy.schedule, passes=policy.passes / 200 * passes)
+    return policy
+
+
+def known_variance(centres: Any, n: int, deviation: float, run: Any, policy, seed, **options):
+    """A Gaussian mixture of which only the means are unknown."""
+    rng = np.random.default_rng(seed)
+    centres = np.asarray(centres(rng))
+    k, d = centres.shape
+    data = centres[rng.integers(k, size=n)] + deviation * rng.normal(size=(n, d))
+    likelihood = families.IsotropicGaussian(d, deviation**2)
+    prior = likelihood.conjugate.natural(np.zeros(d), 10.0)
+    return run(Mixture(likelihood, Dirichlet(k), np.ones(k), prior), data, policy, seed, **options)
+
+
+def grid_of_centres(rng: Any) -> Any:
+    return [(i, j) for i in range(5) for j in range(5)]
+
+
+def centres_in_ten_dimensions(rng: Any) -> Any:
+    return rng.normal(size=(20, 10))
+
+
+def two_gaussians(policy, seed, **options):
+    """Figure 1 of the paper."""
+    rng = np.random.default_rng(seed)
+    data = rng.normal(np.where(rng.random(400) < 0.3, -3.2, 3.2))[:, None]
+    likelihood = families.IsotropicGaussian(1, 1.0)
+    prior = likelihood.conjugate.natural(np.zeros(1), 10.0)
+    return batch(
+        Mixture(likelihood, Dirichlet(2), np.ones(2), prior), data, policy, seed, **options
+    )
+
+
+def digits(policy, seed, **options):
+    """Forty Bernoulli components of binarised digits."""
+    data = (load_digits().data > 7).astype(float)
+    likelihood = families.Bernoulli(64)
+    prior = np.ones(likelihood.conjugate.size)
+    return batch(
+        Mixture(likelihood, Dirichlet(40), np.ones(40), prior), data, policy, seed, **options
+    )
+
+
+def counts(policy, seed, **options):
+    """Twelve components of six Poisson counts."""
+    rng = np.random.default_rng(seed)
+    data = rng.poisson(rng.gamma(1.0, 5.0, size=(12, 6))[rng.integers(12, size=1500)]).astype(float)
+    likelihood = families.Poisson(6)
+    prior = np.r_[np.ones(likelihood.conjugate.size - 1), 0.2]
+    return batch(
+        Mixture(likelihood, Dirichlet(12), np.ones(12), prior), data, policy, seed, **options
+    )
+
+
+def learned_covariances(policy, seed, **options):
+    """Eight Gaussians of their own covariances in three dimensions."""
+    rng = np.random.default_rng(seed)
+    k, d, n = 8, 3, 1500
+    centres, factors = 3 * rng.normal(size=(k, d)), 0.6 * rng.normal(size=(k, d, d))
+    z = rng.integers(k, size=n)
+    data = centres[z] + np.einsum("nij,nj->ni", factors[z], rng.normal(size=(n, d)))
+    data += 0.1 * rng.normal(size=(n, d))
+    likelihood = families.FullGaussian(d)
+    scale = np.cov(data.T) / k * (d + 2)
+    prior = likelihood.conjugate.natural(data.mean(0), 0.1, d + 2.0, scale)
+    return batch(
+        Mixture(likelihood, Dirichlet(k), np.ones(k), prior), data, policy, seed, **options
+    )
+
+
+def hidden_markov(policy, seed, **options):
+    """Six states, twelve symbols, thirty sequences of forty steps."""
+    rng = np.random.default_rng(seed)
+    k, v = 6, 12
+    transition = 0.7 * np.eye(k) + 0.3 * rng.dirichlet(np.full(k, 0.5), k)
+    emission = rng.dirichlet(np.full(v, 0.3), k)
+    data = np.empty((30, 40), int)
+    for row in data:
+        z = rng.integers(k)
+        for t in range(row.size):
+            row[t] = rng.choice(v, p=emission[z])
+            z = rng.choice(k, p=transition[z])
+    return batch(CategoricalHMM(k, v), data, policy, seed, **options)
+
+
+def poisson_factors(policy, seed, **options):
+    rng = np.random.default_rng(seed)
+    rates = rng.gamma(0.3, 1 / 0.3, (100, 5)) @ rng.gamma(0.3, 1 / 0.3, (5, 25))
+    return batch(PoissonFactors(5, 25), rng.poisson(rates).astype(float), policy, seed, **options)
+
+
+def regressions(policy, seed, **options):
+    """Eight lines in three dimensions."""
+    rng = np.random.default_rng(seed)
+    weights = 2 * rng.normal(size=(8, 3))
+    x = np.c_[rng.normal(size=(800, 2)), np.ones(800)]
+    y = (weights[rng.integers(8, size=800)] * x).sum(1) + 0.3 * rng.normal(size=800)
+    return batch(MixedRegressions(8, 3), np.c_[x, y], policy, seed, **options)
+
+
+def waiting_times(policy, seed, **options):
+    """The model of docs/own-model.md."""
+    rng = np.random.default_rng(seed)
+    data = rng.exponential(np.repeat(np.exp(rng.normal(0, 2.5, 5)), 300))
+    return batch(ExponentialMixture(5), data, policy, seed, **options)
+
+
+def toy_images(policy, seed, n_init=1):
+    """The paper's toy images, mean-field, without the moves of the estimator."""
+    images = make_toy_images(2000, 0.1, 0.3, seed=seed)
+    model = FactorialMixture(
+        8,
+        noise_variance=0.1,
+        feature_variance=0.35,
+        activation_probability=0.3,
+        max_iter=MAX_PASSES,
+        tol=TOLERANCE * 2000,
+        random_state=seed,
+        n_jobs=1,
+        n_init=n_init,
+        tempering=policy,
+        local="mean-field",
+        local_restarts=0,
+        moves=False,
+    ).fit(images.X)
+    return model.elbo_, n_init * model.n_iter_
+
+
+def cells(policy, seed, **options):
+    """Six diagonal Gaussians of 569 cell measurements (not looked at while designing)."""
+    data = load_breast_cancer().data
+    data = (data - data.mean(0)) / data.std(0)
+    d, k = data.shape[1], 6
+    likelihood = families.DiagonalGaussian(d)
+    prior = likelihood.conjugate.natural(np.zeros(d), 0.1, 2.0, 1.0)
+    return batch(
+        Mixture(likelihood, Dirichlet(k), np.ones(k), prior), data, policy, seed, **options
+    )
+
+
+def answers(policy, seed, **options):
+    """Seven classes of people who answer twenty questions (not looked at while designing)."""
+    rng = np.random.default_rng(seed)
+    tables = rng.dirichlet(np.full(4, 0.7), size=(7, 20))
+    z = rng.integers(7, size=600)
+    chosen = np.array([[rng.choice(4, p=p) for p in tables[c]] for c in z])
+    data = np.eye(4)[chosen].reshape(600, 80)
+    likelihood = families.Bernoulli(80)
+    prior = np.ones(likelihood.conjugate.size)
+    return batch(
+        Mixture(likelihood, Dirichlet(7), np.ones(7), prior), data, policy, seed, **options
+    )
+
+
+def topics(policy, seed, counts=None, k=20, passes=400, batch_size=None, n_init=1):
+    """LDA in the paper's bound: drawn documents in batch, or a corpus in minibatches."""
+    if counts is None:
+        counts = make_lda(
+            1000, k, n_words=500, document_length=60, alpha=0.1, eta=0.05, seed=100 + seed
+        ).counts
+    online = batch_size is not None
+    model = LatentDirichletAllocation(
+        k,
+        tempering=shortened(policy, passes) if online else policy,
+        update="variational",
+        learning_method="online" if online else "batch",
+        batch_size=batch_size or "auto",
+        learning_offset=16.0 if online else "auto",
+        max_iter=passes,
+        evaluate_every=0 if online else 1,
+        doc_topic_prior=0.1,
+        topic_word_prior=0.05,
+        doc_update_tol=1e-3,
+        init="random",
+        random_state=seed,
+        n_jobs=1,
+        backend="cpu",
+    ).fit(counts)
+    if online:
+        return -float(np.log(model.perplexity(counts)) * counts.sum()), passes
+    return float(np.asarray(model.history_["elbo"])[-1]), model.n_iter_
+
+
+def corpus(path: str, k: int, policy: Any, seed: int) -> Outcome:
+    """5,000 documents of a corpus, in minibatches, four passes."""
+    counts = sparse.load_npz(path).tocsr()
+    rows = np.random.default_rng(0).permutation(counts.shape[0])[:5000]
+    counts = counts[rows]
+    counts = counts[:, np.asarray((counts > 0).sum(0)).ravel() >= 5]
+    return topics(policy, seed, counts.astype(np.float32), k, passes=4, batch_size=100)
+
+
+def beds(corpora: list[str]) -> dict[str, Bed]:
+    """All of them by name; corpora by path."""
+    grid = partial(known_variance, grid_of_centres, 2500, 0.12)
+    ten = partial(known_variance, centres_in_ten_dimensions, 2000, 0.4)
+    return {
+        "two Gaussians": two_gaussians,
+        "25 on a grid": partial(grid, batch),
+        "20 in 10-D": partial(ten, batch),
+        "counts": counts,
+        "regressions": regressions,
+        "waiting times": waiting_times,
+        "toy images": toy_images,
+        "covariances": learned_covariances,
+        "HMM": hidden_markov,
+        "digits": digits,
+        "Poisson factors": poisson_factors,
+        "topics": topics,
+        "cells": cells,
+        "answers": answers,
+        "25, stochastic": partial(grid, stochastic),
+        "20, stochastic": partial(ten, stochastic),
+        **{
+            f"{Path(path).stem}, K = {k}": partial(corpus, path, k)
+            for path in corpora
+            for k in (50, 100)
+        },
+    }

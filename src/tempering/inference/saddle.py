@@ -1,0 +1,103 @@
+"""Whether a fit that came to rest stands at an optimum, or at a saddle.
+
+At a saddle (all components alike, say) every update leaves λ where it is, and a fit looks
+converged. A push tells: from near an optimum the bound comes back to where it was from below; from
+near a saddle it rises beyond.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tempering.inference.run import State
+from tempering.models.base import LocalStep
+from tempering.temperature import Heat, Surroundings, TemperaturePolicy, Untempered
+from tempering.temperature.push import pushed
+
+#: Two data make components that differ much; a tenth of the weight does not leave an optimum.
+SHARE, ROWS = 0.1, 2
+#: A push has died out when it costs this part of what it did; steps that it has for that.
+GONE, MOST = 1e-3, 30
+#: A fit that stands at a saddle is pushed off it so many times.
+MOST_ESCAPES = 3
+
+
+class SaddleWarning(UserWarning):
+    """A fit has come to rest where its updates lead no further, but where no optimum is.
+
+    Examples
+    --------
+    >>> from tempering.inference import SaddleWarning
+    >>> issubclass(SaddleWarning, UserWarning)
+    True
+    """
+
+
+def warn_of_saddle() -> None:
+    """Say that a fit ends where no optimum is."""
+    warnings.warn(
+        "The fit has come to rest at a saddle: after a small push its ELBO rises beyond where it "
+        f"stands, and {MOST_ESCAPES} such pushes led no further. Try another seed, n_init=10, or "
+        "temperature=AdaptiveTempering().",
+        SaddleWarning,
+        stacklevel=2,
+    )
+
+
+@dataclass(frozen=True)
+class Pushed(TemperaturePolicy[Heat]):
+    """T = 1, and one push of the statistics."""
+
+    seed: int = 0
+
+    def begin(self, model: Any, n_data: int, rng: np.random.Generator) -> Heat:
+        return Heat()
+
+    def update(
+        self, heat: Heat, local: LocalStep, surroundings: Surroundings
+    ) -> tuple[LocalStep, Heat]:
+        rng = np.random.default_rng(self.seed)
+        return pushed(local, surroundings.model, surroundings.data, SHARE, ROWS, rng), heat
+
+
+def leave_saddle(
+    advance: Callable[[TemperaturePolicy, State], Any], state: State, tolerance: float, seed: int
+) -> State | None:
+    """A state with a better bound that a push led to, or None: then it is an optimum.
+
+    ``advance`` makes one step on the whole data under a policy.
+
+    Examples
+    --------
+    Two components that start alike stay alike:
+
+    >>> import numpy as np
+    >>> from tempering import Mixture, fit
+    >>> from tempering.families import Dirichlet, Poisson
+    >>> model = Mixture(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 0.1])
+    >>> data = np.repeat([[2], [20]], 100, axis=0)
+    >>> result = fit(model, data, initial=model.prior())
+    >>> np.sort(model.likelihood.conjugate.point(result.posterior.components).ravel()).round()
+    array([ 2., 20.])
+    """
+    # Not finished, so that no hyperparameters are learned from a trial.
+    trial = state._replace(posterior=deepcopy(state.posterior), heat=Heat())
+    step = advance(Pushed(seed), trial)
+    settled, costs = step.elbo, []
+    for turn in range(1, MOST):
+        trial = step.state
+        step = advance(Untempered(), trial)
+        costs.append(settled - step.elbo)
+        # More than plain steps would have gained meanwhile.
+        if costs[-1] < -turn * tolerance:
+            return trial
+        # Twice, as the cost of what grows goes through 0 too.
+        if turn > 2 and max(map(abs, costs[-2:])) < GONE * abs(costs[0]):
+            return None
+    return trial if costs[-1] < -tolerance else None

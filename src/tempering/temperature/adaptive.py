@@ -1,0 +1,306 @@
+"""Adaptive tempering: a temperature that finds its own schedule, for any model.
+
+At an inverse temperature s the annealed bound is  L(s) = max_q [ s E(q) + S(q) ],  with E the
+expected log likelihood and S all the rest. It is convex in s, and dL/ds = E. Three things follow
+for a schedule. A fit at rest gains E ds as s rises, and what it gains beyond that says how far it
+has moved: the *excess*. Where optima split, the excess grows from step to step while little else
+shows, so s must wait. And components that have become equal separate only if something keeps them a
+little apart.
+
+So s rises step by step, the faster the smaller the excess, and is held while the excess is large;
+each step is pushed a little. It starts just above the critical temperature, which the model's own
+updates of some data tell. No schedule, no start temperature, no log C(T).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tempering.models.arguments import check_number
+from tempering.models.base import Array, LocalStep, Model
+from tempering.storage.classes import stored
+from tempering.temperature.critical import critical_inverse_temperature
+from tempering.temperature.policy import (
+    Heat,
+    Progress,
+    Surroundings,
+    TemperaturePolicy,
+    check_fraction,
+    check_heat,
+)
+from tempering.temperature.push import Few, pushed
+
+#: Where the excess is far below what counts as rest, cooling is up to so many times faster.
+FASTEST = 3.0
+#: A bound at T = 1 has settled when what is left to gain is this part of what counts as rest.
+SETTLED = 0.1
+#: Data that tell the critical temperature, and the coldest start.
+SEARCH_ROWS, COLDEST_START = 1000, 0.9
+#: Small steps separate components slowly near the critical temperature: a ramp starts below it.
+RAMP_START, RAMP_COLDEST = 3.0, 0.75
+#: Data of a push: enough that components are alike to some tens of percent.
+PUSH_ROWS = 20
+#: The second cooling starts where the first had lost this part of its energy.
+AGAIN = 0.3
+#: Plain inference, which comes first, has this part of the planned run.
+PLAIN_PART = 0.3
+#: What the progress bar tells of each phase.
+PHASES = {
+    "plain": "plain inference first",
+    "cooling": "cooling",
+    "settling": "settling at T = 1",
+    "cooling again": "cooling again",
+    "settling again": "settling at T = 1",
+}
+
+
+@stored("adaptive_heat", check=check_heat)
+@dataclass(frozen=True)
+class AdaptiveHeat(Heat):
+    """Where adaptive tempering is.
+
+    Attributes
+    ----------
+    phase : str
+        "plain" (variational inference at T = 1 from the start), "cooling", "settling" (at T = 1),
+        "cooling again", "settling again".
+    waited : int
+        Steps for which the temperature has been held.
+    bound_before, energy_before, excess_before, inverse_temperature_before : float
+        L, E, the excess and s of the step before.
+    best, plain : float
+        The best bound at T = 1 so far, that of the state which the engine keeps; the bound that
+        plain inference came to.
+    path : array [n, 2], optional
+        s and E at each rest of the cooling.
+    first : float
+        Where cooling starts; 0 before it is found.
+    seed, step : int
+        What the pushes are drawn from.
+
+    Examples
+    --------
+    >>> from tempering.temperature import AdaptiveHeat
+    >>> AdaptiveHeat(0.2, phase="cooling", waited=3).telling
+    'holding at T = 5: components are separating'
+    """
+
+    phase: str = "plain"
+    waited: int = 0
+    bound_before: float = -math.inf
+    energy_before: float = 0.0
+    excess_before: float = math.inf
+    inverse_temperature_before: float = 1.0
+    best: float = -math.inf
+    plain: float = -math.inf
+    path: Array | None = None
+    first: float = 0.0
+    seed: int = 0
+    step: int = 0
+
+    @property
+    def telling(self) -> str:
+        if self.finished:
+            return ""
+        if self.waited and self.phase in ("cooling", "cooling again"):
+            hot = 1.0 / float(self.inverse_temperature)
+            return f"holding at T = {hot:.3g}: components are separating"
+        return PHASES[self.phase]
+
+    def jump(self, phase: str, inverse_temperature: float, **changes: Any) -> AdaptiveHeat:
+        """To another phase, the first step of which has none to be compared with."""
+        return replace(
+            self,
+            phase=phase,
+            inverse_temperature=inverse_temperature,
+            waited=0,
+            bound_before=-math.inf,
+            excess_before=math.inf,
+            **changes,
+        )
+
+
+class Look(NamedTuple):
+    """What one step shows. The unit is the spread of the data's energies, times their number."""
+
+    bound: float
+    energy: float
+    unit: float
+    excess: float  # what the bound gained beyond E ds, in units
+    left: float  # what is still to be gained, if the excess goes on as it did, in units
+
+
+@stored("adaptive_tempering")
+@dataclass(frozen=True)
+class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
+    """Find the schedule while fitting: nothing has to be set.
+
+    A batch fit goes through four phases, all within ``fraction`` of the planned passes:
+
+    1. plain variational inference from the start, so that the result is never worse;
+    2. cool from just above the critical temperature, held wherever the fit moves;
+    3. from a part of the way back, cool once more, unless 1 and 2 agree;
+    4. back to the best of the three, and on at T = 1.
+
+    With minibatches, noise does what pushes do, and bounds are too noisy to wait by: the critical
+    temperature is found on the first batch, and log s rises from near it to 0 in a straight line.
+
+    Give it room: ``max_passes`` of some hundreds. It needs no method of the model beyond the five
+    that every model has.
+
+    Parameters
+    ----------
+    pace : float
+        Rise of log s in a step at rest.
+    rest : float
+        Excess under which a step counts as rest: nats a datum, in standard deviations of the data's
+        energies.
+    push : float
+        Share of another solution that is mixed into each tempered step.
+    fraction : float
+        Part of the planned run by which T is 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import AdaptiveTempering, Mixture, fit
+    >>> from tempering.families import Dirichlet, IsotropicGaussian
+    >>> rng = np.random.default_rng(0)
+    >>> data = rng.normal(rng.choice([-4.0, 4.0], size=300))[:, None]
+    >>> model = Mixture(IsotropicGaussian(1, 1.0), Dirichlet(2), [1.0, 1.0], [0.0, 0.1])
+    >>> result = fit(model, data, temperature=AdaptiveTempering(), max_passes=500)
+    >>> np.sort(model.likelihood.conjugate.point(result.posterior.components).ravel()).round()
+    array([-4.,  4.])
+    """
+
+    pace: float = 0.1
+    rest: float = 1e-3
+    push: float = 0.02
+    fraction: float = 0.8
+
+    def __post_init__(self) -> None:
+        check_number(self.pace, "pace", "positive", above=0)
+        check_number(self.rest, "rest", "positive", above=0)
+        check_number(self.push, "push", "from 0 to 1", least=0, most=1)
+        check_fraction(self.fraction)
+
+    def length(self, planned: float) -> float:
+        return self.fraction * planned
+
+    def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> AdaptiveHeat:
+        return AdaptiveHeat(seed=int(rng.integers(2**31)))
+
+    def cool(self, heat: AdaptiveHeat, progress: Progress) -> AdaptiveHeat:
+        length = self.length(progress.planned)
+        if progress.passes >= length:
+            late = heat.inverse_temperature_before < 1.0 or heat.bound_before < heat.best
+            return AdaptiveHeat(finished=True, returns=late and heat.best > -math.inf)
+        if heat.first and heat.phase == "plain":  # with minibatches
+            s = heat.first ** (1.0 - progress.passes / length)
+            return replace(heat, inverse_temperature=s)
+        return heat
+
+    def update(
+        self, heat: AdaptiveHeat, local: LocalStep, surroundings: Surroundings
+    ) -> tuple[LocalStep, AdaptiveHeat]:
+        """Look at the step that was made, and choose the temperature of the next."""
+        if heat.finished:
+            return local, heat
+        if surroundings.scale != 1.0:
+            return local, self._start_ramp(heat, surroundings)
+        s = float(heat.inverse_temperature)
+        look = _look(heat, local, surroundings)
+        if s < 1.0 and self.push:
+            rng = np.random.default_rng([heat.seed, heat.step])
+            model, data = surroundings.model, surroundings.data
+            local = pushed(local, model, data, self.push, PUSH_ROWS, rng)
+        heat = replace(
+            heat,
+            keeps=False,
+            returns=False,
+            bound_before=look.bound,
+            energy_before=look.energy,
+            excess_before=look.excess,
+            inverse_temperature_before=s,
+            step=heat.step + 1,
+        )
+        if s == 1.0:
+            return local, self._settle(heat, look, surroundings)
+        return local, self._cool(heat, look, surroundings.progress)
+
+    def _settle(self, heat: AdaptiveHeat, look: Look, surroundings: Surroundings) -> AdaptiveHeat:
+        """At T = 1: wait until the bound has settled, then choose where to go from there."""
+        progress = surroundings.progress
+        passes, length = progress.passes + progress.step, self.length(progress.planned)
+        moving = max(look.excess, look.left) > SETTLED * self.rest and look.excess > 1e-9
+        patient = heat.phase != "plain" or passes < PLAIN_PART * progress.planned
+        if (moving or heat.waited < 3) and patient:
+            return replace(heat, waited=heat.waited + 1)
+        better = look.bound > heat.best + 1e-6 * look.unit
+        best = max(look.bound, heat.best)
+        kept: dict[str, Any] = {"keeps": better, "returns": not better, "best": best}
+        if heat.phase == "plain":
+            first = _first_inverse_temperature(heat, surroundings)
+            return heat.jump("cooling", first, first=first, plain=look.bound, **kept)
+        agree = abs(look.bound - heat.plain) < 1e-4 * look.unit
+        if heat.phase == "settling again" or heat.path is None or agree or 1.5 * passes > length:
+            return AdaptiveHeat(finished=True, returns=not better, path=heat.path)
+        s, energy = heat.path.T
+        part = float(s[np.argmax(energy >= energy.max() - AGAIN * np.ptp(energy))])
+        return heat.jump("cooling again", part, **kept)
+
+    def _cool(self, heat: AdaptiveHeat, look: Look, progress: Progress) -> AdaptiveHeat:
+        """Above T = 1: hold or cool."""
+        s, moving = heat.inverse_temperature_before, look.excess > self.rest
+        # Steps that are left set the least pace, so that T = 1 is reached in time.
+        left = self.length(progress.planned) - progress.passes
+        least = -math.log(s) * progress.step / max(0.8 * left, progress.step)
+        if moving and least < FASTEST * self.pace:
+            return replace(heat, waited=heat.waited + 1)
+        if heat.phase == "cooling":
+            here = np.array([[s, look.energy]])
+            path = here if heat.path is None else np.concatenate([heat.path, here])
+            heat = replace(heat, path=path)
+        faster = math.sqrt(self.rest / max(abs(look.excess), 1e-12)) / 2
+        pace = max(self.pace * min(max(faster, 1.0), FASTEST), least)
+        heat = replace(heat, waited=0, inverse_temperature=min(1.0, s * math.exp(pace)))
+        if heat.inverse_temperature == 1.0:
+            phase = "settling" if heat.phase == "cooling" else "settling again"
+            heat = replace(heat, phase=phase)
+        return heat
+
+    def _start_ramp(self, heat: AdaptiveHeat, surroundings: Surroundings) -> AdaptiveHeat:
+        """With minibatches: the first of them says where to start."""
+        if heat.first:
+            return heat
+        first = min(RAMP_START * _first_inverse_temperature(heat, surroundings), RAMP_COLDEST)
+        return replace(heat, first=first, inverse_temperature=first)
+
+
+def _first_inverse_temperature(heat: AdaptiveHeat, surroundings: Surroundings) -> float:
+    rng = np.random.default_rng([heat.seed, heat.step])
+    data = surroundings.data
+    rows = Few(data, data.shape[0]).sample(SEARCH_ROWS, rng)
+    return min(critical_inverse_temperature(surroundings.model, rows, rng), COLDEST_START)
+
+
+def _look(heat: AdaptiveHeat, local: LocalStep, surroundings: Surroundings) -> Look:
+    energies = np.asarray(local.energies)
+    energy, mean = float(energies.sum()), float(energies.mean())
+    # Data that are all alike have no spread.
+    unit = local.n * max(float(energies.std()), 1e-6 * (1.0 + abs(mean)))
+    s = float(heat.inverse_temperature)
+    bound = s * energy + local.entropy - surroundings.model.divergence(surroundings.posterior)
+    rise = (s - heat.inverse_temperature_before) * heat.energy_before
+    excess = (bound - heat.bound_before - rise) / unit
+    if excess <= 0.0:
+        left = 0.0
+    elif excess >= heat.excess_before or heat.excess_before == math.inf:
+        left = math.inf  # it grows: nobody knows how far
+    else:
+        left = excess**2 / (heat.excess_before - excess)
+    return Look(bound, energy, unit, excess, left)

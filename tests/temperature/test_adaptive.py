@@ -1,0 +1,223 @@
+"""Adaptive tempering: what it finds, that it ends at T = 1, and that it goes on from anywhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tempering import AdaptiveTempering, Annealing, Mixture, fit, schedules
+from tempering.families import Bernoulli, Dirichlet, FullGaussian, IsotropicGaussian, Poisson
+from tempering.inference import Checkpoint, SaddleWarning
+from tempering.inference.saddle import MOST_ESCAPES
+from tempering.temperature import AdaptiveHeat, critical_inverse_temperature
+from tempering.temperature.push import pushed
+
+
+def two_gaussians(seed: int, n: int = 300) -> tuple[Mixture, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    data = rng.normal(np.where(rng.random(n) < 0.3, -3.2, 3.2))[:, None]
+    likelihood = IsotropicGaussian(1, 1.0)
+    prior = likelihood.conjugate.natural(np.zeros(1), 10.0)
+    return Mixture(likelihood, Dirichlet(2), np.ones(2), prior), data
+
+
+def clusters(seed: int, n: int = 600) -> tuple[Mixture, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    centres = np.array([(i, j) for i in range(3) for j in range(3)], float)
+    data = centres[rng.integers(9, size=n)] + 0.1 * rng.normal(size=(n, 2))
+    likelihood = IsotropicGaussian(2, 0.01)
+    prior = likelihood.conjugate.natural(np.zeros(2), 10.0)
+    return Mixture(likelihood, Dirichlet(9), np.ones(9), prior), data
+
+
+def run(model, data, policy, seed=0, **options):
+    options = {"max_passes": 600, "tolerance": 1e-4, "progress": False, "n_threads": 1, **options}
+    return fit(model, data, temperature=policy, seed=seed, **options)
+
+
+def test_finds_the_global_optimum_of_two_gaussians_from_every_start():
+    model, data = two_gaussians(0)
+    elbos = [run(model, data, AdaptiveTempering(), seed).elbo for seed in range(20)]
+    best = max(run(model, data, None, seed).elbo for seed in range(20))
+    assert min(elbos) > best - 0.01
+
+
+def test_is_never_worse_than_plain_inference_and_mostly_better():
+    gaps = []
+    for seed in range(6):
+        model, data = clusters(seed)
+        plain, adaptive = (run(model, data, p, seed).elbo for p in (None, AdaptiveTempering()))
+        gaps.append(adaptive - plain)
+    assert min(gaps) > -0.01
+    assert sum(gap > 10 for gap in gaps) >= 4
+
+
+@pytest.mark.parametrize("max_passes", [5, 20, 60, 400])
+def test_ends_at_one_within_any_budget(max_passes):
+    model, data = clusters(0)
+    result = run(model, data, AdaptiveTempering(), max_passes=max_passes)
+    temperatures = result.history["temperature"]
+    assert temperatures[-1] == 1.0
+    assert len(temperatures) <= max_passes
+    if max_passes >= 60:
+        assert temperatures.max() > 2
+
+
+def test_holds_where_components_separate():
+    model, data = two_gaussians(0)
+    told = []
+    run(model, data, AdaptiveTempering(), callbacks=[lambda r: told.append(r.heat.telling)])
+    assert any(text.startswith("holding at T = ") for text in told)
+    assert told[0] == "plain inference first"
+    assert told[-1] == ""
+
+
+def test_units_of_the_data_do_not_matter():
+    """Neither the origin nor the scale: both go into the prior and into the ELBO alone."""
+    model, data = clusters(1)
+    likelihood = IsotropicGaussian(2, 1.0)
+    prior = likelihood.conjugate.natural(np.full(2, 1000.0), 1000.0)
+    moved = Mixture(likelihood, Dirichlet(9), np.ones(9), prior)
+    paths = [
+        run(m, x, AdaptiveTempering()).history["temperature"]
+        for m, x in ((model, data), (moved, 1000.0 + 10 * data))
+    ]
+    assert len(paths[0]) == len(paths[1])
+    np.testing.assert_allclose(paths[0], paths[1], rtol=1e-3)
+
+
+def test_minibatches_start_hot_and_end_at_one():
+    model, data = clusters(0)
+    result = run(model, data, AdaptiveTempering(), batch_size=50, max_passes=40)
+    temperatures = result.history["temperature"]
+    assert temperatures[5] > 3
+    assert np.all(np.diff(temperatures[2:]) <= 0)
+    assert temperatures[-1] == 1.0
+    plain = [run(*clusters(n), None, batch_size=50, max_passes=40).elbo for n in range(4)]
+    tempered = [
+        run(*clusters(n), AdaptiveTempering(), batch_size=50, max_passes=40).elbo for n in range(4)
+    ]
+    assert np.mean(tempered) > np.mean(plain) + 10
+
+
+def test_goes_on_from_a_checkpoint_to_the_same_bits(tmp_path):
+    model, data = clusters(3)
+    whole = run(model, data, AdaptiveTempering())
+    n_steps = len(whole.history)
+    for stop in (3, n_steps // 2, n_steps - 3):
+        place = tmp_path / str(stop)
+        kept = {"checkpoint": Checkpoint(place, every_steps=1)}
+        with pytest.raises(Interrupted):
+            run(
+                model,
+                data,
+                AdaptiveTempering(),
+                callbacks=[lambda r, at=stop: _stop(r, at)],
+                **kept,
+            )
+        resumed = run(model, data, AdaptiveTempering(), **kept)
+        assert resumed.elbo == whole.elbo
+        assert len(resumed.history) == n_steps
+
+
+def _stop(report, step):
+    if report.record.step == step:
+        raise Interrupted
+
+
+class Interrupted(Exception):
+    pass
+
+
+def test_threads_do_not_change_a_bit():
+    model, data = clusters(4, n=400)
+    model.shard_size = 64
+    one, three = (run(model, data, AdaptiveTempering(), n_threads=n) for n in (1, 3))
+    assert one.elbo == three.elbo
+    np.testing.assert_array_equal(one.posterior.components, three.posterior.components)
+
+
+def test_the_critical_temperature_of_a_gaussian_mixture_is_the_variance_of_the_data():
+    for scale in (1.0, 5.0):
+        rng = np.random.default_rng(0)
+        data = scale * rng.normal(size=(800, 1))
+        likelihood = IsotropicGaussian(1, 0.01)
+        prior = likelihood.conjugate.natural(np.zeros(1), 100.0)
+        model = Mixture(likelihood, Dirichlet(3), np.ones(3), prior)
+        s = critical_inverse_temperature(model, data, rng)
+        expected = 0.01 / scale**2
+        assert expected / 2 < s < 1.1 * expected
+
+
+@pytest.mark.parametrize("share", [0.02, 0.5, 0.99])
+def test_pushed_statistics_stay_valid(share):
+    rng = np.random.default_rng(0)
+    data = 1e3 + rng.normal(size=(200, 3))
+    likelihood = FullGaussian(3)
+    prior = likelihood.conjugate.natural(data.mean(0), 0.1, 5.0, np.eye(3))
+    model = Mixture(likelihood, Dirichlet(4), np.ones(4), prior)
+    start = model.initialize(_Source(data), rng)
+    local = model.local_step(data, model.expectations(start), 0.3)
+    posterior = model.prior() + pushed(local, model, data, share, 20, rng).statistics
+    assert likelihood.conjugate.is_valid(posterior.components).all()
+    assert model.counts(posterior).sum() == pytest.approx(0.3 * 200)
+
+
+class _Source:
+    def __init__(self, data):
+        self.data, self.size = data, len(data)
+
+    def sample(self, n, rng):
+        return self.data[:n]
+
+
+def test_plain_inference_leaves_a_saddle():
+    """Components that start alike have equal updates for ever, unless they are pushed."""
+    rng = np.random.default_rng(0)
+    data = (rng.random((300, 12)) < np.repeat([[0.1], [0.9]], 150, axis=0)).astype(float)
+    likelihood = Bernoulli(12)
+    model = Mixture(likelihood, Dirichlet(2), np.ones(2), np.ones(likelihood.conjugate.size))
+    for policy in (None, Annealing(schedules.linear(5.0), passes=20)):
+        result = run(model, data, policy, initial=model.prior())
+        means = likelihood.conjugate.point(result.posterior.components)
+        assert np.ptp(np.asarray(means).reshape(2, -1).mean(axis=1)) > 0.5
+        assert result.converged
+
+
+class Stubborn(Mixture):
+    """Falls back to the saddle whatever it is pushed to, for a fit that cannot leave."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.finished = False
+
+    def revise(self, posterior, before=0.0, after=1.0):
+        return replace_components(posterior)
+
+
+def replace_components(posterior):
+    mean = {name: part.mean(axis=0, keepdims=True) for name, part in posterior.items()}
+    return type(posterior)(**{n: np.broadcast_to(mean[n], posterior[n].shape) for n in mean})
+
+
+def test_a_saddle_that_cannot_be_left_is_told():
+    data = np.repeat([[2], [20]], 100, axis=0)
+    model = Stubborn(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 0.1])
+    with pytest.warns(SaddleWarning, match=f"{MOST_ESCAPES} such pushes"):
+        run(model, data, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("pace", 0), ("rest", -1), ("push", 2), ("fraction", 0), ("pace", "x")]
+)
+def test_refuses_odd_settings_by_name(name, value):
+    with pytest.raises(ValueError, match=name):
+        AdaptiveTempering(**{name: value})
+
+
+def test_a_heat_tells_what_it_does():
+    heat = AdaptiveHeat(0.25, phase="cooling", waited=1)
+    assert heat.telling == "holding at T = 4: components are separating"
+    assert replace(heat, waited=0).telling == "cooling"
