@@ -16,8 +16,23 @@ from run_blocks import run_blocks
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
-#: Longer than an ordinary test may take.
-SLOW_EXAMPLES = {"a_tempered_and_plain"}
+#: Longer than an ordinary test may take: `make test-all` runs them, and so does `make docs`.
+SLOW_EXAMPLES = {
+    "a_tempered_and_plain",
+    "c_image_features",
+    "d_topics",
+    "e_document_temperatures",
+    "f_digits",
+}
+SLOW_PAGES = {
+    "docs/getting-started.md",
+    "docs/tutorials/gaussian-mixture.md",
+    "docs/tutorials/gpu.md",
+    "docs/tutorials/millions.md",
+    "docs/tutorials/own-text.md",
+    # The test of the model that it builds runs its blocks.
+    "docs/own-model.md",
+}
 
 
 def page_name(page):
@@ -28,7 +43,14 @@ def python_blocks(page):
     return re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=page_name)
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.slow] if page_name(page) in SLOW_PAGES else [])
+        for page in PAGES
+    ],
+    ids=page_name,
+)
 def test_the_pages_run(page, tmp_path):
     missing = {shown.missing for shown in run_blocks(page.read_text(), tmp_path, page.name)}
     missing.discard(None)

@@ -228,7 +228,11 @@ def in_the_next_step(action, at_step):
     return callback
 
 
-@pytest.mark.parametrize("batch_size", [200, None], ids=["minibatches", "kept by workers"])
+@pytest.mark.parametrize(
+    "batch_size",
+    [pytest.param(200, marks=pytest.mark.slow), None],
+    ids=["minibatches", "kept by workers"],
+)
 def test_a_worker_that_is_killed_within_a_step_changes_nothing(mortal, batch_size):
     expected = fit_slowly(None, 0.0, batch_size=batch_size)
     pids = mortal.client.run(os.getpid)

@@ -57,7 +57,7 @@ def check_formats(folder, corpus):
 
 
 def test_corpora_and_halves_of_them(tmp_path):
-    check_formats(tmp_path, realistic(1500))
+    check_formats(tmp_path, realistic(300))
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import importlib.util
 import inspect
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
 from typing import Any
 from unittest import mock
@@ -34,7 +34,10 @@ VERSION = "1.9"
 
 
 def borrowed_tests(
-    name: str, replaced: Mapping[str, type], failures: Mapping[str, str]
+    name: str,
+    replaced: Mapping[str, type],
+    failures: Mapping[str, str],
+    slow: Collection[str] = (),
 ) -> dict[str, Any]:
     """What a test module needs to run the tests of the scikit-learn module of this name.
 
@@ -46,6 +49,8 @@ def borrowed_tests(
         Full names of scikit-learn's public classes, and what stands in their place.
     failures : mapping of str to str
         Why a test fails, by its name with or without its parameters.
+    slow : collection of str
+        Names of tests that take seconds: `make test-all` runs them.
     """
     if not sklearn.__version__.startswith(VERSION + "."):
         pytest.skip(f"the table of failures is of scikit-learn {VERSION}", allow_module_level=True)
@@ -66,8 +71,10 @@ def borrowed_tests(
         for key, value in vars(module).items()
         if key.startswith("test_") and inspect.isfunction(value)
     }
-    unknown = {key.partition("[")[0] for key in failures} - set(tests)
+    unknown = {key.partition("[")[0] for key in (*failures, *slow)} - set(tests)
     assert not unknown, f"{name} has no tests {sorted(unknown)}"
+
+    tests |= {test: pytest.mark.slow(tests[test]) for test in slow}
 
     @pytest.fixture(autouse=True)
     def known_failure(request: pytest.FixtureRequest) -> None:

@@ -236,9 +236,8 @@ def test_alpha_adapts_to_the_documents_where_topics_have_many_words():
     free = LatentDirichletAllocation(4, **settings).fit(data)
     assert free.doc_topic_prior_.sum() == pytest.approx(1.0)
     assert np.ptp(free.doc_topic_prior_) > 0.01
-    assert free._model.adapted_part == 0.8
     half = LatentDirichletAllocation(4, **settings).fit(data[:200])
-    assert half._model.adapted_part == pytest.approx(1 - 2500 * 4 / data[:200].sum())
+    assert 0.001 < np.ptp(half.doc_topic_prior_) < np.ptp(free.doc_topic_prior_)
     few = LatentDirichletAllocation(4, **settings).fit(data[:90])
     np.testing.assert_allclose(few.doc_topic_prior_, 0.25)
     for settled in ({"doc_topic_prior": 0.25}, {"update": "mean"}, {"tempering": None}):
@@ -280,8 +279,9 @@ def test_learned_priors_and_updates():
         random_state=0,
     ).fit(X)
     assert learned.doc_topic_prior_.shape == (5,)
-    assert learned.doc_topic_prior_.std() > 0
-    assert learned.topic_word_prior_ != 0.2
+    # Drawn with 0.1 for each of the five topics, and topics over a few words each.
+    np.testing.assert_allclose(learned.doc_topic_prior_, 0.1, rtol=0.5)
+    assert 0.0 < learned.topic_word_prior_ < 0.2
     given = LatentDirichletAllocation(
         5, doc_topic_prior=[0.1, 0.2, 0.3, 0.4, 0.5], max_iter=2, random_state=0
     ).fit(X)

@@ -24,7 +24,6 @@ from tempering import (
     [
         BayesianGaussianMixture(),
         BayesianGaussianMixture(n_components=3),
-        BayesianGaussianMixture(n_components=2, tempering="annealing", covariance_type="diag"),
         BayesianGaussianMixture(n_components=2, tempering="local", init_params="kmeans"),
         BernoulliMixture(n_components=2),
         PoissonMixture(n_components=2),

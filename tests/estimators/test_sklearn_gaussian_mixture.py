@@ -42,5 +42,10 @@ globals().update(
             "test_sample": "wants draws of every component; one that holds no data is hardly drawn",
             "test_regularisation": "wants an error's exact words, of an empirical covariance",
         },
+        slow={
+            "test_gaussian_mixture_fit_best_params",
+            "test_warm_start",
+            "test_fitted_precision_covariance_concistency",
+        },
     )
 )

@@ -9,5 +9,10 @@ globals().update(
         "sklearn.mixture.tests.test_bayesian_mixture",
         {"sklearn.mixture.BayesianGaussianMixture": BayesianGaussianMixture},
         {"test_compare_covar_type": "calls the private _check_parameters, _initialize_parameters"},
+        slow={
+            "test_monotonic_likelihood",
+            "test_invariant_translation",
+            "test_bayesian_mixture_fit_predict",
+        },
     )
 )

@@ -74,7 +74,7 @@ def test_a_start_from_words_equals_that_of_the_engine():
     [
         ("mean", 1, 40, 1e-3),
         ("sampled", 1, 40, 0.05),  # chains are drawn in another way there
-        ("mean", 8, 120, 0.02),
+        pytest.param("mean", 8, 120, 0.02, marks=pytest.mark.slow),
     ],
 )
 def test_alpha_adapts_to_the_documents_as_in_the_engine(

@@ -164,7 +164,7 @@ def test_learned_priors_and_lazy_topics_survive(tmp_path, stored):
     assert_same_bits(whole, resumed)
     for name in ("doc_topic_prior", "topic_word_prior", "_mean_prior_statistics"):
         np.testing.assert_array_equal(getattr(whole.model, name), getattr(resumed.model, name))
-    assert whole.model.topic_word_prior != 0.1
+    assert whole.model.topic_word_prior != learning_lda().topic_word_prior  # it was learned
 
 
 def test_topics_that_were_given_topic_by_topic_survive(tmp_path):

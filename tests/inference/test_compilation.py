@@ -45,6 +45,7 @@ def fits(backend, n_processes=1, **environment):
     return [(json.loads(out.splitlines()[-1]), err) for out, err in said]
 
 
+@pytest.mark.slow  # all kernels, compiled anew
 def test_the_first_fit_says_that_it_compiles_and_does_not_count_it(tmp_path):
     [(cold, said)] = fits("cpu", NUMBA_CACHE_DIR=tmp_path)
     assert said.count("compiling, once") == 1

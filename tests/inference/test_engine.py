@@ -55,10 +55,11 @@ def test_every_policy_ends_at_temperature_one(policy):
     assert last.temperature == 1.0
     assert last.phase == "final"
     assert result.converged
-    assert result.history.final_phase_start == (0 if policy == "VI" else pytest.approx(20, abs=20))
     assert last.tempered_elbo == pytest.approx(last.elbo)
     assert result.elbo >= last.elbo
     tempered = result.history["phase"] == "tempered"
+    assert np.all(tempered[: tempered.sum()])  # the final phase follows, and is not left
+    assert result.history.final_phase_start == tempered.sum()
     assert tempered.any() == (policy != "VI")
     assert np.all(result.history["temperature"][~tempered] == 1.0)
     assert np.all(result.history["temperature"][tempered] > 1.0)
@@ -83,18 +84,17 @@ def test_threads_do_not_change_a_bit(policy, batch_size):
     results = [
         quiet_fit(
             model,
-            blobs(),
+            blobs(300),
             temperature=POLICIES[policy],
             batch_size=batch_size,
-            max_passes=15,
+            max_passes=9,
             n_threads=n_threads,
             seed=3,
         )
-        for n_threads in (1, 2, 5)
+        for n_threads in (1, 3)
     ]
     assert same_bits(results[0], results[1])
-    assert same_bits(results[0], results[2])
-    assert [list(r.history["elbo"]) for r in results[:1]] == [list(results[2].history["elbo"])]
+    np.testing.assert_array_equal(results[0].history["elbo"], results[1].history["elbo"])
 
 
 def test_the_seed_decides():
@@ -233,7 +233,7 @@ def test_sparse_data():
     model = Mixture(Multinomial(12), Dirichlet(2), [1.0, 1.0], np.full(12, 0.5))
     for policy in POLICIES.values():
         dense, csr = (
-            quiet_fit(model, x, temperature=policy, max_passes=30, batch_size=50)
+            quiet_fit(model, x, temperature=policy, max_passes=10, batch_size=50)
             for x in (counts, sparse.csr_array(counts))
         )
         np.testing.assert_allclose(dense.posterior.components, csr.posterior.components, rtol=1e-8)

@@ -104,7 +104,7 @@ def kill_and_resume(tmp_path, n_passes, reference, n_kills, seed):
 
 
 def test_a_killed_fit_ends_in_the_same_bits(tmp_path, short_fit):
-    kill_and_resume(tmp_path, 1, short_fit, 2, seed=0)
+    kill_and_resume(tmp_path, 1, short_fit, 1, seed=0)
 
 
 @pytest.mark.slow

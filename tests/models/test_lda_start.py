@@ -62,12 +62,12 @@ def test_the_growth_factor_is_that_of_the_model(update, length, s):
     direction = np.outer(rng.standard_normal(n_topics), kinds[0] - kinds[1])
     direction -= direction.mean(axis=0)
     model = LatentDirichlet(
-        n_topics, n_words, alpha, 0.0, update=update, tolerance=0.0,
+        n_topics, n_words, alpha, 1e-6, update=update, tolerance=0.0,
         min_iterations=sweeps, max_iterations=sweeps,
     )  # fmt: skip
     shares = X.sum(axis=0) / X.sum()
     # Many words a topic: then digamma is the logarithm, and all three updates are one in β.
-    topics = Topics((1e6 * shares * (1.0 + 1e-3 * direction)).T, 0.0)
+    topics = Topics((1e6 * shares * (1.0 + 1e-3 * direction)).T, 1e-6)
     solved = model.local_step(sparse.csr_matrix(X), model.expectations(topics), s)
     after = solved.statistics.values.T.astype(np.float64)
     after = after / after.sum(axis=1, keepdims=True) / shares - 1.0

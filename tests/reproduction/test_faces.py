@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from pictures import drawn
 from reproduction import faces
 from reproduction.__main__ import main
 from reproduction.experiment import Setting
@@ -22,7 +23,7 @@ def quick(tmp_path_factory):
 def test_the_quick_form_runs_draws_and_judges(quick):
     out, rows = quick
     assert [row["method"] for row in rows] == [*faces.METHODS] * 2
-    assert (out / "faces.png").stat().st_size > 10_000
+    assert drawn(out / "faces.png")
     judged = claims(rows)
     assert len(judged) == 7
     assert all("nan" not in claim.numbers for claim in judged)

@@ -198,7 +198,7 @@ def test_descriptions_that_are_deep_or_long(folder, text):
     assert take(folder / "topics") != ""
 
 
-@pytest.mark.parametrize("part", ["[]", "{}", '"ab"', "1.5", "null"])
+@pytest.mark.parametrize("part", ["[]", '"ab"'])
 def test_descriptions_that_are_wide(folder, part):
     """An empty list takes three bytes of a file, and 64 in memory; it is read, and made anew."""
     path = folder / "topics" / "config.json"
@@ -268,8 +268,8 @@ def test_an_array_is_told_of_once(tmp_path):
 def test_more_words_and_steps_than_the_model_has(folder):
     path = folder / "topics" / "config.json"
     for name, part in (
-        ("vocabulary_", {"$names": ["word"] * 300_000}),
-        ("history_", {"$history": {"step": [1] * 300_000}}),
+        ("vocabulary_", {"$names": ["word"] * 100_000}),
+        ("history_", {"$history": {"step": [1] * 100_000}}),
     ):
         tree = json.loads(path.read_text())
         tree["content"]["fitted"][name] = part
