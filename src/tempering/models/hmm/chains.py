@@ -1,4 +1,4 @@
-"""Markov chains over states that are not seen: what the emissions of some sequences tell of them."""
+"""Markov chains over hidden states, and what the emissions of sequences tell of them."""
 
 from __future__ import annotations
 

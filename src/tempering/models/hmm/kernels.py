@@ -79,7 +79,7 @@ def _count_pairs(first, last, filtered, weights, pairs):
 def _solve_scaled(
     first, last, start, matrix, transposed, emissions, filtered, marginals, pairs, scales, beliefs
 ):
-    """Log normaliser (less the offsets), marginals and pair counts of one sequence; NaN if in doubt.
+    """Marginals, pair counts and log normaliser (less the offsets) of a sequence; NaN if in doubt.
 
     The forward pass is divided by its sum c_t at each step, the backward pass b_t by the same.
     Whatever underflows on the way (a transition, an emission, a forward weight) was below 1e-307,
