@@ -28,7 +28,7 @@ SHARED = """startprob_prior : float or array of shape (n_components,), default=1
     init : {{"kmeans", "random"}}, default="{init}"
         The start: states that are the clusters of the observations by themselves, or states that
         each begin from one observation drawn at random.
-    tempering : {{"annealing", "variational", "local"}}, policy or None, default=None
+    tempering : {{"annealing", "variational", "local"}}, policy or None, default="annealing"
         Temperature policy: a name for its default setting, an object such as
         ``tempering.Annealing(...)``, or None for T = 1 throughout. See the notes.
     n_iter : int, default=200
@@ -67,7 +67,10 @@ SHARED = """startprob_prior : float or array of shape (n_components,), default=1
     Scores, paths and draws are those at the attributes above, the central parameters of the
     posterior; they may be set by hand instead of fitted, as in hmmlearn.
 
-    NOTES_HERE
+    A hidden Markov model bears little heat: above a temperature that may be as low as 1.3 all
+    states become alike, and they stay alike when it cools. So "annealing" begins at T = 1.1 here,
+    which in trials found more optima than T = 1 throughout, and lost none. Where the states differ
+    in their covariances alone, ``Annealing(schedules.linear(2.0))`` found still more.
 """
 
 
@@ -135,7 +138,7 @@ class GaussianHMM(HiddenMarkovEstimator):
         dof_prior: float | None = None,
         scale_prior: ArrayLike | None = None,
         init: Literal["kmeans", "random"] = "kmeans",
-        tempering: Tempering = None,
+        tempering: Tempering = "annealing",
         n_iter: int = 200,
         tol: float = 1e-3,
         n_init: int = 1,

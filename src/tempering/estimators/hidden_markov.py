@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import EngineEstimator
+from tempering.estimators.policies import DEFAULTS, PolicyNames, as_policy
 from tempering.estimators.saving import SaveMixin
 from tempering.estimators.sizes import WHOLE
 from tempering.estimators.starts import column_metric, kmeans_labels
@@ -35,9 +36,17 @@ from tempering.models.base import Array
 from tempering.models.hmm.chains import Chain, best_paths, solve_paths
 from tempering.models.hmm.model import BLOCK_ROWS
 from tempering.models.hmm.sequences import checked_lengths
+from tempering.temperature import Annealing, TemperaturePolicy, schedules
 
 #: Rows that k-means looks at; more would change its centres little.
 MOST_KMEANS_ROWS = 20_000
+
+
+#: Names of policies; more heat than this makes all states alike.
+POLICIES: PolicyNames = {
+    **DEFAULTS,
+    "annealing": lambda: Annealing(schedules.linear(1.1), fraction=1 / 3),
+}
 
 
 class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
@@ -68,6 +77,9 @@ class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
     def max_iter(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         """``n_iter``, by the name that it has elsewhere."""
         return self.n_iter
+
+    def _policy(self, planned_passes: float) -> TemperaturePolicy:
+        return as_policy(self.tempering, POLICIES)
 
     @abstractmethod
     def _prepare(self, X: Array) -> None:
