@@ -53,7 +53,7 @@ def drawn(truth: Any, n: int, length: int, seed: int, **parameters: Any) -> Data
 
 
 def learning(seed: int) -> Data:
-    """A skill that is learned once, seen through right and wrong answers (hmmlearn's issue 162)."""
+    """A skill that is learned once, seen through right and wrong answers."""
     return drawn(
         CategoricalHMM(2),
         100,
