@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from tempering.estimators.gaussian_hmm import POSITIVE, SHARED
 from tempering.estimators.hidden_markov import HiddenMarkovEstimator
+from tempering.estimators.parameters import WHOLE
 from tempering.estimators.policies import Tempering
-from tempering.estimators.sizes import WHOLE
 from tempering.families import Categorical, Poisson
 from tempering.families.checks import check_counts, refuse
 from tempering.models import HiddenMarkov, Natural

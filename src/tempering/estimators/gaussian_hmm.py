@@ -111,8 +111,9 @@ class GaussianHMM(HiddenMarkovEstimator):
     >>> hmm = GaussianHMM(n_components=2, random_state=0).fit(X, lengths=[200, 200])
     >>> np.sort(hmm.means_.ravel()).round()
     array([0., 5.])
-    >>> bool((hmm.predict(X)[:20] == hmm.predict(X)[0]).all()), hmm.transmat_.diagonal().round(1)
-    (True, array([0.9, 0.9]))
+    >>> states = hmm.predict(X, lengths=[200, 200])
+    >>> len(set(states[:20])), bool(states[0] == states[20])
+    (1, False)
     """
     )
 

@@ -17,9 +17,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import EngineEstimator
+from tempering.estimators.parameters import WHOLE
 from tempering.estimators.policies import DEFAULTS, PolicyNames, as_policy
 from tempering.estimators.saving import SaveMixin
-from tempering.estimators.sizes import WHOLE
 from tempering.estimators.starts import column_metric, kmeans_labels
 from tempering.families import Likelihood
 from tempering.gpu.jax_device import Backend
