@@ -27,9 +27,9 @@ from threadpoolctl import threadpool_limits
 from tempering import Annealing, CategoricalHMM, GaussianHMM, schedules
 
 try:
-    from hmmlearn import hmm as peer
+    from hmmlearn import hmm as peer  # pyright: ignore[reportMissingImports]
 except ImportError:
-    peer: Any = None
+    peer = None
     print("hmmlearn is not installed: only this package is run (pip install hmmlearn).")
 
 CLOSE = 5.0
@@ -168,7 +168,7 @@ def speed(states: list[int], passes: int) -> None:
         own = (steps[-1] - steps[0]) / passes
         line = f"K = {k:2}: this package {own:.3f} s"
         for implementation in ("log", "scaling") if peer is not None else ():
-            hmm = peer.GaussianHMM(
+            hmm = peer.GaussianHMM(  # pyright: ignore[reportOptionalMemberAccess]
                 k, n_iter=1, tol=-np.inf, implementation=implementation, random_state=0
             )
             hmm._init(X, lengths)

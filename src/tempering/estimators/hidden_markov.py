@@ -180,6 +180,7 @@ class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
         data = Sequences(self._transformed(X), lengths)
         rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
         best: Result | None = None
+        options: dict[str, Any] = {**self._run_options()}
         for number in range(self.n_init):
             result = fit(
                 model,
@@ -187,7 +188,7 @@ class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
                 temperature=policy,
                 initial=self._starts(model, data, rng),
                 seed=int(rng.randint(np.iinfo(np.int32).max)),
-                **self._run_options(),
+                **options,
                 **keeping(checkpoint, resume, f"restart-{number}"),
             )
             if best is None or result.elbo > best.elbo:
