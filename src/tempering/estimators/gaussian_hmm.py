@@ -69,8 +69,7 @@ SHARED = """startprob_prior : float or array of shape (n_components,), default=1
 
     A hidden Markov model bears little heat: above a temperature that may be as low as 1.3 all
     states become alike, and they stay alike when it cools. So "annealing" begins at T = 1.1 here,
-    which in trials found more optima than T = 1 throughout, and lost none. Where the states differ
-    in their covariances alone, ``Annealing(schedules.linear(2.0))`` found still more.
+    which in trials found more optima than T = 1 throughout, and lost none.
 """
 
 
