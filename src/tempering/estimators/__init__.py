@@ -1,16 +1,21 @@
 """scikit-learn estimators: validate, build model, policy and source, call the engine."""
 
+from tempering.estimators.discrete_hmms import CategoricalHMM, PoissonHMM
 from tempering.estimators.discrete_mixtures import BernoulliMixture, PoissonMixture
 from tempering.estimators.early_stopping import EarlyStopping
 from tempering.estimators.factorial_mixture import FactorialMixture
+from tempering.estimators.gaussian_hmm import GaussianHMM
 from tempering.estimators.gaussian_mixture import BayesianGaussianMixture
 from tempering.estimators.lda import LatentDirichletAllocation
 
 __all__ = [
     "BayesianGaussianMixture",
     "BernoulliMixture",
+    "CategoricalHMM",
     "EarlyStopping",
     "FactorialMixture",
+    "GaussianHMM",
     "LatentDirichletAllocation",
+    "PoissonHMM",
     "PoissonMixture",
 ]

@@ -53,6 +53,28 @@ def check_mixture(estimator: Any) -> None:
     estimator._model().check_posterior(posterior)
 
 
+def check_states(estimator: Any) -> None:
+    """A hidden Markov model; what people read of it is made anew from its posterior."""
+    _expect_kinds(estimator, _state=State, _emission_prior=Array, startprob_=np.ndarray)
+    posterior, d = estimator._state.posterior, estimator.n_features_in_
+    # Before anything is made in the sizes that the parameters tell.
+    expect(isinstance(posterior, Natural), "the posterior is missing.")
+    shape, prior = np.shape(posterior.get("emissions")), estimator._emission_prior.shape
+    expect(
+        prior == shape[1:] and shape == (estimator.n_components, *prior) and prior[0] >= d,
+        f"the emissions have the shape {shape}, and their prior {prior}; the parameters ask for "
+        f"{estimator.n_components} states of {d} columns.",
+    )
+    if hasattr(estimator, "_centre"):
+        right = fits(estimator._centre, Array) and estimator._centre.shape == (d,)
+        expect(right, f"_centre must hold {d} numbers.")
+    for name in ("means_", "emissionprob_", "lambdas_"):
+        vars(estimator).pop(name, None)
+    model = estimator._model()
+    model.check_posterior(posterior)
+    estimator._expose(model, posterior)
+
+
 def check_features(estimator: Any) -> None:
     """A factorial mixture."""
     k, d = estimator.n_components, estimator.n_features_in_

@@ -19,7 +19,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.loaded_checks import check_features, check_mixture, check_topics
+from tempering.estimators.loaded_checks import (
+    check_features,
+    check_mixture,
+    check_states,
+    check_topics,
+)
 from tempering.estimators.words import words_of
 from tempering.storage.atomic import as_path, atomic_directory
 from tempering.storage.classes import fits, stored
@@ -30,8 +35,11 @@ from tempering.storage.tree import read_tree, to_json, write_tree
 ESTIMATORS = {
     "BayesianGaussianMixture": check_mixture,
     "BernoulliMixture": check_mixture,
+    "CategoricalHMM": check_states,
     "FactorialMixture": check_features,
+    "GaussianHMM": check_states,
     "LatentDirichletAllocation": check_topics,
+    "PoissonHMM": check_states,
     "PoissonMixture": check_mixture,
 }
 

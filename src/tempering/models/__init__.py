@@ -1,6 +1,16 @@
 """Models: the contract, and the models of the package."""
 
 from tempering.models.base import LocalStep, Model, Natural, UnsupportedTemperature
+from tempering.models.hmm.model import HiddenMarkov
+from tempering.models.hmm.sequences import Sequences
 from tempering.models.mixture import Mixture
 
-__all__ = ["LocalStep", "Mixture", "Model", "Natural", "UnsupportedTemperature"]
+__all__ = [
+    "HiddenMarkov",
+    "LocalStep",
+    "Mixture",
+    "Model",
+    "Natural",
+    "Sequences",
+    "UnsupportedTemperature",
+]

@@ -1,0 +1,328 @@
+"""What the hidden Markov estimators share: fitting, decoding, scores and draws."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterator
+from numbers import Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from tempering.estimators.engine_estimator import EngineEstimator
+from tempering.estimators.parameters import WHOLE
+from tempering.estimators.policies import DEFAULTS, PolicyNames, as_policy
+from tempering.estimators.saving import SaveMixin
+from tempering.estimators.starts import column_metric, kmeans_labels
+from tempering.families import Likelihood
+from tempering.gpu.jax_device import Backend
+from tempering.inference import ArraySource, Result, State, fit
+from tempering.inference.checkpoint import (
+    CheckpointLike,
+    alone_with_checkpoint,
+    keeping,
+    remembered_seed,
+)
+from tempering.models import HiddenMarkov, Natural, Sequences
+from tempering.models.arguments import as_numbers, check_number
+from tempering.models.base import Array
+from tempering.models.hmm.chains import Chain, best_paths, solve_paths
+from tempering.models.hmm.model import BLOCK_ROWS
+from tempering.models.hmm.sequences import checked_lengths
+from tempering.temperature import Annealing, TemperaturePolicy, schedules
+
+#: Rows that k-means looks at; more would change its centres little.
+MOST_KMEANS_ROWS = 20_000
+
+
+#: Names of policies; more heat than this makes all states alike.
+POLICIES: PolicyNames = {
+    **DEFAULTS,
+    "annealing": lambda: Annealing(schedules.linear(1.1), fraction=1 / 3),
+}
+
+
+class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
+    """A hidden Markov model with hmmlearn's interface. Subclasses say of what."""
+
+    _parameter_constraints: ClassVar[dict] = {
+        **EngineEstimator._parameter_constraints,
+        "startprob_prior": ["array-like", Interval(Real, 0, None, closed="neither")],
+        "transmat_prior": ["array-like", Interval(Real, 0, None, closed="neither")],
+        "sticky": [Interval(Real, 0, None, closed="left")],
+        "init": [StrOptions({"kmeans", "random"})],
+        "n_iter": [WHOLE],
+    }
+
+    # What each estimator stores in __init__; named here for the reader and the type checker.
+    startprob_prior: ArrayLike
+    transmat_prior: ArrayLike
+    sticky: float
+    init: Literal["kmeans", "random"]
+    n_iter: int
+
+    # What the engine can do besides, and these estimators do not offer.
+    backend: Backend = "cpu"
+    executor = None
+    total_samples = None
+
+    @property
+    def max_iter(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """``n_iter``, by the name that it has elsewhere."""
+        return self.n_iter
+
+    def _policy(self, planned_passes: float) -> TemperaturePolicy:
+        return as_policy(self.tempering, POLICIES)
+
+    @abstractmethod
+    def _prepare(self, X: Array) -> None:
+        """Fix from the data what the model needs to know: its priors, above all."""
+
+    @abstractmethod
+    def _likelihood(self) -> Likelihood:
+        """The likelihood of an observation, of the sizes that :meth:`_prepare` fixed."""
+
+    @abstractmethod
+    def _point(self) -> tuple[Likelihood, Any]:
+        """The likelihood and its parameters, of the attributes that people read and may set."""
+
+    @abstractmethod
+    def _expose_emissions(self, model: HiddenMarkov, posterior: Natural) -> None:
+        """Set those attributes from the posterior."""
+
+    def _transformed(self, X: Array) -> Any:
+        """The rows as the model sees them in a fit."""
+        return X
+
+    def _observed(self, X: Array) -> Any:
+        """The rows as the likelihood sees them at the parameters of :meth:`_point`."""
+        return X
+
+    def _emitted(self, rows: Any) -> Any:
+        """Draws of the likelihood as a table."""
+        return rows
+
+    def _model(self) -> HiddenMarkov:
+        k = self.n_components
+        transitions = as_numbers(self.transmat_prior, "transmat_prior", "numbers")
+        try:
+            transitions = np.broadcast_to(transitions, (k, k)) + self.sticky * np.eye(k)
+        except ValueError:
+            raise ValueError(
+                f"transmat_prior must be one number, or of the shape ({k}, {k}); got the shape "
+                f"{transitions.shape}."
+            ) from None
+        start = as_numbers(self.startprob_prior, "startprob_prior", "numbers")
+        if start.shape not in ((), (k,)):
+            raise ValueError(
+                f"startprob_prior must be one number, or {k} of them; got the shape {start.shape}."
+            )
+        return HiddenMarkov(
+            self._likelihood(), k, start, transitions, emission_prior=self._emission_prior
+        )
+
+    @alone_with_checkpoint
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: Any,
+        lengths: ArrayLike | None = None,
+        *,
+        checkpoint: CheckpointLike = None,
+        resume: bool = True,
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The observations of all sequences, one sequence after the other.
+        lengths : array-like of int of shape (n_sequences,), optional
+            How many of them each sequence has; by default X is one sequence.
+        checkpoint : path or Checkpoint, optional
+            A directory in which the fit is kept; see :class:`tempering.Checkpoint`.
+        resume : bool
+            Go on from the checkpoint, if there is one.
+
+        Returns
+        -------
+        self
+        """
+        before = dict(vars(self))
+        try:
+            self._fit(X, lengths, checkpoint, resume)
+        except BaseException:
+            self.__dict__ = before  # a fit that fails leaves the one before
+            raise
+        if not self.converged_ and self.batch_size is None:
+            warnings.warn(
+                f"The best fit did not converge in n_iter={self.n_iter} iterations. Raise n_iter "
+                "or tol.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return self
+
+    def _fit(
+        self, X: Any, lengths: ArrayLike | None, checkpoint: CheckpointLike, resume: bool
+    ) -> None:
+        X = self._validated(X, reset=True)
+        lengths = checked_lengths(lengths, len(X))
+        self._prepare(X)
+        model, policy = self._model(), self._policy(self.n_iter)
+        data = Sequences(self._transformed(X), lengths)
+        rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
+        best: Result | None = None
+        options: dict[str, Any] = {**self._run_options()}
+        for number in range(self.n_init):
+            result = fit(
+                model,
+                data,
+                temperature=policy,
+                initial=self._starts(model, data, rng),
+                seed=int(rng.randint(np.iinfo(np.int32).max)),
+                **options,
+                **keeping(checkpoint, resume, f"restart-{number}"),
+            )
+            if best is None or result.elbo > best.elbo:
+                best = result
+        assert best is not None
+        self._summarise(best)
+        self._state = State(best.posterior, best.heat, len(best.history), len(data))
+        self._expose(model, best.posterior)
+
+    def _starts(self, model: HiddenMarkov, data: Sequences, rng: np.random.RandomState) -> Natural:
+        """λ at step 0: clusters of the observations for states, or states drawn at random."""
+        source, generator = ArraySource(data), np.random.default_rng(rng.randint(2**31))
+        if self.init == "random" or len(data.rows) < self.n_components:
+            return model.initialize(source, generator)
+        few = max(1, len(data) * MOST_KMEANS_ROWS // len(data.rows))
+        sample = source.sample(few, generator)
+        labels = kmeans_labels(sample.rows @ column_metric(sample.rows), self.n_components, rng)
+        assignment = np.eye(self.n_components)[labels]
+        return model.prior() + len(data) / len(sample) * model.statistics(sample, assignment)
+
+    def _expose(self, model: HiddenMarkov, posterior: Natural) -> None:
+        """Set the attributes that people read, from the posterior."""
+        self.startprob_ = model.states.mean_weights(posterior.start)
+        self.transmat_ = model.states.mean_weights(posterior.transitions)
+        self._expose_emissions(model, posterior)
+
+    def _chain(self) -> Chain:
+        """The chain at the attributes, which may have been set by hand."""
+        k, parts = self.n_components, []
+        for name, shape in (("startprob_", (k,)), ("transmat_", (k, k))):
+            weights = as_numbers(getattr(self, name), name, "probabilities")
+            right = weights.shape == shape and bool(np.all(weights >= 0))
+            if not right or not np.allclose(weights.sum(axis=-1), 1.0):
+                raise ValueError(
+                    f"{name} must hold probabilities that sum to 1, of the shape {shape}; got "
+                    f"{weights}."
+                )
+            parts.append(weights)
+        with np.errstate(divide="ignore"):  # what cannot happen has the logarithm −∞
+            return Chain(*(np.log(part) for part in parts))
+
+    def _blocks(self, X: Any, lengths: ArrayLike | None) -> Iterator[tuple[Array, Sequences]]:
+        """log p(x_t | z_t = k) of some sequences after the other, with these."""
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        likelihood, parameters = self._point()
+        data = Sequences(self._observed(X), lengths)
+        likelihood.check(data.rows)
+        for _, block in data.blocks(BLOCK_ROWS):
+            yield likelihood.log_likelihood(block.rows, parameters).T, block
+
+    def score_samples(self, X: Any, lengths: ArrayLike | None = None) -> tuple[float, Array]:
+        """The log likelihood of all sequences, and the probability of each state at each row.
+
+        Both at the posterior's central parameters, those of the attributes.
+        """
+        solved = [
+            solve_paths(self._chain(), log_emissions, block.bounds)
+            for log_emissions, block in self._blocks(X, lengths)
+        ]
+        total = sum(float(paths.log_normalizers.sum()) for paths in solved)
+        return total, np.concatenate([paths.marginals for paths in solved])
+
+    def score(self, X: Any, lengths: ArrayLike | None = None) -> float:
+        """The log likelihood of all sequences at the posterior's central parameters."""
+        return sum(
+            float(solve_paths(self._chain(), log_emissions, block.bounds).log_normalizers.sum())
+            for log_emissions, block in self._blocks(X, lengths)
+        )
+
+    def predict_proba(self, X: Any, lengths: ArrayLike | None = None) -> Array:
+        """The probability of each state at each row, (n_samples, n_components)."""
+        return self.score_samples(X, lengths)[1]
+
+    def decode(self, X: Any, lengths: ArrayLike | None = None) -> tuple[float, NDArray[np.int64]]:
+        """The log joint of all sequences with their most probable paths, and these (Viterbi)."""
+        found = [
+            best_paths(self._chain(), log_emissions, block.bounds)
+            for log_emissions, block in self._blocks(X, lengths)
+        ]
+        total = sum(float(log_joints.sum()) for log_joints, _ in found)
+        return total, np.concatenate([states for _, states in found])
+
+    def predict(self, X: Any, lengths: ArrayLike | None = None) -> NDArray[np.int64]:
+        """The states on the most probable path of each sequence, (n_samples,)."""
+        return self.decode(X, lengths)[1]
+
+    def sample(
+        self, n_samples: int = 1, random_state: Any = None, currstate: int | None = None
+    ) -> tuple[np.ndarray, NDArray[np.int64]]:
+        """Draw one sequence at the posterior's central parameters.
+
+        Parameters
+        ----------
+        n_samples : int
+            Its length.
+        random_state : int, RandomState instance or None
+            By default that of the estimator.
+        currstate : int, optional
+            The state of its first observation; drawn by default.
+
+        Returns
+        -------
+        X : array of shape (n_samples, n_features)
+        states : array of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        check_number(n_samples, "n_samples", "a whole number, at least 1", least=1, whole=True)
+        k, chain = self.n_components, self._chain()
+        if currstate is not None:
+            expected = f"a state, 0 to {k - 1}, or None"
+            check_number(currstate, "currstate", expected, least=0, most=k - 1, whole=True)
+        given = self.random_state if random_state is None else random_state
+        rng = np.random.default_rng(check_random_state(given).randint(2**31))
+        start, moves = (np.cumsum(np.exp(weights), axis=-1) for weights in chain)
+        states = np.empty(n_samples, np.int64)
+        for t, height in enumerate(rng.random(n_samples)):
+            if t == 0 and currstate is not None:
+                states[t] = currstate
+            else:
+                row = start if t == 0 else moves[states[t - 1]]
+                states[t] = min(int(np.searchsorted(row, height, side="right")), k - 1)
+        (likelihood, parameters), rows = self._point(), None
+        for state, count in enumerate(np.bincount(states, minlength=k)):
+            if count:
+                drawn = likelihood.sample(_of_state(parameters, state), rng, int(count))
+                if rows is None:
+                    rows = np.empty((n_samples, *drawn.shape[1:]), drawn.dtype)
+                rows[states == state] = drawn
+        return self._emitted(rows), states
+
+
+def _of_state(parameters: Any, state: int) -> Any:
+    """The parameters of one state, from those of all: an array, or a named tuple of arrays."""
+    if isinstance(parameters, tuple):
+        return type(parameters)(*(part[state] for part in parameters))
+    return parameters[state]

@@ -1,0 +1,90 @@
+"""Markov chains over hidden states, and what the emissions of sequences tell of them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tempering.models.base import Array
+from tempering.models.hmm import kernels
+
+
+class Chain(NamedTuple):
+    """The weights of a chain, in logarithms; they need not sum to 1."""
+
+    log_start: Array  # [K]
+    log_transitions: Array  # [K, K], from row to column
+
+
+class Paths(NamedTuple):
+    """q(z) of some sequences, and the parts of their contribution to the ELBO."""
+
+    marginals: Array  # s q(z_t = k), [rows, K]
+    start_counts: Array  # Σ s q(z_1 = k), [K]
+    transition_counts: Array  # Σ s q(z_{t−1} = i, z_t = j), [K, K]
+    energies: Array  # E_q[log joint] of each sequence, [n]
+    log_normalizers: Array  # log Σ_z exp{s log joint} of each, [n]
+
+
+def solve_paths(
+    chain: Chain,
+    log_emissions: Array,
+    bounds: NDArray[np.int64],
+    inverse_temperature: float | Array = 1.0,
+    logs_only: bool = False,
+) -> Paths:
+    """q(z) ∝ exp{s log joint} of sequences whose rows lie between ``bounds``.
+
+    With ``logs_only`` every sequence is solved in logarithms, which takes longer.
+    """
+    rows, k = log_emissions.shape
+    n = len(bounds) - 1
+    s = np.ascontiguousarray(np.broadcast_to(inverse_temperature, n), dtype=float)
+    log_emissions = np.ascontiguousarray(log_emissions, dtype=float)
+    emissions, offsets = np.empty((rows, k)), np.empty(rows)
+    if not logs_only:
+        kernels.scale_emissions(log_emissions, bounds, s, emissions, offsets)
+        np.exp(emissions, out=emissions)
+    paths = Paths(np.empty((rows, k)), np.zeros(k), np.zeros((k, k)), np.empty(n), np.empty(n))
+    kernels.forward_backward(
+        np.ascontiguousarray(chain.log_start, dtype=float),
+        np.ascontiguousarray(chain.log_transitions, dtype=float),
+        log_emissions,
+        emissions,
+        offsets,
+        bounds,
+        s,
+        logs_only,
+        np.empty((rows, k)),
+        paths.marginals,
+        np.empty((k, k)),
+        np.empty(rows),
+        np.empty((2, k)),
+        np.empty((2, k, k)),
+        paths.start_counts,
+        paths.transition_counts,
+        paths.energies,
+        paths.log_normalizers,
+    )
+    return paths
+
+
+def best_paths(
+    chain: Chain, log_emissions: Array, bounds: NDArray[np.int64]
+) -> tuple[Array, NDArray[np.int64]]:
+    """The log joint of the most probable path of each sequence [n], and the states on it [rows]."""
+    rows, k = log_emissions.shape
+    states, log_joints = np.empty(rows, np.int64), np.empty(len(bounds) - 1)
+    kernels.viterbi(
+        np.ascontiguousarray(chain.log_start, dtype=float),
+        np.ascontiguousarray(chain.log_transitions, dtype=float),
+        np.ascontiguousarray(log_emissions, dtype=float),
+        bounds,
+        np.empty((2, k)),
+        np.empty((int(np.diff(bounds).max()), k), np.int32),
+        states,
+        log_joints,
+    )
+    return log_joints, states

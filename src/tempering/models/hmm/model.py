@@ -1,0 +1,248 @@
+"""A hidden Markov model of any conjugate likelihood. A datum is a sequence x_1 … x_L:
+
+    π ~ Dirichlet,   A_k ~ Dirichlet,   β_k ~ the likelihood's conjugate prior,
+    z_1 ~ Categorical(π),   z_t ~ Categorical(A_{z_{t−1}}),   x_t ~ p(x | β_{z_t}).
+
+The local step is exact: q(z) ∝ exp{ s (E log π_{z_1} + Σ_t E log A_{z_{t−1} z_t} +
+Σ_t E log p(x_t | β_{z_t})) } is a chain again, solved by forward-backward.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+
+from tempering.families import Dirichlet, Likelihood
+from tempering.models.arguments import as_numbers, check_number
+from tempering.models.base import (
+    Array,
+    DataSource,
+    LocalStep,
+    Model,
+    Natural,
+    check_like_prior,
+)
+from tempering.models.hmm.chains import Chain, Paths, solve_paths
+from tempering.models.hmm.sequences import Sequences
+
+#: Rows that are solved at a time, unless one sequence has more; bounds the memory.
+BLOCK_ROWS = 2048
+
+#: Sequences whose rows the start looks at.
+START_SEQUENCES = 256
+
+
+class ChainExpectations(NamedTuple):
+    """E_q[t(β)] of a hidden Markov model, with the posterior it came from."""
+
+    posterior: Natural
+    chain: Chain  # E log π_k and E log A_jk
+    emissions: Array  # E t(β_k), [K, size]
+
+
+class HiddenMarkov(Model):
+    """Hidden Markov model of K states; its data are :class:`Sequences`.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+        The density of an observation given its state.
+    n_components : int
+        Number of states K.
+    start_prior : float or array [K]
+        Concentration of the Dirichlet prior of the first state.
+    transition_prior : float, array [K] or [K, K]
+        Concentrations of the Dirichlet priors of the transitions, a row for each state.
+    emission_prior : array [size] or [K, size]
+        Natural parameters of the prior of each state's β.
+
+    Examples
+    --------
+    Counts that stay low for a while, then high:
+
+    >>> import numpy as np
+    >>> from tempering import fit
+    >>> from tempering.families import Poisson
+    >>> from tempering.models import HiddenMarkov, Sequences
+    >>> rates = np.tile(np.repeat([2.0, 20.0], 10), 10)
+    >>> counts = np.random.default_rng(0).poisson(rates)[:, None]
+    >>> model = HiddenMarkov(Poisson(1), 2, emission_prior=[1.0, 0.1])
+    >>> result = fit(model, Sequences(counts, lengths=[100, 100]))
+    >>> np.sort(model.likelihood.conjugate.point(result.posterior.emissions).ravel()).round()
+    array([ 2., 20.])
+    """
+
+    #: Sequences are long: fewer of them than of rows make work for a thread.
+    shard_size = 64
+
+    learned = ()
+
+    def __init__(
+        self,
+        likelihood: Likelihood,
+        n_components: int,
+        start_prior: ArrayLike = 1.0,
+        transition_prior: ArrayLike = 1.0,
+        *,
+        emission_prior: ArrayLike,
+    ):
+        check_number(n_components, "n_components", "at least 1, and whole", least=1, whole=True)
+        self.likelihood = likelihood
+        self.n_components = k = int(n_components)
+        self.states = Dirichlet(k)
+        self._prior = Natural(
+            start=_spread(start_prior, "start_prior", (k,)),
+            transitions=_spread(transition_prior, "transition_prior", (k, k)),
+            emissions=_spread(emission_prior, "emission_prior", (k, likelihood.conjugate.size)),
+        )
+        for name in ("start", "transitions"):
+            if not self.states.is_valid(self._prior[name]).all():
+                raise ValueError(
+                    f"{name.removesuffix('s')}_prior must hold positive numbers; "
+                    f"got {self._prior[name].min()}."
+                )
+        if not np.all(likelihood.conjugate.is_valid(self._prior.emissions)):
+            kind = type(likelihood.conjugate).__name__
+            raise ValueError(f"emission_prior is not a proper {kind} prior.")
+
+    def check(self, data: Any) -> None:
+        if not isinstance(data, Sequences):
+            raise ValueError(
+                "data of a hidden Markov model must be tempering.models.Sequences(rows, lengths); "
+                f"got {type(data).__name__}."
+            )
+        self.likelihood.check(data.rows)
+
+    def check_posterior(self, posterior: Any) -> None:
+        check_like_prior(posterior, self._prior)
+        proper = (
+            np.all(self.states.is_valid(posterior.start))
+            and np.all(self.states.is_valid(posterior.transitions))
+            and np.all(self.likelihood.conjugate.is_valid(posterior.emissions))
+        )
+        if not proper:
+            raise ValueError("the posterior of a hidden Markov model must be proper.")
+
+    def prior(self) -> Natural:
+        return self._prior
+
+    def initialize(self, source: DataSource, rng: np.random.Generator) -> Natural:
+        """Each state begins as the prior with one observation, drawn at random.
+
+        Where all states begin alike they stay alike, so the observations are shared out by what
+        those states say of them, times noise: equal observations may start different states.
+        """
+        data = source.sample(START_SEQUENCES, rng)
+        rows = data.rows[np.sort(rng.choice(len(data.rows), self.n_components))]
+        seeded = self._prior.emissions + self.likelihood.statistics(rows)
+        expected = self.likelihood.conjugate.expected_statistics(seeded)
+        log_weights = self.likelihood.expected_log_likelihood(data.rows, expected)
+        log_weights = log_weights + np.log(rng.standard_exponential(log_weights.shape))
+        assignment = np.exp(log_weights - logsumexp(log_weights, axis=1, keepdims=True))
+        return self._prior + source.size / len(data) * self.statistics(data, assignment)
+
+    def statistics(self, data: Sequences, assignment: Array) -> Natural:
+        """Of states that are independent of each other, with these probabilities [rows, K]."""
+        inside = np.ones(len(assignment), bool)
+        inside[data.bounds[:-1]] = False
+        later = np.flatnonzero(inside)
+        return Natural(
+            start=assignment[data.bounds[:-1]].sum(axis=0),
+            transitions=assignment[later - 1].T @ assignment[later],
+            emissions=assignment.T @ self.likelihood.statistics(data.rows),
+        )
+
+    def expectations(self, posterior: Natural) -> ChainExpectations:
+        return ChainExpectations(
+            posterior,
+            Chain(
+                self.states.expected_log_weights(posterior.start),
+                self.states.expected_log_weights(posterior.transitions),
+            ),
+            self.likelihood.conjugate.expected_statistics(posterior.emissions),
+        )
+
+    def solve(
+        self,
+        data: Sequences,
+        expectations: ChainExpectations,
+        inverse_temperature: float | Array = 1.0,
+    ) -> Iterator[tuple[Sequences, Paths]]:
+        """q(z) of some sequences after the other: only that of a few is in memory."""
+        s = np.broadcast_to(inverse_temperature, len(data))
+        for which, block in data.blocks(BLOCK_ROWS):
+            log_emissions = self.likelihood.expected_log_likelihood(
+                block.rows, expectations.emissions
+            )
+            yield block, solve_paths(expectations.chain, log_emissions, block.bounds, s[which])
+
+    def local_step(
+        self,
+        data: Sequences,
+        expectations: ChainExpectations,
+        inverse_temperature: float | Array,
+    ) -> LocalStep:
+        statistics, energies, log_normalizers = 0.0 * self._prior, [], []
+        for block, paths in self.solve(data, expectations, inverse_temperature):
+            statistics = statistics + Natural(
+                start=paths.start_counts,
+                transitions=paths.transition_counts,
+                emissions=paths.marginals.T @ self.likelihood.statistics(block.rows),
+            )
+            energies.append(paths.energies)
+            log_normalizers.append(paths.log_normalizers)
+        energy = np.concatenate(energies)
+        # s · energy + entropy = log Σ_z exp{s log joint}
+        entropies = np.concatenate(log_normalizers) - inverse_temperature * energy
+        return LocalStep(statistics, energy, float(entropies.sum()), inverse_temperature)
+
+    def divergence(self, posterior: Natural, prior_weight: float = 1.0) -> float:
+        parts = (
+            (self.states, "start"),
+            (self.states, "transitions"),
+            (self.likelihood.conjugate, "emissions"),
+        )
+        return float(
+            sum(
+                np.sum(family.divergence(posterior[name], self._prior[name], prior_weight))
+                for family, name in parts
+            )
+        )
+
+    def local_log_normalizer(
+        self,
+        expectations: ChainExpectations,
+        inverse_temperatures: Array,
+        data: Sequences,
+    ) -> Array:
+        """log Σ_z E[π_{z_1}^s] Π_t E[A_{z_{t−1} z_t}^s] Π_t E[∫ p(x | β_{z_t})^s dx], [n, M].
+
+        A forward pass for each s. Each step takes the expectation by itself, as if π, A and β were
+        drawn anew: exact for sequences of one observation, and where q(β) is narrow.
+        """
+        s = np.asarray(inverse_temperatures, float)
+        posterior = expectations.posterior
+        start = self.states.log_moment(posterior.start, s)  # [M, K]
+        moves = np.moveaxis(self.states.log_moment(posterior.transitions, s), 0, 1)  # [M, K, K]
+        integrals = self.likelihood.log_expected_power_integral(posterior.emissions, s).T
+        lengths, place = np.unique(data.lengths, return_inverse=True)
+        forward, at_length = start + integrals, np.empty((len(lengths), len(s)))
+        at_length[lengths == 1] = logsumexp(forward, axis=1)
+        for length in range(2, lengths[-1] + 1):
+            forward = logsumexp(forward[:, :, None] + moves, axis=1) + integrals
+            at_length[lengths == length] = logsumexp(forward, axis=1)
+        return at_length[place]
+
+
+def _spread(values: ArrayLike, name: str, shape: tuple[int, ...]) -> Array:
+    numbers = as_numbers(values, name, "numbers")
+    try:
+        return np.broadcast_to(numbers, shape).copy()
+    except ValueError:
+        raise ValueError(
+            f"{name} must be one number, or of the shape {shape}; got the shape {numbers.shape}."
+        ) from None

@@ -1,0 +1,305 @@
+"""Hidden Markov estimators: recovery, hmmlearn's vocabulary, errors and saving."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+
+import tempering
+from tempering import Annealing, CategoricalHMM, GaussianHMM, LocalTempering, PoissonHMM, schedules
+
+START = np.array([0.6, 0.3, 0.1])
+MOVES = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.3, 0.6]])
+MEANS = np.array([[0.0, 0.0], [3.0, -3.0], [5.0, 10.0]])
+COVARS = {
+    "full": np.tile([[1.0, 0.4], [0.4, 1.0]], (3, 1, 1)),
+    "tied": np.array([[1.0, 0.4], [0.4, 1.0]]),
+    "diag": np.array([[1.0, 0.5], [0.5, 1.0], [1.0, 1.0]]),
+    "spherical": np.array([1.0, 0.5, 1.5]),
+}
+LENGTHS = [300, 1, 199, 500]
+
+
+def set_by_hand(hmm, **emissions):
+    """An estimator that was not fitted but told, as hmmlearn's can be."""
+    hmm.startprob_, hmm.transmat_ = START, MOVES
+    for name, value in emissions.items():
+        setattr(hmm, name, value)
+    return hmm
+
+
+def told(kind):
+    if kind in COVARS:
+        return set_by_hand(GaussianHMM(3, kind), means_=MEANS, covars_=COVARS[kind])
+    if kind == "categorical":
+        symbols = [[0.8, 0.1, 0.05, 0.05], [0.05, 0.85, 0.05, 0.05], [0.0, 0.1, 0.3, 0.6]]
+        return set_by_hand(CategoricalHMM(3), emissionprob_=np.array(symbols))
+    return set_by_hand(PoissonHMM(3), lambdas_=np.array([[1.0, 9.0], [6.0, 1.0], [20.0, 20.0]]))
+
+
+def draws(kind, seed=0):
+    parts = [told(kind).sample(n, random_state=seed + i) for i, n in enumerate(LENGTHS)]
+    X, states = (np.concatenate(part) for part in zip(*parts))
+    return X, states
+
+
+KINDS = [*COVARS, "categorical", "poisson"]
+
+
+def same_states(found, true):
+    """States in the order of the true ones that they mostly stand for."""
+    counts = np.zeros((3, 3))
+    np.add.at(counts, (true, found), 1)
+    return counts.argmax(axis=1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_drawn_model_is_recovered(kind):
+    X, states = draws(kind)
+    # The priors by default are wide; with a hundred observations in a state they can be seen.
+    narrow = {"beta_prior": 0.01, "scale_prior": 1.0} if kind in COVARS else {}
+    hmm = clone(told(kind)).set_params(random_state=0, **narrow).fit(X, LENGTHS)
+    order = same_states(hmm.predict(X, LENGTHS), states)
+    assert sorted(order) == [0, 1, 2]
+    assert np.mean(order[states] == hmm.predict(X, LENGTHS)) > (
+        0.85 if kind == "categorical" else 0.97
+    )
+    np.testing.assert_allclose(hmm.transmat_[np.ix_(order, order)], MOVES, atol=0.08)
+    if kind == "categorical":
+        np.testing.assert_allclose(hmm.emissionprob_[order], told(kind).emissionprob_, atol=0.1)
+    elif kind == "poisson":
+        np.testing.assert_allclose(hmm.lambdas_[order], told(kind).lambdas_, rtol=0.1)
+    else:
+        np.testing.assert_allclose(hmm.means_[order], MEANS, atol=0.25)
+        np.testing.assert_allclose(hmm.covars_[order], told(kind).covars_, atol=0.25)
+    assert hmm.converged_
+    assert abs(hmm.score(X, LENGTHS) - told(kind).score(X, LENGTHS)) < 15
+    assert hmm.history_["tempered_elbo"][-1] <= hmm.elbo_ + 1e-6
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_scores_are_those_of_scipys_densities(kind):
+    """For two observations the sum over all paths, from densities that are not ours."""
+    hmm, X = told(kind), np.array([[1.0, -1.0], [2.0, 0.0]])
+    density = np.array(
+        [[multivariate_normal(m, c).pdf(x) for m, c in zip(MEANS, hmm.covars_)] for x in X]
+    )
+    joint = (START * density[0])[:, None] * MOVES * density[1]
+    log_likelihood, marginals = hmm.score_samples(X)
+    assert log_likelihood == pytest.approx(np.log(joint.sum()))
+    assert hmm.score(X) == log_likelihood
+    np.testing.assert_allclose(
+        marginals, [joint.sum(axis=1) / joint.sum(), joint.sum(axis=0) / joint.sum()]
+    )
+    np.testing.assert_allclose(hmm.predict_proba(X), marginals)
+    log_joint, path = hmm.decode(X)
+    assert log_joint == pytest.approx(np.log(joint.max()))
+    assert tuple(path) == np.unravel_index(joint.argmax(), (3, 3))
+    np.testing.assert_array_equal(hmm.predict(X), path)
+
+
+def test_sequences_are_independent():
+    hmm = told("poisson")
+    X, _ = draws("poisson")
+    bounds = np.cumsum([0, *LENGTHS])
+    alone = [hmm.score(X[a:b]) for a, b in zip(bounds, bounds[1:])]  # noqa: RUF007
+    assert hmm.score(X, LENGTHS) == pytest.approx(sum(alone))
+    assert hmm.score(X) != pytest.approx(sum(alone), abs=1e-3)
+
+
+def test_draws_follow_the_chain():
+    X, states = told("diag").sample(20_000, random_state=0)
+    counts = np.zeros((3, 3))
+    np.add.at(counts, (states[:-1], states[1:]), 1)
+    np.testing.assert_allclose(counts / counts.sum(axis=1, keepdims=True), MOVES, atol=0.02)
+    for state in range(3):
+        np.testing.assert_allclose(X[states == state].mean(axis=0), MEANS[state], atol=0.08)
+        np.testing.assert_allclose(X[states == state].var(axis=0), COVARS["diag"][state], atol=0.08)
+    assert told("diag").sample(3, random_state=0, currstate=2)[1][0] == 2
+    again = told("diag").sample(20_000, random_state=0)
+    np.testing.assert_array_equal(again[0], X)
+
+
+def test_what_cannot_happen_is_not_decoded():
+    """A state that is never entered has no probability, and a symbol that none emits no score."""
+    hmm = CategoricalHMM(2)
+    hmm.startprob_, hmm.transmat_ = [1.0, 0.0], [[1.0, 0.0], [0.0, 1.0]]
+    hmm.emissionprob_ = [[0.5, 0.5, 0.0], [0.1, 0.9, 0.0]]
+    np.testing.assert_array_equal(hmm.predict_proba([[1], [1]])[:, 1], 0.0)
+    assert hmm.score([[1], [1]]) == pytest.approx(np.log(0.25))
+    assert hmm.score([[1], [2]]) == -np.inf
+
+
+def test_threads_leave_every_bit_and_seeds_do_not():
+    X, _ = draws("diag")
+    lengths = np.full(100, 10)
+    fits = [
+        GaussianHMM(4, random_state=seed, n_jobs=jobs, n_iter=20, tol=0.0, init="random")
+        for seed, jobs in ((0, 1), (0, 3), (1, 1))
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        first, second, other = (hmm.fit(X, lengths) for hmm in fits)
+    assert first.elbo_ == second.elbo_
+    np.testing.assert_array_equal(first.means_, second.means_)
+    assert not np.array_equal(first.means_, other.means_)
+
+
+@pytest.mark.parametrize(
+    "policy", ["annealing", None, "local", "variational", Annealing(schedules.linear(1.3))]
+)
+def test_every_policy_may_be_asked_for(policy):
+    X, _ = draws("diag")
+    hmm = GaussianHMM(3, tempering=policy, random_state=0, n_iter=60).fit(X, LENGTHS)
+    np.testing.assert_allclose(np.sort(hmm.means_[:, 1]), [-3.0, 0.0, 10.0], atol=0.3)
+    hot = hmm.history_["temperature"].max()
+    assert hot == 1.0 if policy is None else hot > 1.0
+
+
+def test_restarts_keep_the_best():
+    X, _ = draws("categorical")
+    one = [CategoricalHMM(3, tempering=None, random_state=s).fit(X).elbo_ for s in range(3)]
+    assert CategoricalHMM(3, tempering=None, n_init=8, random_state=0).fit(X).elbo_ >= one[0]
+
+
+def test_sticky_chains_stay():
+    X, _ = draws("diag")
+    free, sticky = (
+        GaussianHMM(3, sticky=s, random_state=0).fit(X, LENGTHS).transmat_.diagonal().mean()
+        for s in (0.0, 2000.0)
+    )
+    assert free < 0.8 < 0.9 < sticky
+
+
+def test_minibatches_come_near():
+    X, _ = draws("diag")
+    lengths = np.full(100, 10)
+    whole = GaussianHMM(3, random_state=0).fit(X, lengths)
+    online = GaussianHMM(3, random_state=0, batch_size=20, n_iter=40).fit(X, lengths)
+    assert online.elbo_ > whole.elbo_ - 0.01 * abs(whole.elbo_)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_saved_model_predicts_the_same_bits(kind, tmp_path):
+    X, _ = draws(kind)
+    hmm = clone(told(kind)).set_params(random_state=0, tempering=LocalTempering(), n_iter=20)
+    hmm.set_params(tol=1.0).fit(X, LENGTHS)
+    hmm.save(tmp_path / "model")
+    loaded = tempering.load(tmp_path / "model")
+    assert type(loaded) is type(hmm)
+    assert loaded.elbo_ == hmm.elbo_
+    assert loaded.score(X, LENGTHS) == hmm.score(X, LENGTHS)
+    np.testing.assert_array_equal(loaded.predict_proba(X), hmm.predict_proba(X))
+    np.testing.assert_array_equal(loaded.transmat_, hmm.transmat_)
+    assert loaded.get_params()["n_iter"] == 20
+    assert loaded.history_["elbo"].tolist() == hmm.history_["elbo"].tolist()
+
+
+def test_a_checkpoint_is_taken_up(tmp_path):
+    X, _ = draws("poisson")
+    options = {"checkpoint": tmp_path / "kept"}
+    first = PoissonHMM(3, random_state=0, n_init=2).fit(X, LENGTHS, **options)
+    again = PoissonHMM(3, random_state=0, n_init=2).fit(X, LENGTHS, **options)
+    assert first.elbo_ == again.elbo_
+    with pytest.raises(ValueError, match="checkpoint"):
+        PoissonHMM(3, random_state=0, n_init=2).fit(X, **options)
+
+
+@pytest.mark.parametrize("make", [GaussianHMM, CategoricalHMM, PoissonHMM])
+def test_parameters_are_scikit_learns(make):
+    hmm = make(4, sticky=3.0, n_iter=7)
+    copy = clone(hmm)
+    assert copy.get_params() == hmm.get_params()
+    assert copy.set_params(n_init=3).n_init == 3
+    with pytest.raises(NotFittedError):
+        hmm.predict([[1]])
+    for name, value in (("n_components", 0), ("sticky", -1.0), ("n_iter", 0), ("init", "best")):
+        with pytest.raises(ValueError, match=name):
+            make(**{name: value}).fit([[0], [1]])
+    for name in ("startprob_prior", "transmat_prior"):
+        with pytest.raises(ValueError, match=name):
+            make(2, **{name: [1.0, 1.0, 1.0]}).fit([[0], [1]])
+        with pytest.raises(ValueError, match="prior"):
+            make(2, **{name: [1.0, -1.0]}).fit([[0], [1]])
+
+
+@pytest.mark.parametrize("make", [GaussianHMM, CategoricalHMM, PoissonHMM])
+@pytest.mark.parametrize(
+    ("X", "lengths", "problem"),
+    [
+        ([[0], [1], [1]], [2], "add up to 2, and there are 3"),
+        ([[0], [1], [1]], [3, 0], "sequence 1 has 0"),
+        ([[0], [np.nan], [1]], None, "row 1, column 0 holds nan"),
+        ([[0], [np.inf], [1]], None, "row 1, column 0 holds inf"),
+        ([0, 1, 1], None, "2D"),
+        ([["a"], ["b"]], None, "X"),
+        (np.empty((0, 1)), None, "0 sample"),
+    ],
+)
+def test_data_that_cannot_be_are_refused_and_leave_the_fit(make, X, lengths, problem):
+    hmm = make(2, random_state=0).fit([[0], [1], [1], [0]] * 5)
+    before = dict(vars(hmm))
+    with pytest.raises(ValueError, match=problem):
+        hmm.fit(X, lengths)
+    assert vars(hmm) == before
+    with pytest.raises(ValueError, match=problem):
+        hmm.predict(X, lengths)
+
+
+def test_columns_symbols_and_counts_that_do_not_belong_are_refused():
+    X, _ = draws("diag")
+    with pytest.raises(ValueError, match="1 features, but GaussianHMM is expecting 2"):
+        GaussianHMM(3, random_state=0).fit(X).predict(X[:, :1])
+    symbols = CategoricalHMM(2, random_state=0).fit([[0], [1], [2], [0], [2]])
+    assert symbols.emissionprob_.shape == (2, 3)
+    with pytest.raises(ValueError, match=r"symbols 0 to 2 .* row 1, column 0 holds 7"):
+        symbols.score([[0], [7]])
+    with pytest.raises(ValueError, match="symbols 0 to 1"):
+        CategoricalHMM(2, n_features=2).fit([[0], [2]])
+    with pytest.raises(ValueError, match="one column"):
+        CategoricalHMM(2).fit([[0, 1], [1, 0]])
+    with pytest.raises(ValueError, match="whole"):
+        CategoricalHMM(2).fit([[0.5], [1]])
+    with pytest.raises(ValueError, match="negative"):
+        PoissonHMM(2).fit([[-1], [1]])
+    assert CategoricalHMM(2, n_features=5, random_state=0).fit(
+        [[0], [1]] * 9
+    ).emissionprob_.shape == (2, 5)
+
+
+def test_priors_and_parameters_of_a_wrong_shape_are_refused():
+    X, _ = draws("diag")
+    for name, value in (
+        ("means_prior", [1.0]),
+        ("scale_prior", np.eye(3)),
+        ("scale_prior", [1.0, -1.0]),
+        ("dof_prior", 0.5),
+    ):
+        with pytest.raises(ValueError, match=name):
+            GaussianHMM(3, **{name: value}).fit(X)
+    with pytest.raises(ValueError, match="emissionprob_prior"):
+        CategoricalHMM(2, emissionprob_prior=[1.0, 1.0]).fit([[0], [1], [2]])
+    with pytest.raises(ValueError, match="lambdas_weight"):
+        PoissonHMM(2, lambdas_weight=[1.0, 1.0]).fit([[0], [1], [2]])
+    for name, value in (("transmat_", np.eye(2)), ("startprob_", [0.5, 0.1, 0.1])):
+        hmm = told("diag")
+        setattr(hmm, name, value)
+        with pytest.raises(ValueError, match=name):
+            hmm.score(X)
+    hmm = told("diag")
+    hmm.covars_ = np.eye(2)
+    with pytest.raises(ValueError, match="covars_ must have the shapes"):
+        hmm.score(X)
+
+
+def test_data_far_from_zero_and_constant_columns_are_no_harder():
+    X, _ = draws("diag")
+    near = GaussianHMM(3, random_state=0).fit(X, LENGTHS)
+    far = GaussianHMM(3, random_state=0).fit(X + 1e6, LENGTHS)
+    assert far.elbo_ == pytest.approx(near.elbo_, rel=1e-6)
+    np.testing.assert_allclose(far.means_ - 1e6, near.means_, atol=1e-4)
+    with_constant = np.column_stack([X, np.ones(len(X))])
+    assert np.isfinite(GaussianHMM(3, random_state=0).fit(with_constant, LENGTHS).elbo_)
