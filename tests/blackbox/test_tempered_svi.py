@@ -235,6 +235,7 @@ def test_schedules_of_optax_and_of_the_package_are_one():
     assert_allclose(optaxs, own, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_restarts_are_runs_of_their_own_and_the_best_is_kept():
     svi = new(temperature="adaptive")
     restarts = svi.run_restarts(KEY, 60, 3, X, Y, keep_all=True)
@@ -243,7 +244,6 @@ def test_restarts_are_runs_of_their_own_and_the_best_is_kept():
     assert len(np.unique(losses[:, 0])) == 3
     best = int(np.argmax(restarts.elbos))
     assert_array_equal(restarts.best.losses, losses[best])
-    assert svi.run_restarts(KEY, 60, 3, X, Y).all is None
     # The guide and the transforms are of use afterwards.
     draws = svi.guide.sample_posterior(KEY, restarts.best.params, sample_shape=(4,))
     assert draws["weights"].shape == (4, 3)
@@ -273,17 +273,18 @@ def test_plain_functions_have_the_same_posterior():
     assert_allclose(-vi.evaluate(result.state, X, Y), log_evidence(), atol=0.3)
 
 
-def test_annealing_finds_clusters_that_plain_svi_misses():
-    """Eight seeds each: labels are summed out, the width is known."""
-    centres = jnp.array([[-6.0, 0.0], [6.0, 0.0], [0.0, 6.0], [0.0, -6.0], [0.0, 0.0]])
+@pytest.mark.slow
+def test_the_adaptive_temperature_finds_clusters_that_plain_svi_misses():
+    """Ten seeds each: labels are summed out, the width is known."""
+    centres = np.array([(i, j) for i in (-6.0, -2.0, 2.0, 6.0) for j in (-3.0, 3.0)])
     rng = np.random.default_rng(1)
-    points = centres[np.arange(200) % 5] + 0.7 * rng.standard_normal((200, 2))
+    points = jnp.asarray(centres[np.arange(160) % 8] + 0.4 * rng.standard_normal((160, 2)))
 
     def model(points):
-        with numpyro.plate("clusters", 5):
+        with numpyro.plate("clusters", 8):
             means = numpyro.sample("means", dist.Normal(0, 5).expand([2]).to_event(1))
-        labels = dist.Categorical(jnp.full(5, 0.2))
-        clusters = dist.Normal(means, 0.7).to_event(1)
+        labels = dist.Categorical(jnp.full(8, 1 / 8))
+        clusters = dist.Normal(means, 0.4).to_event(1)
         with numpyro.plate("data", len(points)):
             numpyro.sample("points", dist.MixtureSameFamily(labels, clusters), obs=points)
 
@@ -291,13 +292,14 @@ def test_annealing_finds_clusters_that_plain_svi_misses():
         svi = TemperedSVI(
             model, AutoNormal(model), numpyro.optim.Adam(0.05), temperature=temperature
         )
-        runs = svi.run_restarts(KEY, 900, 8, points, keep_all=True, n_evaluations=1).all
-        means = np.asarray(runs.params["means_auto_loc"])  # [8, 5, 2]
-        distances = np.linalg.norm(means[:, :, None] - np.asarray(centres), axis=-1)
+        runs = svi.run_restarts(KEY, 900, 10, points, keep_all=True, n_evaluations=20).all
+        means = np.asarray(runs.params["means_auto_loc"])  # [10, 8, 2]
+        distances = np.linalg.norm(means[:, :, None] - centres, axis=-1)
         return np.mean(np.all(distances.min(1) < 1.0, axis=1))
 
-    shares = {name: share(name) for name in (None, "adaptive")}
-    assert shares["adaptive"] >= shares[None] + 0.3, shares
+    adaptive = share("adaptive")
+    assert adaptive >= 0.9
+    assert adaptive > share(None)
 
 
 def test_what_cannot_be_is_refused_before_any_work():
