@@ -28,7 +28,7 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in ("jax", "numpyro", "optax"):
             raise
-        raise ImportError(
+        raise ModuleNotFoundError(
             f"{name} needs NumPyro, and {error.name} is not installed. "
             "Install it with: pip install 'tempering[numpyro]'",
             name=error.name,
