@@ -23,7 +23,7 @@ BLOCK = re.compile(
 )
 
 #: Packages that a page may show and a reader need not have.
-OPTIONAL = {"gensim", "tomotopy", "jax", "dask", "distributed"}
+OPTIONAL = {"gensim", "tomotopy", "jax", "numpyro", "optax", "dask", "distributed"}
 
 #: Seconds after which a command of a page is taken for hung.
 LONGEST = 300

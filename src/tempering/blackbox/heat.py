@@ -1,0 +1,151 @@
+"""The temperature of each step of an SVI run, as arrays that JAX can carry along.
+
+A path is written down step by step in the state, so that one compiled program serves all
+temperatures, and a run tells afterwards which ones it had.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from tempering.models.arguments import shown, takes
+from tempering.temperature import Annealing, Progress, Untempered
+
+#: The last third of an adaptive run is at T = 1, whatever happens before it.
+HOT_PART = 2 / 3
+#: How often an adaptive run asks whether to go on cooling, and at how many of them it would cool
+#: if it never held.
+WINDOWS, MOVES = 60, 30
+#: A window still rises if its second half is above its first by so many standard errors.
+RISE = 2.0
+
+
+class Heat(NamedTuple):
+    """Where the temperature is: the number of steps made, s, and s of all steps."""
+
+    step: jax.Array
+    inverse_temperature: jax.Array
+    path: jax.Array
+    recent: jax.Array  # the losses of a window
+    move: jax.Array  # how much log s rises after a window that came to rest
+
+
+class Scheduled:
+    """Along an :class:`Annealing`, step by step; T = 1 if there is none."""
+
+    def __init__(self, policy: Annealing | None) -> None:
+        self.policy = policy
+        self.finds_start = policy is not None and policy.start == "auto"
+
+    def begin(self, num_steps: int, start: jax.Array | None) -> Heat:
+        path = np.ones(num_steps)
+        policy = self.policy
+        if policy is not None:
+            if start is not None:
+                made: Any = policy.schedule
+                policy = replace(policy, schedule=made(1.0 / float(start)), start=None)
+            heat = policy.begin(None, 0, None)  # type: ignore[arg-type]  # it looks at neither
+            for step in range(num_steps):
+                heat = policy.cool(heat, Progress(float(step), 1.0, float(num_steps)))
+                path[step] = heat.inverse_temperature
+                if heat.finished:
+                    break
+        values = jnp.asarray(path, jnp.result_type(float))
+        nothing = jnp.zeros(0, values.dtype)
+        return Heat(jnp.zeros((), int), values[0], values, nothing, nothing)
+
+    def next(self, heat: Heat, loss: jax.Array) -> Heat:
+        step = heat.step + 1
+        s = jnp.where(step < heat.path.size, heat.path[step], 1.0)
+        return heat._replace(step=step, inverse_temperature=s)
+
+
+class Adaptive:
+    """Cool geometrically from a hot start, and hold while the tempered ELBO still rises.
+
+    The hot part of the run is cut into windows with one temperature each. At the end of a window
+    log s rises by a fixed amount, unless the ELBO rose from its first half to its second by more
+    than its noise: then it is held. What was held is caught up when time runs out.
+    """
+
+    finds_start = True
+
+    def begin(self, num_steps: int, start: jax.Array | None) -> Heat:
+        assert start is not None
+        hot, length = _windows(num_steps)
+        s = start if hot else jnp.ones_like(start)
+        return Heat(
+            step=jnp.zeros((), int),
+            inverse_temperature=s,
+            path=jnp.ones(num_steps, s.dtype).at[0].set(s),
+            recent=jnp.zeros(length, s.dtype),
+            move=-jnp.log(s) / MOVES,
+        )
+
+    def next(self, heat: Heat, loss: jax.Array) -> Heat:
+        hot, length = _windows(heat.path.size)
+        recent = heat.recent.at[heat.step % length].set(loss)
+        step = heat.step + 1
+        s = heat.inverse_temperature
+        # Over the windows that are left, at most so much must be made up for.
+        needed = -jnp.log(s) / jnp.maximum((hot - step) // length, 1)
+        rest = ~_rises(recent) | (needed > heat.move)
+        moved = jnp.minimum(jnp.exp(jnp.log(s) + jnp.maximum(heat.move, needed)), 1.0)
+        ends = step % length == 0
+        s = jnp.where(step >= hot, 1.0, jnp.where(ends & rest, moved, s))
+        return heat._replace(
+            step=step,
+            inverse_temperature=s,
+            path=heat.path.at[step].set(s, mode="drop"),
+            recent=recent,
+        )
+
+
+def policy_of(temperature: Any) -> Scheduled | Adaptive:
+    """What decides the temperature, or an error that says what can."""
+    if temperature is None or isinstance(temperature, Untempered):
+        return Scheduled(None)
+    if isinstance(temperature, str) and temperature == "adaptive":
+        return Adaptive()
+    if isinstance(temperature, Annealing):
+        return Scheduled(temperature)
+    if callable(temperature) and takes(temperature, 0.0):
+        return Scheduled(Annealing(temperature))
+    raise ValueError(
+        "temperature must be 'adaptive', None, an Annealing, or a schedule, a function from "
+        f"progress 0 … 1 to a temperature; got {shown(temperature)}."
+    )
+
+
+def hot_start(log_likelihoods: jax.Array) -> jax.Array:
+    """The largest s at which half of the places that were tried are still worth their weight.
+
+    With the weights w = exp(s log p(x | z)), (Σw)²/Σw² is at least half their number: so hot that
+    the data hardly prefer one place to another.
+    """
+    finite = jnp.isfinite(log_likelihoods)
+    least = jnp.min(jnp.where(finite, log_likelihoods, jnp.inf))
+    values = jnp.where(finite, log_likelihoods, least)
+    grid = jnp.asarray(np.geomspace(1e-6, 1.0, 121), values.dtype)
+    weights = jnp.exp(grid[:, None] * (values - jnp.max(values)))
+    effective = jnp.sum(weights, 1) ** 2 / jnp.sum(weights**2, 1)
+    return jnp.max(jnp.where(effective >= values.size / 2, grid, grid[0]))
+
+
+def _windows(num_steps: int) -> tuple[int, int]:
+    """How many steps are hot, and how many make a window."""
+    hot = int(HOT_PART * num_steps)
+    return hot, max(hot // WINDOWS, 4)
+
+
+def _rises(losses: jax.Array) -> jax.Array:
+    """Whether the losses fell from the first half to the second by more than their noise."""
+    middle = losses.size // 2
+    first, second = losses[:middle], losses[middle:]
+    noise = jnp.sqrt(first.var(ddof=1) / first.size + second.var(ddof=1) / second.size)
+    return first.mean() - second.mean() > RISE * noise

@@ -1,0 +1,304 @@
+"""NumPyro's SVI with the likelihood tempered:  max_q  s E_q[log p(x | z)] − KL(q(z) ‖ p(z)).
+
+This is Eq. 4 of Mandt et al. (2016) for any model whose ELBO NumPyro can estimate. s = 1/T ends
+at 1, so what comes back is a posterior of the model that was given.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from numpyro import handlers
+from numpyro.infer import SVI, Trace_ELBO, init_to_uniform
+from numpyro.infer.svi import SVIState
+
+from tempering.blackbox.handler import Sites, is_tempered, temper
+from tempering.blackbox.heat import Heat, Scheduled, hot_start, policy_of
+from tempering.models.arguments import check_number, shown
+from tempering.temperature import Annealing
+
+#: Random places at which the likelihood is looked at, to find where to start.
+PLACES = 64
+
+
+class TemperedState(NamedTuple):
+    """The state of NumPyro's SVI, and that of the temperature."""
+
+    optim_state: Any
+    mutable_state: Any
+    rng_key: jax.Array
+    heat: Heat
+
+
+class TemperedRunResult(NamedTuple):
+    """What a run of NumPyro's SVI returns, and the temperature of each step.
+
+    ``losses`` are those that were minimised: negative tempered ELBOs, each at its temperature.
+    """
+
+    params: dict[str, Any]
+    state: TemperedState
+    losses: jax.Array
+    temperatures: jax.Array
+
+
+class Restarts(NamedTuple):
+    """The best of several runs, the ELBO of each at T = 1, and all of them where asked for."""
+
+    best: TemperedRunResult
+    elbos: jax.Array
+    all: TemperedRunResult | None
+
+
+class TemperedSVI(SVI):
+    """:class:`numpyro.infer.SVI` with a temperature; the methods and their arguments are the same.
+
+    Parameters
+    ----------
+    model, guide : callable
+        As for SVI.
+    optim : optimizer
+        Of ``numpyro.optim``, of optax or of JAX, as for SVI.
+    loss : ELBO, optional
+        ``Trace_ELBO()`` by default.
+    temperature : {"adaptive"}, Annealing, callable or None
+        "adaptive" finds a hot start, cools, holds while the tempered ELBO still rises, and is at
+        T = 1 for the last third of the steps at least. An :class:`~tempering.Annealing` counts
+        steps as its passes. A function from progress 0 … 1 to a temperature, an optax schedule with
+        ``transition_steps=1`` among them, is taken for ``Annealing`` of it. None is plain SVI.
+    temper : {"likelihood", "joint"} or collection of str
+        What is tempered: the observed sites, those and the priors, or the sites that are named.
+        ``numpyro.factor`` counts as observed: name the observed sites if one belongs to the prior.
+    num_steps : int, optional
+        How many steps are planned, for loops of one's own over ``update``; ``run`` knows.
+    **static_kwargs
+        As for SVI.
+
+    Examples
+    --------
+    >>> import jax
+    >>> import jax.numpy as jnp
+    >>> import numpyro
+    >>> import numpyro.distributions as dist
+    >>> from numpyro.infer.autoguide import AutoNormal
+    >>> from tempering import schedules
+    >>> from tempering.blackbox import TemperedSVI
+    >>> def model(x):
+    ...     mean = numpyro.sample("mean", dist.Normal(0.0, 10.0))
+    ...     numpyro.sample("x", dist.Normal(mean, 1.0), obs=x)
+    >>> optim = numpyro.optim.Adam(0.05)
+    >>> svi = TemperedSVI(model, AutoNormal(model), optim, temperature=schedules.linear(5.0))
+    >>> result = svi.run(jax.random.key(0), 900, jnp.full(50, 3.0), progress_bar=False)
+    >>> print(f"{result.params['mean_auto_loc']:.1f}")
+    3.0
+    >>> [round(float(t), 1) for t in result.temperatures[::300]]
+    [5.0, 3.0, 1.0]
+    """
+
+    def __init__(
+        self,
+        model: Callable[..., Any],
+        guide: Callable[..., Any],
+        optim: Any,
+        loss: Any = None,
+        *,
+        temperature: Any = "adaptive",
+        temper: Sites = "likelihood",
+        num_steps: int | None = None,
+        **static_kwargs: Any,
+    ) -> None:
+        super().__init__(
+            model, guide, optim, Trace_ELBO() if loss is None else loss, **static_kwargs
+        )
+        if isinstance(temper, str) and temper not in ("likelihood", "joint"):
+            raise ValueError(
+                f"temper must be 'likelihood', 'joint' or a list of sites; got {shown(temper)}."
+            )
+        if num_steps is not None:
+            _check_steps(num_steps)
+        self.policy = policy_of(temperature)
+        joint = isinstance(temperature, Annealing) and temperature.temper == "joint"
+        self.sites: Sites = "joint" if joint else temper
+        self.num_steps = num_steps
+
+    def init(
+        self, rng_key: jax.Array, *args: Any, init_params: Any = None, **kwargs: Any
+    ) -> TemperedState:
+        """The state before the first step. Give ``num_steps`` to the class if not to ``run``."""
+        if self.num_steps is None and not self._is_plain:
+            raise ValueError(
+                "num_steps is None, and a temperature needs to know how many steps are planned: "
+                "use run, or give num_steps to TemperedSVI."
+            )
+        plain = super().init(rng_key, *args, init_params=init_params, **kwargs)
+        start = None
+        if not self._is_plain:
+            # One place would do to see that there is something to temper.
+            n_places = PLACES if self.policy.finds_start else 1
+            values = self._log_likelihoods(rng_key, n_places, args, kwargs)
+            start = hot_start(values) if self.policy.finds_start else None
+        heat = self.policy.begin(1 if self.num_steps is None else self.num_steps, start)
+        return TemperedState(*plain, heat)
+
+    def update(self, svi_state: TemperedState, *args: Any, **kwargs: Any) -> Any:
+        """One step at the state's temperature: the next state, and the tempered loss."""
+        return self._step(SVI.update, svi_state, args, kwargs)
+
+    def stable_update(self, svi_state: TemperedState, *args: Any, **kwargs: Any) -> Any:
+        """As :meth:`update`, but parameters stay what they are if a value becomes invalid."""
+        return self._step(SVI.stable_update, svi_state, args, kwargs)
+
+    def run(
+        self, rng_key: jax.Array, num_steps: int, *args: Any, **kwargs: Any
+    ) -> TemperedRunResult:
+        """As SVI's: ``progress_bar``, ``stable_update``, ``init_state``, ``init_params`` and all.
+
+        From an ``init_state`` the temperature goes on where that state is: at T = 1, if its run
+        was over.
+        """
+        _check_steps(num_steps)
+        planned = copy.copy(self)
+        planned.num_steps = num_steps
+        before = kwargs.get("init_state")
+        result = SVI.run(planned, rng_key, num_steps, *args, **kwargs)
+        self.constrain_fn = planned.constrain_fn
+        first = 0 if before is None else before.heat.step
+        steps = first + jnp.arange(num_steps)
+        path = result.state.heat.path
+        s = jnp.where(steps < path.size, path[steps], 1.0)
+        return TemperedRunResult(result.params, result.state, result.losses, 1.0 / s)
+
+    def run_restarts(
+        self,
+        rng_key: jax.Array,
+        num_steps: int,
+        n_restarts: int,
+        *args: Any,
+        keep_all: bool = False,
+        n_evaluations: int = 100,
+        **kwargs: Any,
+    ) -> Restarts:
+        """Several runs in one program, each from a start of its own; the best ELBO wins.
+
+        Parameters
+        ----------
+        rng_key : key
+            Split into one for each run.
+        num_steps, n_restarts : int
+            Steps of each run, and runs.
+        *args, **kwargs
+            Of the model, or of :meth:`run`.
+        keep_all : bool
+            Whether to return all runs too, their arrays stacked along a new first axis.
+        n_evaluations : int
+            ELBOs at T = 1, each by the loss with a key of its own, whose mean judges a run.
+
+        Returns
+        -------
+        Restarts
+        """
+        _check_steps(num_steps)
+        check_number(n_restarts, "n_restarts", "a whole number, at least 1", least=1, whole=True)
+        check_number(
+            n_evaluations, "n_evaluations", "a whole number, at least 1", least=1, whole=True
+        )
+        # What the guide remembers of its first call, and the transforms, must be no traced values.
+        ready = copy.copy(self)
+        ready.num_steps = num_steps
+        ready.init(rng_key, *args, **_of_the_model(kwargs))
+        self.constrain_fn = ready.constrain_fn
+        fresh = copy.copy(self)
+        fresh.guide = _forgetful(self.guide)
+
+        def one(key: jax.Array) -> tuple[TemperedRunResult, jax.Array]:
+            run_key, judge_key = jax.random.split(key)
+            result = fresh.run(run_key, num_steps, *args, progress_bar=False, **kwargs)
+            keys = jax.random.split(judge_key, n_evaluations)
+            return result, -jnp.mean(
+                jax.vmap(
+                    lambda key: self.loss.loss(
+                        key,
+                        result.params,
+                        self.model,
+                        self.guide,
+                        *args,
+                        **_of_the_model(kwargs),
+                        **self.static_kwargs,
+                    )
+                )(keys)
+            )
+
+        results, elbos = jax.jit(jax.vmap(one))(jax.random.split(rng_key, n_restarts))
+        best = int(jnp.argmax(jnp.where(jnp.isnan(elbos), -jnp.inf, elbos)))
+        kept = jax.tree.map(lambda values: values[best], results)
+        return Restarts(kept, elbos, results if keep_all else None)
+
+    @property
+    def _is_plain(self) -> bool:
+        return isinstance(self.policy, Scheduled) and self.policy.policy is None
+
+    def _step(self, method: Any, state: TemperedState, args: Any, kwargs: Any) -> Any:
+        at_temperature = copy.copy(self)
+        if not self._is_plain:
+            at_temperature.model = temper(self.model, state.heat.inverse_temperature, self.sites)
+        plain, loss = method(at_temperature, SVIState(*state[:3]), *args, **kwargs)
+        return TemperedState(*plain, self.policy.next(state.heat, loss)), loss
+
+    def _log_likelihoods(
+        self, rng_key: jax.Array, n_places: int, args: Any, kwargs: Any
+    ) -> jax.Array:
+        """What is tempered, at random places: those from which NumPyro starts its chains."""
+
+        def one(key: jax.Array) -> jax.Array:
+            placed = handlers.substitute(
+                handlers.seed(self.model, key), substitute_fn=init_to_uniform
+            )
+            trace = handlers.trace(placed).get_trace(*args, **kwargs, **self.static_kwargs)
+            tempered = {name: site for name, site in trace.items() if is_tempered(site, self.sites)}
+            self._check_sites(tempered)
+            return sum(
+                (
+                    jnp.sum((1.0 if site["scale"] is None else site["scale"]) * log_prob)
+                    for site in tempered.values()
+                    for log_prob in [site["fn"].log_prob(site["value"])]
+                ),
+                start=jnp.zeros(()),
+            )
+
+        # One after the other: together they could take more memory than the fit.
+        return jax.lax.map(one, jax.random.split(rng_key, n_places))
+
+    def _check_sites(self, tempered: dict[str, Any]) -> None:
+        names = set() if isinstance(self.sites, str) else set(self.sites)
+        if names - set(tempered):
+            raise ValueError(
+                f"temper names {sorted(names - set(tempered))}, which the model does not sample."
+            )
+        if not tempered:
+            raise ValueError(
+                "the model has no observed site, so there is no likelihood to temper: give the "
+                "data with obs=, or temperature=None."
+            )
+
+
+def _check_steps(num_steps: Any) -> None:
+    check_number(num_steps, "num_steps", "a whole number, at least 1", least=1, whole=True)
+
+
+def _of_the_model(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The keywords that ``run`` passes on."""
+    own = {"stable_update", "forward_mode_differentiation", "init_state", "init_params"}
+    return {name: value for name, value in kwargs.items() if name not in own}
+
+
+def _forgetful(guide: Any) -> Any:
+    """An automatic guide that takes a start of its own: it remembers that of its first call."""
+    if not hasattr(guide, "prototype_trace"):
+        return guide
+    forgetful = copy.deepcopy(guide)
+    forgetful.prototype_trace = None
+    return forgetful

@@ -1,0 +1,319 @@
+"""SVI with a temperature: at T = 1 it is NumPyro's, and in the heat it is the objective it says."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+pytest.importorskip("numpyro")
+
+import jax
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+import optax
+from numpyro.infer import SVI, Trace_ELBO, TraceGraph_ELBO, TraceMeanField_ELBO
+from numpyro.infer.autoguide import AutoMultivariateNormal, AutoNormal
+
+from tempering import Annealing, VariationalTempering, schedules
+from tempering.blackbox import TemperedSVI, TemperedVI, temper
+
+KEY = jax.random.key(3)
+RNG = np.random.default_rng(0)
+X = jnp.asarray(RNG.standard_normal((30, 3)), jnp.float32)
+Y = X @ jnp.array([1.0, -2.0, 0.5]) + 0.5 * jnp.asarray(RNG.standard_normal(30), jnp.float32)
+NOISE = 0.5
+
+
+def regression(X, Y):
+    weights = numpyro.sample("weights", dist.Normal(jnp.zeros(3), 1.0).to_event(1))
+    with numpyro.plate("data", len(X)):
+        numpyro.sample("y", dist.Normal(X @ weights, NOISE), obs=Y)
+
+
+def adam():
+    return numpyro.optim.Adam(0.02)
+
+
+def new(model=regression, guide=AutoNormal, loss=None, **options):
+    return TemperedSVI(model, guide(model), adam(), loss, **options)
+
+
+def posterior_at(s):
+    """Mean and covariance of the tempered posterior, which is Gaussian."""
+    precision = np.eye(3) + s * np.asarray(X.T @ X) / NOISE**2
+    covariance = np.linalg.inv(precision)
+    return covariance @ np.asarray(s * X.T @ Y) / NOISE**2, covariance
+
+
+def log_evidence():
+    covariance = NOISE**2 * np.eye(len(X)) + np.asarray(X @ X.T)
+    _, determinant = np.linalg.slogdet(2 * np.pi * covariance)
+    return -0.5 * (determinant + np.asarray(Y) @ np.linalg.solve(covariance, np.asarray(Y)))
+
+
+LOSSES = [Trace_ELBO, TraceMeanField_ELBO, TraceGraph_ELBO]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("temperature", [None, schedules.constant(1.0)])
+def test_at_temperature_one_it_is_numpyros_to_the_bit(loss, temperature):
+    plain = SVI(regression, AutoNormal(regression), adam(), loss())
+    expected = plain.run(KEY, 50, X, Y, progress_bar=False)
+    svi = new(loss=loss(), temperature=temperature)
+    result = svi.run(KEY, 50, X, Y, progress_bar=False)
+    # After 50 steps any gradient that differs in a bit would have told in the parameters.
+    assert_array_equal(result.losses, expected.losses)
+    for name, value in expected.params.items():
+        assert_array_equal(result.params[name], value)
+    assert_array_equal(svi.evaluate(result.state, X, Y), plain.evaluate(expected.state, X, Y))
+    assert_array_equal(result.temperatures, np.ones(50))
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_tempered_gradient_is_that_of_finite_differences(loss):
+    guide = AutoNormal(regression)
+    svi = TemperedSVI(regression, guide, adam(), loss(), temperature=None)
+    params = svi.get_params(svi.init(KEY, X, Y))
+
+    def tempered_loss(locations, s):
+        values = {**params, "weights_auto_loc": locations}
+        return loss().loss(KEY, values, temper(regression, s), guide, X, Y)
+
+    with jax.enable_x64(True):
+        locations = jnp.array([0.3, -0.1, 0.2])
+        gradient = jax.grad(tempered_loss)(locations, 0.3)
+        for axis in range(3):
+            step = 1e-3 * np.eye(3)[axis]
+            rise = tempered_loss(locations + step, 0.3) - tempered_loss(locations - step, 0.3)
+            assert_allclose(gradient[axis], rise / 2e-3, rtol=1e-3)
+        assert not np.allclose(gradient, jax.grad(tempered_loss)(locations, 1.0))
+
+
+def test_an_update_follows_the_gradient_at_its_temperature():
+    svi = TemperedSVI(
+        regression, AutoNormal(regression), optax.sgd(1e-3), temperature=schedules.constant(4.0)
+    )
+    svi.num_steps = 10
+    state = svi.init(KEY, X, Y)
+    _, step_key = jax.random.split(state.rng_key)
+    params = svi.get_params(state)
+
+    def loss(locations):
+        values = {**params, "weights_auto_loc": locations}
+        return svi.loss.loss(step_key, values, temper(regression, 0.25), svi.guide, X, Y)
+
+    expected = params["weights_auto_loc"] - 1e-3 * jax.grad(loss)(params["weights_auto_loc"])
+    state, _ = svi.update(state, X, Y)
+    assert_allclose(svi.get_params(state)["weights_auto_loc"], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("temperature", ["adaptive", Annealing(schedules.linear, start="auto")])
+def test_linear_regression_ends_at_its_posterior_and_evidence(temperature):
+    svi = new(
+        guide=AutoMultivariateNormal, loss=Trace_ELBO(num_particles=8), temperature=temperature
+    )
+    result = svi.run(KEY, 2000, X, Y, progress_bar=False)
+    draws = svi.guide.sample_posterior(KEY, result.params, sample_shape=(5000,))["weights"]
+    mean, covariance = posterior_at(1.0)
+    assert_allclose(draws.mean(0), mean, atol=0.05)
+    assert_allclose(np.cov(draws.T), covariance, atol=0.004)
+    # The guide can be exact: then each estimate of the ELBO is the evidence.
+    assert_allclose(-svi.evaluate(result.state, X, Y), log_evidence(), atol=0.3)
+    temperatures = np.asarray(result.temperatures)
+    assert temperatures[0] > 10
+    assert np.all(temperatures[1334:] == 1.0)
+    assert np.all(np.diff(temperatures) <= 0)
+
+
+def test_a_posterior_in_the_heat_is_the_tempered_one():
+    hot = Annealing(schedules.constant(20.0), fraction=1.0)
+    svi = new(guide=AutoMultivariateNormal, loss=Trace_ELBO(num_particles=8), temperature=hot)
+    result = svi.run(KEY, 1500, X, Y, progress_bar=False)
+    draws = svi.guide.sample_posterior(KEY, result.params, sample_shape=(5000,))["weights"]
+    mean, covariance = posterior_at(0.05)
+    assert_allclose(draws.mean(0), mean, atol=0.06)
+    assert_allclose(np.cov(draws.T), covariance, rtol=0.25, atol=0.02)
+
+
+def test_joint_tempering_weighs_the_prior_too():
+    def values(**options):
+        tempered = temper(regression, 0.3, **options)
+        at = {"weights": jnp.array([0.3, -0.1, 0.2])}
+        return numpyro.infer.util.log_density(tempered, (X, Y), {}, at)[0]
+
+    whole = numpyro.infer.util.log_density(
+        regression, (X, Y), {}, {"weights": jnp.array([0.3, -0.1, 0.2])}
+    )[0]
+    assert_allclose(values(sites="joint"), 0.3 * whole, rtol=1e-6)
+    assert_allclose(values(sites=["weights"]) + values(), 1.3 * whole, rtol=1e-6)
+    # An analytic KL would be that to the prior as it is.
+    guide = AutoNormal(regression)
+    svi = TemperedSVI(regression, guide, adam(), temperature=None)
+    params = svi.get_params(svi.init(KEY, X, Y))
+    losses = [
+        loss.loss(KEY, params, temper(regression, 0.3, "joint"), guide, X, Y)
+        for loss in (Trace_ELBO(num_particles=4000), TraceMeanField_ELBO(num_particles=4000))
+    ]
+    assert_allclose(*losses, rtol=2e-2)
+
+
+def test_a_subsampled_plate_keeps_its_scale():
+    def model(X, Y):
+        weights = numpyro.sample("weights", dist.Normal(jnp.zeros(3), 1.0).to_event(1))
+        with numpyro.plate("data", len(X), subsample_size=5) as rows:
+            numpyro.sample("y", dist.Normal(X[rows] @ weights, NOISE), obs=Y[rows])
+
+    at = {"weights": jnp.array([0.3, -0.1, 0.2])}
+    hot = numpyro.handlers.seed(temper(model, 0.25), KEY)
+    trace = numpyro.handlers.trace(numpyro.handlers.substitute(hot, at)).get_trace(X, Y)
+    assert trace["y"]["scale"] == 6.0
+    rows = trace["data"]["value"]
+    density = dist.Normal(X[rows] @ at["weights"], NOISE).log_prob(Y[rows])
+    assert_allclose(trace["y"]["fn"].log_prob(Y[rows]), 0.25 * density, rtol=1e-6)
+    svi = new(model, temperature=schedules.linear(5.0))
+    assert np.isfinite(svi.run(KEY, 20, X, Y, progress_bar=False).losses).all()
+
+
+def test_labels_that_are_summed_out_weigh_tempered_likelihoods():
+    pytest.importorskip("funsor")
+    from numpyro.infer import TraceEnum_ELBO
+
+    x = jnp.array([-1.0, 0.5, 2.0])
+
+    def model(x):
+        mean = numpyro.sample("mean", dist.Normal(0.0, 1.0))
+        with numpyro.plate("data", 3):
+            label = numpyro.sample("label", dist.Bernoulli(0.3), infer={"enumerate": "parallel"})
+            numpyro.sample("x", dist.Normal(mean + 2.0 * label, 1.0), obs=x)
+
+    def guide(x):
+        numpyro.sample("mean", dist.Delta(0.2))
+
+    loss = TraceEnum_ELBO().loss(KEY, {}, temper(model, 0.4), guide, x)
+    tempered = [0.4 * dist.Normal(0.2 + 2.0 * label, 1.0).log_prob(x) for label in (0, 1)]
+    summed = jnp.log(0.7 * jnp.exp(tempered[0]) + 0.3 * jnp.exp(tempered[1])).sum()
+    assert_allclose(-loss, summed + dist.Normal().log_prob(0.2), rtol=1e-5)
+
+
+def test_one_compilation_serves_all_temperatures():
+    traced = []
+
+    def model(X, Y):
+        traced.append(None)
+        regression(X, Y)
+
+    svi = new(model, temperature=schedules.linear(5.0), num_steps=20)
+    state = svi.init(KEY, X, Y)
+    step = jax.jit(svi.update)
+    state, _ = step(state, X, Y)
+    before = len(traced)
+    path = []
+    for _ in range(19):
+        path.append(float(state.heat.inverse_temperature))
+        state, _ = step(state, X, Y)
+    assert len(traced) == before
+    assert len(set(path)) > 10
+    assert path[-1] == 1.0
+
+
+def test_a_run_goes_on_from_a_state():
+    svi = new(temperature=schedules.linear(5.0))
+    once = svi.run(KEY, 30, X, Y, progress_bar=False)
+    again = svi.run(KEY, 10, X, Y, progress_bar=False, init_state=once.state, stable_update=True)
+    assert_array_equal(again.temperatures, np.ones(10))
+    assert int(again.state.heat.step) == 40
+
+
+def test_schedules_of_optax_and_of_the_package_are_one():
+    def path(temperature):
+        svi = new(temperature=temperature)
+        return svi.run(KEY, 12, X, Y, progress_bar=False).temperatures
+
+    own = path(Annealing(schedules.linear(5.0), fraction=0.5))
+    assert_allclose(own, [5, 13 / 3, 11 / 3, 3, 7 / 3, 5 / 3] + 6 * [1], rtol=1e-6)
+    optaxs = path(Annealing(optax.linear_schedule(5.0, 1.0, 1), fraction=0.5))
+    assert_allclose(optaxs, own, rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_restarts_are_runs_of_their_own_and_the_best_is_kept():
+    svi = new(temperature="adaptive")
+    restarts = svi.run_restarts(KEY, 60, 3, X, Y, keep_all=True)
+    losses = np.asarray(restarts.all.losses)
+    assert losses.shape == (3, 60)
+    assert len(np.unique(losses[:, 0])) == 3
+    best = int(np.argmax(restarts.elbos))
+    assert_array_equal(restarts.best.losses, losses[best])
+    # The guide and the transforms are of use afterwards.
+    draws = svi.guide.sample_posterior(KEY, restarts.best.params, sample_shape=(4,))
+    assert draws["weights"].shape == (4, 3)
+    assert np.isfinite(svi.evaluate(restarts.best.state, X, Y))
+
+
+def test_plain_functions_have_the_same_posterior():
+    def log_likelihood(z, X, Y):
+        return dist.Normal(X @ z["weights"], NOISE).log_prob(Y).sum()
+
+    def log_prior(z):
+        return dist.Normal().log_prob(z["weights"]).sum()
+
+    vi = TemperedVI(
+        log_likelihood,
+        log_prior,
+        {"weights": jnp.zeros(3)},
+        optax.adam(0.02),
+        guide=AutoMultivariateNormal,
+        loss=Trace_ELBO(num_particles=8),
+    )
+    result = vi.run(KEY, 2000, X, Y, progress_bar=False)
+    draws = vi.sample(KEY, result.params, 5000)["weights"]
+    mean, covariance = posterior_at(1.0)
+    assert_allclose(draws.mean(0), mean, atol=0.05)
+    assert_allclose(np.cov(draws.T), covariance, atol=0.004)
+    assert_allclose(-vi.evaluate(result.state, X, Y), log_evidence(), atol=0.3)
+
+
+@pytest.mark.slow
+def test_the_adaptive_temperature_finds_clusters_that_plain_svi_misses():
+    """Ten seeds each: labels are summed out, the width is known."""
+    centres = np.array([(i, j) for i in (-6.0, -2.0, 2.0, 6.0) for j in (-3.0, 3.0)])
+    rng = np.random.default_rng(1)
+    points = jnp.asarray(centres[np.arange(160) % 8] + 0.4 * rng.standard_normal((160, 2)))
+
+    def model(points):
+        with numpyro.plate("clusters", 8):
+            means = numpyro.sample("means", dist.Normal(0, 5).expand([2]).to_event(1))
+        labels = dist.Categorical(jnp.full(8, 1 / 8))
+        clusters = dist.Normal(means, 0.4).to_event(1)
+        with numpyro.plate("data", len(points)):
+            numpyro.sample("points", dist.MixtureSameFamily(labels, clusters), obs=points)
+
+    def share(temperature):
+        svi = TemperedSVI(
+            model, AutoNormal(model), numpyro.optim.Adam(0.05), temperature=temperature
+        )
+        runs = svi.run_restarts(KEY, 900, 10, points, keep_all=True, n_evaluations=20).all
+        means = np.asarray(runs.params["means_auto_loc"])  # [10, 8, 2]
+        distances = np.linalg.norm(means[:, :, None] - centres, axis=-1)
+        return np.mean(np.all(distances.min(1) < 1.0, axis=1))
+
+    adaptive = share("adaptive")
+    assert adaptive >= 0.9
+    assert adaptive > share(None)
+
+
+def test_what_cannot_be_is_refused_before_any_work():
+    with pytest.raises(ValueError, match=r"temperature must be 'adaptive'.*VariationalTempering"):
+        new(temperature=VariationalTempering())
+    with pytest.raises(ValueError, match=r"temper must be 'likelihood'.*'prior'"):
+        new(temper="prior")
+    with pytest.raises(ValueError, match=r"temper names \['z'\]"):
+        new(temper=["z"]).run(KEY, 10, X, Y)
+    with pytest.raises(ValueError, match="no observed site"):
+        new().run(KEY, 10, X, None)
+    with pytest.raises(ValueError, match=r"num_steps is None.*give num_steps to TemperedSVI"):
+        new().init(KEY, X, Y)
+    with pytest.raises(ValueError, match="num_steps must be a whole number, at least 1; got 0"):
+        new().run(KEY, 0, X, Y)
+    with pytest.raises(ValueError, match="n_restarts must be a whole number"):
+        new().run_restarts(KEY, 10, 0, X, Y)
