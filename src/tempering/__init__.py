@@ -32,6 +32,7 @@ _HOMES = {
     "EarlyStopping": "tempering.estimators",
     "FactorialMixture": "tempering.estimators",
     "LatentDirichletAllocation": "tempering.estimators",
+    "PoissonFactorization": "tempering.estimators",
     "PoissonMixture": "tempering.estimators",
     "load": "tempering.estimators.saving",
     "StorageError": "tempering.storage.errors",
@@ -50,6 +51,7 @@ __all__ = [
     "Mixture",
     "Model",
     "Natural",
+    "PoissonFactorization",
     "PoissonMixture",
     "RobbinsMonro",
     "StorageError",
@@ -70,6 +72,7 @@ if TYPE_CHECKING:
         EarlyStopping,
         FactorialMixture,
         LatentDirichletAllocation,
+        PoissonFactorization,
         PoissonMixture,
     )
     from tempering.estimators.saving import load

@@ -5,6 +5,7 @@ from tempering.estimators.early_stopping import EarlyStopping
 from tempering.estimators.factorial_mixture import FactorialMixture
 from tempering.estimators.gaussian_mixture import BayesianGaussianMixture
 from tempering.estimators.lda import LatentDirichletAllocation
+from tempering.estimators.poisson_factorization import PoissonFactorization
 
 __all__ = [
     "BayesianGaussianMixture",
@@ -12,5 +13,6 @@ __all__ = [
     "EarlyStopping",
     "FactorialMixture",
     "LatentDirichletAllocation",
+    "PoissonFactorization",
     "PoissonMixture",
 ]

@@ -19,7 +19,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.loaded_checks import check_features, check_mixture, check_topics
+from tempering.estimators.loaded_checks import (
+    check_factors,
+    check_features,
+    check_mixture,
+    check_topics,
+)
 from tempering.estimators.words import words_of
 from tempering.storage.atomic import as_path, atomic_directory
 from tempering.storage.classes import fits, stored
@@ -32,6 +37,7 @@ ESTIMATORS = {
     "BernoulliMixture": check_mixture,
     "FactorialMixture": check_features,
     "LatentDirichletAllocation": check_topics,
+    "PoissonFactorization": check_factors,
     "PoissonMixture": check_mixture,
 }
 
