@@ -178,8 +178,9 @@ class PoissonFactorization(
         check_n_components(self.n_components, counts.shape[0] * counts.shape[1], "entries of X")
         model = self._new_model(counts)
         seed = int(rng.randint(np.iinfo(np.int32).max))
-        options: FitOptions = {**self._run_options(), **keeping(checkpoint, resume, "fit")}
-        result = fit(model, counts, temperature=policy, n_init=self.n_init, seed=seed, **options)
+        options: FitOptions = self._run_options()
+        options.update({"temperature": policy, "n_init": self.n_init, "seed": seed})
+        result = fit(model, counts, **options, **keeping(checkpoint, resume, "fit"))
         self._summarise(result)
         self.restart_elbos_ = list(result.restart_elbos)
         posterior = _largest_first(result.posterior, model.component_shape)
