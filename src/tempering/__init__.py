@@ -36,6 +36,7 @@ _HOMES = {
     "GaussianHMM": "tempering.estimators",
     "LatentDirichletAllocation": "tempering.estimators",
     "PoissonHMM": "tempering.estimators",
+    "PoissonFactorization": "tempering.estimators",
     "PoissonMixture": "tempering.estimators",
     "load": "tempering.estimators.saving",
     "StorageError": "tempering.storage.errors",
@@ -57,6 +58,7 @@ __all__ = [
     "Mixture",
     "Model",
     "Natural",
+    "PoissonFactorization",
     "PoissonHMM",
     "PoissonMixture",
     "RobbinsMonro",
@@ -80,6 +82,7 @@ if TYPE_CHECKING:
         FactorialMixture,
         GaussianHMM,
         LatentDirichletAllocation,
+        PoissonFactorization,
         PoissonHMM,
         PoissonMixture,
     )

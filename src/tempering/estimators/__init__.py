@@ -7,6 +7,7 @@ from tempering.estimators.factorial_mixture import FactorialMixture
 from tempering.estimators.gaussian_hmm import GaussianHMM
 from tempering.estimators.gaussian_mixture import BayesianGaussianMixture
 from tempering.estimators.lda import LatentDirichletAllocation
+from tempering.estimators.poisson_factorization import PoissonFactorization
 
 __all__ = [
     "BayesianGaussianMixture",
@@ -16,6 +17,7 @@ __all__ = [
     "FactorialMixture",
     "GaussianHMM",
     "LatentDirichletAllocation",
+    "PoissonFactorization",
     "PoissonHMM",
     "PoissonMixture",
 ]

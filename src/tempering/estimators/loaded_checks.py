@@ -12,6 +12,7 @@ import numpy as np
 from tempering.inference import History, State
 from tempering.models import Natural
 from tempering.models.base import Array
+from tempering.models.factor.poisson import PoissonFactors
 from tempering.models.factorial_mixture import FactorialModel, FeatureExpectations
 from tempering.models.lda.model import LatentDirichlet
 from tempering.storage.classes import fits
@@ -92,6 +93,16 @@ def check_features(estimator: Any) -> None:
     if hasattr(estimator, "_state"):
         _expect_kinds(estimator, _state=State)
         model.check_posterior(estimator._state.posterior)
+
+
+def check_factors(estimator: Any) -> None:
+    """A Poisson factorisation."""
+    _expect_kinds(estimator, _model=PoissonFactors, _state=State, components_=Array)
+    model, asked = estimator._model, (estimator.n_components, estimator.n_features_in_)
+    shape = model.n_components, model.n_columns
+    expect(shape == asked, f"the components have the shape {shape}; {asked} is asked for.")
+    expect(estimator.components_.shape == asked, f"components_ must have the shape {asked}.")
+    model.check_posterior(estimator._state.posterior)
 
 
 def _expect_kinds(estimator: Any, **kinds: Any) -> None:

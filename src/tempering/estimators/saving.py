@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.loaded_checks import (
+    check_factors,
     check_features,
     check_mixture,
     check_states,
@@ -40,6 +41,7 @@ ESTIMATORS = {
     "GaussianHMM": check_states,
     "LatentDirichletAllocation": check_topics,
     "PoissonHMM": check_states,
+    "PoissonFactorization": check_factors,
     "PoissonMixture": check_mixture,
 }
 

@@ -1,0 +1,311 @@
+"""Bayesian Poisson factorisation with scikit-learn's interface, in the habit of its NMF."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tempering.estimators.engine_estimator import EngineEstimator
+from tempering.estimators.parameters import check_n_components
+from tempering.estimators.policies import PolicyNames, Tempering, as_policy
+from tempering.estimators.saving import SaveMixin
+from tempering.families.checks import naming_the_table
+from tempering.families.csr import check_compressed
+from tempering.inference import State, fit
+from tempering.inference.checkpoint import (
+    CheckpointLike,
+    alone_with_checkpoint,
+    keeping,
+    remembered_seed,
+)
+from tempering.inference.executors import Executor, open_executor
+from tempering.inference.fitting import FitOptions
+from tempering.models.arguments import as_numbers, shown
+from tempering.models.base import Array, Natural
+from tempering.models.factor.poisson import FactorStep, PoissonFactors, as_csr
+from tempering.temperature import Annealing, TemperaturePolicy
+from tempering.temperature.schedules import linear_inverse
+
+#: Where "auto" begins, and the passes that it spends on cooling where the run is long enough.
+FIRST_TEMPERATURE, COOLING_PASSES = 1.4, 50
+
+
+class PoissonFactorization(
+    SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator
+):
+    """Bayesian Poisson factorisation of counts: X ≈ transform(X) @ components_.
+
+    x_ij ~ Poisson(Σ_k θ_ik β_kj) with gamma priors on the activations θ and the components β. What
+    non-negative matrix factorisation with the Kullback-Leibler loss maximises is the likelihood of
+    this model. Zeros cost nothing: a pass takes time in proportion to the other entries.
+
+    Parameters
+    ----------
+    n_components : int, default=10
+        Number of components K.
+    activation_prior : pair of floats, default=(0.3, 0.3)
+        Shape and rate of the gamma prior of activations. A shape below 1 makes them sparse.
+    component_prior : pair of floats, default=None
+        Shape and rate of the gamma prior of components; by default 0.3, and the rate that gives the
+        counts their mean.
+    tempering : {"auto", "annealing"}, policy or None, default="auto"
+        Temperature policy. "auto" cools from T = 1.4, linearly in 1/T and in 50 passes;
+        "annealing" is ``tempering.Annealing()``, from T = 5; None is T = 1 throughout. Temperatures
+        cannot be learned in this model.
+    tol : float, default=1e-2
+        Rise of the ELBO, in nats, under which the fit has converged.
+    max_iter : int, default=300
+        Most passes over the data.
+    n_init : int, default=1
+        Restarts; the one with the best ELBO is kept.
+    batch_size : int, default=None
+        Minibatch of stochastic variational inference; None for coordinate ascent.
+    learning_offset, learning_decay : float, default=10.0, 0.7
+        Minibatch step t has the size (learning_offset + t) ** −learning_decay.
+    random_state : int, RandomState instance or None, default=None
+        The same seed gives the same result, on any number of threads.
+    n_jobs : int, default=None
+        Threads; None for one a core.
+    executor : Executor, default=None
+        Who solves the shards of a batch. Never changes the result, and is not saved.
+    verbose : int, default=0
+        Show a progress bar.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        Posterior means of the components, the one that explains most of the counts first.
+    elbo_ : float
+        Evidence lower bound of the model at T = 1.
+    restart_elbos_ : list of float
+        What each of the ``n_init`` runs reached.
+    history_, temperature_, inverse_temperatures_, converged_, n_iter_, n_features_in_
+        As in :class:`tempering.FactorialMixture`.
+
+    References
+    ----------
+    Cemgil (2009), "Bayesian inference for nonnegative matrix factorisation models".
+
+    Gopalan, Hofman and Blei (2015), "Scalable recommendation with hierarchical Poisson
+    factorization", UAI.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import PoissonFactorization
+    >>> X = np.repeat([[9, 8, 0, 0], [0, 0, 7, 8]], 50, axis=0)
+    >>> factors = PoissonFactorization(n_components=2, random_state=0).fit(X)
+    >>> factors.inverse_transform(factors.transform(X[[0, -1]])).round().astype(int)
+    array([[9, 8, 0, 0],
+           [0, 0, 7, 8]])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **EngineEstimator._parameter_constraints,
+        "activation_prior": ["array-like"],
+        "component_prior": ["array-like", None],
+    }
+
+    _model: PoissonFactors
+    components_: Array
+
+    def __init__(
+        self,
+        n_components: int = 10,
+        *,
+        activation_prior: Sequence[float] = (0.3, 0.3),
+        component_prior: Sequence[float] | None = None,
+        tempering: Tempering = "auto",
+        tol: float = 1e-2,
+        max_iter: int = 300,
+        n_init: int = 1,
+        batch_size: int | None = None,
+        learning_offset: float = 10.0,
+        learning_decay: float = 0.7,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        executor: Executor | None = None,
+        verbose: int = 0,
+    ):
+        self.n_components = n_components
+        self.activation_prior = activation_prior
+        self.component_prior = component_prior
+        self.tempering = tempering
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.batch_size = batch_size
+        self.learning_offset = learning_offset
+        self.learning_decay = learning_decay
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.executor = executor
+        self.verbose = verbose
+
+    @alone_with_checkpoint
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: Any = None, *, checkpoint: CheckpointLike = None, resume: bool = True
+    ) -> Self:
+        """Fit the components.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Counts, or other numbers that are not negative.
+        y : Ignored
+            Not used, present for API consistency.
+        checkpoint : path or Checkpoint, optional
+            A directory in which the fit is kept, every ten minutes or as often as
+            :class:`tempering.Checkpoint` says, and at Ctrl-C.
+        resume : bool
+            Go on from the checkpoint, if there is one, and end in the same bits as if the fit had
+            never been interrupted. False starts anew, and replaces it.
+
+        Returns
+        -------
+        self
+        """
+        counts = self._counts(X, reset=True)
+        policy = self._policy(self.max_iter)
+        rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
+        check_n_components(self.n_components, counts.shape[0] * counts.shape[1], "entries of X")
+        model = self._new_model(counts)
+        seed = int(rng.randint(np.iinfo(np.int32).max))
+        options: FitOptions = self._run_options()
+        options.update({"temperature": policy, "n_init": self.n_init, "seed": seed})
+        result = fit(model, counts, **options, **keeping(checkpoint, resume, "fit"))
+        self._summarise(result)
+        self.restart_elbos_ = list(result.restart_elbos)
+        posterior = _largest_first(result.posterior, model.component_shape)
+        self._model = model
+        self._state = State(posterior, result.heat, len(result.history), counts.shape[0])
+        self.components_ = np.ascontiguousarray((posterior.shape / posterior.rate).T)
+        return self
+
+    def transform(self, X: Any) -> Array:
+        """Expected activations of each sample, at T = 1.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Counts, seen or not.
+
+        Returns
+        -------
+        array of shape (n_samples, n_components)
+        """
+        steps = self._solved(X)
+        return np.concatenate([step.shapes / step.rates for step in steps])
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Expected counts, of shape (n_samples, n_features).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_components)
+            Activations.
+        """
+        check_is_fitted(self)
+        activations = as_numbers(X, "X", f"activations of {self.n_components} components")
+        if activations.ndim != 2 or activations.shape[1] != self.n_components:
+            raise ValueError(
+                f"X must hold activations of {self.n_components} components; got shape "
+                f"{activations.shape}."
+            )
+        return activations @ self.components_
+
+    def score_samples(self, X: Any) -> Array:
+        """A lower bound of the log predictive probability of each sample: its part of the ELBO.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Counts, seen or not.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+        """
+        return np.concatenate([step.energies + step.entropies for step in self._solved(X)])
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean of :meth:`score_samples`, in nats an entry of X. Higher is better."""
+        return float(np.mean(self.score_samples(X))) / self.n_features_in_
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components
+
+    def _policy(self, planned_passes: float) -> TemperaturePolicy:
+        passes = min(float(COOLING_PASSES), planned_passes / 2)
+        schedule = linear_inverse(FIRST_TEMPERATURE)
+        names: PolicyNames = {
+            "auto": lambda: Annealing(schedule, passes=passes),
+            "annealing": Annealing,
+        }
+        return as_policy(self.tempering, names)
+
+    def _new_model(self, counts: sparse.csr_array) -> PoissonFactors:
+        shape, rate = _pair(self.activation_prior, "activation_prior")
+        if self.component_prior is None:
+            mean = float(counts.sum()) / (counts.shape[0] * counts.shape[1])
+            # Without any counts there is no scale to find.
+            own = 0.3, 0.3 * self.n_components * shape / rate / mean if mean > 0 else 1.0
+        else:
+            own = _pair(self.component_prior, "component_prior")
+        return PoissonFactors(self.n_components, counts.shape[1], shape, rate, *own)
+
+    def _counts(self, X: Any, *, reset: bool) -> sparse.csr_array:
+        check_compressed(X, "X")
+        with naming_the_table():
+            X = validate_data(self, X, reset=reset, dtype=np.float64, accept_sparse="csr")
+        counts = as_csr(X)
+        negative = np.flatnonzero(counts.data < 0)
+        if len(negative):
+            place = negative[0]
+            row = int(np.searchsorted(counts.indptr, place, side="right")) - 1
+            raise ValueError(
+                "Negative values in data passed to PoissonFactorization: X must hold counts; row "
+                f"{row}, column {counts.indices[place]} holds {counts.data[place]}."
+            )
+        return counts
+
+    def _solved(self, X: Any) -> list[FactorStep]:
+        """q(θ) of new data at T = 1."""
+        check_is_fitted(self)
+        counts, model = self._counts(X, reset=False), self._model
+        model.check(counts)
+        expectations, size = model.expectations(self._state.posterior), model.shard_size
+        starts = range(0, counts.shape[0], size)
+        with open_executor(None, self.n_jobs) as executor:
+            return executor.map(
+                lambda start: model.local_step(counts[start : start + size], expectations, 1.0),
+                starts,
+            )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        return tags
+
+
+def _pair(given: Any, name: str) -> tuple[float, float]:
+    expected = "two positive numbers, a shape and a rate"
+    pair = as_numbers(given, name, expected)
+    if pair.shape != (2,) or not np.all((pair > 0) & np.isfinite(pair)):
+        raise ValueError(f"{name} must be {expected}; got {shown(given)}.")
+    return float(pair[0]), float(pair[1])
+
+
+def _largest_first(posterior: Natural, prior_shape: float) -> Natural:
+    """λ with the component first that holds most of the counts."""
+    order = np.argsort(-(posterior.shape - prior_shape).sum(axis=0).round(6), kind="stable")
+    return Natural(shape=posterior.shape[:, order], rate=posterior.rate[order])

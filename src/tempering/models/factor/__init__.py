@@ -1,0 +1,1 @@
+"""Factor models: data that are products of what rows and columns have of each factor."""

@@ -1,0 +1,250 @@
+"""Bayesian Poisson factorisation: counts that are sums over factors.
+
+    θ_ik ~ Gamma(a, b) for each row,   β_kj ~ Gamma(c, d),   x_ij ~ Poisson(Σ_k θ_ik β_kj).
+
+Each unit of a count belongs to one factor, z. The local variables of row i are θ_i, with a gamma
+posterior, and the z of its counts, which are summed analytically. Tempered is p(x, z | θ, β); the
+prior of θ is not. The posterior of β_kj has one rate for all columns of a factor.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.special import digamma, gammaln
+
+from tempering.families import Gamma
+from tempering.families.checks import check_shape
+from tempering.families.csr import LARGEST_COUNT, check_compressed
+from tempering.models.arguments import check_number
+from tempering.models.base import (
+    Array,
+    DataSource,
+    LocalStep,
+    LocalTerms,
+    Model,
+    Natural,
+    check_like_prior,
+)
+from tempering.models.factor.kernels import most_entries, solve_rows
+from tempering.storage.classes import stored
+
+#: Sweeps over the entries of a row at most: from nothing, and from what the last step found.
+SWEEPS, CONTINUED_SWEEPS = 100, 3
+
+#: Change of q(θ), as a part of the row's counts, under which it has converged.
+TOLERANCE = 1e-5
+
+
+class FactorExpectations(NamedTuple):
+    """What the local step needs of q(β)."""
+
+    log_components: Array  # E log β_kj, [V, K]
+    totals: Array  # Σ_j E β_kj, [K]
+
+
+FACTOR_STEP = {
+    "shapes": Array,
+    "rates": Array,
+    "entropies": Array,
+    "statistics": Natural,
+    "terms": LocalTerms,
+    "inverse_temperature": float | Array,
+    "bound": float,
+    "n": int,
+}
+
+
+@stored("factor_step", constructed=False, attributes=FACTOR_STEP)
+class FactorStep(LocalStep):
+    """A local step that still has its q(θ): shapes and rates, [n, K]."""
+
+    def __init__(self, shapes: Array, rates: Array, entropies: Array, **terms: Any):
+        super().__init__(entropy=float(entropies.sum()), **terms)
+        self.shapes, self.rates, self.entropies = shapes, rates, entropies
+
+
+@stored("poisson_factors")
+class PoissonFactors(Model):
+    """Poisson factorisation, with gamma priors.
+
+    Parameters
+    ----------
+    n_components, n_columns : int
+        K and V.
+    activation_shape, activation_rate : float
+        a and b, of the activations θ of a row.
+    component_shape, component_rate : float
+        c and d, of the components β.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import fit
+    >>> from tempering.models.factor.poisson import PoissonFactors
+    >>> counts = np.repeat([[4, 4, 0, 0], [0, 0, 4, 4]], 20, axis=0)
+    >>> posterior = fit(PoissonFactors(2, 4), counts).posterior
+    >>> (posterior.shape / posterior.rate).shape
+    (4, 2)
+    """
+
+    continues_steps = True
+    learned = ()
+    shard_size = 1024
+
+    def __init__(
+        self,
+        n_components: int,
+        n_columns: int,
+        activation_shape: float = 0.3,
+        activation_rate: float = 0.3,
+        component_shape: float = 0.3,
+        component_rate: float = 0.3,
+    ):
+        self.n_components = n_components
+        self.n_columns = n_columns
+        self.activation_shape = activation_shape
+        self.activation_rate = activation_rate
+        self.component_shape = component_shape
+        self.component_rate = component_rate
+        self.check_parameters()
+
+    def check_parameters(self) -> None:
+        for name in ("n_components", "n_columns"):
+            check_number(getattr(self, name), name, "at least 1, and whole", least=1, whole=True)
+        for part in ("activation", "component"):
+            for number in ("shape", "rate"):
+                value = getattr(self, f"{part}_{number}")
+                check_number(
+                    value, f"{part}_{number}", "from 1e-100 to 1e100", least=1e-100, most=1e100
+                )
+
+    def prior(self) -> Natural:
+        return Natural(
+            shape=np.full((self.n_columns, self.n_components), float(self.component_shape)),
+            rate=np.full(self.n_components, float(self.component_rate)),
+        )
+
+    def check(self, data: Any) -> None:
+        if sparse.issparse(data):
+            check_compressed(data, "data")
+            values = data.data
+        else:
+            values = np.asarray(data)
+        check_shape(data.shape, self.n_columns, "Poisson factorisation:")
+        if values.dtype.kind not in "biuf" or not np.all((values >= 0) & (values <= LARGEST_COUNT)):
+            raise ValueError(
+                f"data must be counts, not negative and at most {LARGEST_COUNT:g}; negative "
+                "numbers, NaN and infinity are none."
+            )
+
+    def check_posterior(self, posterior: Any) -> None:
+        check_like_prior(posterior, self.prior())
+        if not all(np.all(part > 0) for part in posterior.values()):
+            raise ValueError("shapes and rates of the components must be positive.")
+
+    def initialize(self, source: DataSource, rng: np.random.Generator) -> Natural:
+        """Each row of a sample shared at random among the components, as if it were all of them."""
+        counts = as_csr(source.sample(10_000, rng))
+        share = rng.dirichlet(np.ones(self.n_components), size=counts.shape[0])
+        scale = source.size / counts.shape[0]
+        mean = self.activation_shape / self.activation_rate
+        return self.prior() + Natural(
+            shape=scale * np.asarray(counts.T @ share),
+            rate=np.full(self.n_components, source.size * mean),
+        )
+
+    def expectations(self, posterior: Natural) -> FactorExpectations:
+        return FactorExpectations(
+            log_components=digamma(posterior.shape) - np.log(posterior.rate),
+            totals=posterior.shape.sum(axis=0) / posterior.rate,
+        )
+
+    def local_step(
+        self,
+        data: Any,
+        expectations: FactorExpectations,
+        inverse_temperature: float | Array,
+        start: Array | None = None,
+    ) -> FactorStep:
+        counts, (log_components, totals) = as_csr(data), expectations
+        n, k = counts.shape[0], self.n_components
+        s = np.broadcast_to(np.asarray(inverse_temperature, float), n)
+        rates = self.activation_rate + s[:, None] * totals
+        if start is None:
+            size = s * np.asarray(counts.sum(axis=1)).ravel()
+            shapes = np.repeat(self.activation_shape + size[:, None] / k, k, axis=1)
+        else:
+            shapes = start.copy()
+        common = np.ndim(inverse_temperature) == 0
+        statistics = np.zeros_like(log_components)
+        energies, entropies = np.zeros(n), np.zeros(n)
+        solve_rows(
+            counts.indptr,
+            counts.indices,
+            counts.data,
+            np.ascontiguousarray(s),
+            np.exp(inverse_temperature * log_components) if common else log_components,
+            common,
+            log_components,
+            rates,
+            float(self.activation_shape),
+            SWEEPS if start is None else CONTINUED_SWEEPS,
+            TOLERANCE,
+            shapes,
+            statistics,
+            energies,
+            entropies,
+            np.empty((4, k)),
+            np.empty((most_entries(counts.indptr), k)),
+        )
+        activations = shapes / rates
+        energies -= activations @ totals + log_factorials(counts)
+        entropies += self._minus_divergences(shapes, rates)
+        return FactorStep(
+            shapes,
+            rates,
+            entropies,
+            statistics=Natural(shape=statistics, rate=s @ activations),
+            energies=energies,
+            inverse_temperature=inverse_temperature,
+        )
+
+    def continue_local_step(
+        self,
+        local: LocalStep,
+        data: Any,
+        expectations: FactorExpectations,
+        inverse_temperature: float | Array,
+    ) -> FactorStep:
+        start = local.shapes if isinstance(local, FactorStep) else None
+        return self.local_step(data, expectations, inverse_temperature, start)
+
+    def divergence(self, posterior: Natural, prior_weight: float = 1.0) -> float:
+        family, prior = Gamma(self.n_columns), self.prior()
+        q, p = (family.natural(part.shape.T, part.rate[:, None]) for part in (posterior, prior))
+        return float(np.sum(family.divergence(q, p, prior_weight)))
+
+    def _minus_divergences(self, shapes: Array, rates: Array) -> Array:
+        """−KL(q(θ_i) ‖ p(θ_i)) of each row."""
+        family = Gamma(self.n_components)
+        prior = family.natural(self.activation_shape, self.activation_rate)
+        return -family.divergence(family.natural(shapes, rates), prior)
+
+
+def as_csr(data: Any) -> sparse.csr_array:
+    """Rows of counts as kernels take them: float64, without zeros, and the caller's left alone."""
+    counts = sparse.csr_array(data, dtype=np.float64)
+    if not counts.has_canonical_format or np.any(counts.data == 0):
+        counts = counts.copy()
+        counts.sum_duplicates()
+        counts.eliminate_zeros()
+    return counts
+
+
+def log_factorials(counts: sparse.csr_array) -> Array:
+    """Σ_j log x_ij! of each row."""
+    logs = np.concatenate([[0.0], np.cumsum(gammaln(counts.data + 1.0))])
+    return logs[counts.indptr[1:]] - logs[counts.indptr[:-1]]
