@@ -7,7 +7,7 @@ temperatures, and a run tells afterwards which ones it had.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import jax
 import jax.numpy as jnp
@@ -115,7 +115,7 @@ def policy_of(temperature: Any) -> Scheduled | Adaptive:
     if isinstance(temperature, Annealing):
         return Scheduled(temperature)
     if callable(temperature) and takes(temperature, 0.0):
-        return Scheduled(Annealing(temperature))
+        return Scheduled(Annealing(cast(Any, temperature)))
     raise ValueError(
         "temperature must be 'adaptive', None, an Annealing, or a schedule, a function from "
         f"progress 0 … 1 to a temperature; got {shown(temperature)}."

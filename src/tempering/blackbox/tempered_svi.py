@@ -142,7 +142,7 @@ class TemperedSVI(SVI):
             values = self._log_likelihoods(rng_key, n_places, args, kwargs)
             start = hot_start(values) if self.policy.finds_start else None
         heat = self.policy.begin(1 if self.num_steps is None else self.num_steps, start)
-        return TemperedState(*plain, heat)
+        return TemperedState(plain.optim_state, plain.mutable_state, plain.rng_key, heat)
 
     def update(self, svi_state: TemperedState, *args: Any, **kwargs: Any) -> Any:
         """One step at the state's temperature: the next state, and the tempered loss."""
@@ -246,7 +246,8 @@ class TemperedSVI(SVI):
         if not self._is_plain:
             at_temperature.model = temper(self.model, state.heat.inverse_temperature, self.sites)
         plain, loss = method(at_temperature, SVIState(*state[:3]), *args, **kwargs)
-        return TemperedState(*plain, self.policy.next(state.heat, loss)), loss
+        heat = self.policy.next(state.heat, loss)
+        return TemperedState(plain.optim_state, plain.mutable_state, plain.rng_key, heat), loss
 
     def _log_likelihoods(
         self, rng_key: jax.Array, n_places: int, args: Any, kwargs: Any
