@@ -16,7 +16,7 @@ from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from tempering.storage.errors import WRONG, StorageError, expect, short
 
@@ -140,9 +140,12 @@ def fits(value: Any, hint: Any) -> bool:
     kind, inner = get_origin(hint) or hint, get_args(hint)
     if hint is Any or isinstance(hint, TypeVar):
         return True
-    if hint == ArrayLike or kind is np.ndarray:
-        # Whatever a constructor takes for an array, it keeps as one.
-        scalar = get_args(inner[1])[0] if kind is np.ndarray and inner else np.number
+    if hint == ArrayLike or kind in (np.ndarray, NDArray):
+        # Whatever a constructor takes for an array, it keeps as one. NDArray is a type of its own
+        # in newer versions of NumPy.
+        scalar: Any = np.number
+        if inner:
+            scalar = inner[0] if kind is NDArray else get_args(inner[1])[0]
         known = isinstance(scalar, type) and isinstance(value, np.ndarray)
         numbers = isinstance(value, np.ndarray) and value.dtype.kind in "iuf"
         right = not known or issubclass(value.dtype.type, scalar)
