@@ -309,7 +309,7 @@ def test_a_checkpoint_of_a_later_format_is_told(tmp_path):
         ({"data": blobs(199)}, "other data: rows"),
         ({"data": blobs() + 1e-9}, "other data: rows"),
         ({"batch_size": 100}, "other data: batch_size .it was 60, and is 100"),
-        ({"max_passes": 13}, "other parameters: max_passes .it was 12, and is 13"),
+        ({"max_passes": 13}, "max_passes .it was 12, and is 13"),
         ({"seed": 1}, "other parameters: seed"),
         ({"model": gaussian_mixture(4)}, "other parameters: model"),
         ({"temperature": Annealing(schedules.linear(6.0))}, "other parameters: temperature"),

@@ -168,6 +168,7 @@ def test_history_has_what_it_says():
         batch_size=100,
         max_passes=3,
         temperature=VariationalTempering(damping=1.0),
+        learning_rate=RobbinsMonro(),
         elbo_every=4,
     )
     history = result.history

@@ -185,7 +185,7 @@ class FactorialModel(Model):
 
         With the prior's variance instead, the term D v_k would switch all of them off for ever.
         """
-        shape = (self.n_features, self.dimension)
+        shape = (self.n_features, self.columns)
         if self.start == "data":
             data = np.asarray(source.sample(self.n_features, rng), float)
             # A datum is the sum of several features, so a part of it is nearer to one of them.
