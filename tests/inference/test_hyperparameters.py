@@ -106,6 +106,19 @@ def test_shards_learn_what_the_whole_does(name):
         np.testing.assert_allclose(found[1][key], value, rtol=1e-3)
 
 
+def test_the_number_of_documents_says_nothing_of_alpha():
+    """It is learned from the mean of the documents: twice the same ones teach the same."""
+    model, data = problem("topics")
+    start = model.initialize(ArraySource(data), np.random.default_rng(0))
+    once, twice = (
+        fit(
+            problem("topics")[0], rows, initial=deepcopy(start), max_passes=1, progress=False
+        ).model.doc_topic_prior
+        for rows in (data, sparse.vstack([data, data]).tocsr())
+    )
+    np.testing.assert_allclose(twice, once, rtol=1e-3)
+
+
 class Killed(Exception):
     """What ends a run here."""
 

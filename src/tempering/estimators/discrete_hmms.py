@@ -7,9 +7,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tempering.estimators.gaussian_hmm import POSITIVE, SHARED
-from tempering.estimators.hidden_markov import HiddenMarkovEstimator
-from tempering.estimators.parameters import WHOLE
+from tempering.estimators.hidden_markov import SHARED_PARAMETERS, HiddenMarkovEstimator
+from tempering.estimators.parameters import POSITIVE, WHOLE
 from tempering.estimators.policies import Tempering
 from tempering.families import Categorical, Poisson
 from tempering.families.checks import check_counts, refuse
@@ -31,7 +30,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
     emissionprob_prior : float or array of shape (n_features,), default=1.0
         Concentrations of the Dirichlet prior of each state's symbols.
     """
-        + SHARED.format(
+        + SHARED_PARAMETERS.format(
             init="random",
             attributes="""emissionprob_ : array of shape (n_components, n_features)
         Probability of each symbol in each state.""",
@@ -153,7 +152,7 @@ class PoissonHMM(HiddenMarkovEstimator):
     lambdas_prior, lambdas_weight : float or array of shape (n_features,), default=None
         Shape and rate of the gamma prior of each rate; by default shape 1 and the data's mean.
     """
-        + SHARED.format(
+        + SHARED_PARAMETERS.format(
             init="kmeans",
             attributes="""lambdas_ : array of shape (n_components, n_features)
         Expected count of each column in each state.""",

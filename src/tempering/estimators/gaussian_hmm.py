@@ -2,75 +2,20 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from tempering.estimators.covariance_types import COVARIANCE_TYPES, CovarianceType
-from tempering.estimators.hidden_markov import HiddenMarkovEstimator
+from tempering.estimators.hidden_markov import SHARED_PARAMETERS, HiddenMarkovEstimator
+from tempering.estimators.parameters import POSITIVE
 from tempering.estimators.policies import Tempering
 from tempering.families import GaussianParameters, Likelihood
 from tempering.models import HiddenMarkov, Natural
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
-
-POSITIVE = Interval(Real, 0, None, closed="neither")
-
-SHARED = """startprob_prior : float or array of shape (n_components,), default=1.0
-        Concentration of the Dirichlet prior of the first state.
-    transmat_prior : float or array of shape (n_components, n_components), default=1.0
-        Concentrations of the Dirichlet priors of the transitions, a row for each state.
-    sticky : float, default=0.0
-        Added to the concentration of staying in a state: how many stays the prior has seen.
-    init : {{"kmeans", "random"}}, default="{init}"
-        The start: states that are the clusters of the observations by themselves, or states that
-        each begin from one observation drawn at random.
-    tempering : {{"annealing", "variational", "local"}}, policy or None, default="annealing"
-        Temperature policy: a name for its default setting, an object such as
-        ``tempering.Annealing(...)``, or None for T = 1 throughout. See the notes.
-    n_iter : int, default=200
-        Most passes over the data.
-    tol : float, default=1e-3
-        Rise of the ELBO, in nats, under which the fit has converged.
-    n_init : int, default=1
-        Restarts; the one with the best ELBO is kept.
-    batch_size : int, default=None
-        Sequences in a minibatch of stochastic variational inference; None for coordinate ascent.
-    learning_offset, learning_decay : float, default=10.0, 0.7
-        Minibatch step t has the size (learning_offset + t) ** −learning_decay.
-    random_state : int, RandomState instance or None, default=None
-        The same seed gives the same result, on any number of threads.
-    n_jobs : int, default=None
-        Threads; None for one a core.
-    verbose : int, default=0
-        Show a progress bar on a terminal.
-
-    Attributes
-    ----------
-    startprob_ : array of shape (n_components,)
-        Probability of each state at the beginning of a sequence.
-    transmat_ : array of shape (n_components, n_components)
-        Probability to go from one state (the row) to another.
-    {attributes}
-    elbo_ : float
-        Evidence lower bound of the model (T = 1), normalisers included.
-    history_ : History
-        Temperature, ELBO and more at each step.
-    temperature_, inverse_temperatures_, converged_, n_iter_, n_features_in_
-        As in :class:`tempering.BayesianGaussianMixture`; a datum is a sequence.
-
-    Notes
-    -----
-    Scores, paths and draws are those at the attributes above, the central parameters of the
-    posterior; they may be set by hand instead of fitted, as in hmmlearn.
-
-    A hidden Markov model bears little heat: above a temperature that may be as low as 1.3 all
-    states become alike, and they stay alike when it cools. So "annealing" begins at T = 1.1 here,
-    which in trials found more optima than T = 1 throughout, and lost none.
-"""
 
 
 class GaussianHMM(HiddenMarkovEstimator):
@@ -94,7 +39,7 @@ class GaussianHMM(HiddenMarkovEstimator):
         Ψ0, a matrix ("full", "tied"), the diagonal ("diag"), or a number; ν0 times the variance
         that is expected. By default the covariance of the data.
     """
-        + SHARED.format(
+        + SHARED_PARAMETERS.format(
             init="kmeans",
             attributes="""means_ : array of shape (n_components, n_features)
     covars_ : array of shape (n_components, n_features, n_features)

@@ -13,6 +13,7 @@ from tempering.estimators.covariance_types import COVARIANCE_TYPES, CovarianceTy
 from tempering.estimators.merge_split import merge_and_split
 from tempering.estimators.mixture import MixtureEstimator
 from tempering.estimators.moves import Move, MovedResult
+from tempering.estimators.parameters import POSITIVE
 from tempering.estimators.policies import Tempering
 from tempering.estimators.starts import START_NAMES, Reannealing, start_assignment
 from tempering.families import Likelihood
@@ -167,10 +168,10 @@ covariance_prior_
         "covariance_type": [StrOptions(set(COVARIANCE_TYPES))],
         "init_params": [StrOptions(set(START_NAMES))],
         "merge_split": ["boolean"],
-        "mean_precision_prior": [Interval(Real, 0, None, closed="neither"), None],
+        "mean_precision_prior": [POSITIVE, None],
         "mean_prior": ["array-like", None],
-        "degrees_of_freedom_prior": [Interval(Real, 0, None, closed="neither"), None],
-        "covariance_prior": ["array-like", Interval(Real, 0, None, closed="neither"), None],
+        "degrees_of_freedom_prior": [POSITIVE, None],
+        "covariance_prior": ["array-like", POSITIVE, None],
         "reg_covar": [Interval(Real, 0, None, closed="left")],
         "max_iter": [Interval(Integral, 0, None, closed="left")],
         "warm_start": ["boolean"],

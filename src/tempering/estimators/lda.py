@@ -19,7 +19,7 @@ from tempering.estimators.lda_backend import (
     check_executor,
     topics_backend,
 )
-from tempering.estimators.parameters import SHARED_CONSTRAINTS, check_n_components
+from tempering.estimators.parameters import POSITIVE, SHARED_CONSTRAINTS, check_n_components
 from tempering.estimators.policies import Tempering
 from tempering.estimators.topic_choices import TopicChoices, told_documents
 from tempering.estimators.topic_health import warn_of_troubles
@@ -167,12 +167,12 @@ class LatentDirichletAllocation(TopicChoices):
     _parameter_constraints: ClassVar[dict] = {
         **SHARED_CONSTRAINTS,
         "doc_topic_prior": [
-            Interval(Real, 0, None, closed="neither"),
+            POSITIVE,
             "array-like",
             StrOptions({"auto"}),
             None,
         ],
-        "topic_word_prior": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto"}), None],
+        "topic_word_prior": [POSITIVE, StrOptions({"auto"}), None],
         "update": [StrOptions({"auto", "variational", "mean", "collapsed", "sampled"})],
         "init": [StrOptions({"auto", "random", "words"})],
         "learning_method": [StrOptions({"online", "batch"})],

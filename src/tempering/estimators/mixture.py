@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from abc import ABCMeta, abstractmethod
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
@@ -13,12 +13,12 @@ from scipy.special import logsumexp
 from sklearn.base import DensityMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import EngineEstimator
 from tempering.estimators.moves import Move
-from tempering.estimators.parameters import check_n_components
+from tempering.estimators.parameters import POSITIVE, check_n_components
 from tempering.estimators.saving import SaveMixin
 from tempering.estimators.table_backend import fit_table
 from tempering.families import Dirichlet, MixingWeights, StickBreaking
@@ -50,7 +50,7 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
         "weight_concentration_prior_type": [
             StrOptions({"dirichlet_process", "dirichlet_distribution"})
         ],
-        "weight_concentration_prior": [Interval(Real, 0, None, closed="neither"), None],
+        "weight_concentration_prior": [POSITIVE, None],
     }
 
     # What each estimator stores in __init__; named here for the reader and the type checker.

@@ -22,6 +22,9 @@ class _Whole(Interval):
 #: How many of something, at least one.
 WHOLE = _Whole(Integral, 1, None, closed="left")
 
+#: A number above 0.
+POSITIVE = Interval(Real, 0, None, closed="neither")
+
 #: So many components are never refused.
 FEW_COMPONENTS = 1000
 

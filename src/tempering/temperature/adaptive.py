@@ -55,6 +55,7 @@ PHASES = {
     "settling": "settling at T = 1",
     "cooling again": "cooling again",
     "settling again": "settling at T = 1",
+    "ramp": "cooling",
 }
 
 
@@ -67,7 +68,7 @@ class AdaptiveHeat(Heat):
     ----------
     phase : str
         "plain" (variational inference at T = 1 from the start), "cooling", "settling" (at T = 1),
-        "cooling again", "settling again".
+        "cooling again", "settling again"; with minibatches "ramp".
     waited : int
         Steps for which the temperature has been held.
     bound_before, energy_before, excess_before, inverse_temperature_before : float
@@ -78,7 +79,7 @@ class AdaptiveHeat(Heat):
     path : array [n, 2], optional
         s and E at each rest of the cooling.
     first : float
-        Where cooling starts; 0 before it is found.
+        Where the ramp of a fit in minibatches starts.
     seed, step : int
         What the pushes are drawn from.
 
@@ -141,7 +142,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
 
     A batch fit goes through four phases, all within ``fraction`` of the planned passes:
 
-    1. plain variational inference from the start, so that the result is never worse;
+    1. plain variational inference from the start, until it has nearly settled;
     2. cool from just above the critical temperature, held wherever the fit moves;
     3. from a part of the way back, cool once more, unless 1 and 2 agree;
     4. back to the best of the three, and on at T = 1.
@@ -199,7 +200,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         if progress.passes >= length:
             late = heat.inverse_temperature_before < 1.0 or heat.bound_before < heat.best
             return AdaptiveHeat(finished=True, returns=late and heat.best > -math.inf)
-        if heat.first and heat.phase == "plain":  # with minibatches
+        if heat.phase == "ramp":
             s = heat.first ** (1.0 - progress.passes / length)
             return replace(heat, inverse_temperature=s)
         return heat
@@ -245,7 +246,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         kept: dict[str, Any] = {"keeps": better, "returns": not better, "best": best}
         if heat.phase == "plain":
             first = _first_inverse_temperature(heat, surroundings)
-            return heat.jump("cooling", first, first=first, plain=look.bound, **kept)
+            return heat.jump("cooling", first, plain=look.bound, **kept)
         agree = abs(look.bound - heat.plain) < 1e-4 * look.unit
         if heat.phase == "settling again" or heat.path is None or agree or 1.5 * passes > length:
             return AdaptiveHeat(finished=True, returns=not better, path=heat.path)
@@ -254,7 +255,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         return heat.jump("cooling again", part, **kept)
 
     def _cool(self, heat: AdaptiveHeat, look: Look, progress: Progress) -> AdaptiveHeat:
-        """Above T = 1: hold or cool."""
+        """At s < 1: hold, or raise s."""
         s, moving = heat.inverse_temperature_before, look.excess > self.rest
         # Steps that are left set the least pace, so that T = 1 is reached in time.
         left = self.length(progress.planned) - progress.passes
@@ -275,10 +276,10 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
 
     def _start_ramp(self, heat: AdaptiveHeat, surroundings: Surroundings) -> AdaptiveHeat:
         """With minibatches: the first of them says where to start."""
-        if heat.first:
+        if heat.phase == "ramp":
             return heat
         first = min(RAMP_START * _first_inverse_temperature(heat, surroundings), RAMP_COLDEST)
-        return replace(heat, first=first, inverse_temperature=first)
+        return replace(heat, phase="ramp", first=first, inverse_temperature=first)
 
 
 def _first_inverse_temperature(heat: AdaptiveHeat, surroundings: Surroundings) -> float:
