@@ -22,7 +22,7 @@ COPY_OVERLAP = 0.99
 #: are few, this part of what topics hold on average.
 FEWEST_USED_WORDS, SMALLEST_SHARE = 5.0, 0.1
 
-#: Words that are frequent: in the others, what two topics hold differs by chance.
+#: Words that are compared first, and at a time.
 FREQUENT_WORDS = 2000
 
 #: What rounding in float32 may take from an overlap.
@@ -91,11 +91,6 @@ def sizes_of(topics: Topics) -> TopicSizes:
     return sizes
 
 
-def frequent_words(sizes: TopicSizes) -> NDArray[np.int64]:
-    """The words that topics hold most of."""
-    return np.argsort(sizes.words, kind="stable")[-FREQUENT_WORDS:]
-
-
 def overlapping(topics: Topics, sizes: TopicSizes, overlap: float) -> NDArray[np.bool_]:
     """Which pairs of topics overlap by more than this, above the diagonal of [K, K].
 
@@ -103,21 +98,26 @@ def overlapping(topics: Topics, sizes: TopicSizes, overlap: float) -> NDArray[np
     them would be next to 1 for any two topics that are half made of one and the same word. Counts
     are without the prior: it makes all topics of few words alike.
 
-    Frequent words first: the others add no more than if they were shared out alike, which is the
-    root of the product of what the two topics hold of them (Cauchy-Schwarz). Few pairs can overlap
-    by that, and only their topics are compared word by word.
+    Frequent words come first. The words that are left add no more than if they were shared out
+    alike, which is the root of the product of what the two topics hold of them (Cauchy-Schwarz), so
+    that soon few topics are left to compare.
     """
-    frequent = _roots(topics.counts(frequent_words(sizes)), sizes.topics)
-    within = frequent.T @ frequent
-    others = np.sqrt(np.maximum(np.sign(sizes.topics) - within.diagonal(), 0.0))
-    possible = np.triu(within + np.outer(others, others) > overlap - OVERLAP_ROUNDING, 1)
-    candidates = np.flatnonzero(possible.any(axis=0) | possible.any(axis=1))
-    found = np.zeros((candidates.size, candidates.size))
-    for words in _blocks(topics.shape[0] if candidates.size else 0):
-        roots = _roots(topics.counts(words)[:, candidates], sizes.topics[candidates])
-        found += roots.T @ roots
-    same = np.zeros_like(possible)
-    same[np.ix_(candidates, candidates)] = np.triu(found > overlap, 1)
+    order = np.argsort(-sizes.words, kind="stable")[: np.count_nonzero(sizes.words)]
+    left = np.flatnonzero(sizes.topics > 0)
+    found = np.zeros((left.size, left.size))
+    start = 0
+    while start < order.size and left.size:
+        words = order[start : start + max(FREQUENT_WORDS, start)]
+        start += words.size
+        for block in np.array_split(words, -(-words.size // FREQUENT_WORDS)):
+            roots = _roots(topics.counts(block)[:, left], sizes.topics[left])
+            found += roots.T @ roots
+        others = np.sqrt(np.maximum(1.0 - found.diagonal(), 0.0))
+        possible = np.triu(found + np.outer(others, others) > overlap - OVERLAP_ROUNDING, 1)
+        some = np.flatnonzero(possible.any(axis=0) | possible.any(axis=1))
+        left, found = left[some], found[np.ix_(some, some)]
+    same = np.zeros((sizes.topics.size, sizes.topics.size), bool)
+    same[np.ix_(left, left)] = np.triu(found > overlap, 1)
     return same
 
 

@@ -89,6 +89,8 @@ class Algorithm:
     planned_passes: float
     #: Whether a step starts from the q(z) of the one before: each batch must be the whole data.
     continues: bool = False
+    #: Rise of the ELBO, in nats, under which a batch fit has converged.
+    tolerance: float = 0.0
 
     def start(self, posterior: Any, rng: np.random.Generator) -> State:
         """Line 1: λ and T at step 0."""
@@ -119,7 +121,9 @@ class Algorithm:
             local = self.executor.add_up(solve, parts)
 
         # Line 8, variational tempering: update T.
-        surroundings = Surroundings(model, batch.data, posterior, expected, scale, progress)
+        surroundings = Surroundings(
+            model, batch.data, posterior, expected, scale, progress, self.tolerance
+        )
         local, heat = temperature.update(heat, local, surroundings)
 
         prior_weight = temperature.prior_weight(heat)
@@ -201,7 +205,6 @@ def run_restart(
     initial: Any,
     seed: int,
     restart: int,
-    tolerance: float,
     finish: bool,
     elbo_every: int,
     final_elbo: bool,
@@ -227,11 +230,13 @@ def run_restart(
         with restarts.whole_step(model):
             step = current.advance(run.state, batch, evaluate)
             settled = (
-                source.whole and evaluate and abs(step.tempered_elbo - run.previous) < tolerance
+                source.whole
+                and evaluate
+                and abs(step.tempered_elbo - run.previous) < algorithm.tolerance
             )
             run = _recorded(algorithm, run, step, evaluate, settled, finish, started)
             if run.converged and run.state.heat.finished:
-                run = _off_saddle(algorithm, run, batch, tolerance)
+                run = _off_saddle(algorithm, run, batch)
             restarts.latest = run
         report = Report(
             run.history[-1], run.state.posterior, run.state.heat, algorithm.planned_passes, restart
@@ -296,13 +301,13 @@ def _recorded(
     )
 
 
-def _off_saddle(algorithm: Algorithm, run: Run, batch: Batch, tolerance: float) -> Run:
+def _off_saddle(algorithm: Algorithm, run: Run, batch: Batch) -> Run:
     """A converged run as it is, or pushed off the saddle that it stands at."""
 
     def advance(temperature: TemperaturePolicy, trial: State) -> Step:
         return replace(algorithm, temperature=temperature).advance(trial, batch)
 
-    away = leave_saddle(advance, run.state, tolerance, seed=run.escapes)
+    away = leave_saddle(advance, run.state, algorithm.tolerance, seed=run.escapes)
     if away is None:
         return run
     if run.escapes == MOST_ESCAPES:

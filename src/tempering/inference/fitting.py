@@ -20,7 +20,7 @@ from tempering.inference.run import Result
 from tempering.inference.sources import ArraySource, Source
 from tempering.models.arguments import check_number, shown, takes
 from tempering.models.base import Model
-from tempering.temperature import TemperaturePolicy
+from tempering.temperature import USUAL_PASSES, TemperaturePolicy
 
 
 class FitOptions(TypedDict, total=False):
@@ -29,7 +29,7 @@ class FitOptions(TypedDict, total=False):
     temperature: TemperaturePolicy | None
     learning_rate: LearningRate | None
     batch_size: int | None
-    max_passes: float
+    max_passes: float | None
     tolerance: float
     finish: bool
     initial: Any
@@ -52,7 +52,7 @@ def fit(
     temperature: TemperaturePolicy | None = None,
     learning_rate: LearningRate | None = None,
     batch_size: int | None = None,
-    max_passes: float = 100,
+    max_passes: float | None = None,
     tolerance: float = 1e-3,
     finish: bool = True,
     initial: Any = None,
@@ -83,8 +83,9 @@ def fit(
         otherwise, where τ is a tenth of the planned steps, at most 1024.
     batch_size : int, optional
         Size of a minibatch; None takes the whole data at each step (coordinate ascent).
-    max_passes : float
-        Passes over the data at most; iterations, in batch inference.
+    max_passes : float, optional
+        Passes over the data at most; iterations, in batch inference. By default 100, or what the
+        policy asks for: 1,000 for ``AdaptiveTempering`` in batch inference.
     tolerance : float
         Rise of the ELBO, in nats, under which batch inference has converged.
     finish : bool
@@ -143,8 +144,12 @@ def fit(
     """
     temperature = UNTEMPERED if temperature is None else temperature
     _check_kinds(model, temperature, learning_rate, executor, callbacks)
-    _check_arguments(max_passes, tolerance, n_init, elbo_every, initial, seed)
+    if max_passes is not None:
+        check_number(max_passes, "max_passes", "positive", above=0)
+    _check_arguments(tolerance, n_init, elbo_every, initial, seed)
     source = data if isinstance(data, Source) else ArraySource(data, batch_size)
+    if max_passes is None:
+        max_passes = temperature.usual_passes if source.whole else USUAL_PASSES
     if finish and not temperature.length(max_passes) < max_passes:
         raise ValueError(
             f"{temperature} leaves no phase at T = 1 in a run of max_passes={max_passes}: raise "
@@ -188,6 +193,7 @@ def fit(
             source.size,
             max_passes,
             continues=source.whole and model.continues_steps,
+            tolerance=tolerance,
         )
         observers = [*callbacks, *([bar] if bar else [])]
         seeds = np.random.SeedSequence(seed).generate_state(n_init)
@@ -199,7 +205,6 @@ def fit(
                 initial=initial,
                 seed=int(seeds[restart]),
                 restart=restart,
-                tolerance=tolerance,
                 finish=finish,
                 elbo_every=elbo_every,
                 final_elbo=final_elbo or n_init > 1,
@@ -247,9 +252,8 @@ def _check_initial(model: Model, initial: Any) -> None:
 
 
 def _check_arguments(
-    max_passes: float, tolerance: float, n_init: int, elbo_every: int, initial: Any, seed: int
+    tolerance: float, n_init: int, elbo_every: int, initial: Any, seed: int
 ) -> None:
-    check_number(max_passes, "max_passes", "positive", above=0)
     check_number(tolerance, "tolerance", "0 or positive", least=0)
     check_number(n_init, "n_init", "at least 1, and whole", least=1, whole=True)
     check_number(elbo_every, "elbo_every", "at least 1, and whole", least=1, whole=True)

@@ -9,6 +9,7 @@ from tempering.temperature.local import LocalHeat, LocalTempering
 from tempering.temperature.partition import LogPartition, log_partition
 from tempering.temperature.policy import (
     COLD,
+    USUAL_PASSES,
     Heat,
     Progress,
     Surroundings,
@@ -19,6 +20,7 @@ from tempering.temperature.tempering import TemperingHeat, VariationalTempering
 
 __all__ = [
     "COLD",
+    "USUAL_PASSES",
     "AdaptiveHeat",
     "AdaptiveTempering",
     "Annealing",

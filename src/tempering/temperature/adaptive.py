@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -44,10 +44,16 @@ SEARCH_ROWS, COLDEST_START = 1000, 0.9
 RAMP_START, RAMP_COLDEST = 3.0, 0.75
 #: Data of a push: enough that components are alike to some tens of percent.
 PUSH_ROWS = 20
-#: The second cooling starts where the first had lost this part of its energy.
-AGAIN = 0.3
+#: Cooling starts at this part of the critical s, where a fit soon forgets where it was.
+FORGETTING = 0.1
+#: It is cooled again from where the first cooling had lost this part of its energy, so many times.
+AGAIN, MOST_REHEATS = 0.3, 2
+#: Bounds that differ by less, in units, are those of one optimum.
+SAME = 1e-4
+#: A bound below the best is given up when so many times what is left to gain does not help.
+HOPE = 10.0
 #: Plain inference, which comes first, has this part of the planned run.
-PLAIN_PART = 0.3
+PLAIN_PART = 0.4
 #: What the progress bar tells of each phase.
 PHASES = {
     "plain": "plain inference first",
@@ -73,9 +79,10 @@ class AdaptiveHeat(Heat):
         Steps for which the temperature has been held.
     bound_before, energy_before, excess_before, inverse_temperature_before : float
         L, E, the excess and s of the step before.
-    best, plain : float
-        The best bound at T = 1 so far, that of the state which the engine keeps; the bound that
-        plain inference came to.
+    best : float
+        The best bound at T = 1 so far, that of the state which the engine keeps.
+    reheats : int
+        How often it went back to the best state and cooled again.
     path : array [n, 2], optional
         s and E at each rest of the cooling.
     first : float
@@ -97,7 +104,7 @@ class AdaptiveHeat(Heat):
     excess_before: float = math.inf
     inverse_temperature_before: float = 1.0
     best: float = -math.inf
-    plain: float = -math.inf
+    reheats: int = 0
     path: Array | None = None
     first: float = 0.0
     seed: int = 0
@@ -142,16 +149,17 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
 
     A batch fit goes through four phases, all within ``fraction`` of the planned passes:
 
-    1. plain variational inference from the start, until it has nearly settled;
-    2. cool from just above the critical temperature, held wherever the fit moves;
-    3. from a part of the way back, cool once more, unless 1 and 2 agree;
-    4. back to the best of the three, and on at T = 1.
+    1. plain variational inference from the start, until it has converged;
+    2. cool from above the critical temperature, held wherever the fit moves;
+    3. unless 1 and 2 agree, go back to the better of the two, heat it up a part of the way and cool
+       again; once more, if that helped;
+    4. back to the best, and on at T = 1.
 
     With minibatches, noise does what pushes do, and bounds are too noisy to wait by: the critical
     temperature is found on the first batch, and log s rises from near it to 0 in a straight line.
 
-    Give it room: ``max_passes`` of some hundreds. It needs no method of the model beyond the five
-    that every model has.
+    It takes some hundreds of passes, and needs no method of the model beyond the five that every
+    model has.
 
     Parameters
     ----------
@@ -173,10 +181,12 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
     >>> rng = np.random.default_rng(0)
     >>> data = rng.normal(rng.choice([-4.0, 4.0], size=300))[:, None]
     >>> model = Mixture(IsotropicGaussian(1, 1.0), Dirichlet(2), [1.0, 1.0], [0.0, 0.1])
-    >>> result = fit(model, data, temperature=AdaptiveTempering(), max_passes=500)
+    >>> result = fit(model, data, temperature=AdaptiveTempering())
     >>> np.sort(model.likelihood.conjugate.point(result.posterior.components).ravel()).round()
     array([-4.,  4.])
     """
+
+    usual_passes: ClassVar[float] = 1000.0
 
     pace: float = 0.1
     rest: float = 1e-3
@@ -237,22 +247,33 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         """At T = 1: wait until the bound has settled, then choose where to go from there."""
         progress = surroundings.progress
         passes, length = progress.passes + progress.step, self.length(progress.planned)
-        moving = max(look.excess, look.left) > SETTLED * self.rest and look.excess > 1e-9
-        patient = heat.phase != "plain" or passes < PLAIN_PART * progress.planned
-        if (moving or heat.waited < 3) and patient:
+        steady = max(look.excess, look.left) <= SETTLED * self.rest
+        if heat.phase == "plain":
+            # As far as plain inference by itself goes, so that the end is never worse than that.
+            resting = passes > PLAIN_PART * progress.planned
+        elif look.bound > heat.best:
+            resting = steady
+        else:
+            resting = steady and look.bound + HOPE * look.left * look.unit < heat.best
+        converged = look.excess * look.unit <= max(surroundings.tolerance, 1e-9 * look.unit)
+        if heat.waited < 3 or not (resting or converged):
             return replace(heat, waited=heat.waited + 1)
-        better = look.bound > heat.best + 1e-6 * look.unit
+        gain = (look.bound - heat.best) / look.unit
+        better = gain > 1e-6
         best = max(look.bound, heat.best)
         kept: dict[str, Any] = {"keeps": better, "returns": not better, "best": best}
         if heat.phase == "plain":
             first = _first_inverse_temperature(heat, surroundings)
-            return heat.jump("cooling", first, plain=look.bound, **kept)
-        agree = abs(look.bound - heat.plain) < 1e-4 * look.unit
-        if heat.phase == "settling again" or heat.path is None or agree or 1.5 * passes > length:
+            return heat.jump("cooling", FORGETTING * first, **kept)
+        if heat.phase == "settling":
+            done = abs(gain) < SAME
+        else:
+            done = gain < SAME or heat.reheats == MOST_REHEATS
+        if done or heat.path is None or 1.5 * passes > length:
             return AdaptiveHeat(finished=True, returns=not better, path=heat.path)
         s, energy = heat.path.T
         part = float(s[np.argmax(energy >= energy.max() - AGAIN * np.ptp(energy))])
-        return heat.jump("cooling again", part, **kept)
+        return heat.jump("cooling again", part, reheats=heat.reheats + 1, **kept)
 
     def _cool(self, heat: AdaptiveHeat, look: Look, progress: Progress) -> AdaptiveHeat:
         """At s < 1: hold, or raise s."""

@@ -71,6 +71,8 @@ class Heat:
         return None
 
 
+#: Passes of a fit for which none are asked for.
+USUAL_PASSES = 100.0
 #: The state of a policy at T = 1.
 COLD = Heat(finished=True)
 
@@ -127,6 +129,7 @@ class Surroundings:
     expectations: Any
     scale: float
     progress: Progress
+    tolerance: float = 0.0  # a rise of the ELBO, in nats, under which a batch fit has converged
 
 
 @dataclass(frozen=True)
@@ -155,6 +158,8 @@ class TemperaturePolicy(ABC, Generic[State]):
 
     #: Whether the tempered ELBO comes to rest before T = 1, as that of a learned temperature does.
     settles: ClassVar[bool] = False
+    #: Passes that a batch fit has with it, where none are asked for.
+    usual_passes: ClassVar[float] = USUAL_PASSES
 
     def length(self, planned: float) -> float:
         """Passes after which the temperature is surely 1, in a run of so many planned passes."""
