@@ -33,6 +33,7 @@ from tempering.temperature.policy import (
     check_heat,
 )
 from tempering.temperature.push import Few, pushed
+from tempering.temperature.ramp import find_ramp
 
 #: Where the excess is far below what counts as rest, cooling is up to so many times faster.
 FASTEST = 3.0
@@ -84,9 +85,7 @@ class AdaptiveHeat(Heat):
     reheats : int
         How often it went back to the best state and cooled again.
     path : array [n, 2], optional
-        s and E at each rest of the cooling.
-    first : float
-        Where the ramp of a fit in minibatches starts.
+        s and E at each rest of the cooling; with minibatches s, and the part of the time until it.
     seed, step : int
         What the pushes are drawn from.
 
@@ -106,7 +105,6 @@ class AdaptiveHeat(Heat):
     best: float = -math.inf
     reheats: int = 0
     path: Array | None = None
-    first: float = 0.0
     seed: int = 0
     step: int = 0
 
@@ -155,8 +153,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
        again; once more, if that helped;
     4. back to the best, and on at T = 1.
 
-    With minibatches, noise does what pushes do, and bounds are too noisy to wait by: the critical
-    temperature is found on the first batch, and log s rises from near it to 0 in a straight line.
+    With minibatches, noise does what pushes do, and bounds are too noisy to wait by: the first batch
+    is cooled on its own, and tells how long to stay at each temperature.
 
     It takes some hundreds of passes, and needs no method of the model beyond the five that every
     model has.
@@ -210,8 +208,9 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         if progress.passes >= length:
             late = heat.inverse_temperature_before < 1.0 or heat.bound_before < heat.best
             return AdaptiveHeat(finished=True, returns=late and heat.best > -math.inf)
-        if heat.phase == "ramp":
-            s = heat.first ** (1.0 - progress.passes / length)
+        if heat.phase == "ramp" and heat.path is not None:
+            places, times = heat.path.T
+            s = float(np.exp(np.interp(progress.passes / length, times, np.log(places))))
             return replace(heat, inverse_temperature=s)
         return heat
 
@@ -300,7 +299,9 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         if heat.phase == "ramp":
             return heat
         first = min(RAMP_START * _first_inverse_temperature(heat, surroundings), RAMP_COLDEST)
-        return replace(heat, phase="ramp", first=first, inverse_temperature=first)
+        rng = np.random.default_rng([heat.seed, heat.step])
+        path = find_ramp(surroundings.model, surroundings.data, first, rng)
+        return replace(heat, phase="ramp", path=path, inverse_temperature=first)
 
 
 def _first_inverse_temperature(heat: AdaptiveHeat, surroundings: Surroundings) -> float:
