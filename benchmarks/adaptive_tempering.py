@@ -32,7 +32,7 @@ SCHEDULES = {
     for first in (1.3, 3.0, 10.0, 30.0)
     for length in (50, 150)
 }
-CONSTANTS = ("pace", "rest", "push", "FASTEST", "SETTLED", "PUSH_ROWS", "AGAIN", "SEARCH_ROWS")
+CONSTANTS = ("pace", "rest", "push", "FASTEST", "SETTLED", "PUSH_ROWS", "AGAIN", "FORGETTING")
 
 
 def policy_of(name: str) -> tuple[Any, dict[str, Any]]:
@@ -155,9 +155,9 @@ def main() -> None:
     rows.sort(key=lambda row: (order[row["bed"]], order[row["policy"]], row["seed"]))
     options.out.write_text(json.dumps(rows))
     show(rows)
-    for row in rows:
-        if "error" in row:
-            print(f"{row['bed']}, {row['policy']}, seed {row['seed']}: {row['error']}")
+    errors = {(row["bed"], row["policy"]): row["error"] for row in rows if "error" in row}
+    for (bed, policy), error in errors.items():
+        print(f"{bed}, {policy}: {error}")
 
 
 if __name__ == "__main__":

@@ -44,7 +44,9 @@ def batch(model: Any, data: Any, policy: Any, seed: int, n_init: int = 1) -> Out
     return result.elbo, n_init * result.history[-1].passes
 
 
-def stochastic(model: Any, data: Any, policy: Any, seed: int, passes: int = 60) -> Outcome:
+def stochastic(
+    model: Any, data: Any, policy: Any, seed: int, n_init: int = 1, passes: int = 60
+) -> Outcome:
     """A fit in minibatches of 100; the length of a schedule is a part of the run."""
     n_steps = passes * len(data) / 100
     result = fit(
@@ -55,10 +57,11 @@ def stochastic(model: Any, data: Any, policy: Any, seed: int, passes: int = 60) 
         batch_size=100,
         max_passes=passes,
         seed=seed,
+        n_init=n_init,
         n_threads=1,
         progress=False,
     )
-    return result.elbo, passes
+    return result.elbo, n_init * passes
 
 
 def shortened(policy: Any, passes: float) -> Any:

@@ -153,8 +153,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
        again; once more, if that helped;
     4. back to the best, and on at T = 1.
 
-    With minibatches, noise does what pushes do, and bounds are too noisy to wait by: the first batch
-    is cooled on its own, and tells how long to stay at each temperature.
+    With minibatches, noise does what pushes do, and bounds are too noisy to wait by: the first
+    batch is cooled on its own, and tells how long to stay at each temperature.
 
     It takes some hundreds of passes, and needs no method of the model beyond the five that every
     model has.
