@@ -79,7 +79,7 @@ def test_the_own_model_is_short_and_right():
     ]
     assert len(lines) < 60
     namespace = {}
-    exec("\n".join(blocks[:2]), namespace)
+    exec("\n".join(blocks[:3]), namespace)
     for name, result in namespace["results"].items():
         means = np.sort(result.posterior.rates[:, 1] / result.posterior.rates[:, 0])
         np.testing.assert_allclose(means, [0.05, 1.0, 20.0], rtol=0.2, err_msg=name)

@@ -11,11 +11,13 @@ __all__ = [
     "plot_elbo",
     "plot_mixtures",
     "plot_temperature",
+    "plot_temperature_path",
     "plot_topics",
 ]
 
 if TYPE_CHECKING:
     from tempering.plots.mixtures import plot_mixtures
+    from tempering.plots.temperature_path import plot_temperature_path
     from tempering.plots.topics import (
         plot_document_temperatures,
         plot_elbo,
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        room = "mixtures" if name == "plot_mixtures" else "topics"
-        return getattr(import_module(f"tempering.plots.{room}"), name)
+        rooms = {"plot_mixtures": "mixtures", "plot_temperature_path": "temperature_path"}
+        room = import_module(f"tempering.plots.{rooms.get(name, 'topics')}")
+        return getattr(room, name)
     raise AttributeError(f"module 'tempering.plots' has no attribute {name!r}")

@@ -1,0 +1,182 @@
+"""A first test for a model of one's own: does it keep what the engine relies on?"""
+
+from __future__ import annotations
+
+import math
+import pickle
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+
+from tempering.inference.sources import ArraySource
+from tempering.models.base import LocalStep, Model, UnsupportedTemperature, blend
+
+try:  # What workers of a cluster are sent.
+    from cloudpickle import dumps
+except ImportError:
+    from pickle import dumps
+
+#: Temperatures that are tried beside T = 1, and updates for which the bound must not fall.
+HOT, UPDATES = 0.4, 20
+
+
+def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e-6) -> None:
+    """Raise ``AssertionError`` if a model breaks the contract, with what it broke.
+
+    Tried are: the divergence (0 at the prior, positive elsewhere), steps of two halves that add up
+    to the step of the whole, one temperature for each datum, a bound that never falls (at T = 1 and
+    above it), an optimum of q(z) (no other temperature gives a better bound), normalisers of 1 at
+    T = 1 where the model has them, and pickling.
+
+    Parameters
+    ----------
+    model : Model
+        Stays as it is.
+    data : array or CSR matrix
+        One datum a row; some hundred are enough.
+    seed : int
+        For the start.
+    tolerance : float
+        Relative error that counts as rounding.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import Mixture
+    >>> from tempering.families import Dirichlet, Poisson
+    >>> from tempering.testing import check_model
+    >>> model = Mixture(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 0.1])
+    >>> check_model(model, np.repeat([[2], [20]], 50, axis=0))
+    """
+    model.check(data)
+    source = ArraySource(data)
+    rows = source.data
+    start = model.initialize(source, np.random.default_rng(seed))
+    close = _Close(tolerance)
+
+    at_prior = model.divergence(model.prior())
+    close(at_prior, 0.0, "divergence(prior()) must be 0: KL(p ‖ p)", scale=1.0)
+    divergence = model.divergence(start)
+    _demand(
+        divergence > -tolerance,
+        f"divergence(λ) must not be negative; got {divergence:.6g} at the start. Is it KL(q ‖ p)?",
+    )
+    _check_sums(model, rows, start, close)
+    for s in (1.0, HOT):
+        _check_ascent(model, rows, start, s, tolerance)
+        _check_optimum(model, rows, start, s, tolerance)
+    if model.provides("local_log_normalizer"):
+        one = model.local_log_normalizer(model.expectations(start), np.array([1.0]), rows)
+        close(one, 0.0, "local_log_normalizer at s = 1 must be 0: p(x, z | β) sums to 1", scale=1.0)
+    with suppress(UnsupportedTemperature):
+        at_one = model.log_partition(np.array([1.0]), rows.shape[0])
+        close(at_one, 0.0, "log_partition at s = 1 must be 0: C(1) = 1", scale=1.0)
+    try:
+        copy = pickle.loads(dumps(model))
+    except Exception as error:
+        raise AssertionError(f"the model must be picklable, for workers: {error}") from error
+    _same_step(_step(copy, rows, start, HOT), _step(model, rows, start, HOT), close, "a copy's")
+
+
+def _demand(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise AssertionError(otherwise)
+
+
+class _Close:
+    """Compares numbers, and says what should have been equal."""
+
+    def __init__(self, tolerance: float):
+        self.tolerance = tolerance
+
+    def __call__(self, found: Any, expected: Any, what: str, scale: float = 0.0) -> None:
+        found, expected = np.broadcast_arrays(np.asarray(found, float), np.asarray(expected, float))
+        size = max(scale, float(np.abs(expected).max(initial=0.0)))
+        worst = float(np.abs(found - expected).max(initial=0.0))
+        _demand(worst <= self.tolerance * size, f"{what}; off by {worst:.3g} of {size:.3g}.")
+
+
+def _step(model: Model, rows: Any, posterior: Any, s: Any) -> LocalStep:
+    return model.local_step(rows, model.expectations(posterior), s)
+
+
+def _same_step(found: LocalStep, expected: LocalStep, close: _Close, whose: str) -> None:
+    _demand(found.n == expected.n, f"{whose} local step has {found.n} data, not {expected.n}.")
+    for name in expected.statistics:
+        close(
+            found.statistics[name],
+            expected.statistics[name],
+            f"{whose} statistics {name!r} must equal those of the whole",
+        )
+    close(found.energies, expected.energies, f"{whose} energies must equal those of the whole")
+    scale = abs(expected.energy)
+    close(found.entropy, expected.entropy, f"{whose} entropy must equal that of the whole", scale)
+
+
+def _check_sums(model: Model, rows: Any, start: Any, close: _Close) -> None:
+    """Halves add up, and one temperature for all is one for each."""
+    n = rows.shape[0]
+    half = n // 2
+    whole = _step(model, rows, start, HOT)
+    parts = _step(model, rows[:half], start, HOT) + _step(model, rows[half:], start, HOT)
+    _same_step(parts, whole, close, "two halves'")
+    _same_step(
+        _step(model, rows, start, np.full(n, HOT)),
+        whole,
+        close,
+        "with one temperature a datum, the",
+    )
+    each = np.linspace(HOT, 1.0, n)
+    mixed = _step(model, rows, start, each)
+    alone = _step(model, rows[:1], start, float(each[0]))
+    close(
+        mixed.energies[0],
+        alone.energies[0],
+        "a datum's energy must depend on its own temperature alone (inverse_temperature[i])",
+        scale=1.0,
+    )
+
+
+def _bound(model: Model, posterior: Any, local: LocalStep, s: float) -> float:
+    return s * local.energy + local.entropy - model.divergence(posterior)
+
+
+def _check_ascent(model: Model, rows: Any, posterior: Any, s: float, tolerance: float) -> None:
+    before = rise = -math.inf
+    for update in range(UPDATES):
+        local = _step(model, rows, posterior, s)
+        bound = _bound(model, posterior, local, s)
+        _demand(
+            math.isfinite(bound), f"the ELBO is {bound} after {update} updates at T = {1 / s:g}."
+        )
+        _demand(
+            before == -math.inf or bound >= before - tolerance * abs(before),
+            f"the ELBO must not fall, but at T = {1 / s:g} update {update} takes it from "
+            f"{before:.8g} to {bound:.8g}. Look at statistics (weighted by s?), at energies (not "
+            "weighted), at entropy, and at divergence.",
+        )
+        rise, before = bound - before, bound
+        posterior = blend(posterior, model.prior() + local.statistics, 1.0)
+    # Where updates come to rest, a posterior nearer to the prior is worse. It is better where data
+    # count for more than s.
+    nearer = blend(posterior, model.prior(), 0.3)
+    bound = _bound(model, nearer, _step(model, rows, nearer, s), s)
+    _demand(
+        bound <= before + tolerance * abs(before) + UPDATES * abs(rise),
+        f"updates at T = {1 / s:g} come to rest at an ELBO of {before:.8g}, but a step towards the "
+        f"prior leads to {bound:.8g}: statistics must be weighted by the inverse temperature.",
+    )
+
+
+def _check_optimum(model: Model, rows: Any, posterior: Any, s: float, tolerance: float) -> None:
+    """q(z) maximises the bound at its own temperature: that of another one does not beat it."""
+    own = _step(model, rows, posterior, s)
+    for other in (0.5 * s, min(1.0, 1.5 * s)):
+        local = _step(model, rows, posterior, other)
+        gain = s * (local.energy - own.energy) + local.entropy - own.entropy
+        _demand(
+            gain <= tolerance * abs(own.energy),
+            f"local_step at T = {1 / s:g} must maximise s·energy + entropy, but q(z) of "
+            f"T = {1 / other:g} does better there. Is q(z) ∝ exp(s E[log p(x, z | β)])?",
+        )

@@ -1,0 +1,39 @@
+"""The picture of a tempered fit's path."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tempering import AdaptiveTempering, Annealing, Mixture, fit, schedules
+from tempering.families import Dirichlet, IsotropicGaussian
+from tempering.plots import plot_temperature_path
+
+
+def fitted(policy):
+    data = np.random.default_rng(0).normal(np.repeat([-3.2, 3.2], 150))[:, None]
+    model = Mixture(IsotropicGaussian(1, 1.0), Dirichlet(2), [1.0, 1.0], [0.0, 0.1])
+    return fit(model, data, temperature=policy, progress=False, n_threads=1, max_passes=1000)
+
+
+def test_the_heat_capacity_peaks_where_two_gaussians_separate():
+    """That begins at T = Var(x), about 11."""
+    history = fitted(AdaptiveTempering()).history
+    temperature, _, capacity = plot_temperature_path(history).axes
+    hot = np.asarray(temperature.lines[0].get_ydata(), float)
+    heat = np.asarray(capacity.lines[0].get_ydata(), float)
+    assert 3 < hot[np.nanargmax(heat)] < 11
+
+
+def test_holds_are_shaded():
+    held, cooled = (
+        plot_temperature_path(fitted(policy).history).axes[0].patches
+        for policy in (AdaptiveTempering(), Annealing(schedules.linear(5.0), passes=20))
+    )
+    assert len(held) > 0
+    assert len(cooled) == 0
+
+
+def test_a_fit_without_temperatures_is_refused():
+    with pytest.raises(ValueError, match="history must hold tempered steps"):
+        plot_temperature_path(fitted(None).history)

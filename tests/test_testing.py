@@ -1,0 +1,94 @@
+"""`check_model` passes every model of the package, and names what is wrong with a broken one."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tempering import LocalStep, Mixture
+from tempering.families import Bernoulli, Dirichlet, FullGaussian, Poisson
+from tempering.testing import check_model
+
+
+def counts() -> np.ndarray:
+    return np.random.default_rng(0).poisson([[2], [20]], size=(2, 60)).reshape(-1, 1).astype(float)
+
+
+class Counts(Mixture):
+    def __init__(self):
+        super().__init__(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 0.1])
+
+
+def test_sound_models_pass():
+    rng = np.random.default_rng(0)
+    check_model(Counts(), counts())
+    gaussian = FullGaussian(2)
+    prior = gaussian.conjugate.natural(np.zeros(2), 0.1, 4.0, np.eye(2))
+    check_model(Mixture(gaussian, Dirichlet(3), np.ones(3), prior), rng.normal(size=(80, 2)))
+    bits = Bernoulli(5)
+    prior = np.ones(bits.conjugate.size)
+    check_model(Mixture(bits, Dirichlet(3), np.ones(3), prior), np.eye(5)[rng.integers(5, size=90)])
+
+
+class Unweighted(Counts):
+    def local_step(self, data, expectations, inverse_temperature):
+        step = super().local_step(data, expectations, inverse_temperature)
+        step.statistics = (1.0 / step.mean_inverse_temperature) * step.statistics
+        return step
+
+
+class WeightedEnergies(Counts):
+    def local_step(self, data, expectations, inverse_temperature):
+        step = super().local_step(data, expectations, inverse_temperature)
+        s = inverse_temperature
+        return LocalStep(step.statistics, s * step.energies, step.entropy, s)
+
+
+class MeanEntropy(Counts):
+    def local_step(self, data, expectations, inverse_temperature):
+        step = super().local_step(data, expectations, inverse_temperature)
+        return LocalStep(
+            step.statistics, step.energies, step.entropy / len(data), inverse_temperature
+        )
+
+
+class OneTemperature(Counts):
+    def local_step(self, data, expectations, inverse_temperature):
+        return super().local_step(data, expectations, float(np.mean(inverse_temperature)))
+
+
+class Negative(Counts):
+    def divergence(self, posterior, prior_weight=1.0):
+        return -super().divergence(posterior, prior_weight)
+
+
+class Unpicklable(Counts):
+    def __init__(self):
+        super().__init__()
+        self.generator = (n for n in range(3))
+
+
+class WrongNormalizer(Counts):
+    def local_log_normalizer(self, expectations, inverse_temperatures, data):
+        return super().local_log_normalizer(expectations, inverse_temperatures, data) + 1.0
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (Unweighted, "must be weighted by the inverse temperature"),
+        (WeightedEnergies, "must"),
+        (MeanEntropy, "two halves' entropy"),
+        (OneTemperature, "its own temperature alone"),
+        (Negative, "divergence"),
+        (WrongNormalizer, "local_log_normalizer at s = 1"),
+    ],
+)
+def test_a_broken_model_is_named(model, words):
+    with pytest.raises(AssertionError, match=words):
+        check_model(model(), counts())
+
+
+def test_a_model_that_cannot_be_pickled_is_told():
+    with pytest.raises(AssertionError, match="must be picklable"):
+        check_model(Unpicklable(), counts())
