@@ -3,7 +3,7 @@
 from tempering.corpus.corpus import Corpus, CorpusError, Stored, gather
 from tempering.corpus.counting import WordCounting, model_vectorizer
 from tempering.corpus.formats import FORMATS, convert, open_corpus, open_source, read, write
-from tempering.corpus.parquet_source import ParquetSource
+from tempering.corpus.parquet import ParquetSource
 from tempering.corpus.text import from_texts
 from tempering.corpus.text_files import Document, read_texts
 

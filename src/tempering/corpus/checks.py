@@ -17,7 +17,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from tempering.corpus.corpus import MOST_WORDS, CorpusError, canonical, check_counts, fail
+from tempering.corpus.corpus import (
+    CorpusError,
+    canonical,
+    check_counts,
+    check_n_words,
+    fail,
+    refuse_entry,
+)
 
 #: The most bytes that a corpus may take in memory, or a part of it that is read in one go.
 MAX_BYTES = 4 << 30
@@ -46,13 +53,8 @@ def reading(path: Any, place: str = "") -> Iterator[None]:
             raise
         told = " ".join(f"{type(error).__name__}: {error}".split())
         what = cut(told, 3 * LONGEST_QUOTE).rstrip(".")
-        raise CorpusError(
-            f"{_where(path, place)}: it is damaged, or of another format ({what})."
-        ) from (error)
-
-
-def _where(path: Any, place: str) -> str:
-    return f"{path}, {place}" if place else str(path)
+        where = f"{path}, {place}" if place else path
+        raise CorpusError(f"{where}: it is damaged, or of another format ({what}).") from error
 
 
 def size_limit() -> int:
@@ -67,12 +69,9 @@ def check_size(path: Any, n_bytes: int, what: str = "it") -> None:
     """Refuse what would take too much memory, before it is taken."""
     limit = size_limit()
     if n_bytes > limit:
-        fail(
-            path,
-            "",
-            f"{what} takes {n_bytes} bytes, more than the {limit} that are allowed. If you trust "
-            f"the file, allow more in the environment: {VARIABLE}={2 * n_bytes}.",
-        )
+        problem = f"{what} takes {n_bytes} bytes, more than the {limit} that are allowed."
+        remedy = f"If you trust the file, allow more in the environment: {VARIABLE}={2 * n_bytes}."
+        fail(path, "", f"{problem} {remedy}")
 
 
 def check_regular(path: Path) -> None:
@@ -84,19 +83,14 @@ def check_regular(path: Path) -> None:
 
 
 def checked_rows(
-    path: Any,
-    place: str,
-    arrays: tuple[Any, Any, Any],
-    n_words: int,
-    first_row: int = 0,
-    first_word: int = 0,
+    where: Any, arrays: tuple[Any, Any, Any], n_words: int, first_row: int = 0, first_word: int = 0
 ) -> sparse.csr_array:
     """Rows of counts, if they are sound: sorted words, none twice, no zeros.
 
     Parameters
     ----------
-    path, place
-        For messages.
+    where
+        The file, and perhaps the place in it, for messages.
     arrays : tuple of arrays
         Counts, words (from 0) and the ends of rows, as a CSR matrix has them.
     n_words : int
@@ -105,29 +99,17 @@ def checked_rows(
         The number of the first document, and what the file calls the first word, for messages.
     """
     counts, words, ends = (np.asarray(array) for array in arrays)
-    where = _where(path, place)
-    if (
-        counts.dtype.kind not in "biuf"
-        or words.dtype.kind not in "iu"
-        or ends.dtype.kind not in "iu"
-    ):
+    if counts.dtype.kind not in "biuf" or {words.dtype.kind, ends.dtype.kind} - set("iu"):
         types = f"counts of {counts.dtype}, words of {words.dtype} and ends of {ends.dtype}"
         fail(where, "", f"it should hold counts that are numbers, and whole numbers; got {types}.")
-    if not 0 <= n_words <= MOST_WORDS:
-        fail(where, "", f"a corpus has 0 to {MOST_WORDS} words; got {n_words}.")
+    check_n_words(where, "", n_words)
     rises = ends.ndim == 1 and ends.size > 0 and ends[0] == 0 and not np.any(ends[1:] < ends[:-1])
     if not rises or not counts.shape == words.shape == (int(ends[-1]),):
         problem = f"rows end at other places than {words.size} words and {counts.size} counts do."
         fail(where, "", problem)
+    known = f"is out of range: there are {n_words}, numbered from {first_word}."
     wrong = (words < 0) | (words >= n_words)
-    if wrong.any():
-        entry = int(np.argmax(wrong))
-        row = first_row + int(np.searchsorted(ends, entry, side="right")) - 1
-        problem = (
-            f"word {words[entry] + first_word} is out of range: there are {n_words}, numbered from "
-            f"{first_word}."
-        )
-        fail(where, f"document {row} (from 0)", problem)
+    refuse_entry(where, wrong, ends, first_row, lambda i: f"word {words[i] + first_word} {known}")
     check_counts(where, counts, ends, first_row)
     # scipy knows neither half nor extended precision, nor the order of bytes of other machines.
     # Numbers of two bytes, whole ones too, are all held by the float of four.

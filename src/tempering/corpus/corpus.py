@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
 
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tempering.corpus.errors import CorpusError
 from tempering.families.csr import check_compressed
 
 if TYPE_CHECKING:
@@ -23,6 +22,20 @@ MOST_WORDS = np.iinfo(np.int32).max
 # Documents that a header may claim beyond one for each two bytes of the file. Empty documents take
 # room in memory but none in some formats, so that a claim alone could fill the memory.
 SPARE_DOCUMENTS = 65536
+
+
+class CorpusError(ValueError):
+    """A corpus that cannot be read or written. The message names the file and the place in it.
+
+    Examples
+    --------
+    >>> from tempering.corpus import Corpus, CorpusError
+    >>> try:
+    ...     Corpus([[1, 2]])
+    ... except CorpusError as error:
+    ...     print(error)
+    counts must be a sparse matrix of real numbers; got list of None.
+    """
 
 
 def fail(path: Any, place: str, problem: str) -> NoReturn:
@@ -116,7 +129,7 @@ class Corpus:
         counts: Any = sparse.csr_array(self.counts)
         if counts.dtype.kind == "b":
             counts = counts.astype(np.uint8)
-        check_counts("counts", counts.data, counts.indptr, 0)
+        check_counts("counts", counts.data, counts.indptr)
         object.__setattr__(self, "counts", canonical(counts))
         rows, columns = self.shape
         for name, expected in (("vocabulary", columns), ("names", rows), ("texts", rows)):
@@ -183,46 +196,49 @@ def canonical(counts: Any, path: Any = "counts") -> Any:
     counts = counts.copy()
     counts.sort_indices()
     if not counts.has_canonical_format:
-        counts = _without_duplicates(counts, path)
+        is_whole = counts.dtype.kind != "f"
+        if is_whole:  # in 64 bits: sums of small types could overflow
+            counts.data = counts.data.astype(np.int64)
+        counts.sum_duplicates()
+        if is_whole:
+            check_counts(path, counts.data, counts.indptr)
+            counts = counts.astype(np.int32)
     counts.eliminate_zeros()
     return counts
 
 
-def _without_duplicates(counts: Any, path: Any) -> Any:
-    """Add up the counts of a word that stands in a document twice."""
-    if counts.dtype.kind == "f":
-        counts.sum_duplicates()
-        return counts
-    # In 64 bits: sums of small types could overflow.
-    counts.data = counts.data.astype(np.int64)
-    counts.sum_duplicates()
-    check_counts(path, counts.data, counts.indptr, 0)
-    return counts.astype(np.int32)
-
-
 def check_shape(path: Any, place: str, n_documents: int, n_words: int, n_bytes: int) -> None:
     """Refuse a size that a file of ``n_bytes`` cannot have, before memory is taken for it."""
+    check_n_words(path, place, n_words)
+    if not 0 <= n_documents <= n_bytes // 2 + SPARE_DOCUMENTS:
+        problem = f"{n_documents} documents are claimed, too many for a file of {n_bytes} bytes."
+        fail(path, place, problem)
+
+
+def check_n_words(path: Any, place: str, n_words: int) -> None:
+    """Refuse more words than can be numbered."""
     if not 0 <= n_words <= MOST_WORDS:
         fail(path, place, f"a corpus has 0 to {MOST_WORDS} words; got {n_words}.")
-    if not 0 <= n_documents <= n_bytes // 2 + SPARE_DOCUMENTS:
-        fail(
-            path,
-            place,
-            f"{n_documents} documents are claimed, too many for a file of {n_bytes} bytes.",
-        )
 
 
-def check_counts(path: Any, data: NDArray[Any], indptr: NDArray[Any], first_row: int) -> None:
+def check_counts(path: Any, data: NDArray[Any], indptr: NDArray[Any], first_row: int = 0) -> None:
     """Refuse counts that are negative, not finite, or too large, by document."""
     wrong = ~((data >= 0) & np.isfinite(data))
     if data.dtype.kind in "iu":
         wrong |= data > LARGEST_COUNT
+    expected = f"a count must be finite, not negative, and whole ones at most {LARGEST_COUNT}"
+    refuse_entry(path, wrong, indptr, first_row, lambda entry: f"{expected}; got {data[entry]}.")
+
+
+def refuse_entry(
+    path: Any,
+    wrong: NDArray[np.bool_],
+    ends: NDArray[Any],
+    first_row: int,
+    problem: Callable[[int], str],
+) -> None:
+    """Raise for the first entry that is wrong, if any is, and name its document."""
     if wrong.any():
         entry = int(np.argmax(wrong))
-        row = first_row + int(np.searchsorted(indptr, entry, side="right")) - 1
-        fail(
-            path,
-            f"document {row} (from 0)",
-            f"a count must be finite, not negative, and whole ones at most {LARGEST_COUNT}; "
-            f"got {data[entry]}.",
-        )
+        row = first_row + int(np.searchsorted(ends, entry, side="right")) - 1
+        fail(path, f"document {row} (from 0)", problem(entry))

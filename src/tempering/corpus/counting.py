@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 from sklearn.feature_extraction.text import CountVectorizer
 
-from tempering.corpus.errors import CorpusError
+from tempering.corpus.corpus import CorpusError
 
 #: Two letters or more; and the same, but for what is digits alone.
 WORDS_AND_NUMBERS = r"(?u)\b\w\w+\b"
@@ -18,6 +18,24 @@ WORDS = r"(?u)\b(?!\d+\b)\w\w+\b"
 LONGEST_NGRAM = 10
 
 StopWords = Literal["english"] | Iterable[str] | None
+
+
+class CountingOptions(TypedDict, total=False):
+    """Where text stands, and how it is counted: options of what reads text."""
+
+    column: str | None
+    name_column: str | None
+    stop_words: StopWords
+    keep_numbers: bool
+    vectorizer: CountVectorizer | None
+
+
+class ReadingOptions(CountingOptions, total=False):
+    """Options of :func:`open_corpus`: how text in a file is read, besides."""
+
+    encoding: str
+    on_error: str
+    delimiter: str | None
 
 
 @dataclass(frozen=True)

@@ -12,23 +12,30 @@ import csv
 import json
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from tempering.corpus.arrow import column_names, column_values
 from tempering.corpus.checks import check_regular, cut, reading, size_limit
 from tempering.corpus.corpus import CorpusError, fail
 from tempering.corpus.lines import LINES_IN_LIMIT, check_decoded, text_lines
+from tempering.corpus.parquet import column_names, column_values
 from tempering.storage.atomic import as_path
 
 #: The column that is read where none is named.
 TEXT_COLUMN = "text"
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
-JSON_LINES = (".jsonl", ".ndjson", ".json")
 #: The format of a file of one document a line.
 LINES = "lines"
+KINDS = {
+    **dict.fromkeys((".csv", ".tsv"), "table"),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "json"),
+    ".parquet": "parquet",
+    ".txt": LINES,
+}
 FAIL, SKIP = "fail", "skip"
+#: Makes a block of a bad record, which ends the reading, or is skipped.
+Skipping = Callable[[], AbstractContextManager[None]]
 
 
 class Document(NamedTuple):
@@ -71,14 +78,7 @@ class TextOptions(NamedTuple):
 
 def text_kind(path: Path) -> str | None:
     """ "folder", "table", "json", "parquet" or "lines" for text, None for anything else."""
-    if path.is_dir():
-        return "folder"
-    suffix = _suffix(path)
-    if suffix in DELIMITERS:
-        return "table"
-    if suffix in JSON_LINES:
-        return "json"
-    return {".parquet": "parquet", ".txt": LINES}.get(suffix)
+    return "folder" if path.is_dir() else KINDS.get(_suffix(path))
 
 
 def _suffix(path: Path) -> str:
@@ -86,51 +86,42 @@ def _suffix(path: Path) -> str:
 
 
 class Texts(Iterator[Document]):
-    """Documents, one after another, of which bad ones are skipped or end it.
+    """Documents of a file or a folder, one after another, of which bad ones are skipped or end it.
 
-    Parameters
-    ----------
-    path : Path
-        The file or folder.
-    records : iterator
-        Documents, and errors in the place of bad ones.
-    on_error : "fail" or "skip"
-        What to do with errors.
-
-    Attributes
-    ----------
-    skipped : int
-        Bad records that were passed over so far.
-    first_skipped : str or None
-        What was wrong with the first.
+    ``skipped`` is the number of bad records that were passed over so far, ``first_skipped`` what
+    was wrong with the first.
     """
 
-    def __init__(self, path: Path, records: Iterator[Document | CorpusError], on_error: str):
+    def __init__(self, path: Path, kind: str, options: TextOptions, on_error: str):
         self.skipped = 0
         self.first_skipped: str | None = None
-        self._good = self._good_ones(path, records, on_error)
+        self._on_error = on_error
+        self._documents = self._read(path, READERS[kind](path, options, self._skipping))
 
     def __next__(self) -> Document:
-        return next(self._good)
+        return next(self._documents)
 
-    def _good_ones(
-        self, path: Path, records: Iterator[Document | CorpusError], on_error: str
-    ) -> Iterator[Document]:
+    def _read(self, path: Path, documents: Iterator[Document]) -> Iterator[Document]:
         n_read = 0
-        for record in records:
-            if isinstance(record, Document):
-                n_read += 1
-                yield record
-            elif on_error == FAIL:
-                raise record
-            else:
-                self.skipped += 1
-                self.first_skipped = self.first_skipped or str(record)
+        for document in documents:
+            n_read += 1
+            yield document
         if self.skipped:
             told = f"{self.skipped} bad records were skipped. The first: {self.first_skipped}"
             if n_read == 0:
                 fail(path, "", f"nothing is left: {told}")
             warnings.warn(f"{path}: {told}", UserWarning, stacklevel=3)
+
+    @contextmanager
+    def _skipping(self) -> Iterator[None]:
+        """A bad record within the block ends the reading, or is counted."""
+        try:
+            yield
+        except CorpusError as error:
+            if self._on_error == FAIL:
+                raise
+            self.skipped += 1
+            self.first_skipped = self.first_skipped or str(error)
 
 
 def read_texts(
@@ -192,13 +183,11 @@ def read_texts(
     if delimiter is not None and kind in (None, LINES) and format is None:
         kind = "table"
     if kind not in READERS:
-        fail(
-            path,
-            "",
-            "text is read from a folder of .txt files, .csv, .tsv, .jsonl, .parquet, or .txt with "
-            f'a document a line (format="{LINES}" for one of another name).',
+        known = (
+            "a folder of .txt files, .csv, .tsv, .jsonl, .parquet, or .txt with a document a line"
         )
-    return Texts(path, READERS[kind](path, options), on_error)
+        fail(path, "", f'text is read from {known} (format="{LINES}" for one of another name).')
+    return Texts(path, kind, options, on_error)
 
 
 def check_text_options(encoding: str, on_error: str, delimiter: str | None) -> None:
@@ -218,14 +207,14 @@ def check_text_options(encoding: str, on_error: str, delimiter: str | None) -> N
         ) from None
 
 
-def _folder(path: Path, options: TextOptions) -> Iterator[Document | CorpusError]:
+def _folder(path: Path, options: TextOptions, skipping: Skipping) -> Iterator[Document]:
     root = path.resolve()
     # Pipes and sockets are no documents; opening one would wait for ever.
     files = [file for file in sorted(path.rglob("*.txt")) if file.is_file() or file.is_symlink()]
     if not files:
         fail(path, "", "there is no .txt file in this folder.")
     for file in files:
-        try:
+        with skipping():
             if not (file.is_file() and file.resolve().is_relative_to(root)):
                 fail(file, "", "it is a link that leads out of the folder, or to no file.")
             lines = []
@@ -233,21 +222,17 @@ def _folder(path: Path, options: TextOptions) -> Iterator[Document | CorpusError
                 check_decoded(file, f"line {number}", line, options.encoding)
                 lines.append(line)
             yield Document(file.relative_to(path).as_posix(), "\n".join(lines))
-        except CorpusError as error:
-            yield error
 
 
-def _lines(path: Path, options: TextOptions) -> Iterator[Document | CorpusError]:
+def _lines(path: Path, options: TextOptions, skipping: Skipping) -> Iterator[Document]:
     for row, (number, line) in enumerate(text_lines(path, options.encoding)):
-        try:
+        with skipping():
             check_decoded(path, f"line {number}", line, options.encoding)
             yield Document(str(row), line)
-        except CorpusError as error:
-            yield error
 
 
-def _table(path: Path, options: TextOptions) -> Iterator[Document | CorpusError]:
-    delimiter = options.delimiter or DELIMITERS[_suffix(path)]
+def _table(path: Path, options: TextOptions, skipping: Skipping) -> Iterator[Document]:
+    delimiter = options.delimiter or ("\t" if _suffix(path) == ".tsv" else ",")
     # Python's csv module refuses fields of more than 131,072 characters unless told otherwise.
     csv.field_size_limit(max(csv.field_size_limit(), size_limit() // LINES_IN_LIMIT))
     lines = (f"{line}\n" for _, line in text_lines(path, options.encoding))
@@ -264,37 +249,33 @@ def _table(path: Path, options: TextOptions) -> Iterator[Document | CorpusError]
     while True:
         # A record may go over several lines; this is where it begins.
         place = f"line {reader.line_num + 1}"
-        try:
-            fields = next(reader, None)
-        except csv.Error as error:
-            yield CorpusError(f"{path}, {place}: it is no CSV: {error}.")
-        else:
-            if fields is None:
+        with skipping():
+            try:
+                fields = next(reader)
+            except StopIteration:
                 return
+            except csv.Error as error:
+                fail(path, place, f"it is no CSV: {error}.")
             if not fields:
                 continue
-            try:
-                if len(fields) != len(header):
-                    problem = f"it has {len(fields)} fields, but the header has {len(header)}."
-                    fail(path, place, problem)
-                chosen = {name: fields[i] for name, i in zip(options.columns, places)}
-                check_decoded(path, place, "".join(chosen.values()), options.encoding)
-                yield options.document(path, place, row, chosen)
-            except CorpusError as error:
-                yield error
+            if len(fields) != len(header):
+                problem = f"it has {len(fields)} fields, but the header has {len(header)}."
+                fail(path, place, problem)
+            chosen = {name: fields[i] for name, i in zip(options.columns, places)}
+            check_decoded(path, place, "".join(chosen.values()), options.encoding)
+            yield options.document(path, place, row, chosen)
         row += 1
 
 
-def _json_lines(path: Path, options: TextOptions) -> Iterator[Document | CorpusError]:
-    for row, (number, line) in enumerate(_filled_lines(path, options.encoding)):
-        try:
+def _json_lines(path: Path, options: TextOptions, skipping: Skipping) -> Iterator[Document]:
+    for row, (number, line) in enumerate(filled_lines(path, options.encoding)):
+        with skipping():
             values = json_object(path, number, line, options.encoding)
             yield options.document(path, f"line {number}", row, values)
-        except CorpusError as error:
-            yield error
 
 
-def _filled_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
+def filled_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
+    """The lines that are not blank, with their numbers."""
     return ((number, line) for number, line in text_lines(path, encoding) if line.strip())
 
 
@@ -311,11 +292,6 @@ def json_object(path: Path, number: int, line: str, encoding: str = "utf-8") -> 
     return row
 
 
-def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a file of JSON lines, with the numbers of their lines."""
-    return ((number, json_object(path, number, line)) for number, line in _filled_lines(path))
-
-
 def text_field(row: Mapping[str, Any], column: str, path: Any, place: str) -> str:
     """The text in a column of a row; an empty one where the value is missing."""
     if column not in row:
@@ -329,18 +305,16 @@ def text_field(row: Mapping[str, Any], column: str, path: Any, place: str) -> st
     return text
 
 
-def _parquet(path: Path, options: TextOptions) -> Iterator[Document | CorpusError]:
+def _parquet(path: Path, options: TextOptions, skipping: Skipping) -> Iterator[Document]:
     there = column_names(path)
     for name in options.columns:
         if name not in there:
             no_column(path, "", name, there)
     for row, (place, values) in enumerate(column_values(path, options.columns)):
-        try:
+        with skipping():
             with reading(path, place):
                 chosen = {name: value.as_py() for name, value in zip(options.columns, values)}
             yield options.document(path, place, row, chosen)
-        except CorpusError as error:
-            yield error
 
 
 def no_column(path: Any, place: str, name: str, there: Iterable[str]) -> NoReturn:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from tempering.corpus import Document
-from tempering.corpus.text_files import json_rows, text_field
+from tempering.corpus.text_files import filled_lines, json_object, text_field
 
 
 def read_arxiv(
@@ -44,8 +44,8 @@ def read_arxiv(
     [Document(name='1411.1810', text='Variational Tempering\\nVI ...')]
     """
     path = Path(path)
-    for number, row in json_rows(path):
-        place = f"line {number}"
+    for number, line in filled_lines(path):
+        place, row = f"line {number}", json_object(path, number, line)
         title, abstract, name = (
             text_field(row, column, path, place) for column in ("title", "abstract", "id")
         )
