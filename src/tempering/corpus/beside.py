@@ -15,8 +15,8 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from tempering.corpus.checks import cut
-from tempering.corpus.corpus import CorpusError, Stored, fail
+from tempering.corpus.checks import CorpusError, cut, fail
+from tempering.corpus.corpus import Stored
 from tempering.corpus.counting import WordCounting
 from tempering.corpus.lines import Lines
 from tempering.storage.atomic import atomic_file

@@ -1,8 +1,8 @@
-"""What a file claims, and what a library made of it, before it is believed.
+"""What goes wrong with a corpus, and what a file may claim.
 
 The readers are those of scipy, scikit-learn and pyarrow. They tell of damaged files in many ways
-(:func:`reading` makes one of them), take memory for whatever a file claims (:func:`check_size`),
-and do not look at the numbers they return (:func:`checked_rows`).
+(:func:`reading` makes one of them), and take memory for whatever a file claims
+(:func:`check_size`).
 """
 
 from __future__ import annotations
@@ -12,24 +12,31 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from scipy import sparse
-
-from tempering.corpus.corpus import (
-    CorpusError,
-    canonical,
-    check_counts,
-    check_n_words,
-    fail,
-    refuse_entry,
-)
+from typing import Any, NoReturn
 
 #: The most bytes that a corpus may take in memory, or a part of it that is read in one go.
 MAX_BYTES = 4 << 30
 VARIABLE = "TEMPERING_MAX_BYTES"
 LONGEST_QUOTE = 80
+
+
+class CorpusError(ValueError):
+    """A corpus that cannot be read or written. The message names the file and the place in it.
+
+    Examples
+    --------
+    >>> from tempering.corpus import Corpus, CorpusError
+    >>> try:
+    ...     Corpus([[1, 2]])
+    ... except CorpusError as error:
+    ...     print(error)
+    counts must be a sparse matrix of real numbers; got list of None.
+    """
+
+
+def fail(path: Any, place: str, problem: str) -> NoReturn:
+    """Raise a :class:`CorpusError` for a place in a file, such as "line 3"; "" for the whole."""
+    raise CorpusError(f"{path}, {place}: {problem}" if place else f"{path}: {problem}")
 
 
 def cut(text: Any, length: int = LONGEST_QUOTE) -> str:
@@ -80,44 +87,3 @@ def check_regular(path: Path) -> None:
         raise FileNotFoundError(f"{path} does not exist.")
     if not (path.is_file() or path.is_dir()):
         fail(path, "", "it is a pipe, socket or device; write what it gives to a file first.")
-
-
-def checked_rows(
-    where: Any, arrays: tuple[Any, Any, Any], n_words: int, first_row: int = 0, first_word: int = 0
-) -> sparse.csr_array:
-    """Rows of counts, if they are sound: sorted words, none twice, no zeros.
-
-    Parameters
-    ----------
-    where
-        The file, and perhaps the place in it, for messages.
-    arrays : tuple of arrays
-        Counts, words (from 0) and the ends of rows, as a CSR matrix has them.
-    n_words : int
-        How many words there are.
-    first_row, first_word : int
-        The number of the first document, and what the file calls the first word, for messages.
-    """
-    counts, words, ends = (np.asarray(array) for array in arrays)
-    if counts.dtype.kind not in "biuf" or {words.dtype.kind, ends.dtype.kind} - set("iu"):
-        types = f"counts of {counts.dtype}, words of {words.dtype} and ends of {ends.dtype}"
-        fail(where, "", f"it should hold counts that are numbers, and whole numbers; got {types}.")
-    check_n_words(where, "", n_words)
-    rises = ends.ndim == 1 and ends.size > 0 and ends[0] == 0 and not np.any(ends[1:] < ends[:-1])
-    if not rises or not counts.shape == words.shape == (int(ends[-1]),):
-        problem = f"rows end at other places than {words.size} words and {counts.size} counts do."
-        fail(where, "", problem)
-    known = f"is out of range: there are {n_words}, numbered from {first_word}."
-    wrong = (words < 0) | (words >= n_words)
-    refuse_entry(where, wrong, ends, first_row, lambda i: f"word {words[i] + first_word} {known}")
-    check_counts(where, counts, ends, first_row)
-    # scipy knows neither half nor extended precision, nor the order of bytes of other machines.
-    # Numbers of two bytes, whole ones too, are all held by the float of four.
-    native = np.dtype("u1") if counts.dtype.kind == "b" else counts.dtype.newbyteorder("=")
-    kind = {2: np.dtype("f4"), 16: np.dtype("f8")}.get(counts.itemsize, native)
-    sound = (
-        counts.astype(kind, copy=False),
-        words.astype(np.int32, copy=False),
-        ends.astype(np.int64, copy=False),
-    )
-    return canonical(sparse.csr_array(sound, (ends.size - 1, n_words)), where)

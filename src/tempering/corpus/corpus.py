@@ -1,19 +1,18 @@
-"""What a corpus is: counts of words in documents, and what goes wrong with one."""
+"""What a corpus is: counts of words in documents."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tempering.corpus.checks import CorpusError, fail
+from tempering.corpus.counting import WordCounting
 from tempering.families.csr import check_compressed
-
-if TYPE_CHECKING:
-    from tempering.corpus.counting import WordCounting
 
 #: Documents that are read, and written, at a time.
 BLOCK_SIZE = 8192
@@ -22,25 +21,6 @@ MOST_WORDS = np.iinfo(np.int32).max
 # Documents that a header may claim beyond one for each two bytes of the file. Empty documents take
 # room in memory but none in some formats, so that a claim alone could fill the memory.
 SPARE_DOCUMENTS = 65536
-
-
-class CorpusError(ValueError):
-    """A corpus that cannot be read or written. The message names the file and the place in it.
-
-    Examples
-    --------
-    >>> from tempering.corpus import Corpus, CorpusError
-    >>> try:
-    ...     Corpus([[1, 2]])
-    ... except CorpusError as error:
-    ...     print(error)
-    counts must be a sparse matrix of real numbers; got list of None.
-    """
-
-
-def fail(path: Any, place: str, problem: str) -> NoReturn:
-    """Raise a :class:`CorpusError` for a place in a file, such as "line 3"; "" for the whole."""
-    raise CorpusError(f"{path}, {place}: {problem}" if place else f"{path}: {problem}")
 
 
 @runtime_checkable
@@ -124,7 +104,7 @@ class Corpus:
             check_compressed(self.counts, "counts")
         except ValueError as error:
             raise CorpusError(str(error)) from None
-        if not hasattr(self.counting, "as_dict") and self.counting is not None:
+        if self.counting is not None and not isinstance(self.counting, WordCounting):
             raise CorpusError(f"counting must be a WordCounting or None; got {self.counting!r:.80}")
         counts: Any = sparse.csr_array(self.counts)
         if counts.dtype.kind == "b":
@@ -242,3 +222,44 @@ def refuse_entry(
         entry = int(np.argmax(wrong))
         row = first_row + int(np.searchsorted(ends, entry, side="right")) - 1
         fail(path, f"document {row} (from 0)", problem(entry))
+
+
+def checked_rows(
+    where: Any, arrays: tuple[Any, Any, Any], n_words: int, first_row: int = 0, first_word: int = 0
+) -> sparse.csr_array:
+    """Rows of counts, if they are sound: sorted words, none twice, no zeros.
+
+    Parameters
+    ----------
+    where
+        The file, and perhaps the place in it, for messages.
+    arrays : tuple of arrays
+        Counts, words (from 0) and the ends of rows, as a CSR matrix has them.
+    n_words : int
+        How many words there are.
+    first_row, first_word : int
+        The number of the first document, and what the file calls the first word, for messages.
+    """
+    counts, words, ends = (np.asarray(array) for array in arrays)
+    if counts.dtype.kind not in "biuf" or {words.dtype.kind, ends.dtype.kind} - set("iu"):
+        types = f"counts of {counts.dtype}, words of {words.dtype} and ends of {ends.dtype}"
+        fail(where, "", f"it should hold counts that are numbers, and whole numbers; got {types}.")
+    check_n_words(where, "", n_words)
+    rises = ends.ndim == 1 and ends.size > 0 and ends[0] == 0 and not np.any(ends[1:] < ends[:-1])
+    if not rises or not counts.shape == words.shape == (int(ends[-1]),):
+        problem = f"rows end at other places than {words.size} words and {counts.size} counts do."
+        fail(where, "", problem)
+    known = f"is out of range: there are {n_words}, numbered from {first_word}."
+    wrong = (words < 0) | (words >= n_words)
+    refuse_entry(where, wrong, ends, first_row, lambda i: f"word {words[i] + first_word} {known}")
+    check_counts(where, counts, ends, first_row)
+    # scipy knows neither half nor extended precision, nor the order of bytes of other machines.
+    # Numbers of two bytes, whole ones too, are all held by the float of four.
+    native = np.dtype("u1") if counts.dtype.kind == "b" else counts.dtype.newbyteorder("=")
+    kind = {2: np.dtype("f4"), 16: np.dtype("f8")}.get(counts.itemsize, native)
+    sound = (
+        counts.astype(kind, copy=False),
+        words.astype(np.int32, copy=False),
+        ends.astype(np.int64, copy=False),
+    )
+    return canonical(sparse.csr_array(sound, (ends.size - 1, n_words)), where)

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict
 
 from sklearn.feature_extraction.text import CountVectorizer
 
-from tempering.corpus.corpus import CorpusError
+from tempering.corpus.checks import CorpusError
 
 #: Two letters or more; and the same, but for what is digits alone.
 WORDS_AND_NUMBERS = r"(?u)\b\w\w+\b"

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple, Unpack
 from sklearn.feature_extraction.text import CountVectorizer
 
 from tempering.corpus.beside import UCI_NAME, read_counting, read_vocabulary, write_beside
-from tempering.corpus.checks import check_regular, reading
-from tempering.corpus.corpus import Corpus, CorpusError, Stored, fail, gather
+from tempering.corpus.checks import CorpusError, check_regular, fail, reading
+from tempering.corpus.corpus import Corpus, Stored, gather
 from tempering.corpus.counting import ReadingOptions, StopWords, chosen_vectorizer
 from tempering.corpus.lines import open_bytes
 from tempering.corpus.matrices import CSRDirectory, open_npz, write_directory, write_npz

@@ -12,8 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tempering.corpus.checks import check_size, reading, size_limit
-from tempering.corpus.corpus import fail
+from tempering.corpus.checks import check_size, fail, reading, size_limit
 
 CHUNK_BYTES = 1 << 19
 # A line is read in one go, but a file of one endless line is refused long before memory is full.

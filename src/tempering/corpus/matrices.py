@@ -10,15 +10,14 @@ from typing import IO, Any
 from scipy import sparse
 
 from tempering.corpus.beside import read_names, read_vocabulary
-from tempering.corpus.checks import check_size, checked_rows, reading
+from tempering.corpus.checks import CorpusError, check_size, fail, reading
 from tempering.corpus.corpus import (
     BLOCK_SIZE,
     Corpus,
-    CorpusError,
     Stored,
     canonical,
     check_shape,
-    fail,
+    checked_rows,
     gather,
 )
 from tempering.inference.csr_files import CSRFiles, write_csr

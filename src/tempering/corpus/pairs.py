@@ -20,8 +20,8 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from tempering.corpus.beside import read_names, read_vocabulary
-from tempering.corpus.checks import checked_rows, reading
-from tempering.corpus.corpus import LARGEST_COUNT, Stored, check_shape, fail
+from tempering.corpus.checks import fail, reading
+from tempering.corpus.corpus import LARGEST_COUNT, Stored, check_shape, checked_rows
 from tempering.corpus.lines import check_lines, line_chunks
 from tempering.corpus.triples import whole_blocks, written
 

@@ -18,8 +18,8 @@ import numpy as np
 from scipy import sparse
 
 from tempering.corpus.beside import read_vocabulary
-from tempering.corpus.checks import check_regular, check_size, checked_rows, reading
-from tempering.corpus.corpus import BLOCK_SIZE, CorpusError, Stored, check_n_words, fail
+from tempering.corpus.checks import CorpusError, check_regular, check_size, fail, reading
+from tempering.corpus.corpus import BLOCK_SIZE, Stored, check_n_words, checked_rows
 from tempering.corpus.lines import one_line
 from tempering.inference.remote import stack
 from tempering.inference.streaming import BlockSource

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tempering.corpus.corpus import CorpusError
+from tempering.corpus.checks import CorpusError
 
 #: Different words that are held in memory; with more, the rarest are given up.
 MOST_DISTINCT = 5_000_000

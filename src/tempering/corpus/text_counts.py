@@ -20,7 +20,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
-from tempering.corpus.corpus import MOST_WORDS, CorpusError, canonical, fail
+from tempering.corpus.checks import CorpusError, fail
+from tempering.corpus.corpus import MOST_WORDS, canonical
 from tempering.corpus.counting import WordCounting
 from tempering.corpus.lines import Lines, one_line
 from tempering.corpus.tally import Tally

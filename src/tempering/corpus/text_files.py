@@ -17,8 +17,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from tempering.corpus.checks import check_regular, cut, reading, size_limit
-from tempering.corpus.corpus import CorpusError, fail
+from tempering.corpus.checks import CorpusError, check_regular, cut, fail, reading, size_limit
 from tempering.corpus.lines import LINES_IN_LIMIT, check_decoded, text_lines
 from tempering.corpus.parquet import column_names, column_values
 from tempering.storage.atomic import as_path

@@ -21,13 +21,13 @@ from scipy import io as scipy_io
 from scipy import sparse
 
 from tempering.corpus.beside import read_names, read_vocabulary
-from tempering.corpus.checks import check_size, checked_rows, cut
+from tempering.corpus.checks import check_size, cut, fail
 from tempering.corpus.corpus import (
     LARGEST_COUNT,
     Corpus,
     Stored,
     check_shape,
-    fail,
+    checked_rows,
     refuse_entry,
 )
 from tempering.corpus.lines import check_lines, line_chunks, text_lines
