@@ -12,7 +12,7 @@ from scipy import sparse
 
 from tempering.corpus.checks import CorpusError, fail
 from tempering.corpus.counting import WordCounting
-from tempering.families.csr import check_compressed
+from tempering.families.csr import canonical_csr, check_compressed
 
 #: Documents that are read, and written, at a time.
 BLOCK_SIZE = 8192
@@ -117,15 +117,12 @@ class Corpus:
             if value is not None and (isinstance(value, str) or not isinstance(value, Sized)):
                 raise CorpusError(f"{name} must be a list; got {value!r:.100}.")
             if value is not None and len(value) != expected:
-                raise CorpusError(
-                    f"{name} has {len(value)} entries, but counts has shape {self.shape}, which "
-                    f"takes {expected}."
-                )
+                taken = f"but counts has shape {self.shape}, which takes {expected}."
+                raise CorpusError(f"{name} has {len(value)} entries, {taken}")
 
     def __repr__(self) -> str:
         n_documents, n_words = self.shape
-        size = f"{n_documents:,} documents × {n_words:,} words"
-        return f"Corpus({size}, {self.n_tokens:,} tokens)"
+        return f"Corpus({n_documents:,} documents × {n_words:,} words, {self.n_tokens:,} tokens)"
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -161,30 +158,22 @@ def gather(stored: Stored) -> Corpus:
     """
     if isinstance(stored, Corpus):
         return stored
-    blocks = list(stored.blocks())
     empty = sparse.csr_array((0, stored.shape[1]), dtype=stored.dtype)
-    counts = sparse.vstack(blocks, format="csr") if blocks else empty
+    counts = sparse.csr_array(sparse.vstack(list(stored.blocks()) or [empty], format="csr"))
     names = None if stored.names is None else list(stored.names)
-    counting = getattr(stored, "counting", None)
-    return Corpus(sparse.csr_array(counts), stored.vocabulary, names, counting=counting)
+    return Corpus(counts, stored.vocabulary, names, counting=getattr(stored, "counting", None))
 
 
 def canonical(counts: Any, path: Any = "counts") -> Any:
-    """Counts with sorted words, none twice, no zeros; the same object where it is so already."""
-    if counts.has_canonical_format and np.all(counts.data):
-        return counts
-    counts = counts.copy()
-    counts.sort_indices()
-    if not counts.has_canonical_format:
-        is_whole = counts.dtype.kind != "f"
-        if is_whole:  # in 64 bits: sums of small types could overflow
-            counts.data = counts.data.astype(np.int64)
-        counts.sum_duplicates()
-        if is_whole:
-            check_counts(path, counts.data, counts.indptr)
-            counts = counts.astype(np.int32)
-    counts.eliminate_zeros()
-    return counts
+    """Counts with sorted words, none twice, no zeros; what is so already shares its memory."""
+    own: Any = canonical_csr(counts)
+    if own.nnz < counts.nnz and own.dtype.kind != "f":  # sums of small types are of 64 bits
+        check_counts(path, own.data, own.indptr)
+        own = own.astype(np.int32)
+    if not np.all(own.data):
+        own = own.copy()
+        own.eliminate_zeros()
+    return own
 
 
 def check_shape(path: Any, place: str, n_documents: int, n_words: int, n_bytes: int) -> None:
@@ -229,16 +218,9 @@ def checked_rows(
 ) -> sparse.csr_array:
     """Rows of counts, if they are sound: sorted words, none twice, no zeros.
 
-    Parameters
-    ----------
-    where
-        The file, and perhaps the place in it, for messages.
-    arrays : tuple of arrays
-        Counts, words (from 0) and the ends of rows, as a CSR matrix has them.
-    n_words : int
-        How many words there are.
-    first_row, first_word : int
-        The number of the first document, and what the file calls the first word, for messages.
+    ``arrays`` are counts, words (from 0) and the ends of rows, as a CSR matrix has them. For
+    messages: ``where`` is the file, and perhaps the place in it, ``first_row`` the number of the
+    first document, ``first_word`` what the file calls the first word.
     """
     counts, words, ends = (np.asarray(array) for array in arrays)
     if counts.dtype.kind not in "biuf" or {words.dtype.kind, ends.dtype.kind} - set("iu"):

@@ -122,17 +122,10 @@ def open_corpus(
     else:
         name = detect(path)
     if name in (TEXT, LINES):
-        texts = read_texts(
-            path,
-            column,
-            name_column,
-            format=LINES if name == LINES else None,
-            encoding=encoding,
-            on_error=on_error,
-            delimiter=delimiter,
-        )
-        chosen = chosen_vectorizer(vectorizer, stop_words, keep_numbers)
-        return TextCounts(texts, chosen)
+        records: Any = {"encoding": encoding, "on_error": on_error, "delimiter": delimiter}
+        kind = LINES if name == LINES else None
+        texts = read_texts(path, column, name_column, format=kind, **records)
+        return TextCounts(texts, chosen_vectorizer(vectorizer, stop_words, keep_numbers))
     if path.is_dir() and name != "csr":
         fail(path, "", f"it is a directory, not a file of format {name}.")
     stored = FORMATS[name].open(path)

@@ -211,13 +211,11 @@ def _check_columns(path: Path, schema: Any) -> np.dtype:
         if name not in schema.names:
             problem = f"there is no column {name!r} among {', '.join(schema.names)}."
             fail(path, "", f"{problem} (For text, name the column that holds it.)")
-    value_types = []
-    for name in (IDS, COUNTS):
-        kind = schema.field(name).type
+    kinds = {name: schema.field(name).type for name in (IDS, COUNTS)}
+    for name, kind in kinds.items():
         if not (pyarrow.types.is_list(kind) or pyarrow.types.is_large_list(kind)):
             fail(path, f"column {name!r}", f"it should be a list of numbers; it is {kind}.")
-        value_types.append(kind.value_type)
-    words, counts = value_types
+    words, counts = (kind.value_type for kind in kinds.values())
     if not pyarrow.types.is_integer(words):
         fail(path, f"column {IDS!r}", f"words should be whole numbers; they are {words}.")
     if pyarrow.types.is_integer(counts):
@@ -254,13 +252,9 @@ def write_parquet(file: IO[bytes], stored: Stored) -> None:
     whole = stored.dtype.kind != "f"
     name_type = pyarrow.int64() if stored.names is None else pyarrow.string()
     count_type = pyarrow.int32() if whole else pyarrow.from_numpy_dtype(stored.dtype)
-    schema = pyarrow.schema(
-        [
-            (NAME, name_type),
-            (IDS, pyarrow.list_(pyarrow.int32())),
-            (COUNTS, pyarrow.list_(count_type)),
-        ]
-    )
+    ids_type = pyarrow.list_(pyarrow.int32())
+    types = {NAME: name_type, IDS: ids_type, COUNTS: pyarrow.list_(count_type)}
+    schema = pyarrow.schema(list(types.items()))
     names = iter(stored.names) if stored.names is not None else None
     n_documents, n_tokens = 0, 0
     options: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
@@ -291,13 +285,13 @@ def _regroup(blocks: Iterable[Any], size: int) -> Iterator[Any]:
         waiting.append(block)
         n_waiting += block.shape[0]
         if n_waiting >= size:
-            rows: Any = sparse.vstack(waiting, format="csr") if len(waiting) > 1 else block
+            rows = stack(waiting)
             whole = n_waiting - n_waiting % size
             for start in range(0, whole, size):
                 yield rows[start : start + size]
             waiting, n_waiting = [rows[whole:]], n_waiting - whole
     if n_waiting:
-        yield sparse.vstack(waiting, format="csr")
+        yield stack(waiting)
 
 
 class ParquetSource(BlockSource):
@@ -310,16 +304,11 @@ class ParquetSource(BlockSource):
     Parameters
     ----------
     path : path
-        The file.
+        The file; its words are read too, if they stand beside it.
     batch_size : int
         Documents in a minibatch, at most.
     window_blocks : int
         Row groups that are shuffled together.
-
-    Attributes
-    ----------
-    vocabulary : list of str or None
-        The words, if they stand beside the file.
 
     Examples
     --------

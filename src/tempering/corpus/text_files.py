@@ -175,7 +175,7 @@ def read_texts(
     [Document(name='0', text='the cat sat'), Document(name='1', text='the dog')]
     """
     path = as_path(path)
-    check_text_options(encoding, on_error, delimiter)
+    _check_options(encoding, on_error, delimiter)
     check_regular(path)
     options = TextOptions(column or TEXT_COLUMN, name_column, encoding, delimiter)
     kind = text_kind(path) if format is None else format
@@ -189,7 +189,7 @@ def read_texts(
     return Texts(path, kind, options, on_error)
 
 
-def check_text_options(encoding: str, on_error: str, delimiter: str | None) -> None:
+def _check_options(encoding: str, on_error: str, delimiter: str | None) -> None:
     """Refuse what cannot be, before anything is read."""
     if on_error not in (FAIL, SKIP):
         raise CorpusError(f'on_error must be "{FAIL}" or "{SKIP}"; got {on_error!r}.')
