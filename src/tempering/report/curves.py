@@ -22,9 +22,9 @@ def short(value: Any, digits: int = 5) -> float:
     return float(f"{value:.{digits}g}")
 
 
-def shorts(values: ArrayLike, digits: int = 5) -> list[float]:
+def shorts(values: ArrayLike) -> list[float]:
     """Each number of a row, shortened."""
-    return [short(value, digits) for value in np.asarray(values, float)]
+    return [short(value) for value in np.asarray(values, float)]
 
 
 def fit_curves(
