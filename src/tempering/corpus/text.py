@@ -14,7 +14,7 @@ from tempering.corpus.corpus import Corpus, gather
 from tempering.corpus.counting import CountingOptions, StopWords, chosen_vectorizer
 from tempering.corpus.formats import STREAMING, check_target, open_source, write
 from tempering.corpus.text_counts import BagCounts, TextCounts
-from tempering.corpus.text_files import TEXT_COLUMN, Document, no_column
+from tempering.corpus.text_files import TEXT_COLUMN, Document, check_columns
 from tempering.inference.streaming import BlockSource
 from tempering.models.arguments import takes
 from tempering.storage.atomic import as_path
@@ -141,10 +141,7 @@ def _counts_of(
 def _rows(table: Any, column: str, name_column: str | None) -> Iterator[dict[str, Any]]:
     """The rows of a DataFrame, of which iteration would give the names of the columns."""
     columns = [column] if name_column is None else [column, name_column]
-    there = list(table.columns)
-    for name in columns:
-        if name not in there:
-            no_column("texts", "", name, map(str, there))
+    check_columns("texts", "", columns, list(table.columns))
     rows = zip(*(table[name] for name in columns))
     return (dict(zip(columns, map(_or_none, values))) for values in rows)
 

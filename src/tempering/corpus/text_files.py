@@ -12,10 +12,10 @@ import csv
 import json
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 from tempering.corpus.checks import CorpusError, check_regular, cut, fail, reading, size_limit
 from tempering.corpus.lines import LINES_IN_LIMIT, check_decoded, text_lines
@@ -67,11 +67,8 @@ class TextOptions(NamedTuple):
     def document(self, path: Path, place: str, row: int, values: Mapping[str, Any]) -> Document:
         """A record, if it is a good one."""
         text = text_field(values, self.column, path, place)
-        name = None
-        if self.name_column is not None:
-            if self.name_column not in values:
-                no_column(path, place, self.name_column, values)
-            name = values[self.name_column]
+        check_columns(path, place, self.columns, values)
+        name = None if self.name_column is None else values[self.name_column]
         return Document(str(row) if name is None else str(name), text)
 
 
@@ -240,9 +237,7 @@ def _table(path: Path, options: TextOptions, skipping: Skipping) -> Iterator[Doc
         header = next(reader, None)
     if header is None:
         fail(path, "line 1", "the header is missing.")
-    for name in options.columns:
-        if name not in header:
-            no_column(path, "line 1", name, header)
+    check_columns(path, "line 1", options.columns, header)
     places = [header.index(name) for name in options.columns]
     row = 0
     while True:
@@ -293,8 +288,7 @@ def json_object(path: Path, number: int, line: str, encoding: str = "utf-8") -> 
 
 def text_field(row: Mapping[str, Any], column: str, path: Any, place: str) -> str:
     """The text in a column of a row; an empty one where the value is missing."""
-    if column not in row:
-        no_column(path, place, column, row)
+    check_columns(path, place, [column], row)
     text = row[column]
     if text is None:
         return ""
@@ -305,10 +299,7 @@ def text_field(row: Mapping[str, Any], column: str, path: Any, place: str) -> st
 
 
 def _parquet(path: Path, options: TextOptions, skipping: Skipping) -> Iterator[Document]:
-    there = column_names(path)
-    for name in options.columns:
-        if name not in there:
-            no_column(path, "", name, there)
+    check_columns(path, "", options.columns, column_names(path))
     for row, (place, values) in enumerate(column_values(path, options.columns)):
         with skipping():
             with reading(path, place):
@@ -316,11 +307,14 @@ def _parquet(path: Path, options: TextOptions, skipping: Skipping) -> Iterator[D
             yield options.document(path, place, row, chosen)
 
 
-def no_column(path: Any, place: str, name: str, there: Iterable[str]) -> NoReturn:
-    """Say that a column is missing, and how to name another."""
-    shown = cut(", ".join(sorted(repr(cut(column, 30)) for column in there)), 200)
-    remedy = "name the column of the text by column (--column), that of ids by name_column (--id)."
-    fail(path, place, f"there is no column {cut(name)!r} among {shown}; {remedy}")
+def check_columns(path: Any, place: str, names: Iterable[str], there: Collection[Any]) -> None:
+    """Say that a column is missing, if one is, and how to name another."""
+    for name in names:
+        if name not in there:
+            shown = cut(", ".join(sorted(repr(cut(column, 30)) for column in there)), 200)
+            remedy = "name the column of the text by column (--column), that of ids by name_column"
+            problem = f"there is no column {cut(name)!r} among {shown}; {remedy} (--id)."
+            fail(path, place, problem)
 
 
 READERS = {

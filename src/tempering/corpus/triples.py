@@ -89,10 +89,8 @@ def _scan(path: Path, content: bytes, scan: Callable[[Any], Any]) -> Any:
 def write_matrix_market(file: IO[bytes], stored: Stored) -> None:
     """Write a matrix of counts."""
     kind = "real" if stored.dtype.kind == "f" else "integer"
-    n_documents, n_words = stored.shape
     file.write(f"%%MatrixMarket matrix coordinate {kind} general\n".encode())
-    file.write(f"{n_documents} {n_words} {_count_entries(stored)}\n".encode())
-    _write_entries(file, stored.blocks())
+    _write_entries(file, stored, stored.blocks(), " ")
 
 
 class UCIFile:
@@ -162,9 +160,7 @@ class UCIFile:
 
 def write_uci(file: IO[bytes], stored: Stored) -> None:
     """Write the ``docword`` file."""
-    n_documents, n_words = stored.shape
-    file.write(f"{n_documents}\n{n_words}\n{_count_entries(stored)}\n".encode())
-    _write_entries(file, whole_blocks(stored))
+    _write_entries(file, stored, whole_blocks(stored), "\n")
 
 
 def row_ends(rows: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
@@ -172,13 +168,10 @@ def row_ends(rows: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
     return np.append(0, np.cumsum(np.bincount(rows, minlength=n_rows)))
 
 
-def _count_entries(stored: Stored) -> int:
-    """How many entries a header has to promise."""
-    return sum(block.nnz for block in stored.blocks())
-
-
-def _write_entries(file: IO[bytes], blocks: Iterator[Any]) -> None:
-    """Lines of "document word count", numbered from 1."""
+def _write_entries(file: IO[bytes], stored: Stored, blocks: Iterator[Any], between: str) -> None:
+    """Sizes, and lines of "document word count", numbered from 1."""
+    sizes = *stored.shape, sum(block.nnz for block in stored.blocks())
+    file.write(f"{between.join(map(str, sizes))}\n".encode())
     first = 1
     for block in blocks:
         rows = np.repeat(np.arange(first, first + block.shape[0]), np.diff(block.indptr))
