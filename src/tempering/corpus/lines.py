@@ -91,6 +91,13 @@ def check_decoded(path: Any, place: str, text: str, encoding: str = "utf-8") -> 
         fail(path, place, problem)
 
 
+def decoded_lines(path: Path, encoding: str = "utf-8") -> Iterator[str]:
+    """Each line without its end; refused where it is not in the encoding."""
+    for number, line in text_lines(path, encoding):
+        check_decoded(path, f"line {number}", line, encoding)
+        yield line
+
+
 class Lines:
     """The lines of a text file, gone through again and again without keeping them."""
 
@@ -98,9 +105,7 @@ class Lines:
         self.path = Path(path)
 
     def __iter__(self) -> Iterator[str]:
-        for number, line in text_lines(self.path):
-            check_decoded(self.path, f"line {number}", line)
-            yield line
+        return decoded_lines(self.path)
 
 
 def one_line(text: str) -> str:

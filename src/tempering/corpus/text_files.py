@@ -12,13 +12,13 @@ import csv
 import json
 import os
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tempering.corpus.checks import CorpusError, check_regular, cut, fail, reading, size_limit
-from tempering.corpus.lines import LINES_IN_LIMIT, check_decoded, text_lines
+from tempering.corpus.lines import LINES_IN_LIMIT, check_decoded, decoded_lines, text_lines
 from tempering.corpus.parquet import column_names, column_values
 from tempering.storage.atomic import as_path
 
@@ -33,8 +33,6 @@ KINDS = {
     ".txt": LINES,
 }
 FAIL, SKIP = "fail", "skip"
-#: Makes a block of a bad record, which ends the reading, or is skipped.
-Skipping = Callable[[], AbstractContextManager[None]]
 
 
 class Document(NamedTuple):
@@ -51,27 +49,6 @@ class Document(NamedTuple):
     text: str
 
 
-class TextOptions(NamedTuple):
-    """How text is to be read; the parameters of :func:`read_texts`."""
-
-    column: str
-    name_column: str | None
-    encoding: str
-    delimiter: str | None
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns that are read."""
-        return [self.column, self.name_column] if self.name_column else [self.column]
-
-    def document(self, path: Path, place: str, row: int, values: Mapping[str, Any]) -> Document:
-        """A record, if it is a good one."""
-        text = text_field(values, self.column, path, place)
-        check_columns(path, place, self.columns, values)
-        name = None if self.name_column is None else values[self.name_column]
-        return Document(str(row) if name is None else str(name), text)
-
-
 def text_kind(path: Path) -> str | None:
     """ "folder", "table", "json", "parquet" or "lines" for text, None for anything else."""
     return "folder" if path.is_dir() else KINDS.get(_suffix(path))
@@ -85,19 +62,31 @@ class Texts(Iterator[Document]):
     """Documents of a file or a folder, one after another, of which bad ones are skipped or end it.
 
     ``skipped`` is the number of bad records that were passed over so far, ``first_skipped`` what
-    was wrong with the first.
+    was wrong with the first. The parameters are those of :func:`read_texts`.
     """
 
-    def __init__(self, path: Path, kind: str, options: TextOptions, on_error: str):
+    def __init__(
+        self,
+        path: Path,
+        kind: str,
+        column: str,
+        name_column: str | None,
+        encoding: str,
+        on_error: str,
+        delimiter: str | None,
+    ):
         self.skipped = 0
         self.first_skipped: str | None = None
+        self._path, self._encoding, self._delimiter = path, encoding, delimiter
+        self._column, self._name_column = column, name_column
+        self._columns = [column] if name_column is None else [column, name_column]
         self._on_error = on_error
-        self._documents = self._read(path, READERS[kind](path, options, self._skipping))
+        self._documents = self._read(getattr(self, f"_{kind}")())
 
     def __next__(self) -> Document:
         return next(self._documents)
 
-    def _read(self, path: Path, documents: Iterator[Document]) -> Iterator[Document]:
+    def _read(self, documents: Iterator[Document]) -> Iterator[Document]:
         n_read = 0
         for document in documents:
             n_read += 1
@@ -105,8 +94,8 @@ class Texts(Iterator[Document]):
         if self.skipped:
             told = f"{self.skipped} bad records were skipped. The first: {self.first_skipped}"
             if n_read == 0:
-                fail(path, "", f"nothing is left: {told}")
-            warnings.warn(f"{path}: {told}", UserWarning, stacklevel=3)
+                fail(self._path, "", f"nothing is left: {told}")
+            warnings.warn(f"{self._path}: {told}", UserWarning, stacklevel=3)
 
     @contextmanager
     def _skipping(self) -> Iterator[None]:
@@ -118,6 +107,82 @@ class Texts(Iterator[Document]):
                 raise
             self.skipped += 1
             self.first_skipped = self.first_skipped or str(error)
+
+    def _document(self, place: str, row: int, values: Mapping[str, Any]) -> Document:
+        """A record, if it is a good one."""
+        text = text_field(values, self._column, self._path, place)
+        check_columns(self._path, place, self._columns, values)
+        name = None if self._name_column is None else values[self._name_column]
+        return Document(str(row) if name is None else str(name), text)
+
+    def _folder(self) -> Iterator[Document]:
+        path, root = self._path, self._path.resolve()
+        # Pipes and sockets are no documents; opening one would wait for ever.
+        files = [
+            each for each in sorted(path.rglob("*.txt")) if each.is_file() or each.is_symlink()
+        ]
+        if not files:
+            fail(path, "", "there is no .txt file in this folder.")
+        for file in files:
+            with self._skipping():
+                if not (file.is_file() and file.resolve().is_relative_to(root)):
+                    fail(file, "", "it is a link that leads out of the folder, or to no file.")
+                text = "\n".join(decoded_lines(file, self._encoding))
+                yield Document(file.relative_to(path).as_posix(), text)
+
+    def _lines(self) -> Iterator[Document]:
+        for row, (number, line) in enumerate(text_lines(self._path, self._encoding)):
+            with self._skipping():
+                check_decoded(self._path, f"line {number}", line, self._encoding)
+                yield Document(str(row), line)
+
+    def _table(self) -> Iterator[Document]:
+        path = self._path
+        delimiter = self._delimiter or ("\t" if _suffix(path) == ".tsv" else ",")
+        # Python's csv module refuses fields of more than 131,072 characters unless told otherwise.
+        csv.field_size_limit(max(csv.field_size_limit(), size_limit() // LINES_IN_LIMIT))
+        lines = (f"{line}\n" for _, line in text_lines(path, self._encoding))
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        with reading(path, "line 1"):
+            header = next(reader, None)
+        if header is None:
+            fail(path, "line 1", "the header is missing.")
+        check_columns(path, "line 1", self._columns, header)
+        places = [header.index(name) for name in self._columns]
+        row = 0
+        while True:
+            # A record may go over several lines; this is where it begins.
+            place = f"line {reader.line_num + 1}"
+            with self._skipping():
+                try:
+                    fields = next(reader)
+                except StopIteration:
+                    return
+                except csv.Error as error:
+                    fail(path, place, f"it is no CSV: {error}.")
+                if not fields:
+                    continue
+                if len(fields) != len(header):
+                    problem = f"it has {len(fields)} fields, but the header has {len(header)}."
+                    fail(path, place, problem)
+                chosen = {name: fields[i] for name, i in zip(self._columns, places)}
+                check_decoded(path, place, "".join(chosen.values()), self._encoding)
+                yield self._document(place, row, chosen)
+            row += 1
+
+    def _json(self) -> Iterator[Document]:
+        for row, (number, line) in enumerate(filled_lines(self._path, self._encoding)):
+            with self._skipping():
+                values = json_object(self._path, number, line, self._encoding)
+                yield self._document(f"line {number}", row, values)
+
+    def _parquet(self) -> Iterator[Document]:
+        check_columns(self._path, "", self._columns, column_names(self._path))
+        for row, (place, values) in enumerate(column_values(self._path, self._columns)):
+            with self._skipping():
+                with reading(self._path, place):
+                    chosen = {name: value.as_py() for name, value in zip(self._columns, values)}
+                yield self._document(place, row, chosen)
 
 
 def read_texts(
@@ -174,16 +239,16 @@ def read_texts(
     path = as_path(path)
     _check_options(encoding, on_error, delimiter)
     check_regular(path)
-    options = TextOptions(column or TEXT_COLUMN, name_column, encoding, delimiter)
     kind = text_kind(path) if format is None else format
     if delimiter is not None and kind in (None, LINES) and format is None:
         kind = "table"
-    if kind not in READERS:
+    if kind not in ("folder", *KINDS.values()):
         known = (
             "a folder of .txt files, .csv, .tsv, .jsonl, .parquet, or .txt with a document a line"
         )
         fail(path, "", f'text is read from {known} (format="{LINES}" for one of another name).')
-    return Texts(path, kind, options, on_error)
+    columns = column or TEXT_COLUMN, name_column
+    return Texts(path, kind, *columns, encoding, on_error, delimiter)
 
 
 def _check_options(encoding: str, on_error: str, delimiter: str | None) -> None:
@@ -201,71 +266,6 @@ def _check_options(encoding: str, on_error: str, delimiter: str | None) -> None:
             f"encoding must be one that Python knows, such as utf-8, latin-1 or cp1252; "
             f"got {encoding!r}."
         ) from None
-
-
-def _folder(path: Path, options: TextOptions, skipping: Skipping) -> Iterator[Document]:
-    root = path.resolve()
-    # Pipes and sockets are no documents; opening one would wait for ever.
-    files = [file for file in sorted(path.rglob("*.txt")) if file.is_file() or file.is_symlink()]
-    if not files:
-        fail(path, "", "there is no .txt file in this folder.")
-    for file in files:
-        with skipping():
-            if not (file.is_file() and file.resolve().is_relative_to(root)):
-                fail(file, "", "it is a link that leads out of the folder, or to no file.")
-            lines = []
-            for number, line in text_lines(file, options.encoding):
-                check_decoded(file, f"line {number}", line, options.encoding)
-                lines.append(line)
-            yield Document(file.relative_to(path).as_posix(), "\n".join(lines))
-
-
-def _lines(path: Path, options: TextOptions, skipping: Skipping) -> Iterator[Document]:
-    for row, (number, line) in enumerate(text_lines(path, options.encoding)):
-        with skipping():
-            check_decoded(path, f"line {number}", line, options.encoding)
-            yield Document(str(row), line)
-
-
-def _table(path: Path, options: TextOptions, skipping: Skipping) -> Iterator[Document]:
-    delimiter = options.delimiter or ("\t" if _suffix(path) == ".tsv" else ",")
-    # Python's csv module refuses fields of more than 131,072 characters unless told otherwise.
-    csv.field_size_limit(max(csv.field_size_limit(), size_limit() // LINES_IN_LIMIT))
-    lines = (f"{line}\n" for _, line in text_lines(path, options.encoding))
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    with reading(path, "line 1"):
-        header = next(reader, None)
-    if header is None:
-        fail(path, "line 1", "the header is missing.")
-    check_columns(path, "line 1", options.columns, header)
-    places = [header.index(name) for name in options.columns]
-    row = 0
-    while True:
-        # A record may go over several lines; this is where it begins.
-        place = f"line {reader.line_num + 1}"
-        with skipping():
-            try:
-                fields = next(reader)
-            except StopIteration:
-                return
-            except csv.Error as error:
-                fail(path, place, f"it is no CSV: {error}.")
-            if not fields:
-                continue
-            if len(fields) != len(header):
-                problem = f"it has {len(fields)} fields, but the header has {len(header)}."
-                fail(path, place, problem)
-            chosen = {name: fields[i] for name, i in zip(options.columns, places)}
-            check_decoded(path, place, "".join(chosen.values()), options.encoding)
-            yield options.document(path, place, row, chosen)
-        row += 1
-
-
-def _json_lines(path: Path, options: TextOptions, skipping: Skipping) -> Iterator[Document]:
-    for row, (number, line) in enumerate(filled_lines(path, options.encoding)):
-        with skipping():
-            values = json_object(path, number, line, options.encoding)
-            yield options.document(path, f"line {number}", row, values)
 
 
 def filled_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
@@ -298,15 +298,6 @@ def text_field(row: Mapping[str, Any], column: str, path: Any, place: str) -> st
     return text
 
 
-def _parquet(path: Path, options: TextOptions, skipping: Skipping) -> Iterator[Document]:
-    check_columns(path, "", options.columns, column_names(path))
-    for row, (place, values) in enumerate(column_values(path, options.columns)):
-        with skipping():
-            with reading(path, place):
-                chosen = {name: value.as_py() for name, value in zip(options.columns, values)}
-            yield options.document(path, place, row, chosen)
-
-
 def check_columns(path: Any, place: str, names: Iterable[str], there: Collection[Any]) -> None:
     """Say that a column is missing, if one is, and how to name another."""
     for name in names:
@@ -315,12 +306,3 @@ def check_columns(path: Any, place: str, names: Iterable[str], there: Collection
             remedy = "name the column of the text by column (--column), that of ids by name_column"
             problem = f"there is no column {cut(name)!r} among {shown}; {remedy} (--id)."
             fail(path, place, problem)
-
-
-READERS = {
-    "folder": _folder,
-    "table": _table,
-    "json": _json_lines,
-    "parquet": _parquet,
-    LINES: _lines,
-}
