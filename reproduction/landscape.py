@@ -203,7 +203,7 @@ def run_case(case: Case, setting: Setting) -> dict[str, Any]:
 
 def draw(rows: list[Row], out: Path) -> None:
     """``landscape.png``, of the first seed."""
-    from tempering.plots.landscape import draw_landscape
+    from reproduction.landscape_picture import draw_landscape
 
     row = next(row for row in rows if row["method"] == SURFACE)
     model, data, _ = problem(row["seed"])

@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from tempering.corpus import CorpusError
 from tempering.datasets import cache_directory, load_docstrings
 from tempering.datasets import docstrings as docstrings_module
-from tempering.datasets.source_docstrings import docstrings
+from tempering.datasets.docstrings import docstrings
 
 LONG = " ".join(f"word{chr(97 + i)}" for i in range(25))
 

@@ -10,9 +10,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from tempering.corpus import CorpusError, Document, from_texts
+from tempering.datasets import dumps as dumps_module
 from tempering.datasets import load_yale_faces, read_arxiv, read_wikipedia
-from tempering.datasets import wikipedia as wikipedia_module
-from tempering.datasets.wikipedia import plain_text
+from tempering.datasets.dumps import plain_text
 
 PAPERS = [
     {
@@ -76,7 +76,7 @@ ARTICLES = [
 @pytest.mark.parametrize("chunk_bytes", [1, 50, 1 << 18])
 @pytest.mark.parametrize("packed", [False, True])
 def test_wikipedia(tmp_path, monkeypatch, chunk_bytes, packed):
-    monkeypatch.setattr(wikipedia_module, "CHUNK_BYTES", chunk_bytes)
+    monkeypatch.setattr(dumps_module, "CHUNK_BYTES", chunk_bytes)
     path = tmp_path / "dump.xml.bz2"
     # Real dumps are many streams one after another.
     content = dump(PAGES)
@@ -93,8 +93,8 @@ def test_a_broken_dump_is_named(tmp_path, monkeypatch):
     path.write_bytes(dump(PAGES)[:-20])
     with pytest.raises(CorpusError, match="line 1: it is no XML, or cut short"):
         list(read_wikipedia(path))
-    monkeypatch.setattr(wikipedia_module, "LONGEST_PAGE", 1000)
-    monkeypatch.setattr(wikipedia_module, "CHUNK_BYTES", 100)
+    monkeypatch.setattr(dumps_module, "LONGEST_PAGE", 1000)
+    monkeypatch.setattr(dumps_module, "CHUNK_BYTES", 100)
     path.write_bytes(dump([page("Long", "word " * 1000)]))
     with pytest.raises(CorpusError, match="after 0 pages: one is longer than 1000 bytes"):
         list(read_wikipedia(path))
@@ -162,8 +162,8 @@ def test_faces(faces, tmp_path):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "the header of a PGM image"),
-        (b"P2\n4 6\n255\n" + bytes(24), "the header should be P5"),
+        (b"", "the header of a PGM image should be P5"),
+        (b"P2\n4 6\n255\n" + bytes(24), "header of a PGM image should be P5"),
         (b"P5\n4 6\n65535\n" + bytes(48), "it should have pixels, of 8 bits"),
         (b"P5\n4 6\n255\n" + bytes(23), "4 x 6 pixels are promised, 23 bytes are there"),
         (b"P5\n999999 999999\n255\n" + bytes(23), "999999 x 999999 pixels are promised"),

@@ -9,7 +9,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pictures import drawn
 from tempering import Annealing, FactorialMixture, LocalTempering, schedules
-from tempering.plots.features import draw_features, draw_traces, match_features
+from tempering.plots.features import draw_features, match_features
 
 
 @parametrize_with_checks([FactorialMixture(n_components=2, max_iter=20)])
@@ -176,15 +176,10 @@ def test_pictures(tmp_path):
     }
     features = {name: fit.features_ for name, fit in fits.items()}
     draw_features(tmp_path / "features.png", features, (3, 3), FEATURES)
-    draw_traces(tmp_path / "traces.svg", {name: fit.history_ for name, fit in fits.items()})
     assert drawn(tmp_path / "features.png")
-    traces = (tmp_path / "traces.svg").read_text()
-    assert all(f"<!-- {name} -->" in traces for name in fits)  # how an SVG names its labels
     with pytest.raises(ValueError, match="no images of shape"):
         draw_features(tmp_path / "no.png", FEATURES, (4, 4))
     with pytest.raises(ValueError, match="too few"):
         match_features(FEATURES[:2], FEATURES)
     with pytest.raises(ValueError, match="same columns"):
         match_features(FEATURES[:, :2], FEATURES)
-    with pytest.raises(ValueError, match="at least one fit"):
-        draw_traces(tmp_path / "no.png", {})

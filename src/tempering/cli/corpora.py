@@ -25,8 +25,8 @@ from tempering.corpus import (
     read_texts,
 )
 from tempering.corpus.counting import WORDS, WORDS_AND_NUMBERS
-from tempering.corpus.directory import CSRDirectory
 from tempering.corpus.lines import Lines
+from tempering.corpus.matrices import CSRDirectory
 from tempering.corpus.parquet import ParquetRows
 from tempering.corpus.text_counts import TextCounts
 from tempering.estimators.words import words_of

@@ -109,7 +109,7 @@ def _write_csv(path: Path, blocks: Iterable[Block], n_topics: int) -> None:
 
 
 def _write_parquet(path: Path, blocks: Iterable[Block], n_topics: int) -> None:
-    from tempering.corpus.arrow import load_pyarrow
+    from tempering.corpus.parquet import load_pyarrow
 
     pyarrow, parquet = load_pyarrow()
     topics = [(column, pyarrow.float32()) for column in _columns(n_topics)]

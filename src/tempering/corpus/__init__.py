@@ -1,9 +1,10 @@
 """Corpora: counts of words in documents, read and written in many formats, or built from text."""
 
-from tempering.corpus.corpus import Corpus, CorpusError, Stored, gather
+from tempering.corpus.checks import CorpusError
+from tempering.corpus.corpus import Corpus, Stored, gather
 from tempering.corpus.counting import WordCounting, model_vectorizer
 from tempering.corpus.formats import FORMATS, convert, open_corpus, open_source, read, write
-from tempering.corpus.parquet_source import ParquetSource
+from tempering.corpus.parquet import ParquetSource
 from tempering.corpus.text import from_texts
 from tempering.corpus.text_files import Document, read_texts
 

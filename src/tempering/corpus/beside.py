@@ -9,29 +9,20 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
+from contextlib import ExitStack
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from tempering.corpus.corpus import fail
+from tempering.corpus.checks import CorpusError, cut, fail
+from tempering.corpus.corpus import Stored
 from tempering.corpus.counting import WordCounting
 from tempering.corpus.lines import Lines
+from tempering.storage.atomic import atomic_file
 
 UCI_NAME = re.compile(r"docword\.(.+)\.txt(\.gz)?")
-
-
-def vocabulary_path(path: Path) -> Path:
-    """Where the words of a corpus stand."""
-    return _beside(path, "vocab")
-
-
-def names_path(path: Path) -> Path:
-    """Where the names of a corpus's documents stand."""
-    return _beside(path, "documents")
-
-
-def counting_path(path: Path) -> Path:
-    """Where it stands how text became the words of a corpus."""
-    return _beside(path, "counting")
+WORDS, NAMES, COUNTING = "vocab", "documents", "counting"
 
 
 def _beside(path: Path, what: str) -> Path:
@@ -43,19 +34,19 @@ def _beside(path: Path, what: str) -> Path:
 
 def read_vocabulary(path: Path, n_words: int | None) -> list[str] | None:
     """The words of the corpus at ``path``, if they are there; as many as the corpus tells of."""
-    words_path = vocabulary_path(path)
-    if not words_path.is_file():
+    lines = Lines(_beside(path, WORDS))
+    if not lines.path.is_file():
         return None
-    vocabulary = list(Lines(words_path))
+    vocabulary = list(lines)
     if n_words is not None and len(vocabulary) != n_words:
         problem = f"it holds {len(vocabulary)} words, but {path.name} tells of {n_words}."
-        fail(words_path, f"line {len(vocabulary)}", problem)
+        fail(lines.path, f"line {len(vocabulary)}", problem)
     return vocabulary
 
 
 def read_names(path: Path, n_documents: int) -> Lines | None:
     """The names of the documents of the corpus at ``path``, if they are there."""
-    lines = Lines(names_path(path))
+    lines = Lines(_beside(path, NAMES))
     if not lines.path.is_file():
         return None
     found = sum(1 for _ in lines)
@@ -67,7 +58,7 @@ def read_names(path: Path, n_documents: int) -> Lines | None:
 
 def read_counting(path: Path) -> WordCounting | None:
     """How text became the words of the corpus at ``path``, if it is there."""
-    lines = Lines(counting_path(path))
+    lines = Lines(_beside(path, COUNTING))
     if not lines.path.is_file():
         return None
     try:
@@ -76,7 +67,43 @@ def read_counting(path: Path) -> WordCounting | None:
         fail(lines.path, "", f"it does not say how words were counted: {error}")
 
 
-def counting_lines(corpus: Any) -> list[str] | None:
-    """What :func:`read_counting` reads, if the corpus knows it."""
-    counting = getattr(corpus, "counting", None)
-    return None if counting is None else [json.dumps(counting.as_dict())]
+def write_beside(
+    stack: ExitStack, path: Path, corpus: Stored, with_names: bool, overwrite: bool
+) -> None:
+    """Write what the corpus at ``path`` needs beside it; it appears when the stack is closed."""
+    counting: WordCounting | None = getattr(corpus, "counting", None)
+    settings = None if counting is None else [json.dumps(counting.as_dict())]
+    _write(stack, _beside(path, WORDS), corpus.vocabulary, "word", overwrite)
+    _write(stack, _beside(path, COUNTING), settings, "setting", overwrite)
+    if with_names:
+        _write(stack, _beside(path, NAMES), corpus.names, "name", overwrite)
+
+
+def _write(
+    stack: ExitStack, path: Path, lines: Iterable[str] | None, what: str, overwrite: bool
+) -> None:
+    """Write the lines, or see that no others are taken for them."""
+    if path.exists() and not overwrite:
+        if lines is not None and all(a == b for a, b in zip_longest(Lines(path), lines)):
+            return
+        raise FileExistsError(
+            f"{path} exists already, and would be taken for the {what}s of this corpus: remove it, "
+            "or choose another path."
+        )
+    if lines is not None:
+        _write_lines(stack.enter_context(atomic_file(path)), lines, what)
+    elif path.exists():
+        stack.callback(path.unlink)
+
+
+def _write_lines(path: Path, lines: Iterable[Any], what: str) -> None:
+    """Write lines, refusing one that would be read as two."""
+    with open(path, "w", encoding="utf-8", newline="\n") as file:
+        for number, line in enumerate(lines):
+            problem = "holds a line break" if "\n" in line or "\r" in line else ""
+            try:
+                file.write(f"{line}\n")
+            except UnicodeEncodeError as error:
+                problem = f"is no text: {error.reason}"
+            if problem:
+                raise CorpusError(f"{what} {number} (from 0), {cut(line)!r}, {problem}.")

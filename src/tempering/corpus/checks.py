@@ -1,8 +1,8 @@
-"""What a file claims, and what a library made of it, before it is believed.
+"""What goes wrong with a corpus, and what a file may claim.
 
 The readers are those of scipy, scikit-learn and pyarrow. They tell of damaged files in many ways
-(:func:`reading` makes one of them), take memory for whatever a file claims (:func:`check_size`),
-and do not look at the numbers they return (:func:`checked_rows`).
+(:func:`reading` makes one of them), and take memory for whatever a file claims
+(:func:`check_size`).
 """
 
 from __future__ import annotations
@@ -12,17 +12,31 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from scipy import sparse
-
-from tempering.corpus.corpus import MOST_WORDS, CorpusError, canonical, check_counts, fail
+from typing import Any, NoReturn
 
 #: The most bytes that a corpus may take in memory, or a part of it that is read in one go.
 MAX_BYTES = 4 << 30
 VARIABLE = "TEMPERING_MAX_BYTES"
 LONGEST_QUOTE = 80
+
+
+class CorpusError(ValueError):
+    """A corpus that cannot be read or written. The message names the file and the place in it.
+
+    Examples
+    --------
+    >>> from tempering.corpus import Corpus, CorpusError
+    >>> try:
+    ...     Corpus([[1, 2]])
+    ... except CorpusError as error:
+    ...     print(error)
+    counts must be a sparse matrix of real numbers; got list of None.
+    """
+
+
+def fail(path: Any, place: str, problem: str) -> NoReturn:
+    """Raise a :class:`CorpusError` for a place in a file, such as "line 3"; "" for the whole."""
+    raise CorpusError(f"{path}, {place}: {problem}" if place else f"{path}: {problem}")
 
 
 def cut(text: Any, length: int = LONGEST_QUOTE) -> str:
@@ -46,13 +60,8 @@ def reading(path: Any, place: str = "") -> Iterator[None]:
             raise
         told = " ".join(f"{type(error).__name__}: {error}".split())
         what = cut(told, 3 * LONGEST_QUOTE).rstrip(".")
-        raise CorpusError(
-            f"{_where(path, place)}: it is damaged, or of another format ({what})."
-        ) from (error)
-
-
-def _where(path: Any, place: str) -> str:
-    return f"{path}, {place}" if place else str(path)
+        where = f"{path}, {place}" if place else path
+        raise CorpusError(f"{where}: it is damaged, or of another format ({what}).") from error
 
 
 def size_limit() -> int:
@@ -67,12 +76,9 @@ def check_size(path: Any, n_bytes: int, what: str = "it") -> None:
     """Refuse what would take too much memory, before it is taken."""
     limit = size_limit()
     if n_bytes > limit:
-        fail(
-            path,
-            "",
-            f"{what} takes {n_bytes} bytes, more than the {limit} that are allowed. If you trust "
-            f"the file, allow more in the environment: {VARIABLE}={2 * n_bytes}.",
-        )
+        problem = f"{what} takes {n_bytes} bytes, more than the {limit} that are allowed."
+        remedy = f"If you trust the file, allow more in the environment: {VARIABLE}={2 * n_bytes}."
+        fail(path, "", f"{problem} {remedy}")
 
 
 def check_regular(path: Path) -> None:
@@ -81,61 +87,3 @@ def check_regular(path: Path) -> None:
         raise FileNotFoundError(f"{path} does not exist.")
     if not (path.is_file() or path.is_dir()):
         fail(path, "", "it is a pipe, socket or device; write what it gives to a file first.")
-
-
-def checked_rows(
-    path: Any,
-    place: str,
-    arrays: tuple[Any, Any, Any],
-    n_words: int,
-    first_row: int = 0,
-    first_word: int = 0,
-) -> sparse.csr_array:
-    """Rows of counts, if they are sound: sorted words, none twice, no zeros.
-
-    Parameters
-    ----------
-    path, place
-        For messages.
-    arrays : tuple of arrays
-        Counts, words (from 0) and the ends of rows, as a CSR matrix has them.
-    n_words : int
-        How many words there are.
-    first_row, first_word : int
-        The number of the first document, and what the file calls the first word, for messages.
-    """
-    counts, words, ends = (np.asarray(array) for array in arrays)
-    where = _where(path, place)
-    if (
-        counts.dtype.kind not in "biuf"
-        or words.dtype.kind not in "iu"
-        or ends.dtype.kind not in "iu"
-    ):
-        types = f"counts of {counts.dtype}, words of {words.dtype} and ends of {ends.dtype}"
-        fail(where, "", f"it should hold counts that are numbers, and whole numbers; got {types}.")
-    if not 0 <= n_words <= MOST_WORDS:
-        fail(where, "", f"a corpus has 0 to {MOST_WORDS} words; got {n_words}.")
-    rises = ends.ndim == 1 and ends.size > 0 and ends[0] == 0 and not np.any(ends[1:] < ends[:-1])
-    if not rises or not counts.shape == words.shape == (int(ends[-1]),):
-        problem = f"rows end at other places than {words.size} words and {counts.size} counts do."
-        fail(where, "", problem)
-    wrong = (words < 0) | (words >= n_words)
-    if wrong.any():
-        entry = int(np.argmax(wrong))
-        row = first_row + int(np.searchsorted(ends, entry, side="right")) - 1
-        problem = (
-            f"word {words[entry] + first_word} is out of range: there are {n_words}, numbered from "
-            f"{first_word}."
-        )
-        fail(where, f"document {row} (from 0)", problem)
-    check_counts(where, counts, ends, first_row)
-    # scipy knows neither half nor extended precision, nor the order of bytes of other machines.
-    # Numbers of two bytes, whole ones too, are all held by the float of four.
-    native = np.dtype("u1") if counts.dtype.kind == "b" else counts.dtype.newbyteorder("=")
-    kind = {2: np.dtype("f4"), 16: np.dtype("f8")}.get(counts.itemsize, native)
-    sound = (
-        counts.astype(kind, copy=False),
-        words.astype(np.int32, copy=False),
-        ends.astype(np.int64, copy=False),
-    )
-    return canonical(sparse.csr_array(sound, (ends.size - 1, n_words)), where)

@@ -1,20 +1,18 @@
-"""What a corpus is: counts of words in documents, and what goes wrong with one."""
+"""What a corpus is: counts of words in documents."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tempering.corpus.errors import CorpusError
-from tempering.families.csr import check_compressed
-
-if TYPE_CHECKING:
-    from tempering.corpus.counting import WordCounting
+from tempering.corpus.checks import CorpusError, fail
+from tempering.corpus.counting import WordCounting
+from tempering.families.csr import canonical_csr, check_compressed
 
 #: Documents that are read, and written, at a time.
 BLOCK_SIZE = 8192
@@ -23,11 +21,6 @@ MOST_WORDS = np.iinfo(np.int32).max
 # Documents that a header may claim beyond one for each two bytes of the file. Empty documents take
 # room in memory but none in some formats, so that a claim alone could fill the memory.
 SPARE_DOCUMENTS = 65536
-
-
-def fail(path: Any, place: str, problem: str) -> NoReturn:
-    """Raise a :class:`CorpusError` for a place in a file, such as "line 3"; "" for the whole."""
-    raise CorpusError(f"{path}, {place}: {problem}" if place else f"{path}: {problem}")
 
 
 @runtime_checkable
@@ -111,12 +104,12 @@ class Corpus:
             check_compressed(self.counts, "counts")
         except ValueError as error:
             raise CorpusError(str(error)) from None
-        if not hasattr(self.counting, "as_dict") and self.counting is not None:
+        if self.counting is not None and not isinstance(self.counting, WordCounting):
             raise CorpusError(f"counting must be a WordCounting or None; got {self.counting!r:.80}")
         counts: Any = sparse.csr_array(self.counts)
         if counts.dtype.kind == "b":
             counts = counts.astype(np.uint8)
-        check_counts("counts", counts.data, counts.indptr, 0)
+        check_counts("counts", counts.data, counts.indptr)
         object.__setattr__(self, "counts", canonical(counts))
         rows, columns = self.shape
         for name, expected in (("vocabulary", columns), ("names", rows), ("texts", rows)):
@@ -124,15 +117,12 @@ class Corpus:
             if value is not None and (isinstance(value, str) or not isinstance(value, Sized)):
                 raise CorpusError(f"{name} must be a list; got {value!r:.100}.")
             if value is not None and len(value) != expected:
-                raise CorpusError(
-                    f"{name} has {len(value)} entries, but counts has shape {self.shape}, which "
-                    f"takes {expected}."
-                )
+                taken = f"but counts has shape {self.shape}, which takes {expected}."
+                raise CorpusError(f"{name} has {len(value)} entries, {taken}")
 
     def __repr__(self) -> str:
         n_documents, n_words = self.shape
-        size = f"{n_documents:,} documents × {n_words:,} words"
-        return f"Corpus({size}, {self.n_tokens:,} tokens)"
+        return f"Corpus({n_documents:,} documents × {n_words:,} words, {self.n_tokens:,} tokens)"
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -168,61 +158,90 @@ def gather(stored: Stored) -> Corpus:
     """
     if isinstance(stored, Corpus):
         return stored
-    blocks = list(stored.blocks())
     empty = sparse.csr_array((0, stored.shape[1]), dtype=stored.dtype)
-    counts = sparse.vstack(blocks, format="csr") if blocks else empty
+    counts = sparse.csr_array(sparse.vstack(list(stored.blocks()) or [empty], format="csr"))
     names = None if stored.names is None else list(stored.names)
-    counting = getattr(stored, "counting", None)
-    return Corpus(sparse.csr_array(counts), stored.vocabulary, names, counting=counting)
+    return Corpus(counts, stored.vocabulary, names, counting=getattr(stored, "counting", None))
 
 
 def canonical(counts: Any, path: Any = "counts") -> Any:
-    """Counts with sorted words, none twice, no zeros; the same object where it is so already."""
-    if counts.has_canonical_format and np.all(counts.data):
-        return counts
-    counts = counts.copy()
-    counts.sort_indices()
-    if not counts.has_canonical_format:
-        counts = _without_duplicates(counts, path)
-    counts.eliminate_zeros()
-    return counts
-
-
-def _without_duplicates(counts: Any, path: Any) -> Any:
-    """Add up the counts of a word that stands in a document twice."""
-    if counts.dtype.kind == "f":
-        counts.sum_duplicates()
-        return counts
-    # In 64 bits: sums of small types could overflow.
-    counts.data = counts.data.astype(np.int64)
-    counts.sum_duplicates()
-    check_counts(path, counts.data, counts.indptr, 0)
-    return counts.astype(np.int32)
+    """Counts with sorted words, none twice, no zeros; what is so already shares its memory."""
+    own: Any = canonical_csr(counts)
+    if own.nnz < counts.nnz and own.dtype.kind != "f":  # sums of small types are of 64 bits
+        check_counts(path, own.data, own.indptr)
+        own = own.astype(np.int32)
+    if not np.all(own.data):
+        own = own.copy()
+        own.eliminate_zeros()
+    return own
 
 
 def check_shape(path: Any, place: str, n_documents: int, n_words: int, n_bytes: int) -> None:
     """Refuse a size that a file of ``n_bytes`` cannot have, before memory is taken for it."""
+    check_n_words(path, place, n_words)
+    if not 0 <= n_documents <= n_bytes // 2 + SPARE_DOCUMENTS:
+        problem = f"{n_documents} documents are claimed, too many for a file of {n_bytes} bytes."
+        fail(path, place, problem)
+
+
+def check_n_words(path: Any, place: str, n_words: int) -> None:
+    """Refuse more words than can be numbered."""
     if not 0 <= n_words <= MOST_WORDS:
         fail(path, place, f"a corpus has 0 to {MOST_WORDS} words; got {n_words}.")
-    if not 0 <= n_documents <= n_bytes // 2 + SPARE_DOCUMENTS:
-        fail(
-            path,
-            place,
-            f"{n_documents} documents are claimed, too many for a file of {n_bytes} bytes.",
-        )
 
 
-def check_counts(path: Any, data: NDArray[Any], indptr: NDArray[Any], first_row: int) -> None:
+def check_counts(path: Any, data: NDArray[Any], indptr: NDArray[Any], first_row: int = 0) -> None:
     """Refuse counts that are negative, not finite, or too large, by document."""
     wrong = ~((data >= 0) & np.isfinite(data))
     if data.dtype.kind in "iu":
         wrong |= data > LARGEST_COUNT
+    expected = f"a count must be finite, not negative, and whole ones at most {LARGEST_COUNT}"
+    refuse_entry(path, wrong, indptr, first_row, lambda entry: f"{expected}; got {data[entry]}.")
+
+
+def refuse_entry(
+    path: Any,
+    wrong: NDArray[np.bool_],
+    ends: NDArray[Any],
+    first_row: int,
+    problem: Callable[[int], str],
+) -> None:
+    """Raise for the first entry that is wrong, if any is, and name its document."""
     if wrong.any():
         entry = int(np.argmax(wrong))
-        row = first_row + int(np.searchsorted(indptr, entry, side="right")) - 1
-        fail(
-            path,
-            f"document {row} (from 0)",
-            f"a count must be finite, not negative, and whole ones at most {LARGEST_COUNT}; "
-            f"got {data[entry]}.",
-        )
+        row = first_row + int(np.searchsorted(ends, entry, side="right")) - 1
+        fail(path, f"document {row} (from 0)", problem(entry))
+
+
+def checked_rows(
+    where: Any, arrays: tuple[Any, Any, Any], n_words: int, first_row: int = 0, first_word: int = 0
+) -> sparse.csr_array:
+    """Rows of counts, if they are sound: sorted words, none twice, no zeros.
+
+    ``arrays`` are counts, words (from 0) and the ends of rows, as a CSR matrix has them. For
+    messages: ``where`` is the file, and perhaps the place in it, ``first_row`` the number of the
+    first document, ``first_word`` what the file calls the first word.
+    """
+    counts, words, ends = (np.asarray(array) for array in arrays)
+    if counts.dtype.kind not in "biuf" or {words.dtype.kind, ends.dtype.kind} - set("iu"):
+        types = f"counts of {counts.dtype}, words of {words.dtype} and ends of {ends.dtype}"
+        fail(where, "", f"it should hold counts that are numbers, and whole numbers; got {types}.")
+    check_n_words(where, "", n_words)
+    rises = ends.ndim == 1 and ends.size > 0 and ends[0] == 0 and not np.any(ends[1:] < ends[:-1])
+    if not rises or not counts.shape == words.shape == (int(ends[-1]),):
+        problem = f"rows end at other places than {words.size} words and {counts.size} counts do."
+        fail(where, "", problem)
+    known = f"is out of range: there are {n_words}, numbered from {first_word}."
+    wrong = (words < 0) | (words >= n_words)
+    refuse_entry(where, wrong, ends, first_row, lambda i: f"word {words[i] + first_word} {known}")
+    check_counts(where, counts, ends, first_row)
+    # scipy knows neither half nor extended precision, nor the order of bytes of other machines.
+    # Numbers of two bytes, whole ones too, are all held by the float of four.
+    native = np.dtype("u1") if counts.dtype.kind == "b" else counts.dtype.newbyteorder("=")
+    kind = {2: np.dtype("f4"), 16: np.dtype("f8")}.get(counts.itemsize, native)
+    sound = (
+        counts.astype(kind, copy=False),
+        words.astype(np.int32, copy=False),
+        ends.astype(np.int64, copy=False),
+    )
+    return canonical(sparse.csr_array(sound, (ends.size - 1, n_words)), where)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, TypedDict
 
 from sklearn.feature_extraction.text import CountVectorizer
 
-from tempering.corpus.errors import CorpusError
+from tempering.corpus.checks import CorpusError
 
 #: Two letters or more; and the same, but for what is digits alone.
 WORDS_AND_NUMBERS = r"(?u)\b\w\w+\b"
@@ -18,6 +18,24 @@ WORDS = r"(?u)\b(?!\d+\b)\w\w+\b"
 LONGEST_NGRAM = 10
 
 StopWords = Literal["english"] | Iterable[str] | None
+
+
+class CountingOptions(TypedDict, total=False):
+    """Where text stands, and how it is counted: options of what reads text."""
+
+    column: str | None
+    name_column: str | None
+    stop_words: StopWords
+    keep_numbers: bool
+    vectorizer: CountVectorizer | None
+
+
+class ReadingOptions(CountingOptions, total=False):
+    """Options of :func:`open_corpus`: how text in a file is read, besides."""
+
+    encoding: str
+    on_error: str
+    delimiter: str | None
 
 
 @dataclass(frozen=True)
@@ -66,7 +84,7 @@ class WordCounting:
         words = self.stop_words
         if words is not None and words != "english":
             listed = list(words) if isinstance(words, Iterable) else [words]
-            if isinstance(words, str) or not _are_texts(listed):
+            if isinstance(words, str) or not all(isinstance(word, str) for word in listed):
                 raise CorpusError(
                     f"stop_words must be 'english', a list of words, or None; got {words!r:.80}."
                 )
@@ -99,18 +117,10 @@ class WordCounting:
         >>> WordCounting().vectorizer(min_df=2).min_df
         2
         """
-        words = self.stop_words
-        return CountVectorizer(
-            stop_words=words if words is None or isinstance(words, str) else list(words),
-            token_pattern=self.token_pattern,
-            ngram_range=self.ngrams,
-            lowercase=self.lowercase,
-            strip_accents=self.strip_accents,
-            analyzer=self.analyzer,
-            binary=self.binary,
-            vocabulary=None if vocabulary is None else [str(word) for word in vocabulary],
-            **chosen,
-        )
+        settings = self.as_dict()
+        del settings["ngrams"]
+        words = None if vocabulary is None else [str(word) for word in vocabulary]
+        return CountVectorizer(**settings, ngram_range=self.ngrams, vocabulary=words, **chosen)
 
     @classmethod
     def of(cls, vectorizer: CountVectorizer) -> WordCounting | None:
@@ -121,15 +131,8 @@ class WordCounting:
         functions = own.preprocessor, own.tokenizer, own.analyzer, own.strip_accents
         if not same or any(callable(function) for function in functions):
             return None
-        return cls(
-            own.stop_words,
-            own.token_pattern,
-            own.ngram_range,
-            own.lowercase,
-            own.strip_accents,
-            own.analyzer,
-            own.binary,
-        )
+        named = [field.name for field in fields(cls) if field.name != "ngrams"]
+        return cls(ngrams=own.ngram_range, **{name: getattr(own, name) for name in named})
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; ``WordCounting(**values)`` is the same again."""
@@ -196,10 +199,6 @@ def model_vectorizer(model: Any) -> CountVectorizer:
         return WordCounting(**known).vectorizer(words)
     except TypeError as error:
         raise CorpusError(f"counting_ of the model is damaged: {error}.") from None
-
-
-def _are_texts(words: list[Any]) -> bool:
-    return all(isinstance(word, str) for word in words)
 
 
 def _check_pattern(pattern: Any) -> None:

@@ -5,42 +5,31 @@ from __future__ import annotations
 import gzip
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import ExitStack
-from itertools import zip_longest
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from sklearn.feature_extraction.text import CountVectorizer
 
-from tempering.corpus.arrow import column_names
-from tempering.corpus.beside import (
-    UCI_NAME,
-    counting_lines,
-    counting_path,
-    names_path,
-    read_counting,
-    read_vocabulary,
-    vocabulary_path,
-)
-from tempering.corpus.checks import check_regular, reading
-from tempering.corpus.corpus import Corpus, CorpusError, Stored, fail, gather
-from tempering.corpus.counting import StopWords, chosen_vectorizer
-from tempering.corpus.directory import DESCRIPTION, CSRDirectory, write_directory
-from tempering.corpus.lines import Lines, open_bytes, write_lines
-from tempering.corpus.npz import open_npz, write_npz
+from tempering.corpus.beside import UCI_NAME, read_counting, read_vocabulary, write_beside
+from tempering.corpus.checks import CorpusError, check_regular, fail, reading
+from tempering.corpus.corpus import Corpus, Stored, gather
+from tempering.corpus.counting import ReadingOptions, StopWords, chosen_vectorizer
+from tempering.corpus.lines import open_bytes
+from tempering.corpus.matrices import CSRDirectory, open_npz, write_directory, write_npz
 from tempering.corpus.pairs import open_lda_c, open_svmlight, write_lda_c, write_svmlight
-from tempering.corpus.parquet import COUNTS, IDS, ParquetRows, write_parquet
-from tempering.corpus.parquet_source import ParquetSource
+from tempering.corpus.parquet import (
+    COUNTS,
+    IDS,
+    ParquetRows,
+    ParquetSource,
+    column_names,
+    write_parquet,
+)
 from tempering.corpus.text_counts import TextCounts
 from tempering.corpus.text_files import FAIL, LINES, read_texts, text_kind
-from tempering.corpus.triples import (
-    UCIFile,
-    open_matrix_market,
-    write_matrix_market,
-    write_uci,
-)
-from tempering.corpus.whole import WholeCounts
+from tempering.corpus.triples import UCIFile, open_matrix_market, write_matrix_market, write_uci
 from tempering.inference.streaming import BlockSource, MappedCSR
 from tempering.storage.atomic import as_path, atomic_file
 
@@ -51,8 +40,7 @@ class Format(NamedTuple):
     suffixes: tuple[str, ...]
     open: Callable[[Path], Stored]
     write: Callable[[Any, Stored], None] | None
-    #: Whether counts must be whole; the file may be gzipped; names stand in the file itself.
-    whole: bool = False
+    #: Whether the file may be gzipped; names stand in the file itself.
     may_be_packed: bool = True
     holds_names: bool = False
 
@@ -64,8 +52,8 @@ FORMATS = {
     ),
     "csr": Format((".csr",), CSRDirectory, None, may_be_packed=False),
     "mtx": Format((".mtx", ".mm"), open_matrix_market, write_matrix_market),
-    "uci": Format((".docword",), UCIFile, write_uci, whole=True),
-    "lda-c": Format((".ldac", ".lda-c", ".dat"), open_lda_c, write_lda_c, whole=True),
+    "uci": Format((".docword",), UCIFile, write_uci),
+    "lda-c": Format((".ldac", ".lda-c", ".dat"), open_lda_c, write_lda_c),
     "svmlight": Format((".svmlight", ".libsvm", ".svm"), open_svmlight, write_svmlight),
 }
 #: What batches can be drawn from without reading all of it.
@@ -134,17 +122,10 @@ def open_corpus(
     else:
         name = detect(path)
     if name in (TEXT, LINES):
-        texts = read_texts(
-            path,
-            column,
-            name_column,
-            format=LINES if name == LINES else None,
-            encoding=encoding,
-            on_error=on_error,
-            delimiter=delimiter,
-        )
-        chosen = chosen_vectorizer(vectorizer, stop_words, keep_numbers)
-        return TextCounts(texts, chosen)
+        records: Any = {"encoding": encoding, "on_error": on_error, "delimiter": delimiter}
+        kind = LINES if name == LINES else None
+        texts = read_texts(path, column, name_column, format=kind, **records)
+        return TextCounts(texts, chosen_vectorizer(vectorizer, stop_words, keep_numbers))
     if path.is_dir() and name != "csr":
         fail(path, "", f"it is a directory, not a file of format {name}.")
     stored = FORMATS[name].open(path)
@@ -153,26 +134,17 @@ def open_corpus(
 
 
 def read(
-    path: str | os.PathLike[str],
-    format: str | None = None,
-    *,
-    column: str | None = None,
-    name_column: str | None = None,
-    stop_words: StopWords = "english",
-    keep_numbers: bool = False,
-    vectorizer: CountVectorizer | None = None,
-    encoding: str = "utf-8",
-    on_error: str = FAIL,
-    delimiter: str | None = None,
+    path: str | os.PathLike[str], format: str | None = None, **options: Unpack[ReadingOptions]
 ) -> Corpus:
     """Read a corpus into memory.
 
     Parameters
     ----------
-    path, format, column, name_column, stop_words, keep_numbers, vectorizer, encoding, on_error, \
-delimiter
-        As in :func:`open_corpus`. Of text the commonest English words, and numbers, are left out
-        unless ``stop_words=None`` and ``keep_numbers=True`` keep them.
+    path, format, options
+        As in :func:`open_corpus`: ``column``, ``name_column``, ``stop_words``, ``keep_numbers``,
+        ``vectorizer``, ``encoding``, ``on_error``, ``delimiter``. Of text the commonest English
+        words, and numbers, are left out unless ``stop_words=None`` and ``keep_numbers=True`` keep
+        them.
 
     Examples
     --------
@@ -183,19 +155,7 @@ delimiter
     ...     read(f"{folder}/corpus.npz").vocabulary
     ['cat', 'dog', 'sat']
     """
-    stored = open_corpus(
-        path,
-        format,
-        column=column,
-        name_column=name_column,
-        stop_words=stop_words,
-        keep_numbers=keep_numbers,
-        vectorizer=vectorizer,
-        encoding=encoding,
-        on_error=on_error,
-        delimiter=delimiter,
-    )
-    return gather(stored)
+    return gather(open_corpus(path, format, **options))
 
 
 def open_source(path: str | os.PathLike[str], batch_size: int = 1024) -> BlockSource:
@@ -259,24 +219,20 @@ def write(
     """
     path = as_path(path)
     form = FORMATS[check_target(path, format, overwrite)]
-    stored = WholeCounts(path, corpus) if form.whole and corpus.dtype.kind == "f" else corpus
     with ExitStack() as stack:
         # What was opened first is put in place last: where the corpus is, its words are.
         aside = None if form.write is None else stack.enter_context(atomic_file(path))
-        _write_beside(stack, vocabulary_path(path), stored.vocabulary, "word", overwrite)
-        _write_beside(stack, counting_path(path), counting_lines(corpus), "setting", overwrite)
-        if not form.holds_names:
-            _write_beside(stack, names_path(path), stored.names, "name", overwrite)
+        write_beside(stack, path, corpus, not form.holds_names, overwrite)
         if form.write is None or aside is None:
-            write_directory(path, stored)
+            write_directory(path, corpus)
             return
         with open(aside, "wb") as file:
             if path.suffix == ".gz" and form.may_be_packed:
                 # Without a time, so that the same corpus gives the same bytes.
                 with gzip.GzipFile("", "wb", compresslevel=6, fileobj=file, mtime=0) as packed:
-                    form.write(packed, stored)
+                    form.write(packed, corpus)
             else:
-                form.write(file, stored)
+                form.write(file, corpus)
 
 
 def check_target(path: Path, format: str | None, overwrite: bool, argument: str = "format") -> str:
@@ -292,44 +248,14 @@ def check_target(path: Path, format: str | None, overwrite: bool, argument: str 
     return name
 
 
-def _write_beside(
-    stack: ExitStack, path: Path, lines: Iterable[str] | None, what: str, overwrite: bool
-) -> None:
-    """Write the words, or the names; or see that no others are taken for them."""
-    if path.exists() and not overwrite:
-        if lines is not None and _holds(path, lines):
-            return
-        raise FileExistsError(
-            f"{path} exists already, and would be taken for the {what}s of this corpus: remove it, "
-            "or choose another path."
-        )
-    if lines is not None:
-        write_lines(stack.enter_context(atomic_file(path)), lines, what)
-    elif path.exists():
-        stack.callback(path.unlink)
-
-
-def _holds(path: Path, lines: Iterable[str]) -> bool:
-    """Whether a file holds just these lines."""
-    nothing = object()
-    return all(a == b for a, b in zip_longest(Lines(path), lines, fillvalue=nothing))
-
-
 def convert(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
     *,
     source_format: str | None = None,
     target_format: str | None = None,
-    column: str | None = None,
-    name_column: str | None = None,
-    stop_words: StopWords = "english",
-    keep_numbers: bool = False,
-    vectorizer: CountVectorizer | None = None,
-    encoding: str = "utf-8",
-    on_error: str = FAIL,
-    delimiter: str | None = None,
     overwrite: bool = False,
+    **options: Unpack[ReadingOptions],
 ) -> tuple[int, int]:
     """Turn a corpus, or text, into another format.
 
@@ -339,10 +265,10 @@ def convert(
         From where, and where to.
     source_format, target_format : str, optional
         None to tell them from the names, or the source's content.
-    column, name_column, stop_words, keep_numbers, vectorizer, encoding, on_error, delimiter
-        For text, as in :func:`open_corpus`.
     overwrite : bool
         Whether files may be replaced.
+    options
+        For text, as in :func:`read`.
 
     Returns
     -------
@@ -362,18 +288,7 @@ def convert(
     check_target(as_path(target), target_format, overwrite, "target_format")
     if source_format is not None:
         known_format(source_format, "source_format", READABLE)
-    stored = open_corpus(
-        source,
-        source_format,
-        column=column,
-        name_column=name_column,
-        stop_words=stop_words,
-        keep_numbers=keep_numbers,
-        vectorizer=vectorizer,
-        encoding=encoding,
-        on_error=on_error,
-        delimiter=delimiter,
-    )
+    stored = open_corpus(source, source_format, **options)
     write(target, stored, target_format, overwrite)
     return stored.shape
 
@@ -381,7 +296,7 @@ def convert(
 def detect(path: Path) -> str:
     """The format of a file or directory, by its name, or else its content."""
     if path.is_dir():
-        return "csr" if (path / DESCRIPTION).exists() else TEXT
+        return "csr" if (path / "meta.json").exists() else TEXT
     name = detect_by_name(path)
     if name == "parquet":
         names = column_names(path)

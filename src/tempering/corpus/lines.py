@@ -12,8 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tempering.corpus.checks import check_size, cut, reading, size_limit
-from tempering.corpus.corpus import CorpusError, fail
+from tempering.corpus.checks import check_size, fail, reading, size_limit
 
 CHUNK_BYTES = 1 << 19
 # A line is read in one go, but a file of one endless line is refused long before memory is full.
@@ -31,13 +30,15 @@ def open_bytes(path: Path) -> Any:
     return gzip.open(path) if is_packed else open(path, "rb")
 
 
-def line_chunks(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Whole lines, about 512 kB of them at a time, with the number of the first (from 1).
+def line_chunks(path: Path, skip: int = 0) -> Iterator[tuple[int, bytes]]:
+    """Whole lines after some, about 512 kB at a time, with the number of the first (from 1).
 
     Every line ends in a line feed, also the last one.
     """
-    number, longest = 1, size_limit() // LINES_IN_LIMIT
+    number, longest = skip + 1, size_limit() // LINES_IN_LIMIT
     with reading(path), open_bytes(path) as file:
+        for _ in range(skip):
+            file.readline(longest)
         while chunk := file.read(CHUNK_BYTES):
             if not chunk.endswith(b"\n"):
                 rest = file.readline(longest)
@@ -90,6 +91,13 @@ def check_decoded(path: Any, place: str, text: str, encoding: str = "utf-8") -> 
         fail(path, place, problem)
 
 
+def decoded_lines(path: Path, encoding: str = "utf-8") -> Iterator[str]:
+    """Each line without its end; refused where it is not in the encoding."""
+    for number, line in text_lines(path, encoding):
+        check_decoded(path, f"line {number}", line, encoding)
+        yield line
+
+
 class Lines:
     """The lines of a text file, gone through again and again without keeping them."""
 
@@ -97,23 +105,7 @@ class Lines:
         self.path = Path(path)
 
     def __iter__(self) -> Iterator[str]:
-        for number, line in text_lines(self.path):
-            check_decoded(self.path, f"line {number}", line)
-            yield line
-
-
-def write_lines(path: Path, lines: Any, what: str) -> None:
-    """Write lines, refusing one that would be read as two."""
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
-        for number, line in enumerate(lines):
-            if "\n" in line or "\r" in line:
-                problem = f"{what} {number} (from 0), {cut(line)!r}, holds a line break."
-                raise CorpusError(problem)
-            try:
-                file.write(f"{line}\n")
-            except UnicodeEncodeError as error:
-                problem = f"{what} {number} (from 0), {cut(line)!r}, is no text: {error.reason}."
-                raise CorpusError(problem) from None
+        return decoded_lines(self.path)
 
 
 def one_line(text: str) -> str:

@@ -20,10 +20,10 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from tempering.corpus.beside import read_names, read_vocabulary
-from tempering.corpus.checks import checked_rows, reading
-from tempering.corpus.corpus import LARGEST_COUNT, Stored, check_shape, fail
+from tempering.corpus.checks import fail, reading
+from tempering.corpus.corpus import LARGEST_COUNT, Stored, check_shape, checked_rows
 from tempering.corpus.lines import check_lines, line_chunks
-from tempering.corpus.triples import written
+from tempering.corpus.triples import whole_blocks, written
 
 LDA_C_LINES = re.compile(rb"\s*+(?:\d{1,18}+(?:[ \t]++\d{1,18}+:\d{1,18}+)*+[ \t\r]*+\n\s*+)*+")
 
@@ -61,16 +61,9 @@ def read_svmlight(path: Path, first_line: int, text: bytes) -> Arrays:
 class PairsFile:
     """A corpus of such lines, read in blocks.
 
-    Such a file does not tell how large it is, so it is read through once to learn that.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    read : function
-        From path, number of the first line and text to the arrays of documents.
-    first : int or None
-        The number of the first word; None for 0 if it occurs, else 1.
+    Such a file does not tell how large it is, so it is read through once to learn that. ``read``
+    makes the arrays of documents of some lines; ``first`` is the number of the first word, or None
+    for 0 if it occurs, else 1.
     """
 
     def __init__(self, path: Path, read: Callable[[Path, int, bytes], Arrays], first: int | None):
@@ -101,9 +94,7 @@ class PairsFile:
         first_row = 0
         for counts, words, ends in self._parts():
             arrays = counts, words - self.first, ends
-            rows: Any = checked_rows(
-                self.path, "", arrays, self.shape[1], first_row, first_word=self.first
-            )
+            rows: Any = checked_rows(self.path, arrays, self.shape[1], first_row, self.first)
             first_row += rows.shape[0]
             yield rows.astype(self.dtype)
 
@@ -114,17 +105,19 @@ open_svmlight = partial(PairsFile, read=read_svmlight, first=None)
 
 def write_lda_c(file: IO[bytes], stored: Stored) -> None:
     """Write a corpus in LDA-C's format."""
-    _write_pairs(file, stored, first=0, head=lambda n_words: n_words)
+    _write_pairs(file, whole_blocks(stored), first=0, head=lambda n_words: n_words)
 
 
 def write_svmlight(file: IO[bytes], stored: Stored) -> None:
     """Write a corpus in SVMlight's format, with the label 0 for each document."""
-    _write_pairs(file, stored, first=1, head=lambda n_words: 0)
+    _write_pairs(file, stored.blocks(), first=1, head=lambda n_words: 0)
 
 
-def _write_pairs(file: IO[bytes], stored: Stored, first: int, head: Callable[[int], int]) -> None:
+def _write_pairs(
+    file: IO[bytes], blocks: Iterator[Any], first: int, head: Callable[[int], int]
+) -> None:
     """A line a document: a head made from the number of pairs, and words from ``first`` on."""
-    for block in stored.blocks():
+    for block in blocks:
         words = (block.indices + first).tolist()
         pairs = list(map(" %d:%s".__mod__, zip(words, written(block.data))))
         lines = (

@@ -2,41 +2,90 @@
 
 ``ids`` and ``counts`` are lists of the same length, the numbers of the words (from 0) and their
 counts; ``doc_id`` may be missing. Rows are read a row group at a time, so that the memory needed is
-that of a row group.
+that of a row group. (Texts in Parquet files are read by :func:`column_values`.)
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from types import ModuleType
 from typing import IO, Any
 
 import numpy as np
 from scipy import sparse
 
-from tempering.corpus.arrow import column_values, load_pyarrow, open_file
 from tempering.corpus.beside import read_vocabulary
-from tempering.corpus.checks import check_size, checked_rows, reading
-from tempering.corpus.corpus import BLOCK_SIZE, MOST_WORDS, Stored, fail
+from tempering.corpus.checks import CorpusError, check_regular, check_size, fail, reading
+from tempering.corpus.corpus import BLOCK_SIZE, Stored, check_n_words, checked_rows
 from tempering.corpus.lines import one_line
+from tempering.inference.remote import stack
+from tempering.inference.streaming import BlockSource
 
+# Fewer than of counts: a row may be a whole book.
+TEXTS_AT_A_TIME = 256
+#: Bytes that a row takes in memory, however well it is packed in the file.
+ROW_BYTES = 8
 IDS, COUNTS, NAME = "ids", "counts", "doc_id"
 #: What our files tell beyond what Parquet itself does.
 N_WORDS, N_TOKENS, NAMED = b"tempering.n_words", b"tempering.n_tokens", b"tempering.named"
 
 
+def load_pyarrow() -> tuple[ModuleType, ModuleType]:
+    """pyarrow and its Parquet part."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise ImportError("Parquet files need pyarrow: pip install 'tempering[data]'.") from None
+    return pyarrow, parquet
+
+
+def open_file(path: Path) -> Any:
+    """A ``pyarrow.parquet.ParquetFile`` whose row groups fit into memory, by their own account."""
+    _, parquet = load_pyarrow()
+    check_regular(path)
+    with reading(path):
+        file = parquet.ParquetFile(path, page_checksum_verification=True)
+        groups = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+        n_rows = sum(group.num_rows for group in groups)
+        if n_rows != file.metadata.num_rows or any(group.num_rows < 0 for group in groups):
+            problem = f"its row groups have {n_rows} rows, not {file.metadata.num_rows}."
+            fail(path, "", problem)
+        for number, group in enumerate(groups):
+            # Its columns would tell more, but pyarrow ends the process where they are damaged.
+            n_bytes = max(group.total_byte_size, ROW_BYTES * group.num_rows)
+            check_size(path, n_bytes, f"row group {number}")
+    return file
+
+
+def column_names(path: Path) -> list[str]:
+    """The names of the columns."""
+    with reading(path):
+        return open_file(path).schema_arrow.names
+
+
+def column_values(path: Path, columns: list[str]) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """The values of some columns, row by row, each with its place in the file."""
+    file = open_file(path)
+    for group in range(file.metadata.num_row_groups):
+        place, row = f"row group {group}", 0
+        with reading(path, place):
+            for batch in file.iter_batches(
+                TEXTS_AT_A_TIME, [group], columns=columns, use_threads=False
+            ):
+                for values in zip(*(batch.column(name) for name in columns)):
+                    yield f"{place}, row {row} (from 0)", values
+                    row += 1
+
+
 class ParquetRows:
     """A corpus in a Parquet file, read a row group at a time.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Documents and words.
-    n_tokens : int or float
-        Sum of the counts.
-    edges : array of int
-        Where the row groups begin, and the number of documents.
+    ``edges`` tells where the row groups begin, and then the number of documents; ``n_tokens`` is
+    the sum of the counts.
     """
 
     def __init__(self, path: Path):
@@ -61,8 +110,7 @@ class ParquetRows:
         if n_words is None or n_tokens is None:
             largest, n_tokens = self._survey()
             n_words = largest + 1 if n_words is None else n_words
-        if n_words > MOST_WORDS:
-            fail(path, "", f"a corpus has 0 to {MOST_WORDS} words; got {n_words}.")
+        check_n_words(path, "", int(n_words))
         self.shape = (n_documents, int(n_words))
         self.n_tokens: int | float = n_tokens
 
@@ -83,71 +131,60 @@ class ParquetRows:
             if start > begin or stop < end:
                 block = block[max(start - begin, 0) : stop - begin]
             parts.append(block)
-        if not parts:
-            return sparse.csr_array((0, self.shape[1]), dtype=self.dtype)
-        return parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csr")
+        return self._stacked(parts)
 
     def blocks(self) -> Iterator[sparse.csr_array]:
         """Some documents at a time, in order."""
         for group in range(self.edges.size - 1):
-            for first, batch in self._batches(group):
-                yield self._counts(batch, group, first)
+            yield from self._parts(group)
 
     def _group(self, group: int) -> Any:
         """A row group; the last one is kept, since batches may end within it."""
         if self._last[0] != group:
             self._last = (-1, None)
-            parts = [self._counts(batch, group, first) for first, batch in self._batches(group)]
-            parts = parts or [sparse.csr_array((0, self.shape[1]), dtype=self.dtype)]
-            block = parts[0] if len(parts) == 1 else sparse.vstack(parts, format="csr")
-            self._last = (group, block)
+            self._last = (group, self._stacked(list(self._parts(group))))
         return self._last[1]
 
-    def _batches(self, group: int) -> Iterator[tuple[int, Any]]:
-        """Some rows of a row group at a time, with the number of the first in it."""
-        place, first = f"row group {group}", 0
-        expected = int(self.edges[group + 1] - self.edges[group])
-        columns = [IDS, COUNTS]
-        with reading(self.path, place):
-            for batch in self._file().iter_batches(BLOCK_SIZE, [group], columns, use_threads=False):
-                yield first, batch
-                first += batch.num_rows
-        if first != expected:
-            fail(self.path, place, f"it has {first} rows instead of {expected}.")
+    def _stacked(self, parts: list[Any]) -> Any:
+        return stack(parts or [sparse.csr_array((0, self.shape[1]), dtype=self.dtype)])
 
     def _survey(self) -> tuple[int, int | float]:
         """The largest word, and the sum of the counts."""
         largest, n_tokens = -1, 0
         for group in range(self.edges.size - 1):
-            for first, batch in self._batches(group):
-                counts, words, _ = self._arrays(batch, group, first)
+            for _, (counts, words, _) in self._arrays(group):
                 largest = int(words.max(initial=largest))
                 n_tokens += counts.sum(dtype="f8" if counts.dtype.kind == "f" else "i8").item()
         return largest, n_tokens
 
-    def _arrays(self, batch: Any, group: int, first: int) -> tuple[Any, Any, Any]:
-        """Counts, words and ends of some rows, as they are in the file."""
-        place = f"row group {group}"
-        with reading(self.path, place):
-            ends, words = _list_column(self.path, place, batch, IDS)
-            count_ends, counts = _list_column(self.path, place, batch, COUNTS)
-        if not np.array_equal(ends, count_ends):
-            row = int(np.argmax(ends != count_ends)) - 1
-            problem = "it has lists of different lengths in ids and counts."
-            fail(self.path, f"{place}, row {first + row} (from 0)", problem)
-        return counts, words, ends
+    def _parts(self, group: int) -> Iterator[Any]:
+        """A row group in parts, in memory of their own, which may be written to."""
+        where = f"{self.path}, row group {group}"
+        for first, arrays in self._arrays(group):
+            first_row = int(self.edges[group]) + first
+            rows: Any = checked_rows(where, arrays, self.shape[1], first_row)
+            yield rows.astype(self.dtype)
 
-    def _counts(self, batch: Any, group: int, first: int) -> Any:
-        """Some rows as a matrix, in memory of its own, which may be written to."""
-        arrays = self._arrays(batch, group, first)
-        first_row = int(self.edges[group]) + first
-        rows: Any = checked_rows(self.path, f"row group {group}", arrays, self.shape[1], first_row)
-        return rows.astype(self.dtype)
-
-    def _file(self) -> Any:
+    def _arrays(self, group: int) -> Iterator[tuple[int, tuple[Any, Any, Any]]]:
+        """Counts, words and ends of some rows, with the number of the first in the row group."""
+        place, first = f"row group {group}", 0
+        expected = int(self.edges[group + 1] - self.edges[group])
         if self._open is None:
             self._open = open_file(self.path)
-        return self._open
+        with reading(self.path, place):
+            for batch in self._open.iter_batches(
+                BLOCK_SIZE, [group], [IDS, COUNTS], use_threads=False
+            ):
+                ends, words = _list_column(self.path, place, batch, IDS)
+                count_ends, counts = _list_column(self.path, place, batch, COUNTS)
+                if not np.array_equal(ends, count_ends):
+                    row = first + int(np.argmax(ends != count_ends)) - 1
+                    problem = "it has lists of different lengths in ids and counts."
+                    fail(self.path, f"{place}, row {row} (from 0)", problem)
+                yield first, (counts, words, ends)
+                first += batch.num_rows
+        if first != expected:
+            fail(self.path, place, f"it has {first} rows instead of {expected}.")
 
     def __getstate__(self) -> dict[str, Any]:
         # An open file does not go to another process.
@@ -174,13 +211,11 @@ def _check_columns(path: Path, schema: Any) -> np.dtype:
         if name not in schema.names:
             problem = f"there is no column {name!r} among {', '.join(schema.names)}."
             fail(path, "", f"{problem} (For text, name the column that holds it.)")
-    value_types = []
-    for name in (IDS, COUNTS):
-        kind = schema.field(name).type
+    kinds = {name: schema.field(name).type for name in (IDS, COUNTS)}
+    for name, kind in kinds.items():
         if not (pyarrow.types.is_list(kind) or pyarrow.types.is_large_list(kind)):
             fail(path, f"column {name!r}", f"it should be a list of numbers; it is {kind}.")
-        value_types.append(kind.value_type)
-    words, counts = value_types
+    words, counts = (kind.value_type for kind in kinds.values())
     if not pyarrow.types.is_integer(words):
         fail(path, f"column {IDS!r}", f"words should be whole numbers; they are {words}.")
     if pyarrow.types.is_integer(counts):
@@ -217,13 +252,9 @@ def write_parquet(file: IO[bytes], stored: Stored) -> None:
     whole = stored.dtype.kind != "f"
     name_type = pyarrow.int64() if stored.names is None else pyarrow.string()
     count_type = pyarrow.int32() if whole else pyarrow.from_numpy_dtype(stored.dtype)
-    schema = pyarrow.schema(
-        [
-            (NAME, name_type),
-            (IDS, pyarrow.list_(pyarrow.int32())),
-            (COUNTS, pyarrow.list_(count_type)),
-        ]
-    )
+    ids_type = pyarrow.list_(pyarrow.int32())
+    types = {NAME: name_type, IDS: ids_type, COUNTS: pyarrow.list_(count_type)}
+    schema = pyarrow.schema(list(types.items()))
     names = iter(stored.names) if stored.names is not None else None
     n_documents, n_tokens = 0, 0
     options: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
@@ -254,10 +285,49 @@ def _regroup(blocks: Iterable[Any], size: int) -> Iterator[Any]:
         waiting.append(block)
         n_waiting += block.shape[0]
         if n_waiting >= size:
-            rows: Any = sparse.vstack(waiting, format="csr") if len(waiting) > 1 else block
+            rows = stack(waiting)
             whole = n_waiting - n_waiting % size
             for start in range(0, whole, size):
                 yield rows[start : start + size]
             waiting, n_waiting = [rows[whole:]], n_waiting - whole
     if n_waiting:
-        yield sparse.vstack(waiting, format="csr")
+        yield stack(waiting)
+
+
+class ParquetSource(BlockSource):
+    """A source of batches of a Parquet file with columns ``doc_id``, ``ids`` and ``counts``.
+
+    How batches are drawn is told at :class:`BlockSource`; the blocks are the row groups of the
+    file. :func:`tempering.corpus.write` makes them of 8,192 documents. A file of larger ones takes
+    more memory; ``convert`` it to make them smaller.
+
+    Parameters
+    ----------
+    path : path
+        The file; its words are read too, if they stand beside it.
+    batch_size : int
+        Documents in a minibatch, at most.
+    window_blocks : int
+        Row groups that are shuffled together.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from tempering.corpus import ParquetSource, write
+    >>> from tempering.datasets import LDAStream
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(f"{folder}/big.parquet", LDAStream(n_documents=100, n_words=50))
+    ...     ParquetSource(f"{folder}/big.parquet", batch_size=10).shape
+    (100, 50)
+    """
+
+    files: ParquetRows
+
+    def __init__(
+        self, path: str | os.PathLike[str], batch_size: int = 1024, window_blocks: int = 4
+    ):
+        files = ParquetRows(Path(path))
+        if not files.n_tokens > 0:
+            raise CorpusError(f"{path}: there is not one word in its {files.shape[0]} documents.")
+        super().__init__(files, batch_size, files.edges, window_blocks)
+        self.vocabulary = files.vocabulary

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tempering.corpus.corpus import CorpusError
+from tempering.corpus.checks import CorpusError
 
 #: Different words that are held in memory; with more, the rarest are given up.
 MOST_DISTINCT = 5_000_000
@@ -22,20 +22,16 @@ class Tally:
     """Numbers words as they come, and counts in how many documents they are, and how often.
 
     Beyond ``MOST_DISTINCT`` words, those in the fewest documents so far are given up, so that
-    memory does not grow with the corpus; a warning says so.
-
-    Parameters
-    ----------
-    fixed : mapping from word to column, optional
-        The vocabulary, if it is given; other words are passed over.
+    memory does not grow with the corpus; a warning says so. With a ``fixed`` vocabulary, words to
+    columns, other words are passed over.
     """
 
     def __init__(self, fixed: Mapping[str, int] | None = None):
         self.fixed = fixed
         numbers = count()
         self._numbers: dict[str, int] = defaultdict(numbers.__next__)
-        self._documents = np.zeros(1024, np.int64)
-        self._tokens = np.zeros(1024, np.int64)
+        #: For each number, the documents it is in, and how often it occurs.
+        self._documents, self._tokens = np.zeros((2, 1024), np.int64)
         self._given_up = 0
 
     def number(self, bag: Mapping[str, int]) -> tuple[list[int], list[int]]:
@@ -51,11 +47,9 @@ class Tally:
             return
         n = int(block.indices.max()) + 1
         if n > self._documents.size:
-            room = max(2 * self._documents.size, n)
-            self._documents = np.append(
-                self._documents, np.zeros(room - self._documents.size, np.int64)
-            )
-            self._tokens = np.append(self._tokens, np.zeros(room - self._tokens.size, np.int64))
+            more = max(self._documents.size, n - self._documents.size)
+            self._documents = np.pad(self._documents, (0, more))
+            self._tokens = np.pad(self._tokens, (0, more))
         np.add.at(self._documents, block.indices, 1)
         np.add.at(self._tokens, block.indices, block.data)
         if len(self._numbers) > MOST_DISTINCT:

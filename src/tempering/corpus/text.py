@@ -2,48 +2,37 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, overload
+from itertools import chain
+from typing import Any, Unpack, overload
 
 from sklearn.feature_extraction.text import CountVectorizer
 
-from tempering.corpus.bags import BagCounts
-from tempering.corpus.corpus import Corpus, CorpusError, gather
-from tempering.corpus.counting import StopWords, chosen_vectorizer
+from tempering.corpus.checks import CorpusError
+from tempering.corpus.corpus import Corpus, gather
+from tempering.corpus.counting import CountingOptions, StopWords, chosen_vectorizer
 from tempering.corpus.formats import STREAMING, check_target, open_source, write
-from tempering.corpus.text_counts import TextCounts
-from tempering.corpus.text_files import TEXT_COLUMN, Document, no_column
+from tempering.corpus.text_counts import BagCounts, TextCounts
+from tempering.corpus.text_files import TEXT_COLUMN, Document, check_columns
 from tempering.inference.streaming import BlockSource
+from tempering.models.arguments import takes
 from tempering.storage.atomic import as_path
 
 
+class TextsOptions(CountingOptions, total=False):
+    """Options of :func:`from_texts` but for ``out``."""
+
+    dictionary: Mapping[int, str] | None
+
+
 @overload
-def from_texts(
-    texts: Any,
-    *,
-    stop_words: StopWords = "english",
-    keep_numbers: bool = False,
-    vectorizer: CountVectorizer | None = None,
-    column: str | None = None,
-    name_column: str | None = None,
-    dictionary: Mapping[int, str] | None = None,
-    out: None = None,
-) -> Corpus: ...
+def from_texts(texts: Any, *, out: None = None, **options: Unpack[TextsOptions]) -> Corpus: ...
 
 
 @overload
 def from_texts(
-    texts: Any,
-    *,
-    stop_words: StopWords = "english",
-    keep_numbers: bool = False,
-    vectorizer: CountVectorizer | None = None,
-    column: str | None = None,
-    name_column: str | None = None,
-    dictionary: Mapping[int, str] | None = None,
-    out: str | os.PathLike[str],
+    texts: Any, *, out: str | os.PathLike[str], **options: Unpack[TextsOptions]
 ) -> BlockSource: ...
 
 
@@ -120,50 +109,39 @@ def _counts_of(
     dictionary: Mapping[int, str] | None,
 ) -> TextCounts | BagCounts:
     """Texts, or bags of words, as counts that are read in blocks."""
+    wanted = "texts must be an iterable of documents"
     if isinstance(texts, (str, bytes)):
-        raise CorpusError(
-            "texts must be an iterable of documents, not one string; read a file or a folder with "
-            "tempering.corpus.read."
-        )
-    if callable(texts) and _needs_arguments(texts):
-        raise CorpusError(
-            "texts must be an iterable of documents, or a function without arguments that makes "
-            f"one; got {texts!r:.100}."
-        )
+        problem = "not one string; read a file or a folder with tempering.corpus.read."
+        raise CorpusError(f"{wanted}, {problem}")
+    if callable(texts) and not takes(texts):
+        problem = f"or a function without arguments that makes one; got {texts!r:.100}."
+        raise CorpusError(f"{wanted}, {problem}")
     made: Any = texts() if callable(texts) else texts
+    column = column or TEXT_COLUMN
     if isinstance(made, Mapping):
-        raise CorpusError(
-            "texts must be an iterable of documents, not one mapping: pass its list of texts, as "
-            f"texts[{column or TEXT_COLUMN!r}]."
-        )
+        problem = f"not one mapping: pass its list of texts, as texts[{column!r}]."
+        raise CorpusError(f"{wanted}, {problem}")
     if hasattr(made, "columns"):
-        made = _rows(made, column or TEXT_COLUMN, name_column)
+        made = _rows(made, column, name_column)
     if not isinstance(made, Iterable):
-        raise CorpusError(f"texts must be an iterable of documents; got {made!r:.100}.")
+        raise CorpusError(f"{wanted}; got {made!r:.100}.")
     items = iter(made)
-    first, peeked = _peek(items)
-    if _is_bag(first):
-        return BagCounts(peeked, dictionary)
-    return TextCounts(peeked, vectorizer, column, name_column)
-
-
-def _needs_arguments(function: Any) -> bool:
-    try:
-        inspect.signature(function).bind()
-    except TypeError:
-        return True
-    except ValueError:  # some that are written in C tell nothing
-        return False
-    return False
+    # Up to the first that is not empty, which tells what they are.
+    seen = []
+    for item in items:
+        seen.append(item)
+        if not (isinstance(item, (list, tuple)) and len(item) == 0):
+            break
+    every = chain(seen, items)
+    if seen and _is_bag(seen[-1]):
+        return BagCounts(every, dictionary)
+    return TextCounts(every, vectorizer, column, name_column)
 
 
 def _rows(table: Any, column: str, name_column: str | None) -> Iterator[dict[str, Any]]:
     """The rows of a DataFrame, of which iteration would give the names of the columns."""
     columns = [column] if name_column is None else [column, name_column]
-    there = list(table.columns)
-    for name in columns:
-        if name not in there:
-            no_column("texts", "", name, map(str, there))
+    check_columns("texts", "", columns, list(table.columns))
     rows = zip(*(table[name] for name in columns))
     return (dict(zip(columns, map(_or_none, values))) for values in rows)
 
@@ -172,22 +150,6 @@ def _or_none(value: Any) -> Any:
     """A value of a DataFrame; None where it is missing, in whatever way."""
     missing = type(value).__name__ in ("NAType", "NaTType") or value != value
     return None if missing else value
-
-
-def _peek(items: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
-    """The first document that is not empty, and all of them."""
-    seen = []
-    first = None
-    for first in items:
-        seen.append(first)
-        if not (isinstance(first, (list, tuple)) and len(first) == 0):
-            break
-
-    def all_of_them() -> Iterator[Any]:
-        yield from seen
-        yield from items
-
-    return first, all_of_them()
 
 
 def _is_bag(item: Any) -> bool:

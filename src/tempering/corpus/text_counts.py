@@ -1,4 +1,4 @@
-"""Counts out of text, in memory that does not grow with the number of documents.
+"""Counts out of documents, in memory that does not grow with their number.
 
 The first pass tokenises, numbers words as they come, counts in how many documents each is, and puts
 the counts aside on disk. That decides the vocabulary. The second pass reads the counts again, and
@@ -7,19 +7,95 @@ keeps the columns of the vocabulary. Texts are gone through once, so that any it
 
 from __future__ import annotations
 
+import shutil
+import tempfile
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
-from tempering.corpus.corpus import CorpusError, canonical, fail
+from tempering.corpus.checks import CorpusError, fail
+from tempering.corpus.corpus import MOST_WORDS, canonical
 from tempering.corpus.counting import WordCounting
-from tempering.corpus.spool import Bag, Spool
+from tempering.corpus.lines import Lines, one_line
 from tempering.corpus.tally import Tally
 from tempering.corpus.text_files import TEXT_COLUMN, Document, text_field
+from tempering.inference.csr_files import CSRFiles, write_csr
+
+#: Documents that are put aside at a time.
+SPOOL_BLOCK = 1024
+
+
+class Bag(NamedTuple):
+    """The words of a document, as numbers, and how often each occurs."""
+
+    name: str | None
+    words: list[int]
+    counts: list[Any]
+
+
+class Spool:
+    """Documents on disk, in a temporary directory that is removed with this object.
+
+    Either all bags have names, or none; the first decides. ``observe`` is called with each block of
+    documents when it is put aside.
+    """
+
+    def __init__(
+        self,
+        bags: Iterable[Bag],
+        dtype: Any,
+        observe: Callable[[sparse.csr_array], None] = lambda block: None,
+    ):
+        self.n_documents = 0
+        self._n_entries = 0
+        self._has_names = False
+        folder = Path(tempfile.mkdtemp(prefix="tempering-"))
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        try:
+            write_csr(folder / "counts", self._put_aside(folder / "names", bags, dtype, observe))
+        except CorpusError:
+            raise
+        except ValueError as error:
+            if self._n_entries == 0:
+                raise CorpusError(
+                    f"there is not one word to count in the {self.n_documents} documents. (Stop "
+                    "words and numbers do not count unless told otherwise; with a vocabulary, only "
+                    "its words do.)"
+                ) from None
+            raise CorpusError(f"the documents cannot be counted: {error}") from error
+        self.names = Lines(folder / "names") if self._has_names else None
+        self._counts = CSRFiles(folder / "counts")
+
+    def _put_aside(
+        self, names_path: Path, bags: Iterable[Bag], dtype: Any, observe: Any
+    ) -> Iterator[sparse.csr_array]:
+        bags = iter(bags)
+        with open(names_path, "w", encoding="utf-8", errors="replace", newline="\n") as names:
+            while group := list(islice(bags, SPOOL_BLOCK)):
+                if self.n_documents == 0:
+                    self._has_names = group[0].name is not None
+                names.writelines(f"{one_line(bag.name or '')}\n" for bag in group)
+                ends = np.cumsum([0, *(len(bag.words) for bag in group)])
+                words = np.array([word for bag in group for word in bag.words], np.int32)
+                counts = np.array([count for bag in group for count in bag.counts], dtype)
+                # The number of words is not known yet.
+                block = sparse.csr_array((counts, words, ends), (len(group), MOST_WORDS))
+                self.n_documents += len(group)
+                self._n_entries += words.size
+                observe(block)
+                yield block
+
+    def blocks(self) -> Iterator[Any]:
+        """Some documents at a time, in order."""
+        for start in range(0, self.n_documents, SPOOL_BLOCK):
+            yield self._counts.rows(start, min(start + SPOOL_BLOCK, self.n_documents))
 
 
 class TextCounts:
@@ -57,21 +133,29 @@ class TextCounts:
         chosen._validate_params()
         chosen._validate_ngram_range()
         chosen._validate_vocabulary()
-        fixed = chosen.vocabulary_ if chosen.fixed_vocabulary_ else None
-        tally = Tally(fixed)
+        tally = Tally(chosen.vocabulary_ if chosen.fixed_vocabulary_ else None)
         analyze = chosen.build_analyzer()
-        told = Told(analyze, column or TEXT_COLUMN, name_column)
-        bags = (
-            # Before the tally, which ranks words by how often they count.
-            Bag(name, *tally.number(dict.fromkeys(words, 1) if chosen.binary else words))
-            for name, words in told.counts(texts)
-        )
-        self._spool = Spool(bags, self.dtype, tally.observe)
+        had_words = False
+
+        def bags() -> Iterator[Bag]:
+            nonlocal had_words
+            for place, name, text in _named_texts(texts, column or TEXT_COLUMN, name_column):
+                if isinstance(text, (str, bytes)):
+                    try:
+                        words = Counter(analyze(text))
+                    except UnicodeDecodeError as error:
+                        fail("texts", place, f"it is not {error.encoding} ({error.reason}).")
+                else:
+                    words, had_words = Counter(text), True
+                # Before the tally, which ranks words by how often they count.
+                yield Bag(name, *tally.number(dict.fromkeys(words, 1) if chosen.binary else words))
+
+        self._spool = Spool(bags(), self.dtype, tally.observe)
         self.vocabulary = tally.vocabulary(chosen, self._spool.n_documents)
         self.shape = (self._spool.n_documents, len(self.vocabulary))
         self.names = self._spool.names
         self._columns = tally.columns(self.vocabulary)
-        self.counting = None if told.had_words else WordCounting.of(chosen)
+        self.counting = None if had_words else WordCounting.of(chosen)
 
     def blocks(self) -> Iterator[sparse.csr_array]:
         """Some documents at a time, in order."""
@@ -83,34 +167,71 @@ class TextCounts:
             yield canonical(sparse.csr_array(arrays, (rows.shape[0], self.shape[1])))
 
 
-class Told:
-    """Names and words of texts, whatever these are."""
+def _named_texts(
+    texts: Iterable[Any], column: str, name_column: str | None
+) -> Iterator[tuple[str, str | None, Any]]:
+    """Place, name, and text or list of words, whatever the texts are."""
+    for number, item in enumerate(texts):
+        place = f"document {number} (from 0)"
+        name, text = None, item
+        if isinstance(item, Document):
+            name, text = item
+        elif isinstance(item, Mapping):
+            text = text_field(item, column, "texts", place)
+            name = str(item.get(name_column)) if name_column else None
+        listed = isinstance(text, (list, tuple)) and all(isinstance(word, str) for word in text)
+        if not listed and not isinstance(text, (str, bytes)):
+            problem = f"it should be text, or a list of words; it is a {type(text).__name__}."
+            fail("texts", place, problem)
+        yield place, name, text
 
-    def __init__(
-        self, analyze: Callable[[Any], Iterable[str]], column: str, name_column: str | None
-    ):
-        self._analyze, self._column, self._name_column = analyze, column, name_column
-        #: Whether a document came as a list of words.
-        self.had_words = False
 
-    def counts(self, texts: Iterable[Any]) -> Iterator[tuple[str | None, Counter[str]]]:
-        """Name and words of each text."""
-        for number, item in enumerate(texts):
+class BagCounts:
+    """Documents that are lists of (word number, count), as gensim has them, read in blocks.
+
+    The words may stand in a mapping from number to word, such as a gensim ``Dictionary``, whose
+    numbers go from 0.
+    """
+
+    def __init__(self, bags: Iterable[Any], dictionary: Mapping[int, str] | None = None):
+        self._largest = -1
+        self._whole = True
+        self._spool = Spool(self._checked(bags), np.float64)
+        self.dtype = np.dtype(np.int32 if self._whole else np.float64)
+        self.names = None
+        self.vocabulary = None if dictionary is None else _words_in_order(dictionary)
+        n_words = self._largest + 1 if self.vocabulary is None else len(self.vocabulary)
+        if n_words <= self._largest:
+            problem = f"word {self._largest} is out of range: the dictionary has {n_words} words."
+            fail("bags", "", problem)
+        self.shape = (self._spool.n_documents, n_words)
+
+    def _checked(self, bags: Iterable[Any]) -> Iterator[Bag]:
+        for number, bag in enumerate(bags):
             place = f"document {number} (from 0)"
-            name, text = None, item
-            if isinstance(item, Document):
-                name, text = item
-            elif isinstance(item, Mapping):
-                text = text_field(item, self._column, "texts", place)
-                name = str(item.get(self._name_column)) if self._name_column else None
-            if isinstance(text, (list, tuple)) and all(isinstance(word, str) for word in text):
-                self.had_words = True
-                yield name, Counter(text)
-                continue
-            if not isinstance(text, (str, bytes)):
-                problem = f"it should be text, or a list of words; it is a {type(text).__name__}."
-                fail("texts", place, problem)
             try:
-                yield name, Counter(self._analyze(text))
-            except UnicodeDecodeError as error:
-                fail("texts", place, f"it is not {error.encoding} ({error.reason}).")
+                words = [int(word) for word, _ in bag]
+                counts = [float(times) for _, times in bag]
+            except (TypeError, ValueError) as error:
+                fail("bags", place, f"it should be a list of pairs (word, count): {error}.")
+            if words and not 0 <= min(words) <= max(words) < MOST_WORDS:
+                fail("bags", place, "a word is out of range.")
+            self._largest = max([self._largest, *words])
+            self._whole = self._whole and all(times.is_integer() for times in counts)
+            yield Bag(None, words, counts)
+
+    def blocks(self) -> Iterator[sparse.csr_array]:
+        """Some documents at a time, in order."""
+        for rows in self._spool.blocks():
+            arrays = rows.data.astype(self.dtype), rows.indices, rows.indptr
+            yield canonical(sparse.csr_array(arrays, (rows.shape[0], self.shape[1])), "bags")
+
+
+def _words_in_order(dictionary: Mapping[int, str]) -> list[str]:
+    """The words by number."""
+    try:
+        return [dictionary[number] for number in range(len(dictionary))]
+    except KeyError as error:
+        raise CorpusError(
+            f"dictionary must have the numbers 0 to {len(dictionary) - 1}; {error} is missing."
+        ) from None

@@ -12,22 +12,26 @@ import csv
 import json
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
-from tempering.corpus.arrow import column_names, column_values
-from tempering.corpus.checks import check_regular, cut, reading, size_limit
-from tempering.corpus.corpus import CorpusError, fail
-from tempering.corpus.lines import LINES_IN_LIMIT, check_decoded, text_lines
+from tempering.corpus.checks import CorpusError, check_regular, cut, fail, reading, size_limit
+from tempering.corpus.lines import LINES_IN_LIMIT, check_decoded, decoded_lines, text_lines
+from tempering.corpus.parquet import column_names, column_values
 from tempering.storage.atomic import as_path
 
 #: The column that is read where none is named.
 TEXT_COLUMN = "text"
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
-JSON_LINES = (".jsonl", ".ndjson", ".json")
 #: The format of a file of one document a line.
 LINES = "lines"
+KINDS = {
+    **dict.fromkeys((".csv", ".tsv"), "table"),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), "json"),
+    ".parquet": "parquet",
+    ".txt": LINES,
+}
 FAIL, SKIP = "fail", "skip"
 
 
@@ -45,40 +49,9 @@ class Document(NamedTuple):
     text: str
 
 
-class TextOptions(NamedTuple):
-    """How text is to be read; the parameters of :func:`read_texts`."""
-
-    column: str
-    name_column: str | None
-    encoding: str
-    delimiter: str | None
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns that are read."""
-        return [self.column, self.name_column] if self.name_column else [self.column]
-
-    def document(self, path: Path, place: str, row: int, values: Mapping[str, Any]) -> Document:
-        """A record, if it is a good one."""
-        text = text_field(values, self.column, path, place)
-        name = None
-        if self.name_column is not None:
-            if self.name_column not in values:
-                no_column(path, place, self.name_column, values)
-            name = values[self.name_column]
-        return Document(str(row) if name is None else str(name), text)
-
-
 def text_kind(path: Path) -> str | None:
     """ "folder", "table", "json", "parquet" or "lines" for text, None for anything else."""
-    if path.is_dir():
-        return "folder"
-    suffix = _suffix(path)
-    if suffix in DELIMITERS:
-        return "table"
-    if suffix in JSON_LINES:
-        return "json"
-    return {".parquet": "parquet", ".txt": LINES}.get(suffix)
+    return "folder" if path.is_dir() else KINDS.get(_suffix(path))
 
 
 def _suffix(path: Path) -> str:
@@ -86,51 +59,130 @@ def _suffix(path: Path) -> str:
 
 
 class Texts(Iterator[Document]):
-    """Documents, one after another, of which bad ones are skipped or end it.
+    """Documents of a file or a folder, one after another, of which bad ones are skipped or end it.
 
-    Parameters
-    ----------
-    path : Path
-        The file or folder.
-    records : iterator
-        Documents, and errors in the place of bad ones.
-    on_error : "fail" or "skip"
-        What to do with errors.
-
-    Attributes
-    ----------
-    skipped : int
-        Bad records that were passed over so far.
-    first_skipped : str or None
-        What was wrong with the first.
+    ``skipped`` is the number of bad records that were passed over so far, ``first_skipped`` what
+    was wrong with the first. The parameters are those of :func:`read_texts`.
     """
 
-    def __init__(self, path: Path, records: Iterator[Document | CorpusError], on_error: str):
+    def __init__(
+        self,
+        path: Path,
+        kind: str,
+        column: str,
+        name_column: str | None,
+        encoding: str,
+        on_error: str,
+        delimiter: str | None,
+    ):
         self.skipped = 0
         self.first_skipped: str | None = None
-        self._good = self._good_ones(path, records, on_error)
+        self._path, self._encoding, self._delimiter = path, encoding, delimiter
+        self._column, self._name_column = column, name_column
+        self._columns = [column] if name_column is None else [column, name_column]
+        self._on_error = on_error
+        self._documents = self._read(getattr(self, f"_{kind}")())
 
     def __next__(self) -> Document:
-        return next(self._good)
+        return next(self._documents)
 
-    def _good_ones(
-        self, path: Path, records: Iterator[Document | CorpusError], on_error: str
-    ) -> Iterator[Document]:
+    def _read(self, documents: Iterator[Document]) -> Iterator[Document]:
         n_read = 0
-        for record in records:
-            if isinstance(record, Document):
-                n_read += 1
-                yield record
-            elif on_error == FAIL:
-                raise record
-            else:
-                self.skipped += 1
-                self.first_skipped = self.first_skipped or str(record)
+        for document in documents:
+            n_read += 1
+            yield document
         if self.skipped:
             told = f"{self.skipped} bad records were skipped. The first: {self.first_skipped}"
             if n_read == 0:
-                fail(path, "", f"nothing is left: {told}")
-            warnings.warn(f"{path}: {told}", UserWarning, stacklevel=3)
+                fail(self._path, "", f"nothing is left: {told}")
+            warnings.warn(f"{self._path}: {told}", UserWarning, stacklevel=3)
+
+    @contextmanager
+    def _skipping(self) -> Iterator[None]:
+        """A bad record within the block ends the reading, or is counted."""
+        try:
+            yield
+        except CorpusError as error:
+            if self._on_error == FAIL:
+                raise
+            self.skipped += 1
+            self.first_skipped = self.first_skipped or str(error)
+
+    def _document(self, place: str, row: int, values: Mapping[str, Any]) -> Document:
+        """A record, if it is a good one."""
+        text = text_field(values, self._column, self._path, place)
+        check_columns(self._path, place, self._columns, values)
+        name = None if self._name_column is None else values[self._name_column]
+        return Document(str(row) if name is None else str(name), text)
+
+    def _folder(self) -> Iterator[Document]:
+        path, root = self._path, self._path.resolve()
+        # Pipes and sockets are no documents; opening one would wait for ever.
+        files = [
+            each for each in sorted(path.rglob("*.txt")) if each.is_file() or each.is_symlink()
+        ]
+        if not files:
+            fail(path, "", "there is no .txt file in this folder.")
+        for file in files:
+            with self._skipping():
+                if not (file.is_file() and file.resolve().is_relative_to(root)):
+                    fail(file, "", "it is a link that leads out of the folder, or to no file.")
+                text = "\n".join(decoded_lines(file, self._encoding))
+                yield Document(file.relative_to(path).as_posix(), text)
+
+    def _lines(self) -> Iterator[Document]:
+        for row, (number, line) in enumerate(text_lines(self._path, self._encoding)):
+            with self._skipping():
+                check_decoded(self._path, f"line {number}", line, self._encoding)
+                yield Document(str(row), line)
+
+    def _table(self) -> Iterator[Document]:
+        path = self._path
+        delimiter = self._delimiter or ("\t" if _suffix(path) == ".tsv" else ",")
+        # Python's csv module refuses fields of more than 131,072 characters unless told otherwise.
+        csv.field_size_limit(max(csv.field_size_limit(), size_limit() // LINES_IN_LIMIT))
+        lines = (f"{line}\n" for _, line in text_lines(path, self._encoding))
+        reader = csv.reader(lines, delimiter=delimiter, strict=True)
+        with reading(path, "line 1"):
+            header = next(reader, None)
+        if header is None:
+            fail(path, "line 1", "the header is missing.")
+        check_columns(path, "line 1", self._columns, header)
+        places = [header.index(name) for name in self._columns]
+        row = 0
+        while True:
+            # A record may go over several lines; this is where it begins.
+            place = f"line {reader.line_num + 1}"
+            with self._skipping():
+                try:
+                    fields = next(reader)
+                except StopIteration:
+                    return
+                except csv.Error as error:
+                    fail(path, place, f"it is no CSV: {error}.")
+                if not fields:
+                    continue
+                if len(fields) != len(header):
+                    problem = f"it has {len(fields)} fields, but the header has {len(header)}."
+                    fail(path, place, problem)
+                chosen = {name: fields[i] for name, i in zip(self._columns, places)}
+                check_decoded(path, place, "".join(chosen.values()), self._encoding)
+                yield self._document(place, row, chosen)
+            row += 1
+
+    def _json(self) -> Iterator[Document]:
+        for row, (number, line) in enumerate(filled_lines(self._path, self._encoding)):
+            with self._skipping():
+                values = json_object(self._path, number, line, self._encoding)
+                yield self._document(f"line {number}", row, values)
+
+    def _parquet(self) -> Iterator[Document]:
+        check_columns(self._path, "", self._columns, column_names(self._path))
+        for row, (place, values) in enumerate(column_values(self._path, self._columns)):
+            with self._skipping():
+                with reading(self._path, place):
+                    chosen = {name: value.as_py() for name, value in zip(self._columns, values)}
+                yield self._document(place, row, chosen)
 
 
 def read_texts(
@@ -185,23 +237,21 @@ def read_texts(
     [Document(name='0', text='the cat sat'), Document(name='1', text='the dog')]
     """
     path = as_path(path)
-    check_text_options(encoding, on_error, delimiter)
+    _check_options(encoding, on_error, delimiter)
     check_regular(path)
-    options = TextOptions(column or TEXT_COLUMN, name_column, encoding, delimiter)
     kind = text_kind(path) if format is None else format
     if delimiter is not None and kind in (None, LINES) and format is None:
         kind = "table"
-    if kind not in READERS:
-        fail(
-            path,
-            "",
-            "text is read from a folder of .txt files, .csv, .tsv, .jsonl, .parquet, or .txt with "
-            f'a document a line (format="{LINES}" for one of another name).',
+    if kind not in ("folder", *KINDS.values()):
+        known = (
+            "a folder of .txt files, .csv, .tsv, .jsonl, .parquet, or .txt with a document a line"
         )
-    return Texts(path, READERS[kind](path, options), on_error)
+        fail(path, "", f'text is read from {known} (format="{LINES}" for one of another name).')
+    columns = column or TEXT_COLUMN, name_column
+    return Texts(path, kind, *columns, encoding, on_error, delimiter)
 
 
-def check_text_options(encoding: str, on_error: str, delimiter: str | None) -> None:
+def _check_options(encoding: str, on_error: str, delimiter: str | None) -> None:
     """Refuse what cannot be, before anything is read."""
     if on_error not in (FAIL, SKIP):
         raise CorpusError(f'on_error must be "{FAIL}" or "{SKIP}"; got {on_error!r}.')
@@ -218,83 +268,8 @@ def check_text_options(encoding: str, on_error: str, delimiter: str | None) -> N
         ) from None
 
 
-def _folder(path: Path, options: TextOptions) -> Iterator[Document | CorpusError]:
-    root = path.resolve()
-    # Pipes and sockets are no documents; opening one would wait for ever.
-    files = [file for file in sorted(path.rglob("*.txt")) if file.is_file() or file.is_symlink()]
-    if not files:
-        fail(path, "", "there is no .txt file in this folder.")
-    for file in files:
-        try:
-            if not (file.is_file() and file.resolve().is_relative_to(root)):
-                fail(file, "", "it is a link that leads out of the folder, or to no file.")
-            lines = []
-            for number, line in text_lines(file, options.encoding):
-                check_decoded(file, f"line {number}", line, options.encoding)
-                lines.append(line)
-            yield Document(file.relative_to(path).as_posix(), "\n".join(lines))
-        except CorpusError as error:
-            yield error
-
-
-def _lines(path: Path, options: TextOptions) -> Iterator[Document | CorpusError]:
-    for row, (number, line) in enumerate(text_lines(path, options.encoding)):
-        try:
-            check_decoded(path, f"line {number}", line, options.encoding)
-            yield Document(str(row), line)
-        except CorpusError as error:
-            yield error
-
-
-def _table(path: Path, options: TextOptions) -> Iterator[Document | CorpusError]:
-    delimiter = options.delimiter or DELIMITERS[_suffix(path)]
-    # Python's csv module refuses fields of more than 131,072 characters unless told otherwise.
-    csv.field_size_limit(max(csv.field_size_limit(), size_limit() // LINES_IN_LIMIT))
-    lines = (f"{line}\n" for _, line in text_lines(path, options.encoding))
-    reader = csv.reader(lines, delimiter=delimiter, strict=True)
-    with reading(path, "line 1"):
-        header = next(reader, None)
-    if header is None:
-        fail(path, "line 1", "the header is missing.")
-    for name in options.columns:
-        if name not in header:
-            no_column(path, "line 1", name, header)
-    places = [header.index(name) for name in options.columns]
-    row = 0
-    while True:
-        # A record may go over several lines; this is where it begins.
-        place = f"line {reader.line_num + 1}"
-        try:
-            fields = next(reader, None)
-        except csv.Error as error:
-            yield CorpusError(f"{path}, {place}: it is no CSV: {error}.")
-        else:
-            if fields is None:
-                return
-            if not fields:
-                continue
-            try:
-                if len(fields) != len(header):
-                    problem = f"it has {len(fields)} fields, but the header has {len(header)}."
-                    fail(path, place, problem)
-                chosen = {name: fields[i] for name, i in zip(options.columns, places)}
-                check_decoded(path, place, "".join(chosen.values()), options.encoding)
-                yield options.document(path, place, row, chosen)
-            except CorpusError as error:
-                yield error
-        row += 1
-
-
-def _json_lines(path: Path, options: TextOptions) -> Iterator[Document | CorpusError]:
-    for row, (number, line) in enumerate(_filled_lines(path, options.encoding)):
-        try:
-            values = json_object(path, number, line, options.encoding)
-            yield options.document(path, f"line {number}", row, values)
-        except CorpusError as error:
-            yield error
-
-
-def _filled_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
+def filled_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
+    """The lines that are not blank, with their numbers."""
     return ((number, line) for number, line in text_lines(path, encoding) if line.strip())
 
 
@@ -311,15 +286,9 @@ def json_object(path: Path, number: int, line: str, encoding: str = "utf-8") -> 
     return row
 
 
-def json_rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """The objects of a file of JSON lines, with the numbers of their lines."""
-    return ((number, json_object(path, number, line)) for number, line in _filled_lines(path))
-
-
 def text_field(row: Mapping[str, Any], column: str, path: Any, place: str) -> str:
     """The text in a column of a row; an empty one where the value is missing."""
-    if column not in row:
-        no_column(path, place, column, row)
+    check_columns(path, place, [column], row)
     text = row[column]
     if text is None:
         return ""
@@ -329,31 +298,11 @@ def text_field(row: Mapping[str, Any], column: str, path: Any, place: str) -> st
     return text
 
 
-def _parquet(path: Path, options: TextOptions) -> Iterator[Document | CorpusError]:
-    there = column_names(path)
-    for name in options.columns:
+def check_columns(path: Any, place: str, names: Iterable[str], there: Collection[Any]) -> None:
+    """Say that a column is missing, if one is, and how to name another."""
+    for name in names:
         if name not in there:
-            no_column(path, "", name, there)
-    for row, (place, values) in enumerate(column_values(path, options.columns)):
-        try:
-            with reading(path, place):
-                chosen = {name: value.as_py() for name, value in zip(options.columns, values)}
-            yield options.document(path, place, row, chosen)
-        except CorpusError as error:
-            yield error
-
-
-def no_column(path: Any, place: str, name: str, there: Iterable[str]) -> NoReturn:
-    """Say that a column is missing, and how to name another."""
-    shown = cut(", ".join(sorted(repr(cut(column, 30)) for column in there)), 200)
-    remedy = "name the column of the text by column (--column), that of ids by name_column (--id)."
-    fail(path, place, f"there is no column {cut(name)!r} among {shown}; {remedy}")
-
-
-READERS = {
-    "folder": _folder,
-    "table": _table,
-    "json": _json_lines,
-    "parquet": _parquet,
-    LINES: _lines,
-}
+            shown = cut(", ".join(sorted(repr(cut(column, 30)) for column in there)), 200)
+            remedy = "name the column of the text by column (--column), that of ids by name_column"
+            problem = f"there is no column {cut(name)!r} among {shown}; {remedy} (--id)."
+            fail(path, place, problem)

@@ -8,9 +8,10 @@ as a whole, by scipy.
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable, Iterator
-from itertools import chain
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -20,9 +21,17 @@ from scipy import io as scipy_io
 from scipy import sparse
 
 from tempering.corpus.beside import read_names, read_vocabulary
-from tempering.corpus.checks import check_size, checked_rows, cut, reading
-from tempering.corpus.corpus import Corpus, Stored, check_shape, fail
-from tempering.corpus.lines import check_lines, line_chunks, open_bytes
+from tempering.corpus.checks import check_size, cut, fail
+from tempering.corpus.corpus import (
+    LARGEST_COUNT,
+    Corpus,
+    Stored,
+    check_shape,
+    checked_rows,
+    refuse_entry,
+)
+from tempering.corpus.lines import check_lines, line_chunks, text_lines
+from tempering.corpus.matrices import with_words
 
 FIELDS = ("integer", "unsigned-integer", "real", "double", "pattern")
 WANTED = "%%MatrixMarket matrix coordinate integer|real|pattern general"
@@ -33,77 +42,55 @@ LINE = re.compile(r"^Line (\d+): ")
 UCI_LINES = re.compile(rb"\s*+(?:\d{1,18}+[ \t]++\d{1,18}+[ \t]++\d{1,18}+[ \t\r]*+\n\s*+)*+")
 
 
-class _Readable:
-    """A file as scipy's reader can have it.
-
-    It is written in C++, and ends the process where a Python file raises or cannot go back, and
-    where it finds no end of a line, which a byte 0 hides.
-    """
-
-    def __init__(self, file: IO[bytes]):
-        self.file = file
-        self.error: BaseException | None = None
-        self.ended = False
-
-    def read(self, n: int = -1) -> bytes:
-        """At most n bytes, with a line end after the last; none after an error, which is kept."""
-        try:
-            got = b"" if self.ended else self.file.read(n)
-            if b"\0" in got:
-                raise ValueError("it holds a byte 0")
-        except BaseException as error:
-            self.error, got = error, b""
-        if got or self.ended:
-            return got
-        self.ended = True
-        return b"\n"
-
-
-def _scan(path: Path, file: Any, scan: Callable[[Any], Any]) -> Any:
-    """What scipy makes of a file."""
-    source = _Readable(file)
-    try:
-        found = scan(source)
-    except (ValueError, OverflowError, MemoryError, TypeError) as error:
-        if source.error is None:
-            told = LINE.match(str(error))
-            problem = cut(LINE.sub("", str(error))).rstrip(".")
-            fail(path, f"line {told[1]}" if told else "", f"{problem}.")
-    if source.error is not None:
-        with reading(path):
-            raise source.error
-    return found
-
-
 def open_matrix_market(path: Path) -> Corpus:
     """Read a matrix as a whole: its entries may come in any order."""
-    with open_bytes(path) as file:
-        n_documents, n_words, n_entries, *kind = _scan(path, file, scipy_io.mminfo)
+    n_documents, n_words, is_whole, entries = _read_matrix_market(path)
+    order = np.lexsort((entries.col, entries.row))
+    arrays = entries.data[order], entries.col[order], row_ends(entries.row, n_documents)
+    counts = checked_rows(path, arrays, n_words)
+    return with_words(path, counts.astype(np.int32) if is_whole else counts)
+
+
+def _read_matrix_market(path: Path) -> tuple[int, int, bool, Any]:
+    """Documents, words, whether counts are whole, and the entries.
+
+    scipy's reader is written in C++. It ends the process where a Python file raises, and where it
+    finds no end of a line, which a byte 0 hides. So it is given a file in memory.
+    """
+    parts, n_bytes = [], 0
+    for _, text in line_chunks(path):
+        n_bytes += len(text)
+        check_size(path, n_bytes)
+        parts.append(text)
+    content = b"".join(parts) or b"\n"
+    del parts
+    if b"\0" in content:
+        fail(path, "", "it holds a byte 0.")
+    n_documents, n_words, n_entries, *kind = _scan(path, content, scipy_io.mminfo)
     layout, field, symmetry = kind
     if layout != "coordinate" or field not in FIELDS or symmetry != "general":
         fail(path, "line 1", f"it should be {WANTED!r}; got {' '.join(kind)!r}.")
     check_shape(path, "the line of sizes", n_documents, n_words, path.stat().st_size)
     check_size(path, ENTRY_BYTES * n_entries + DOCUMENT_BYTES * n_documents)
-    with open_bytes(path) as file:
-        entries = _scan(path, file, scipy_io.mmread)
-    order = np.lexsort((entries.col, entries.row))
-    ends = row_ends(entries.row, n_documents)
-    counts = checked_rows(path, "", (entries.data[order], entries.col[order], ends), n_words)
-    names = read_names(path, n_documents)
-    return Corpus(
-        counts if field in ("real", "double") else counts.astype(np.int32),
-        read_vocabulary(path, n_words),
-        None if names is None else list(names),
-    )
+    entries = _scan(path, content, scipy_io.mmread)
+    return n_documents, n_words, field not in ("real", "double"), entries
+
+
+def _scan(path: Path, content: bytes, scan: Callable[[Any], Any]) -> Any:
+    """What scipy makes of a file."""
+    try:
+        return scan(io.BytesIO(content))
+    except (ValueError, OverflowError, MemoryError, TypeError) as error:
+        told = LINE.match(str(error))
+        problem = cut(LINE.sub("", str(error))).rstrip(".")
+        fail(path, f"line {told[1]}" if told else "", f"{problem}.")
 
 
 def write_matrix_market(file: IO[bytes], stored: Stored) -> None:
     """Write a matrix of counts."""
     kind = "real" if stored.dtype.kind == "f" else "integer"
-    n_documents, n_words = stored.shape
     file.write(f"%%MatrixMarket matrix coordinate {kind} general\n".encode())
-    file.write(f"{n_documents} {n_words} {_count_entries(stored)}\n".encode())
-    _write_entries(file, stored)
+    _write_entries(file, stored, stored.blocks(), " ")
 
 
 class UCIFile:
@@ -113,7 +100,13 @@ class UCIFile:
 
     def __init__(self, path: Path):
         self.path = path
-        _, (n_documents, n_words, self.n_entries) = self._body()
+        lines = [*(line for _, line in islice(text_lines(path), len(HEADER))), "", "", ""]
+        header = [line.strip().encode("utf-8", "surrogateescape") for line in lines]
+        for number, (what, text) in enumerate(zip(HEADER, header), 1):
+            if not (text.isdigit() and len(text) <= 18):
+                problem = f"it should be the number of {what}; got {text[:40]!r}."
+                fail(path, f"line {number}", problem)
+        n_documents, n_words, self.n_entries = map(int, header[: len(HEADER)])
         check_shape(path, "lines 1 and 2", n_documents, n_words, path.stat().st_size)
         self.shape = (n_documents, n_words)
         self.vocabulary = read_vocabulary(path, n_words)
@@ -122,7 +115,7 @@ class UCIFile:
     def blocks(self) -> Iterator[sparse.csr_array]:
         """Some documents at a time, in order."""
         begun, rest, seen = 0, np.empty((3, 0), np.int64), 0
-        for first_line, text in self._body()[0]:
+        for first_line, text in line_chunks(self.path, skip=len(HEADER)):
             part = self._entries(first_line, text)
             seen += part.shape[1]
             part = np.hstack([rest, part])
@@ -148,7 +141,7 @@ class UCIFile:
     def _block(self, part: NDArray[np.int64], begin: int, end: int) -> sparse.csr_array:
         documents, words, counts = part
         arrays = counts, words, row_ends(documents - begin, end - begin)
-        rows: Any = checked_rows(self.path, "", arrays, self.shape[1], begin, first_word=1)
+        rows: Any = checked_rows(self.path, arrays, self.shape[1], begin, first_word=1)
         return rows.astype(self.dtype)
 
     def _entries(self, first_line: int, text: bytes) -> NDArray[np.int64]:
@@ -164,30 +157,10 @@ class UCIFile:
             fail(self.path, f"lines from {first_line} on", problem)
         return np.stack([documents - 1, words - 1, counts])
 
-    def _body(self) -> tuple[Iterator[tuple[int, bytes]], list[int]]:
-        """The lines after the header, and the header."""
-        chunks = line_chunks(self.path)
-        first = b""
-        for _, text in chunks:
-            first += text
-            if first.count(b"\n") >= len(HEADER):
-                break
-        parts = [*first.split(b"\n", len(HEADER)), b"", b"", b""]
-        numbers = []
-        for line, (what, part) in enumerate(zip(HEADER, parts), 1):
-            text = part.strip()
-            if not (text.isdigit() and len(text) <= 18):
-                problem = f"it should be the number of {what}; got {text[:40]!r}."
-                fail(self.path, f"line {line}", problem)
-            numbers.append(int(text))
-        return chain([(len(HEADER) + 1, parts[len(HEADER)])], chunks), numbers
-
 
 def write_uci(file: IO[bytes], stored: Stored) -> None:
     """Write the ``docword`` file."""
-    n_documents, n_words = stored.shape
-    file.write(f"{n_documents}\n{n_words}\n{_count_entries(stored)}\n".encode())
-    _write_entries(file, stored)
+    _write_entries(file, stored, whole_blocks(stored), "\n")
 
 
 def row_ends(rows: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
@@ -195,19 +168,33 @@ def row_ends(rows: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
     return np.append(0, np.cumsum(np.bincount(rows, minlength=n_rows)))
 
 
-def _count_entries(stored: Stored) -> int:
-    """How many entries a header has to promise."""
-    return sum(block.nnz for block in stored.blocks())
-
-
-def _write_entries(file: IO[bytes], stored: Stored) -> None:
-    """Lines of "document word count", numbered from 1."""
+def _write_entries(file: IO[bytes], stored: Stored, blocks: Iterator[Any], between: str) -> None:
+    """Sizes, and lines of "document word count", numbered from 1."""
+    sizes = *stored.shape, sum(block.nnz for block in stored.blocks())
+    file.write(f"{between.join(map(str, sizes))}\n".encode())
     first = 1
-    for block in stored.blocks():
+    for block in blocks:
         rows = np.repeat(np.arange(first, first + block.shape[0]), np.diff(block.indptr))
         triples = zip(rows.tolist(), (block.indices + 1).tolist(), written(block.data))
         file.write("".join(map("%d %d %s\n".__mod__, triples)).encode())
         first += block.shape[0]
+
+
+def whole_blocks(stored: Stored) -> Iterator[Any]:
+    """The blocks of a corpus for a format of whole counts, refused where they are not."""
+    first_row = 0
+    remedy = "Write .npz, .parquet, .mtx or .svmlight instead."
+    for block in stored.blocks():
+        counts: Any = block.data
+        refuse_entry(
+            "corpus",
+            (counts != np.floor(counts)) | (counts > LARGEST_COUNT),
+            block.indptr,
+            first_row,
+            lambda i, counts=counts: f"this format holds whole counts; got {counts[i]}. {remedy}",
+        )
+        yield block.astype(np.int32, copy=False)
+        first_row += block.shape[0]
 
 
 def written(counts: NDArray[Any]) -> list[Any]:

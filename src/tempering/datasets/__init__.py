@@ -1,8 +1,8 @@
 """Data sets: real text that is on every machine, known corpora, and data with a known answer."""
 
-from tempering.datasets.arxiv import read_arxiv
 from tempering.datasets.docstrings import load_docstrings
 from tempering.datasets.download import fetch
+from tempering.datasets.dumps import read_arxiv, read_wikipedia
 from tempering.datasets.faces import YaleFaces, load_yale_faces
 from tempering.datasets.synthetic import (
     LDAStream,
@@ -12,7 +12,6 @@ from tempering.datasets.synthetic import (
     make_toy_images,
 )
 from tempering.datasets.uci import fetch_uci, load_uci
-from tempering.datasets.wikipedia import read_wikipedia
 from tempering.storage.caches import cache_directory
 
 __all__ = [

@@ -7,7 +7,6 @@ import os
 import urllib.error
 import urllib.request
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from tempering.storage.caches import cache_directory
@@ -16,15 +15,6 @@ CHUNK_BYTES = 1 << 18
 TIMEOUT = 60.0
 ATTEMPTS = 3
 RANGE_NOT_SATISFIABLE = 416
-
-
-def load_pooch() -> ModuleType:
-    """pooch, which keeps and checks what is fetched."""
-    try:
-        import pooch
-    except ImportError:
-        raise ImportError("Fetching data needs pooch: pip install 'tempering[data]'.") from None
-    return pooch
 
 
 def fetch(url: str, folder: Path | None = None, known_hash: str | None = None) -> Path:
@@ -40,11 +30,6 @@ def fetch(url: str, folder: Path | None = None, known_hash: str | None = None) -
         "sha256:…", to check it against. Without one, the hash of the first download is kept beside
         the file, and later ones must agree.
 
-    Returns
-    -------
-    Path
-        The file.
-
     Examples
     --------
     A file that is here already, of a known hash, is not fetched again:
@@ -59,34 +44,30 @@ def fetch(url: str, folder: Path | None = None, known_hash: str | None = None) -
     ...     fetch("https://example.org/words.txt", Path(folder), f"sha256:{digest}").name
     'words.txt'
     """
-    pooch = load_pooch()
+    try:
+        import pooch
+    except ImportError:
+        raise ImportError("Fetching data needs pooch: pip install 'tempering[data]'.") from None
     folder = cache_directory() if folder is None else Path(folder)
     name = url.rsplit("/", 1)[-1]
     remembered = folder / f"{name}.sha256"
     if known_hash is None and remembered.is_file():
         known_hash = f"sha256:{remembered.read_text().strip()}"
-    path = Path(
-        pooch.retrieve(
-            url, known_hash, fname=name, path=folder, downloader=Continued(folder / name)
-        )
-    )
+    downloader = Continued(folder / name)
+    path = pooch.retrieve(url, known_hash, fname=name, path=folder, downloader=downloader)
     if known_hash is None:
-        remembered.write_text(f"{pooch.file_hash(str(path))}\n")
-    return path
+        remembered.write_text(f"{pooch.file_hash(path)}\n")
+    return Path(path)
 
 
 class Continued:
     """A downloader for pooch that takes a download up where it broke off.
 
-    Parameters
-    ----------
-    path : Path
-        The file that is fetched. What has come of it so far is kept beside it, as
-        ``.NAME.partial``, with the server's mark of its version in ``.NAME.partial.tag``.
+    What has come of a file so far is kept beside it, as ``.NAME.partial``, with the server's mark
+    of its version in ``.NAME.partial.tag``.
     """
 
     def __init__(self, path: Path):
-        self.path = path
         self.partial = path.with_name(f".{path.name}.partial")
         self.tag = path.with_name(f".{path.name}.partial.tag")
 
@@ -98,26 +79,27 @@ class Continued:
             except (OSError, http.client.HTTPException) as error:
                 refused = isinstance(error, urllib.error.HTTPError) and error.code < 500
                 if refused or attempt == ATTEMPTS - 1:
-                    self._give_up(url, error)
+                    there = self._n_bytes()
+                    kept = f" The {there} bytes that came are kept; call again to go on."
+                    message = f"{url} could not be fetched: {error}.{kept if there else ''}"
+                    raise OSError(message) from error
         os.replace(self.partial, output_file)
         self.tag.unlink(missing_ok=True)
 
-    def _give_up(self, url: str, error: Exception) -> None:
-        there = self.partial.stat().st_size if self.partial.exists() else 0
-        kept = f" The {there} bytes that came are kept; call again to go on." if there else ""
-        raise OSError(f"{url} could not be fetched: {error}.{kept}") from error
+    def _n_bytes(self) -> int:
+        """How much has come."""
+        return self.partial.stat().st_size if self.partial.exists() else 0
 
     def _continue(self, url: str) -> None:
         """Fetch what is missing."""
-        there = self.partial.stat().st_size if self.partial.exists() else 0
+        there = self._n_bytes()
         headers = {"User-Agent": "tempering"}
         if there and self.tag.is_file():
             # Should the file have changed since, all of it comes again.
             headers |= {"Range": f"bytes={there}-", "If-Range": self.tag.read_text()}
+        request = urllib.request.Request(url, headers=headers)
         try:
-            answer = urllib.request.urlopen(
-                urllib.request.Request(url, headers=headers), timeout=TIMEOUT
-            )
+            answer = urllib.request.urlopen(request, timeout=TIMEOUT)
         except urllib.error.HTTPError as error:
             if error.code == RANGE_NOT_SATISFIABLE:
                 # Longer than the file is: not part of it.

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from tempering.models.arguments import check_number
+
 #: Documents that are drawn together, from a stream of random numbers of their own.
 BLOCK_SIZE = 8192
 
@@ -40,17 +42,10 @@ class LDAStream:
         Sizes.
     document_length : float
         Mean length of the documents, in words; lengths are Poisson, and 1 at least.
-    alpha : float
-        Dirichlet parameter of the proportions of topics in a document.
-    eta : float
-        Dirichlet parameter of the topics.
+    alpha, eta : float
+        Dirichlet parameters of the proportions of topics in a document, and of the ``topics``.
     seed : int
         Of all draws.
-
-    Attributes
-    ----------
-    topics : array of shape (n_topics, n_words)
-        The topics, drawn at once.
 
     Examples
     --------
@@ -74,16 +69,11 @@ class LDAStream:
         eta: float = 0.05,
         seed: int = 0,
     ):
-        for name, value in (
-            ("n_documents", n_documents),
-            ("n_topics", n_topics),
-            ("n_words", n_words),
-        ):
-            if value < 1:
-                raise ValueError(f"{name} must be at least 1; got {value}.")
-        for name, value in (("document_length", document_length), ("alpha", alpha), ("eta", eta)):
-            if not (value > 0 and np.isfinite(value)):
-                raise ValueError(f"{name} must be positive; got {value}.")
+        sizes = {"n_documents": n_documents, "n_topics": n_topics, "n_words": n_words}
+        for name, value in sizes.items():
+            check_number(value, name, "at least 1", least=1)
+        for name, value in {"document_length": document_length, "alpha": alpha, "eta": eta}.items():
+            check_number(value, name, "positive", above=0, most=np.finfo(float).max)
         self.shape = (n_documents, n_words)
         self.document_length = document_length
         self.alpha = alpha
@@ -128,14 +118,8 @@ def make_lda(
 
     Parameters
     ----------
-    n_documents, n_topics, n_words : int
-        Sizes.
-    document_length : float
-        Mean length of the documents, in words; lengths are Poisson, and 1 at least.
-    alpha, eta : float
-        Dirichlet parameters of the proportions of topics in a document, and of the topics.
-    seed : int
-        Same seed, same corpus.
+    n_documents, n_topics, n_words, document_length, alpha, eta, seed
+        As in :class:`LDAStream`, which draws the same documents.
 
     Returns
     -------

@@ -27,16 +27,9 @@ def is_corpus(X: Any) -> bool:
 
 
 def as_counts(counts: Any, name: str, n_words: int | None = None) -> sparse.csr_array:
-    """Counts [D, V] as a CSR matrix without duplicates or stored zeros; never changes its input.
+    """Counts [D, V], also of a Corpus, as a CSR matrix without duplicates or stored zeros.
 
-    Parameters
-    ----------
-    counts : sparse matrix, array [D, V] or Corpus
-        Finite, not negative.
-    name : str
-        The caller's name for them.
-    n_words : int, optional
-        Columns that there must be.
+    ``name`` is the caller's for them. The input stays as it is.
     """
     counts = counts_of(counts)
     check_compressed(counts, name)
@@ -142,7 +135,7 @@ def threads_of(n_threads: int | None) -> int:
 def word_rows(
     topics: NDArray[Any], counts: sparse.csr_array, dtype: type[np.floating]
 ) -> tuple[NDArray[np.int32], NDArray[Any]]:
-    """The topics of the words that occur, a word a row, and the place of each entry's word there.
+    """The place of each entry's word, and the topics of the words that occur, a word a row.
 
     Only these words: a vocabulary is often many times larger than what a few documents use.
     """

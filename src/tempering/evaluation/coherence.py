@@ -20,12 +20,7 @@ def top_words(topics: ArrayLike, n_words: int = 10) -> NDArray[np.intp]:
     topics : array [K, V]
         Weights or probabilities of the words.
     n_words : int
-        How many.
-
-    Returns
-    -------
-    array [K, n_words]
-        Columns of ``topics``.
+        How many columns of ``topics`` to return of each.
 
     Examples
     --------
@@ -50,7 +45,7 @@ def _top_of(row: NDArray[Any], n_words: int) -> NDArray[np.intp]:
 
 
 def npmi(topics: ArrayLike, X: Any, n_words: int = 10) -> NDArray[np.float64]:
-    """Normalised pointwise mutual information of each topic's top words (Bouma, 2009).
+    """Normalised pointwise mutual information of each topic's top words (Bouma, 2009), in [−1, 1].
 
     The mean over pairs of top words of log(p_ij / (p_i p_j)) / −log p_ij, where p_i is the part of
     the reference documents with word i, and p_ij the part with both words: 1 for words that occur
@@ -68,11 +63,6 @@ def npmi(topics: ArrayLike, X: Any, n_words: int = 10) -> NDArray[np.float64]:
         The reference documents, over the same vocabulary; only whether a count is 0 matters.
     n_words : int
         Top words of a topic, at least 2.
-
-    Returns
-    -------
-    array [K]
-        In [−1, 1].
 
     Examples
     --------
@@ -95,19 +85,14 @@ def npmi(topics: ArrayLike, X: Any, n_words: int = 10) -> NDArray[np.float64]:
     pairs = np.triu_indices(n_words, 1)
     return np.array(
         [
-            _pair_npmi(_joint_counts(occurs[:, own]), documents.shape[0])[pairs].mean()
-            for own in places.reshape(words.shape)
+            _pair_npmi((own.T @ own).toarray(), documents.shape[0])[pairs].mean()
+            for own in (occurs[:, columns] for columns in places.reshape(words.shape))
         ]
     )
 
 
-def _joint_counts(occurs: sparse.csc_array) -> NDArray[np.int64]:
-    """Documents with each pair of words; on the diagonal, with each word."""
-    return (occurs.T @ occurs).toarray()
-
-
 def _pair_npmi(joint: NDArray[np.int64], n_documents: int) -> NDArray[np.float64]:
-    """NPMI of each pair, from the numbers of documents."""
+    """NPMI of each pair, from the documents with both words; on the diagonal, with each word."""
     together = joint / n_documents
     alone = np.diag(together)
     values = np.full(joint.shape, -1.0)

@@ -26,14 +26,7 @@ SMALLEST_PROBABILITY = 1e-30
 
 
 class Split(NamedTuple):
-    """Documents in two parts, of one shape.
-
-    Attributes
-    ----------
-    observed : CSR matrix [D, V]
-        What θ is inferred from.
-    held_out : CSR matrix [D, V]
-        What is to be predicted.
+    """Documents in two parts of one shape: what θ is inferred from, and what is to be predicted.
 
     Examples
     --------
@@ -59,10 +52,6 @@ def split_documents(X: Any, seed: int | np.random.Generator = 0) -> Split:
         Counts.
     seed : int or Generator
         The same seed gives the same split.
-
-    Returns
-    -------
-    Split
 
     Examples
     --------
@@ -126,10 +115,8 @@ def completion_score(
         "gibbs" takes the exact posterior mean of θ up to Monte Carlo error; "vi" takes mean-field θ
         at T = 1, which is overconfident and favours blurred topics. A callable is given the
         observed documents and returns θ [D, K].
-    seed, burn_in, n_sweeps : int
-        Of the Gibbs chains; see :func:`gibbs_proportions`.
-    n_threads : int, optional
-        Threads; one a core by default. The score is the same for any number.
+    seed, burn_in, n_sweeps, n_threads
+        As in :func:`gibbs_proportions`.
 
     Returns
     -------
@@ -159,15 +146,8 @@ def completion_score(
     if callable(inference):
         theta = inference(observed)
     elif inference == "gibbs":
-        theta = gibbs_proportions(
-            observed,
-            topics,
-            alpha,
-            seed=seed,
-            burn_in=burn_in,
-            n_sweeps=n_sweeps,
-            n_threads=n_threads,
-        )
+        chain = {"seed": seed, "burn_in": burn_in, "n_sweeps": n_sweeps}
+        theta = gibbs_proportions(observed, topics, alpha, **chain, n_threads=n_threads)
     elif inference == "vi":
         theta = mean_field_proportions(observed, topics, alpha, n_threads=n_threads)
     else:
@@ -186,10 +166,6 @@ def completion_score_from_theta(held_out: Any, topics: ArrayLike, theta: ArrayLi
         β̄, rows that sum to 1.
     theta : array [D, K]
         θ̄, rows that sum to 1.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -223,12 +199,8 @@ def mean_field_proportions(
     ----------
     observed : sparse matrix or array [D, V]
         Counts or weights. A word that no topic can make is left out.
-    topics : array [K, V]
-        β, rows that sum to 1.
-    alpha : float or array [K]
-        α, the Dirichlet prior of the proportions.
-    n_threads : int, optional
-        Threads; one a core by default. The result is the same for any number.
+    topics, alpha, n_threads
+        As in :func:`gibbs_proportions`.
 
     Returns
     -------

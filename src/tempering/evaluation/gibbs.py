@@ -80,13 +80,9 @@ def gibbs_proportions(
         )
     alpha = as_alpha(alpha, n_topics)
     n_threads = threads_of(n_threads)
-    for value, least, name in (
-        (seed, 0, "seed"),
-        (burn_in, 0, "burn_in"),
-        (n_sweeps, 1, "n_sweeps"),
-    ):
-        expected = f"a whole number of at least {least}"
-        check_number(value, name, expected, least=least, whole=True)
+    whole = (("seed", seed, 0), ("burn_in", burn_in, 0), ("n_sweeps", n_sweeps, 1))
+    for name, value, least in whole:
+        check_number(value, name, f"a whole number of at least {least}", least=least, whole=True)
 
     columns, rows = word_rows(topics, observed, np.float32)
     indptr, counts = observed.indptr.astype(np.int64), observed.data.astype(np.int64)

@@ -12,14 +12,7 @@ from tempering.evaluation.checks import as_nonnegative
 
 
 class Matching(NamedTuple):
-    """Pairs of topics.
-
-    Attributes
-    ----------
-    indices : array [K]
-        For each topic of the first fit, its partner in the second.
-    similarities : array [K]
-        Cosine of each pair.
+    """For each topic of a first fit, the number of its partner in a second, and their cosine.
 
     Examples
     --------
@@ -38,12 +31,8 @@ def match_topics(a: ArrayLike, b: ArrayLike) -> Matching:
     Parameters
     ----------
     a, b : arrays [K, V]
-        Weights or probabilities of the words, over the same vocabulary.
-
-    Returns
-    -------
-    Matching
-        ``b[indices]`` stands in the order of ``a``.
+        Weights or probabilities of the words, over the same vocabulary. ``b[indices]`` stands in
+        the order of ``a``.
 
     Examples
     --------
@@ -62,17 +51,12 @@ def match_topics(a: ArrayLike, b: ArrayLike) -> Matching:
 
 
 def topic_stability(a: ArrayLike, b: ArrayLike) -> float:
-    """Mean cosine of the matched topics of two fits: 1 if they are the same.
+    """Mean cosine of the matched topics of two fits, from 0 to 1: 1 if they are the same.
 
     Parameters
     ----------
-    a, b : arrays [K, V]
-        As for :func:`match_topics`.
-
-    Returns
-    -------
-    float
-        In [0, 1].
+    a, b
+        As in :func:`match_topics`.
 
     Examples
     --------

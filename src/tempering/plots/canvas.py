@@ -2,27 +2,17 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from io import BytesIO
 from typing import Any
 
 
-class DrawingUnavailable(ImportError):
-    """matplotlib is not installed."""
-
-
-def require_drawing() -> None:
-    """Raise, before any work, if nothing can be drawn here."""
-    if find_spec("matplotlib") is None:
-        raise DrawingUnavailable(
-            "Drawing needs matplotlib. Install it with: pip install 'tempering[plot]'"
-        )
-
-
 def new_figure(**options: Any) -> Any:
     """An empty matplotlib figure that belongs to no window, so that it works anywhere."""
-    require_drawing()
-    from matplotlib.figure import Figure
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        problem = "Drawing needs matplotlib. Install it with: pip install 'tempering[plot]'"
+        raise ImportError(problem) from None
 
     class Picture(Figure):
         """A figure that a notebook shows, though no window manager knows of it."""

@@ -1,4 +1,4 @@
-"""Features of images as a grid, and how a fit went: temperature and ELBO."""
+"""Features of images as a grid."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
-from tempering.inference import History
 from tempering.plots.canvas import new_figure
 
 
@@ -18,10 +17,8 @@ def match_features(features: ArrayLike, reference: ArrayLike) -> NDArray[np.intp
 
     Parameters
     ----------
-    features : array [K, D]
-        At least as many as in the reference.
-    reference : array [K', D]
-        What they are compared with.
+    features, reference : arrays [K, D] and [K', D]
+        At least as many features as in the reference.
 
     Returns
     -------
@@ -96,24 +93,6 @@ def draw_features(
             axis.set_axis_off()
         for axis, image in zip(axes, each):
             axis.imshow(image.reshape(shape), cmap="RdBu_r", vmin=-largest, vmax=largest)
-    figure.savefig(path, dpi=120)
-
-
-def draw_traces(path: Path, histories: Mapping[str, History]) -> None:
-    """Temperature, and ELBO at T = 1, of several fits by iteration."""
-    if not histories:
-        raise ValueError("histories must hold at least one fit.")
-    figure = new_figure(figsize=(9.0, 3.4))
-    left, right = figure.subplots(1, 2)
-    for name, history in histories.items():
-        (line,) = left.plot(history["passes"], history["elbo"], label=name, lw=1.2)
-        right.plot(history["passes"], history["temperature"], color=line.get_color(), lw=1.2)
-    left.set_ylabel("ELBO at T = 1")
-    right.set_ylabel("temperature")
-    right.set_yscale("log")
-    for axis in (left, right):
-        axis.set_xlabel("passes over the data")
-    left.legend(fontsize=8)
     figure.savefig(path, dpi=120)
 
 

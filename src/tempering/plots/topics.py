@@ -24,11 +24,7 @@ def plot_temperature(history: History, axis: Any = None) -> Any:
     history : History
         ``history_`` of an estimator, or ``history`` of a fit.
     axis : matplotlib axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib figure
+        Where to draw; a new figure by default. Its figure is returned.
 
     Examples
     --------
@@ -48,14 +44,8 @@ def plot_elbo(history: History, axis: Any = None) -> Any:
 
     Parameters
     ----------
-    history : History
-        ``history_`` of an estimator, or ``history`` of a fit.
-    axis : matplotlib axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    matplotlib figure
+    history, axis
+        As in :func:`plot_temperature`.
 
     Examples
     --------
@@ -66,12 +56,6 @@ def plot_elbo(history: History, axis: Any = None) -> Any:
     >>> plot_elbo(BayesianGaussianMixture(n_components=2).fit(X).history_).axes[0].get_ylabel()
     'ELBO at T = 1'
     """
-    _check_history(history)
-    if len(history) and not np.isfinite(history["elbo"]).any():
-        raise ValueError(
-            "history holds no ELBO: this fit computed none. Topic models have one only with "
-            "update='variational'."
-        )
     return _plot_column(history, "elbo", "ELBO at T = 1", axis)
 
 
@@ -83,7 +67,7 @@ def plot_topics(
     topics: Sequence[int] | None = None,
     columns: int = 5,
 ) -> Any:
-    """Topics as a grid of bars, with the probabilities of their most probable words.
+    """Topics as a grid of bars, the probabilities of their top words; returns the figure.
 
     Parameters
     ----------
@@ -97,10 +81,6 @@ def plot_topics(
         Which, by their numbers in the model; all by default.
     columns : int
         Topics in a row.
-
-    Returns
-    -------
-    matplotlib figure
 
     Examples
     --------
@@ -154,13 +134,9 @@ def plot_document_temperatures(
     X : array-like or sparse matrix of shape (n_samples, n_features)
         Documents.
     axis : matplotlib axes, optional
-        Where to draw; a new figure by default.
+        Where to draw; a new figure by default. Its figure is returned.
     bins : int
         Bars.
-
-    Returns
-    -------
-    matplotlib figure
 
     Examples
     --------
@@ -175,36 +151,38 @@ def plot_document_temperatures(
     check_number(bins, "bins", "a whole number, at least 1", least=1, whole=True)
     axis = _axis_or_new(axis)
     axis.hist(model.document_temperatures(X), bins=bins, color="#c0561f")
-    axis.set_xlabel("temperature of the document")
-    axis.set_ylabel("documents")
-    axis.spines[["top", "right"]].set_visible(False)
-    return axis.figure
+    return _labelled(axis, "temperature of the document", "documents")
 
 
 def _plot_column(history: History, column: str, label: str, axis: Any) -> Any:
     """A column of the history at the steps that have it."""
-    _check_history(history)
+    if not isinstance(history, History):
+        kind = type(history).__name__
+        raise ValueError(f"history must be that of a fit, such as model.history_; got {kind}.")
     if not len(history):
         raise ValueError("history is empty: fit records one, partial_fit does not.")
-    axis = _axis_or_new(axis)
     passes, values = history["passes"], history[column]
     known = np.isfinite(values)
+    if not known.any():
+        raise ValueError(
+            "history holds no ELBO: this fit computed none. Topic models have one only with "
+            "update='variational'."
+        )
+    axis = _axis_or_new(axis)
     axis.plot(passes[known], values[known], lw=1.5, marker="o" if known.sum() < 30 else None, ms=3)
     final = np.flatnonzero(history["phase"] == "final")
     if final.size:
         axis.axvspan(passes[final[0]], passes[-1], color="0.93", zorder=0, label="T = 1")
-    axis.set_xlabel("passes over the data")
-    axis.set_ylabel(label)
-    axis.spines[["top", "right"]].set_visible(False)
-    return axis.figure
-
-
-def _check_history(history: Any) -> None:
-    if not isinstance(history, History):
-        raise ValueError(
-            f"history must be that of a fit, such as model.history_; got {type(history).__name__}."
-        )
+    return _labelled(axis, "passes over the data", label)
 
 
 def _axis_or_new(axis: Any) -> Any:
     return new_figure(figsize=(5.0, 3.2)).subplots() if axis is None else axis
+
+
+def _labelled(axis: Any, x: str, y: str) -> Any:
+    """The figure of an axis that is drawn."""
+    axis.set_xlabel(x)
+    axis.set_ylabel(y)
+    axis.spines[["top", "right"]].set_visible(False)
+    return axis.figure

@@ -1,4 +1,4 @@
-"""How the fit went, as curves of a bounded number of points."""
+"""How the fit went, with as many points of a curve and digits of a number as a page needs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from tempering.evaluation.checks import as_numbers
 from tempering.inference import History
-from tempering.report.rounding import short
 
 #: Points of a curve; a screen shows no more.
 POINTS = 400
@@ -17,23 +17,24 @@ POINTS = 400
 Curve = list[tuple[float, float]]
 
 
+def short(value: Any, digits: int = 5) -> float:
+    """A number with that many significant digits: a page of full doubles is three times as big."""
+    return float(f"{value:.{digits}g}")
+
+
+def shorts(values: ArrayLike) -> list[float]:
+    """Each number of a row, shortened."""
+    return [short(value) for value in np.asarray(values, float)]
+
+
 def fit_curves(
     history: History | None, validation: Sequence[tuple[float, float]] | None = None
 ) -> dict[str, Any]:
-    """Curves of (documents seen, value).
+    """Curves of (documents seen, value), each of at most :data:`POINTS` points.
 
-    Parameters
-    ----------
-    history : History or None
-        The records of the fit. A value that was not computed at a step (NaN) is no point.
-    validation : sequence of (documents seen, score), optional
-        Held-out scores that were taken during the fit.
-
-    Returns
-    -------
-    dict
-        ``temperature``, ``elbo`` and ``validation``, each of at most :data:`POINTS` points;
-        ``final_start``, the documents seen when the final phase at T = 1 began, or None.
+    A value that was not computed at a step (NaN) is no point. ``validation`` are held-out scores
+    that were taken during the fit; ``final_start`` is None, or the documents seen when the final
+    phase at T = 1 began.
     """
     records = history or History()
     seen = records["data_seen"].astype(float)

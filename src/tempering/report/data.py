@@ -15,9 +15,8 @@ from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.words import check_words, words_of
 from tempering.evaluation.checks import check_number, is_corpus
 from tempering.inference import History
-from tempering.report.curves import fit_curves
-from tempering.report.documents import ReportedDocuments, Shown
-from tempering.report.rounding import short
+from tempering.report.curves import fit_curves, short
+from tempering.report.documents import ReportedDocuments, describe
 from tempering.report.topics import (
     RELEVANCE_STEPS,
     TOP_WORDS,
@@ -36,25 +35,10 @@ COHERENCE_WORDS = 10
 class ReportData:
     """What the page shows: numbers, words and lists, ready for JSON.
 
-    Attributes
-    ----------
-    title : str
-        The page's heading.
-    facts : dict
-        What was fitted: numbers of topics, words, documents, steps; seconds; the settings of the
-        page.
-    parameters : list of (name, value)
-        Of the estimator.
-    curves : dict
-        Of :func:`tempering.report.curves.fit_curves`.
-    words : dict
-        Of :func:`tempering.report.topics.word_table`.
-    topics : list of dict
-        Largest first.
-    documents : list of dict
-        Those that a topic or the list of the hottest refers to, by place.
-    temperatures : dict or None
-        The histogram of the documents' temperatures and the places of the hottest ones.
+    ``facts`` are what was fitted (numbers of topics, words, documents, steps; seconds) and the
+    settings of the page, ``parameters`` pairs of name and value. ``topics`` stand largest first;
+    they, and the list of the hottest in ``temperatures``, refer to ``words`` and ``documents`` by
+    place.
 
     Examples
     --------
@@ -113,10 +97,6 @@ def collect(
     max_documents : int
         Of more documents than this, so many are drawn, always the same ones.
 
-    Returns
-    -------
-    ReportData
-
     Examples
     --------
     >>> import numpy as np
@@ -148,12 +128,15 @@ def collect(
     temperatures = documents = None
     if X is not None:
         documents = ReportedDocuments.read(model, X, max_documents)
-        shown = Shown(all_words, words.marginal, names, texts)
-        coherence, spread = _coherence(model, documents), documents.spread()
+        # Coherence is that of pairs: a vocabulary of one word has none.
+        n_words = min(COHERENCE_WORDS, model.n_features_in_)
+        coherence = model.coherence(documents.counts, n_words) if n_words > 1 else None
+        spread = documents.spread()
         examples = {topic["id"]: documents.examples(topic["id"]) for topic in topics}
         hottest = documents.hottest()
         chosen = np.unique(np.concatenate([*examples.values(), hottest]))
-        described = [shown.describe(documents, row) for row in chosen]
+        quoted = names, texts, all_words, words.marginal
+        described = [describe(documents, row, *quoted) for row in chosen]
         for topic in topics:
             k = topic["id"]
             topic["coherence"] = None if coherence is None else short(coherence[k], 3)
@@ -195,12 +178,6 @@ def _checked(X: Any, argument: str, values: Any) -> Any:
     return values.to_numpy() if hasattr(values, "to_numpy") else values
 
 
-def _coherence(model: LatentDirichletAllocation, documents: ReportedDocuments) -> np.ndarray | None:
-    """NPMI of each topic; None where the vocabulary has no two words."""
-    n_words = min(COHERENCE_WORDS, model.n_features_in_)
-    return model.coherence(documents.counts, n_words) if n_words > 1 else None
-
-
 def _facts(
     model: LatentDirichletAllocation, words: TopicWords, documents: ReportedDocuments | None
 ) -> dict[str, Any]:
@@ -217,8 +194,7 @@ def _facts(
     if history:
         last = history[-1]
         facts["documents"] = round(last.data_seen / last.passes)
-        facts["passes"] = short(last.passes, 4)
-        facts["steps"] = len(history)
+        facts["passes"], facts["steps"] = short(last.passes, 4), len(history)
         facts["seconds"] = short(last.seconds, 3)
     if documents is not None:
         facts["given"], facts["read"] = documents.corpus_size, len(documents.numbers)
@@ -231,11 +207,10 @@ def _facts(
 
 def _parameters(model: LatentDirichletAllocation) -> list[tuple[str, str]]:
     """Names and values, those of the learned priors too."""
-    values = dict(model.get_params(deep=False))
-    learned = {name: values[name] for name in ("doc_topic_prior", "topic_word_prior")}
+    values = model.get_params(deep=False)
     rows = [(name, _as_text(value)) for name, value in values.items()]
-    for name, value in learned.items():
-        if value is None or isinstance(value, str):
+    for name in ("doc_topic_prior", "topic_word_prior"):
+        if values[name] is None or isinstance(values[name], str):
             fitted = np.unique(getattr(model, f"{name}_"))
             low, high = (f"{each:.4g}" for each in (fitted.min(), fitted.max()))
             rows.append((f"{name}_", low if low == high else f"{low} … {high}"))

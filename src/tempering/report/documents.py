@@ -13,7 +13,7 @@ from scipy import sparse
 from tempering.estimators import LatentDirichletAllocation
 from tempering.evaluation.checks import as_counts
 from tempering.inference import ArraySource, BlockSource
-from tempering.report.rounding import short, shorts
+from tempering.report.curves import short, shorts
 
 #: Example documents of a topic, and how much of a document must be about a topic to count as such.
 EXAMPLES, ABOUT = 5, 0.1
@@ -29,20 +29,9 @@ BINS = 40
 class ReportedDocuments:
     """Documents with words, and what the model says of them.
 
-    Attributes
-    ----------
-    counts : CSR matrix [D, V]
-        Their words.
-    numbers : array [D]
-        Their places in the corpus.
-    proportions : array [D, K]
-        Their topics.
-    temperatures : array [D]
-        Their temperatures: a hot one is badly explained by the topics.
-    corpus_size : int
-        Documents of the corpus that they were drawn from.
-    corpus_tokens : float
-        Words of that corpus.
+    ``counts`` [D, V] are their words, ``numbers`` [D] their places in a corpus of ``corpus_size``
+    documents and ``corpus_tokens`` words, ``proportions`` [D, K] their topics, and ``temperatures``
+    [D] tell how badly the topics explain them.
     """
 
     counts: Any
@@ -97,50 +86,36 @@ class ReportedDocuments:
         return {"edges": shorts(edges), "counts": counts.tolist()}
 
 
-@dataclass(frozen=True)
-class Shown:
-    """How a document is called and quoted.
+def describe(
+    documents: ReportedDocuments,
+    row: int,
+    names: Sequence[str] | None,
+    texts: Sequence[str] | None,
+    vocabulary: Sequence[str],
+    marginal: NDArray[np.float64],
+) -> dict[str, Any]:
+    """One document: name, beginning of its text (or its words), length, topics.
 
-    Attributes
-    ----------
-    vocabulary : sequence of str
-        The words.
-    marginal : array [V]
-        p(w), by which rare words stand out among those of a document.
-    names, texts : sequence of str or None
-        Of all documents of the corpus.
+    ``names`` and ``texts`` are those of the corpus; by ``marginal``, p(w), rare words stand out.
     """
-
-    vocabulary: Sequence[str]
-    marginal: NDArray[np.float64]
-    names: Sequence[str] | None
-    texts: Sequence[str] | None
-
-    def describe(self, documents: ReportedDocuments, row: int) -> dict[str, Any]:
-        """One document: name, beginning of its text (or its words), length, topics."""
-        number = documents.numbers[row]
-        proportions = documents.proportions[row]
-        topics = np.argsort(-proportions, kind="stable")[:TOPICS]
-        return {
-            "name": f"Document {number}" if self.names is None else str(self.names[number]),
-            "text": self._snippet(documents, row),
-            "length": short(documents.counts[[row]].sum()),
-            "temperature": short(documents.temperatures[row], 4),
-            "topics": [(int(k), short(proportions[k], 3)) for k in topics],
-        }
-
-    def _snippet(self, documents: ReportedDocuments, row: int) -> str:
-        if self.texts is None:
-            return self._words_of(documents.counts[[row]])
+    number, counts = documents.numbers[row], documents.counts[[row]]
+    proportions = documents.proportions[row]
+    topics = np.argsort(-proportions, kind="stable")[:TOPICS]
+    if texts is None:
+        weights = counts.data * -np.log(marginal[counts.indices])
+        best = counts.indices[np.argsort(-weights, kind="stable")[:WORDS]]
+        text = " · ".join(str(vocabulary[v]) for v in best)
+    else:
         # Only so much is looked at: a document may be a book.
-        start = str(self.texts[documents.numbers[row]])[: 20 * SNIPPET]
-        text = " ".join(start.split())
-        return text if len(text) <= SNIPPET else text[:SNIPPET].rsplit(" ", 1)[0] + " …"
-
-    def _words_of(self, counts: Any) -> str:
-        weights = counts.data * -np.log(self.marginal[counts.indices])
-        best = np.argsort(-weights, kind="stable")[:WORDS]
-        return " · ".join(str(self.vocabulary[v]) for v in counts.indices[best])
+        text = " ".join(str(texts[number])[: 20 * SNIPPET].split())
+        text = text if len(text) <= SNIPPET else text[:SNIPPET].rsplit(" ", 1)[0] + " …"
+    return {
+        "name": f"Document {number}" if names is None else str(names[number]),
+        "text": text,
+        "length": short(counts.sum()),
+        "temperature": short(documents.temperatures[row], 4),
+        "topics": [(int(k), short(proportions[k], 3)) for k in topics],
+    }
 
 
 def _draw(X: Any, limit: int) -> tuple[Any, NDArray[np.intp]]:

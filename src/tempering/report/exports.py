@@ -109,14 +109,12 @@ def to_arviz(
 
     Parameters
     ----------
-    model : LatentDirichletAllocation
-        Fitted.
+    model, vocabulary
+        As in :func:`pyldavis_arguments`.
     draws : int
         How many.
     X : array, sparse matrix or Corpus of shape (n_documents, n_words), optional
         Documents whose topic proportions are drawn too.
-    vocabulary : sequence of str, optional
-        The words; by default those of the fit, or those the model was saved with, or numbers.
     n_words : int or None
         Only words among so many most probable ones of a topic are kept, which does not change
         their distribution; None keeps all, draws × topics × words numbers.

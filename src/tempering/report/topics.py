@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import pdist, squareform
 
 from tempering.evaluation.checks import normalised
-from tempering.report.rounding import short, shorts
+from tempering.report.curves import short, shorts
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -37,16 +37,8 @@ TOPICS_OF_A_WORD, LEAST_SHARE = 8, 0.01
 class TopicWords:
     """Topics, and what follows from them and their sizes.
 
-    Attributes
-    ----------
-    topics : array [K, V]
-        p(w | k), each row a topic.
-    prevalence : array [K]
-        p(k): the part of the corpus' words that belong to each topic.
-    marginal : array [V]
-        p(w) = Σ_k p(k) p(w | k).
-    n_tokens : float
-        Words of the corpus, as the topics count them.
+    ``topics`` [K, V] are p(w | k), ``prevalence`` [K] is p(k), the part of the corpus' words that
+    belong to each, ``marginal`` [V] p(w) = Σ_k p(k) p(w | k), ``n_tokens`` the words of the corpus.
     """
 
     topics: Floats
@@ -96,18 +88,10 @@ class TopicWords:
 
 
 def classical_scaling(distances: Floats) -> Floats:
-    """Points of a plane whose distances are as near to these as a projection can make them.
+    """Points of a plane, [K, 2], whose distances are as near to these [K, K] as a projection can.
 
-    Parameters
-    ----------
-    distances : array [K, K]
-        Symmetric.
-
-    Returns
-    -------
-    array [K, 2]
-        Centred; the coordinate of largest size on each axis is positive, so that the same distances
-        always give the same picture.
+    They are centred; the coordinate of largest size on each axis is positive, so that the same
+    distances always give the same picture.
     """
     squares = np.square(distances)
     centred = squares - squares.mean(axis=0) - squares.mean(axis=1)[:, None] + squares.mean()

@@ -39,45 +39,25 @@ def as_path(path: Any) -> Path:
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A path to write a file to, which takes the place of ``path`` when the block ends well.
 
-    An error inside the block leaves ``path`` as it was and removes what was written.
-
-    Parameters
-    ----------
-    path : path
-        The file to make or to replace; the directory it stands in is made if it is missing.
-
-    Yields
-    ------
-    Path
-        Where to write: an unused name in the same directory, with the same suffixes.
+    It has an unused name in the same directory, which is made if it is missing, and the same
+    suffixes. An error inside the block leaves ``path`` as it was and removes what was written.
     """
     path = Path(path).absolute()
     with _aside(path) as aside:
         yield aside
         if not aside.is_file():
             raise FileNotFoundError(f"nothing was written to {aside}, which was to become {path}.")
-        flush_file(aside)
+        _flush_file(aside)
         os.replace(aside, path)
 
 
 @contextmanager
 def atomic_directory(path: str | os.PathLike[str], overwrite: bool = False) -> Iterator[Path]:
-    """A directory to fill, which appears as ``path`` when the block ends well.
+    """An empty directory beside ``path`` to fill, which appears there when the block ends well.
 
-    An error inside the block leaves ``path`` as it was and removes what was written.
-
-    Parameters
-    ----------
-    path : path
-        The directory to make; its parents are made if they are missing.
-    overwrite : bool
-        Whether it may take the place of what is there. Two renames do that: a process that is
-        killed between them leaves the old one beside the new one's place, as ``.replaced-…``.
-
-    Yields
-    ------
-    Path
-        An empty directory beside ``path``.
+    An error inside the block leaves ``path`` as it was and removes what was written. To overwrite
+    takes two renames: a process that is killed between them leaves the old directory beside the new
+    one's place, as ``.replaced-…``.
     """
     path = Path(path).absolute()
     if path.exists() and not overwrite:
@@ -87,8 +67,8 @@ def atomic_directory(path: str | os.PathLike[str], overwrite: bool = False) -> I
         yield aside
         for folder, _, files in os.walk(aside):
             for name in files:
-                flush_file(Path(folder, name))
-            flush_directory(Path(folder))
+                _flush_file(Path(folder, name))
+            _flush_directory(Path(folder))
         replaced = _hidden_name(path, "replaced")
         if path.exists():
             os.rename(path, replaced)
@@ -115,7 +95,7 @@ def _aside(path: Path) -> Iterator[Path]:
     except BaseException:
         _remove(aside)
         raise
-    flush_directory(path.parent)
+    _flush_directory(path.parent)
 
 
 def _hidden_name(path: Path, purpose: str) -> Path:
@@ -131,13 +111,13 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def flush_file(path: Path) -> None:
+def _flush_file(path: Path) -> None:
     """Force a file to the disk. (Windows flushes only what is open for writing.)"""
     with open(path, "rb+") as file:
         os.fsync(file.fileno())
 
 
-def flush_directory(path: Path) -> None:
+def _flush_directory(path: Path) -> None:
     """Make a rename last; Windows neither can nor needs to."""
     if os.name == "posix":
         descriptor = os.open(path, os.O_RDONLY)

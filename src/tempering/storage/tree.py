@@ -45,18 +45,10 @@ Arrays = dict[str, NDArray[Any]]
 def write_tree(
     path: str | os.PathLike[str], kind: str, tree: Any, config: Path | None = None
 ) -> None:
-    """Write a tree to one file, which appears whole or not at all.
+    """Write a tree to a safetensors file, which appears whole or not at all.
 
-    Parameters
-    ----------
-    path : path
-        The safetensors file.
-    kind : str
-        What the tree is, for those who want to read it.
-    tree : tree
-        What is written.
-    config : path, optional
-        A file for the JSON part, to be read by people too.
+    ``kind`` says what the tree is, to those who want to read it. The JSON part goes to a file
+    ``config``, where one is named, to be read by people too.
     """
     arrays: Arrays = {}
     content = to_json(tree, "", arrays)
@@ -85,8 +77,12 @@ def read_tree(path: str | os.PathLike[str], kind: str, config: Path | None = Non
 
 def _content(text: str | bytes, kind: str) -> Any:
     """The tree of a JSON part, held against its checksum."""
+
+    def refuse(name: str) -> NoReturn:
+        raise ValueError(f"{name} is no number of JSON.")
+
     try:
-        whole = json.loads(text, parse_constant=_refuse)
+        whole = json.loads(text, parse_constant=refuse)
     except (ValueError, RecursionError) as error:
         raise StorageError(f"it is damaged, and not JSON: {error}") from None
     expect(isinstance(whole, dict) and "format" in whole, f"it is no {kind}.")
@@ -109,10 +105,6 @@ def _content(text: str | bytes, kind: str) -> Any:
 def checksum(whole: dict[str, Any]) -> int:
     """The checksum of a JSON part without it."""
     return zlib.crc32(json.dumps(whole, sort_keys=True).encode())
-
-
-def _refuse(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON.")
 
 
 def to_json(tree: Any, name: str, arrays: Arrays) -> Any:
