@@ -47,6 +47,19 @@ def weighted_logs(x: Any, logs: Array) -> Array:
     return totals.reshape(*logs.shape[:-1], x.shape[0])
 
 
+def squared_distances(x: ArrayLike, means: ArrayLike, weights: Array | None = None) -> Array:
+    """Σ_d (x_nd − m_d)², or w_d times that, shape [..., n] for means and weights [..., D].
+
+    A column at a time: differences lose no digits, and no array [..., n, D] is needed.
+    """
+    table, means = np.asarray(x, float), np.asarray(means, float)
+    total = np.zeros((*means.shape[:-1], len(table)))
+    for column in range(means.shape[-1]):
+        squares = np.square(table[:, column] - means[..., column, None])
+        total += squares if weights is None else weights[..., column, None] * squares
+    return total
+
+
 def stirling_error(x: ArrayLike) -> Array:
     """δ(x) = log Γ(x) − [ (x − ½) log x − x + ½ log 2π ], to double precision for x > 0."""
     values = np.asarray(x, float)

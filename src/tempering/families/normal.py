@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tempering.families.arrays import align
+from tempering.families.arrays import align, squared_distances
 from tempering.families.base import Array, ExponentialFamily, Likelihood
-from tempering.families.checks import check_table
 
 
 class NormalParameters(NamedTuple):
@@ -45,9 +44,6 @@ class Normal(ExponentialFamily):
     >>> family.expected_statistics([2.0, 4.0, 2.0])
     array([ 1.,  2., -3.])
     """
-
-    def __init__(self, dimension: int):
-        self.dimension = dimension
 
     @property
     def size(self) -> int:
@@ -124,10 +120,6 @@ class IsotropicGaussian(Likelihood):
         self.conjugate = Normal(dimension)
         self.variance = float(variance)
 
-    @property
-    def dimension(self) -> int:
-        return self.conjugate.dimension
-
     def statistics(self, x: ArrayLike) -> Array:
         table = np.asarray(x, float) / self.variance
         return np.concatenate([table, np.full((len(table), 1), 1.0 / self.variance)], axis=-1)
@@ -137,12 +129,7 @@ class IsotropicGaussian(Likelihood):
         return self._log_peak - squares / (2 * self.variance)
 
     def log_likelihood(self, x: ArrayLike, parameters: ArrayLike) -> Array:
-        table, means = np.asarray(x, float), np.asarray(parameters, float)
-        squares = np.zeros((*means.shape[:-1], len(table)))
-        # A column at a time: differences lose no digits, and no array [..., n, D] is needed.
-        for column in range(self.dimension):
-            squares += np.square(table[:, column] - means[..., column, None])
-        return self._log_peak - squares / (2 * self.variance)
+        return self._log_peak - squared_distances(x, parameters) / (2 * self.variance)
 
     def log_power_integral(self, parameters: ArrayLike, inverse_temperature: ArrayLike) -> Array:
         s = np.asarray(inverse_temperature, float)
@@ -158,9 +145,6 @@ class IsotropicGaussian(Likelihood):
     def sample(self, parameters: ArrayLike, rng: np.random.Generator, n: int) -> Array:
         noise = rng.standard_normal((n, self.dimension))
         return np.asarray(parameters, float) + np.sqrt(self.variance) * noise
-
-    def check(self, x: ArrayLike) -> None:
-        check_table(x, self.dimension, "IsotropicGaussian")
 
     @property
     def _log_peak(self) -> float:
