@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, Literal, NamedTuple
 
-from tempering.gpu import jax_e_step, jax_sampling, pallas_e_step, pallas_sampling
+from tempering.gpu import jax_functions, jax_sampling, pallas_kernels
 from tempering.gpu.device_topics import compiled_blend
 from tempering.gpu.jax_device import has_gpu
 from tempering.gpu.jax_functions import (
@@ -72,18 +71,15 @@ def settings_of(model: LatentDirichlet) -> SweepLimits:
     )
 
 
-def group_solver(kernel: Kernel) -> Callable[..., Any]:
-    """The function that solves a group, to be called inside compiled code."""
+def group_functions(kernel: Kernel) -> tuple[Any, Any]:
+    """What solves a group, and what samples its topics, to be called inside compiled code."""
     if kernel == "plain":
-        return jax_e_step.solve_group
-    return partial(pallas_e_step.solve_group, interpret=kernel == "interpreted")
-
-
-def group_sampler(kernel: Kernel) -> Callable[..., Any]:
-    """The function that samples the topics of a group, to be called inside compiled code."""
-    if kernel == "plain":
-        return jax_sampling.sample_group
-    return partial(pallas_sampling.sample_group, interpret=kernel == "interpreted")
+        return jax_functions.solve_group, jax_sampling.sample_group
+    interpret = kernel == "interpreted"
+    return (
+        partial(pallas_kernels.solve_group, interpret=interpret),
+        partial(pallas_kernels.sample_group, interpret=interpret),
+    )
 
 
 def steps_of(model: LatentDirichlet, kernel: Kernel) -> CompiledSteps:
@@ -102,7 +98,7 @@ def compiled_steps(sizes: Sizes) -> CompiledSteps:
 
     n_topics = sizes.n_topics
     real = jnp.arange(padded_topics(n_topics)) < n_topics
-    solve_group, sample_group = group_solver(sizes.kernel), group_sampler(sizes.kernel)
+    solve_group, sample_group = group_functions(sizes.kernel)
 
     @jax.jit
     def draw(seed):

@@ -8,11 +8,10 @@ from typing import Any, Unpack
 import numpy as np
 
 from tempering.gpu.compiled_steps import Kernel, default_kernel
-from tempering.gpu.counterparts import with_attributes_of
 from tempering.gpu.device_corpus import CorpusSource, CorpusStream
 from tempering.gpu.device_lda import DeviceLatentDirichlet
 from tempering.gpu.device_topics import DeviceTopics
-from tempering.gpu.jax_device import require_jax
+from tempering.gpu.jax_device import require_jax, with_attributes_of
 from tempering.inference import Algorithm, BlockSource, Result, RobbinsMonro, State, fit
 from tempering.inference.fitting import FitOptions
 from tempering.models.lda.model import LatentDirichlet

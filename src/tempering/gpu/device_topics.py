@@ -26,14 +26,6 @@ from tempering.storage.classes import check_types, stored
 STEPS_AHEAD = 2
 
 
-class Blending(NamedTuple):
-    """The numbers of one global update; they travel to the device as one array."""
-
-    learning_rate: float
-    scale: float  # of the statistics
-    prior: float  # η, tempered where the joint is
-
-
 @dataclass(frozen=True)
 class DeviceStatistics:
     """Σ_d s_d n_dv φ_dvk on the device, times a number: [n_words, padded topics]."""
@@ -102,9 +94,10 @@ class DeviceTopics:
     def blend(self, target: Any, rate: float) -> DeviceTopics:
         """(1 − ρ) λ + ρ λ̂, started on the device; waits for the step before the last."""
         statistics = target.statistics
-        eta = target.prior.concentration
-        numbers = Blending(rate, statistics.factor, eta)
-        values = compiled_blend()(self.values, statistics.values, np.array(numbers, np.float32))
+        eta = target.prior.concentration  # tempered where the joint is
+        # They travel to the device as one array.
+        numbers = np.array([rate, statistics.factor, eta], np.float32)
+        values = compiled_blend()(self.values, statistics.values, numbers)
         if len(self.unfinished) == STEPS_AHEAD:
             self.unfinished[0].block_until_ready()
         unfinished = (*self.unfinished[1 - STEPS_AHEAD :], values)

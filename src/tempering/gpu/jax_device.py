@@ -1,17 +1,20 @@
-"""Whether JAX is there, what it runs on, and where it keeps what it compiles."""
+"""Whether JAX is there, what it runs on, where it keeps what it compiles; models made for it."""
 
 from __future__ import annotations
 
 import logging
+from copy import copy
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from tempering.inference.compilation import add_compilation, begin_compilation
 from tempering.storage.caches import cache_directory
 
 Backend = Literal["auto", "cpu", "jax", "gpu"]
+
+Own = TypeVar("Own")
 
 logger = logging.getLogger("tempering")
 
@@ -127,3 +130,17 @@ def _on_duration(event: str, duration_secs: float, **_: Any) -> None:
         add_compilation(duration_secs)
         if duration_secs >= WORTH_TELLING:
             begin_compilation()
+
+
+def counterpart(model: Any, kind: type[Own], **more: Any) -> Own:
+    """The model as one of another class of its family: it shares all attributes, and has more."""
+    made = kind.__new__(kind)
+    vars(made).update(vars(model), **more)
+    return made
+
+
+def with_attributes_of(other: Any, model: Own) -> Own:
+    """A copy of the model, with all that its counterpart has learned since it was made of it."""
+    made = copy(model)
+    vars(made).update((name, getattr(other, name)) for name in vars(model))
+    return made

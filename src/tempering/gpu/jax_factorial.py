@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tempering.gpu.counterparts import counterpart
 from tempering.gpu.device_table import as_rows, double_precision, one_for_each, shard_rows
+from tempering.gpu.jax_device import counterpart
 from tempering.models.base import Array, Natural
 from tempering.models.factorial.enumeration import all_states
 from tempering.models.factorial.mean_field import SAME, WARMING_SWEEPS, sweep_orders

@@ -22,7 +22,6 @@ from tempering.families import (
     Poisson,
     SphericalGaussian,
 )
-from tempering.gpu.counterparts import counterpart
 from tempering.gpu.device_table import (
     NUMBERS_AT_ONCE,
     as_rows,
@@ -30,6 +29,7 @@ from tempering.gpu.device_table import (
     one_for_each,
     shard_rows,
 )
+from tempering.gpu.jax_device import counterpart
 from tempering.models.base import Array, LocalStep, Natural
 from tempering.models.mixture import Mixture, MixtureExpectations
 
