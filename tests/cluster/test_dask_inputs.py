@@ -19,7 +19,7 @@ from tempering.corpus import Corpus, open_source, write
 from tempering.datasets import make_lda
 from tempering.inference import MappedCSR, write_csr
 from tempering.inference.csr_files import CSRFiles
-from tempering.inference.remote import RowReference
+from tempering.inference.sources import RowReference
 
 distributed = pytest.importorskip("distributed")
 

@@ -60,16 +60,9 @@ def ladder_step(length: int) -> int:
 
 
 def cut_into_groups(lengths: NDArray, rows: NDArray, size: int) -> Iterator[Group]:
-    """Sort documents by their length, longest first, and cut them into groups.
+    """Sort documents by their length, longest first, and cut them into groups of at most ``size``.
 
-    Parameters
-    ----------
-    lengths : array
-        Distinct words of each document of the corpus.
-    rows : array
-        Documents of the batch.
-    size : int
-        Documents of a group; fewer where they are very long.
+    ``lengths`` are those of the whole corpus, ``rows`` the documents of the batch.
     """
     order = rows[np.argsort(-lengths[rows], kind="stable")]
     start = 0
@@ -174,14 +167,7 @@ class DeviceDocuments:
 class CorpusSource(ArraySource):
     """A CSR matrix as :class:`tempering.inference.ArraySource`, its batches on the device.
 
-    Parameters
-    ----------
-    data : CSR matrix [N, V]
-        Counts.
-    batch_size : int, optional
-        Documents of a minibatch; all of them by default.
-    resident : bool, optional
-        Keep the corpus in the memory of the device; by default, if it fits.
+    If ``resident``, the corpus is kept in the memory of the device; by default, if it fits.
     """
 
     def __init__(self, data: Any, batch_size: int | None = None, resident: bool | None = None):
@@ -202,13 +188,7 @@ class CorpusSource(ArraySource):
 
 
 class CorpusStream(BlockSource):
-    """A corpus on disk, its batches read while the device computes.
-
-    Parameters
-    ----------
-    source : BlockSource
-        Where the batches come from; this is the same source in all else.
-    """
+    """The same source of a corpus on disk, its batches read while the device computes."""
 
     def __init__(self, source: BlockSource):
         vars(self).update(vars(source))

@@ -84,16 +84,7 @@ def fit_on_device(
 def advance_on_device(algorithm: Algorithm, state: State, data: Any, batch_size: int) -> State:
     """More documents of a stream, in minibatches; before and after, the topics are on the host.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        With a model of the host, which learns priors from the stream if it is to.
-    state : State
-        Where the stream is.
-    data : CSR matrix
-        Its next documents.
-    batch_size : int
-        Documents of a minibatch.
+    The algorithm has a model of the host, which learns priors from the stream if it is to.
     """
     model = algorithm.model
     assert isinstance(model, LatentDirichlet)

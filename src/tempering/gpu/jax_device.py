@@ -39,20 +39,10 @@ class JaxUnavailable(ImportError):
 
 
 def choose_backend(backend: Backend, *, worthwhile: bool = True) -> Literal["numba", "jax"]:
-    """What runs the local steps.
+    """What runs the local steps: "jax" is JAX on whatever device it finds, "gpu" insists on a GPU.
 
-    Parameters
-    ----------
-    backend : {"auto", "cpu", "jax", "gpu"}
-        "cpu" is Numba; "jax" is JAX on whatever device it finds; "gpu" insists on a GPU; "auto" is
-        JAX where it finds a GPU, and Numba elsewhere.
-    worthwhile : bool
-        Whether the work is large enough for "auto" to load JAX and to compile for a GPU, which
-        takes some ten seconds.
-
-    Returns
-    -------
-    {"numba", "jax"}
+    "auto" is JAX where it finds a GPU, if the work is ``worthwhile``: to load JAX and to compile
+    takes some ten seconds.
     """
     if backend not in ("auto", "cpu", "jax", "gpu"):
         raise ValueError(f"backend must be 'auto', 'cpu', 'jax' or 'gpu'; got {backend!r}.")

@@ -1,8 +1,4 @@
-"""Checkpoints: a run that was killed goes on where it was, and ends in the same bits.
-
-What they hold, and how a fit keeps them, is in ``checkpoint_writer``; here is where, how often, and
-by whom.
-"""
+"""Checkpoints: where, how often and by whom a run is kept, to go on and end in the same bits."""
 
 from __future__ import annotations
 
@@ -124,10 +120,7 @@ def keeping(checkpoint: CheckpointLike, resume: bool, part: str) -> dict[str, An
 
 
 def alone_with_checkpoint(fit: Method) -> Method:
-    """Have the ``fit`` of an estimator refuse a checkpoint that another fit is at work with.
-
-    It draws a seed, and may call the engine several times: all that is one fit.
-    """
+    """Have the ``fit`` of an estimator, all of it, refuse a checkpoint that another one uses."""
 
     @wraps(fit)
     def run(self: Any, *arguments: Any, checkpoint: CheckpointLike = None, **options: Any) -> Any:

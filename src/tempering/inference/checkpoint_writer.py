@@ -1,9 +1,7 @@
 """What the restarts of a fit came to: in memory alone, or in checkpoints too.
 
-A checkpoint is one file, ``checkpoint-NUMBER.safetensors``, which appears whole or not at all. It
-holds the run between two steps, what earlier restarts came to, and a description of the data and of
-all parameters; the last two are kept. The position in the data follows from the step. What is read
-is held against the fit that is to go on with it, in ``resume_checks``.
+A checkpoint is one file, which appears whole or not at all: the run between two steps, what earlier
+restarts came to, and a description of the data and of all parameters. The last two are kept.
 """
 
 from __future__ import annotations
@@ -90,23 +88,13 @@ def open_restarts(
 class CheckpointWriter(Restarts):
     """Writes a fit into checkpoints, and takes it up from the last one.
 
-    Parameters
-    ----------
-    checkpoint : Checkpoint
-        Where, and how often.
-    resume : bool
-        Whether to take up what is there.
-    fit : Fit
-        What a checkpoint is held against.
-    settings : dict
-        All that the result depends on besides the model and the data.
+    ``settings`` are all that the result depends on besides the model and the data.
     """
 
     def __init__(self, checkpoint: Checkpoint, resume: bool, fit: Fit, settings: dict[str, Any]):
         super().__init__()
         self._checkpoint, self._resume, self._fit = checkpoint, resume, fit
         self._directory = Path(checkpoint.path)
-        self._given = fit.model
         self._fingerprint = {
             "data": describe_source(fit.source),
             "parameters": describe({"model": fit.model, **settings}),
@@ -296,7 +284,7 @@ class CheckpointWriter(Restarts):
 
     def _learned(self, model: Model | None) -> dict[str, Any]:
         """The attributes in which a model differs from the one that was given."""
-        given = vars(self._given)
+        given = vars(self._fit.model)
         return {
             name: value
             for name, value in vars(model).items()

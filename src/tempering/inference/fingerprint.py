@@ -1,8 +1,4 @@
-"""What a fit depends on, told in plain values, so that a checkpoint can be known as its own.
-
-Numbers, names and short arrays are told as they are; long arrays by their type, shape and hash;
-objects by their class and attributes, functions by their code.
-"""
+"""What a fit depends on, told in plain values, so that a checkpoint can be known as its own."""
 
 from __future__ import annotations
 

@@ -17,21 +17,10 @@ def guess_variances(
     noise_variance: float | None = None,
     feature_variance: float | None = None,
 ) -> tuple[float, float]:
-    """σ² and σ_μ², where they are not given.
+    """σ² and σ_μ², where they are not given; ``n_active`` is Σ_k π_k.
 
     Without noise the data have rank K, so what is left of them beyond rank K is noise; and
     E x² = σ² + σ_μ² Σ_k π_k.
-
-    Parameters
-    ----------
-    X : array [N, D]
-        The data.
-    n_features : int
-        K.
-    n_active : float
-        Σ_k π_k.
-    noise_variance, feature_variance : float, optional
-        As far as they are known.
     """
     square = float(np.einsum("nd,nd->", X, X)) / X.size
     if noise_variance is None:

@@ -1,8 +1,7 @@
 """Data with more columns than rows, turned so that as many columns as rows hold all of them.
 
-The model knows its data and its features by their inner products alone: the noise is the same in
-all directions, and so is the prior of a feature. So both may be rotated. After the first step each
-feature is a combination of the data, and lies in the space that they span.
+The model knows its data and its features by their inner products alone, so both may be rotated.
+After the first step each feature lies in the space that the data span.
 """
 
 from __future__ import annotations
