@@ -40,10 +40,13 @@ class ExponentialFamily(ABC):
     def __init__(self, dimension: int):
         self.dimension = dimension
 
+    #: Vectors of length D that the natural parameters are made of.
+    blocks: int = 1
+
     @property
-    @abstractmethod
     def size(self) -> int:
         """Length of the natural parameter vector."""
+        return self.blocks * self.dimension
 
     @abstractmethod
     def log_normalizer(self, natural: ArrayLike) -> Array:

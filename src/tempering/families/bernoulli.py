@@ -47,9 +47,7 @@ class Beta(ExponentialFamily):
     array([0.25, 0.4 ])
     """
 
-    @property
-    def size(self) -> int:
-        return 2 * self.dimension
+    blocks = 2
 
     def natural(self, successes: ArrayLike, failures: ArrayLike) -> Array:
         """η from a and b, each [..., D] or broadcast to it."""

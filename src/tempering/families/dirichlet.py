@@ -42,10 +42,6 @@ class Dirichlet(MixingWeights):
     array([0.5 , 0.25, 0.25])
     """
 
-    @property
-    def size(self) -> int:
-        return self.dimension
-
     def log_normalizer(self, natural: ArrayLike) -> Array:
         concentration = np.asarray(natural, float)
         return gammaln(concentration).sum(-1) - gammaln(concentration.sum(-1))
@@ -79,17 +75,10 @@ class Dirichlet(MixingWeights):
         concentration = np.asarray(natural, float)
         return concentration / concentration.sum(-1, keepdims=True)
 
-    def expected_log_weights(self, natural: ArrayLike) -> Array:
-        return self.expected_statistics(natural)
-
-    def mean_weights(self, natural: ArrayLike) -> Array:
-        return self.point(natural)
-
     def statistics_from_counts(self, counts: ArrayLike) -> Array:
         return np.array(counts, float)
 
-    def sample_log_weights(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> Array:
-        return self.sample_log(natural, rng, n)
+    expected_log_weights, mean_weights, sample_log_weights = expected_statistics, point, sample_log
 
 
 class Categorical(Likelihood):

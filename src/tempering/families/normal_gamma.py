@@ -69,9 +69,7 @@ class NormalGamma(ExponentialFamily):
     GaussianParameters(mean=array([2.]), precision=array([1.]))
     """
 
-    @property
-    def size(self) -> int:
-        return 4 * self.dimension
+    blocks = 4
 
     def natural(
         self, mean: ArrayLike, mean_precision: ArrayLike, shape: ArrayLike, rate: ArrayLike

@@ -46,9 +46,7 @@ class Gamma(ExponentialFamily):
     array([0.5])
     """
 
-    @property
-    def size(self) -> int:
-        return 2 * self.dimension
+    blocks = 2
 
     def natural(self, shape: ArrayLike, rate: ArrayLike) -> Array:
         """η from a and b, each [..., D] or broadcast to it."""

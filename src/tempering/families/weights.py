@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from tempering.families.arrays import align, safe_log
 from tempering.families.base import Array, ExponentialFamily
@@ -85,9 +85,7 @@ class FixedWeights(MixingWeights):
         self.weights = values / values.sum()
         super().__init__(len(values))
 
-    @property
-    def size(self) -> int:
-        return 0
+    blocks = 0
 
     def log_normalizer(self, natural: ArrayLike) -> Array:
         return np.zeros(np.shape(natural)[:-1])
@@ -98,14 +96,10 @@ class FixedWeights(MixingWeights):
     def parameter_statistics(self, parameters: ArrayLike) -> Array:
         return np.zeros(np.shape(parameters))
 
+    point = expected_statistics
+
     def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> Array:
         return np.zeros((n, *np.shape(natural)))
-
-    def point(self, natural: ArrayLike) -> Array:
-        return np.zeros(np.shape(natural))
-
-    def is_valid(self, natural: ArrayLike) -> NDArray[np.bool_]:
-        return np.ones(np.shape(natural)[:-1], bool)
 
     def expected_log_weights(self, natural: ArrayLike) -> Array:
         return self._spread(safe_log(self.weights), natural)

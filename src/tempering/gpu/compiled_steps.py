@@ -6,7 +6,6 @@ from functools import cache, partial
 from typing import Any, Literal, NamedTuple
 
 from tempering.gpu import jax_functions, jax_sampling, pallas_kernels
-from tempering.gpu.device_topics import compiled_blend
 from tempering.gpu.jax_device import has_gpu
 from tempering.gpu.jax_functions import (
     NEVER,
@@ -49,7 +48,6 @@ class CompiledSteps(NamedTuple):
     log_proportions: Any  # (γ, documents, sum so far) → Σ_d E log θ_d, [padded topics]
     terms: Any  # (rectangle, s, log β, α, γ) → energies, entropies less divergences, [size]
     divergence: Any  # (λ, w η, η) → parts of words in KL(q(β) ‖ p(β)^w) [n_words], Σ_v λ
-    blend: Any  # (λ, statistics, numbers) → λ
 
     def n_compiled(self) -> int:
         """How many shapes were compiled."""
@@ -192,5 +190,4 @@ def compiled_steps(sizes: Sizes) -> CompiledSteps:
         log_proportions,
         terms,
         divergence,
-        compiled_blend(),
     )

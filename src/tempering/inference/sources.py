@@ -80,13 +80,6 @@ class Source(Protocol):
         ...
 
 
-def _as_array(data: Any) -> np.ndarray:
-    try:
-        return np.asarray(data)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"data must be an array, one datum a row: {error}") from error
-
-
 class ArraySource:
     """Rows of an array or of a sparse matrix in memory.
 
@@ -110,7 +103,10 @@ class ArraySource:
 
     def __init__(self, data: Any, batch_size: int | None = None):
         if not isinstance(getattr(data, "shape", None), tuple):
-            data = _as_array(data)
+            try:
+                data = np.asarray(data)
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"data must be an array, one datum a row: {error}") from error
         if not data.shape or data.shape[0] == 0:
             raise ValueError(f"data must have at least one row; got shape {data.shape}.")
         if batch_size is not None:
