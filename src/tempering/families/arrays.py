@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,13 @@ def align(array: ArrayLike, other: Array, trailing: int = 1) -> Array:
     values = np.asarray(array, float)
     split = values.ndim - trailing
     return values.reshape(values.shape[:split] + (1,) * other.ndim + values.shape[split:])
+
+
+def join(blocks: Sequence[Array], lengths: Sequence[int]) -> Array:
+    """Blocks [..., length] one after the other; what is shorter, or has fewer axes, is spread."""
+    leading = np.broadcast_shapes(*(block.shape[:-1] for block in blocks))
+    parts = [np.broadcast_to(part, (*leading, n)) for part, n in zip(blocks, lengths, strict=True)]
+    return np.concatenate(parts, axis=-1)
 
 
 def safe_log(array: ArrayLike) -> Array:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tempering.families.arrays import align, squared_distances
+from tempering.families.arrays import align, join, squared_distances
 from tempering.families.base import Array, ExponentialFamily, Likelihood
 
 
@@ -52,12 +52,7 @@ class Normal(ExponentialFamily):
     def natural(self, mean: ArrayLike, variance: ArrayLike) -> Array:
         """η from m [..., D] (or a number) and v [...]."""
         precision = 1.0 / np.asarray(variance, float)[..., None]
-        location = np.asarray(mean, float) * precision
-        shape = np.broadcast_shapes(location.shape, (self.dimension,))
-        return np.concatenate(
-            [np.broadcast_to(location, shape), np.broadcast_to(precision, (*shape[:-1], 1))],
-            axis=-1,
-        )
+        return join([np.asarray(mean, float) * precision, precision], [self.dimension, 1])
 
     def standard(self, natural: ArrayLike) -> NormalParameters:
         """m and v from η."""

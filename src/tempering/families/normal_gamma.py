@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, gammaln
 
-from tempering.families.arrays import align, log_rising, sample_log_gamma, squared_distances
+from tempering.families.arrays import align, join, log_rising, sample_log_gamma, squared_distances
 from tempering.families.base import Array, ExponentialFamily, Likelihood, all_positive
 
 
@@ -227,15 +227,7 @@ class SphericalNormalGamma(ExponentialFamily):
         last = [2 * np.asarray(rate, float) + kappa * square, kappa]
         last.append(2 * np.asarray(shape, float) / self.dimension)
         numbers = np.stack(np.broadcast_arrays(*last), axis=-1)
-        linear = kappa[..., None] * m
-        leading = np.broadcast_shapes(linear.shape[:-1], numbers.shape[:-1])
-        return np.concatenate(
-            [
-                np.broadcast_to(linear, (*leading, self.dimension)),
-                np.broadcast_to(numbers, (*leading, 3)),
-            ],
-            axis=-1,
-        )
+        return join([kappa[..., None] * m, numbers], [self.dimension, 3])
 
     def standard(self, natural: ArrayLike) -> NormalGammaParameters:
         """m [..., D], and κ, a and b, each [...], from η."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, gammaln
 
-from tempering.families.arrays import align, log_rising
+from tempering.families.arrays import align, join, log_rising
 from tempering.families.base import Array, ExponentialFamily
 from tempering.families.normal_gamma import GaussianLikelihood, GaussianParameters
 
@@ -129,15 +129,7 @@ class NormalWishart(ExponentialFamily):
     def _join(self, linear: Array, matrix: Array, third: Array, fourth: Array) -> Array:
         """Concatenate the four blocks [..., D], [..., D, D], [..., 1], [..., 1]."""
         blocks = [linear, matrix.reshape(*matrix.shape[:-2], -1), third, fourth]
-        leading = np.broadcast_shapes(*(block.shape[:-1] for block in blocks))
-        lengths = (self.dimension, self.dimension**2, 1, 1)
-        return np.concatenate(
-            [
-                np.broadcast_to(block, (*leading, length))
-                for block, length in zip(blocks, lengths, strict=True)
-            ],
-            axis=-1,
-        )
+        return join(blocks, [self.dimension, self.dimension**2, 1, 1])
 
 
 class FullGaussian(GaussianLikelihood):

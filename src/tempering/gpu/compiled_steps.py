@@ -27,16 +27,6 @@ GROUP_SIZES: dict[Kernel, int] = {"pallas": 8192, "interpreted": 8192, "plain": 
 DOCUMENTS_AT_ONCE, WORDS_AT_ONCE = 64, 256
 
 
-class Sizes(NamedTuple):
-    """What the compiled code depends on, besides the shapes of groups."""
-
-    n_words: int
-    n_topics: int
-    mean_topics: bool  # log of the posterior mean of β, instead of E log β
-    settings: SweepLimits
-    kernel: Kernel
-
-
 class CompiledSteps(NamedTuple):
     """The compiled parts."""
 
@@ -82,31 +72,32 @@ def group_functions(kernel: Kernel) -> tuple[Any, Any]:
 
 def steps_of(model: LatentDirichlet, kernel: Kernel) -> CompiledSteps:
     """The compiled parts for this model."""
+    # They take the log of the posterior mean of β, instead of E log β.
     mean_topics = model.update != "variational"
-    sizes = Sizes(model.n_words, model.n_topics, mean_topics, settings_of(model), kernel)
-    return compiled_steps(sizes)
+    return compiled_steps(model.n_words, model.n_topics, mean_topics, settings_of(model), kernel)
 
 
 @cache
-def compiled_steps(sizes: Sizes) -> CompiledSteps:
-    """The parts for a model of these sizes."""
+def compiled_steps(
+    n_words: int, n_topics: int, mean_topics: bool, settings: SweepLimits, kernel: Kernel
+) -> CompiledSteps:
+    """The parts for a model of these"""
     import jax
     import jax.numpy as jnp
     from jax.scipy.special import entr, gammaln
 
-    n_topics = sizes.n_topics
     real = jnp.arange(padded_topics(n_topics)) < n_topics
-    solve_group, sample_group = group_functions(sizes.kernel)
+    solve_group, sample_group = group_functions(kernel)
 
     @jax.jit
     def draw(seed):
         """Gamma(100, 1/100) draws, near 1 and not alike."""
-        shape = (sizes.n_words, padded_topics(n_topics))
+        shape = (n_words, padded_topics(n_topics))
         return jax.random.gamma(jax.random.key(seed), 100.0, shape, jnp.float32) * 0.01
 
     @jax.jit
     def table(topics):
-        return jnp.where(real, log_word_table(topics, topics.sum(axis=0), sizes.mean_topics), NEVER)
+        return jnp.where(real, log_word_table(topics, topics.sum(axis=0), mean_topics), NEVER)
 
     @jax.jit
     def solve(rectangle, s, log_rows, alpha, statistics, start=None):
@@ -118,7 +109,7 @@ def compiled_steps(sizes: Sizes) -> CompiledSteps:
         else:
             mass = jnp.where(real & (totals > 0), (start - alpha) / temperatures[:, None], 0.0)
         solved = solve_group(
-            columns, counts, lengths, temperatures, mass, log_rows, alpha, sizes.settings
+            columns, counts, lengths, temperatures, mass, log_rows, alpha, settings
         )
         return add(solved, statistics), solved.gamma
 
@@ -153,7 +144,7 @@ def compiled_steps(sizes: Sizes) -> CompiledSteps:
             columns, counts, s, gamma = document
             total = jnp.where(real, gamma, 0.0).sum()
             log_theta = jnp.where(real, digamma(gamma) - digamma(total), 0.0)
-            rows = log_rows[jnp.minimum(columns, sizes.n_words - 1)]
+            rows = log_rows[jnp.minimum(columns, n_words - 1)]
             log_joint = jnp.where(real, log_theta + rows, NEVER)
             phi = jax.nn.softmax(s * log_joint, axis=1)
             energy = counts @ jnp.where(real, phi * log_joint, 0.0).sum(axis=1)

@@ -15,6 +15,7 @@ from scipy import sparse
 
 from tempering.inference.csr_files import CSRFiles, write_csr
 from tempering.inference.sources import Batch, Block, RowReference, stack, take_rows
+from tempering.models.arguments import check_number
 
 __all__ = ["BlockSource", "MappedCSR", "StoredRows", "write_csr"]
 
@@ -80,7 +81,8 @@ class BlockSource:
     named: MutableMapping[int, Block] | None = None
 
     def __init__(self, files: StoredRows, batch_size: int, edges: ArrayLike, window_blocks: int):
-        check_positive(batch_size=batch_size, window_blocks=window_blocks)
+        _check_positive(batch_size, "batch_size")
+        _check_positive(window_blocks, "window_blocks")
         self.files = files
         self.shape = files.shape
         self.n_tokens = files.n_tokens
@@ -100,8 +102,7 @@ class BlockSource:
 
     def sample(self, n: int, rng: np.random.Generator) -> sparse.csr_array:
         """At most n documents, drawn without replacement: the same as from :class:`ArraySource`."""
-        if n < 1:
-            raise ValueError(f"n must be at least 1; got {n}.")
+        _check_positive(n, "n")
         if n >= self.size:
             return self.files.rows(0, self.size)
         # `choice` makes an array of all numbers only when n is more than a 50th of them, so its
@@ -241,15 +242,12 @@ class MappedCSR(BlockSource):
         block_size: int = 8192,
         window_blocks: int = 4,
     ):
-        check_positive(block_size=block_size)
+        _check_positive(block_size, "block_size")
         files = CSRFiles(path)
         edges = np.append(np.arange(0, files.shape[0], block_size), files.shape[0])
         super().__init__(files, batch_size, edges, window_blocks)
         self.block_size = block_size
 
 
-def check_positive(**sizes: int) -> None:
-    """Refuse sizes below one, by name."""
-    for name, value in sizes.items():
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1; got {value}.")
+def _check_positive(size: int, name: str) -> None:
+    check_number(size, name, "at least 1", least=1, whole=True)
