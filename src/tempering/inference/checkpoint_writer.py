@@ -130,13 +130,21 @@ class CheckpointWriter(Restarts):
     def whole_step(self, model: Model) -> Iterator[None]:
         """A step that Ctrl-C does not tear: it comes when the step is complete, or at the second.
 
-        Steps change the posterior in place, so a torn one cannot be kept.
+        Steps change the posterior in place, so a torn one cannot be kept. The first steps from a
+        checkpoint show whether its numbers are any good.
         """
         self.latest, self._model = None, model
-        with postponed_interrupt(), self._going_on():
-            yield
-            if not self._tried and self.latest is not None:
-                self._fit.check_step(model, self.latest)
+        try:
+            with postponed_interrupt():
+                yield
+                if not self._tried and self.latest is not None:
+                    self._fit.check_step(model, self.latest)
+        except WRONG as error:
+            if self._begun_from is None:
+                raise
+            raise StorageError(
+                f"{self._begun_from}: the fit could not go on from it: {error} {ANEW}"
+            ) from error
         self._tried = True
         self._steps += 1
         every_steps, minutes = self._checkpoint.every_steps, self._checkpoint.every_minutes
@@ -174,22 +182,11 @@ class CheckpointWriter(Restarts):
             f"with checkpoint={str(self._directory)!r}, the same data and the same parameters."
         ) from error
 
-    @contextmanager
-    def _going_on(self) -> Iterator[None]:
-        """The first steps from a checkpoint show whether its numbers are any good."""
-        try:
-            yield
-        except WRONG as error:
-            if self._begun_from is None:
-                raise
-            raise StorageError(
-                f"{self._begun_from}: the fit could not go on from it: {error} {ANEW}"
-            ) from error
-
     def _save(self) -> None:
         """Write a checkpoint. Where it cannot be written, say so once: the fit goes on."""
         try:
             self._write()
+            self._full = False
         except OSError as error:
             if not self._full:
                 kept = f"{self._good[-1]} is the last." if self._good else "There is none yet."
@@ -199,8 +196,6 @@ class CheckpointWriter(Restarts):
                     stacklevel=4,
                 )
             self._full = True
-        else:
-            self._full = False
         self._steps, self._written = 0, time.monotonic()
 
     def _write(self) -> None:
@@ -219,13 +214,9 @@ class CheckpointWriter(Restarts):
             "run": run,
         }
         write_tree(path, KIND, content)
-        self._good.append(path)
         self._begun_from = None
-        self._tidy()
-
-    def _tidy(self) -> None:
-        """Remove all but the last good ones, and what killed processes left half written."""
-        self._good = self._good[-KEPT:]
+        # Only the last good ones stay, and nothing of what killed processes left half written.
+        self._good = [*self._good, path][-KEPT:]
         for path, _ in self._files():
             if path not in self._good:
                 path.unlink(missing_ok=True)
