@@ -53,8 +53,8 @@ from tempering.estimators.feature_moves import move_features
 from tempering.estimators.moves import fit_with_moves
 from tempering.inference import Algorithm, ArraySource, Constant
 from tempering.inference.executors import open_executor
-from tempering.models.factorial.narrow import Narrow
 from tempering.models.factorial.prediction import log_density
+from tempering.models.factorial.preparation import Narrow
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.temperature import Untempered
 
