@@ -49,24 +49,21 @@ class Executor(ABC):
 class Serial(Executor):
     """One shard after the other."""
 
+    # Not a list: what is added up is not held.
+    _each: Callable[..., Iterable[Any]] = map
+
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-        return [function(item) for item in items]
+        return list(self._each(function, items))
 
     def add_up(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Any:
-        return add_in_pairs(map(function, items))
+        return add_in_pairs(self._each(function, items))
 
 
-class Threads(Executor):
+class Threads(Serial):
     """Shards on a pool of threads; NumPy and the compiled kernels release the interpreter lock."""
 
     def __init__(self, pool: ThreadPoolExecutor):
-        self._pool = pool
-
-    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-        return list(self._pool.map(function, items))
-
-    def add_up(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Any:
-        return add_in_pairs(self._pool.map(function, items))
+        self._each = pool.map
 
 
 @contextmanager
