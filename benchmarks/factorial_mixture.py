@@ -52,9 +52,9 @@ from tempering.datasets import ToyImages, make_toy_images
 from tempering.estimators.feature_moves import move_features
 from tempering.estimators.moves import fit_with_moves
 from tempering.inference import Algorithm, ArraySource, Constant
-from tempering.inference.executors import local_executor
-from tempering.models.factorial.narrow import Narrow
+from tempering.inference.executors import open_executor
 from tempering.models.factorial.prediction import log_density
+from tempering.models.factorial.preparation import Narrow
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.temperature import Untempered
 
@@ -303,7 +303,7 @@ def run_speed(arguments: argparse.Namespace) -> None:
         (batch,) = ArraySource(X).sweep()
         steps = []
         for threads in (1, 2):
-            with local_executor(threads) as executor:
+            with open_executor(None, threads) as executor:
                 algorithm = Algorithm(
                     model, Untempered(), Constant(), executor, n, 1000, continues=True
                 )

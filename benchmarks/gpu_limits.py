@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from gpu_tasks import RATES, Task, new_model
-from tempering.gpu.compiled_steps import default_kernel, group_sampler, group_solver, settings_of
+from tempering.gpu.compiled_steps import default_kernel, group_functions, settings_of
 from tempering.gpu.device_corpus import HostCorpus, cut_into_groups
 from tempering.gpu.device_fit import fit_on_device
 from tempering.gpu.jax_functions import NEVER, pad_topics
@@ -39,7 +39,7 @@ def limits(task: Task, n_topics: int, options: argparse.Namespace) -> dict[str, 
     arguments = _on_device(
         *words, np.ones(rows.size, np.float32), pad_topics(mass, 0.0), table, alpha
     )
-    solve = jax.jit(partial(group_solver(default_kernel()), settings=settings_of(model)))
+    solve = jax.jit(partial(group_functions(default_kernel())[0], settings=settings_of(model)))
     solved, seconds = median_seconds(solve, *arguments)
     sweeps = np.asarray(solved.sweeps)
     # Each sweep, and the two passes for normalisers and statistics, weighs every word's topics.
@@ -70,7 +70,8 @@ def sampling_seconds(task: Task, model: LatentDirichlet, rows: Any, table: Any) 
     """The time to sample the topics of the same documents."""
     import jax
 
-    sample, alpha = jax.jit(group_sampler(default_kernel())), pad_topics(model.doc_topic_prior, 1.0)
+    sample = jax.jit(group_functions(default_kernel())[1])
+    alpha = pad_topics(model.doc_topic_prior, 1.0)
     corpus, seconds = HostCorpus(task.train), 0.0
     for group in cut_into_groups(corpus.tokens, rows, rows.size):
         words = corpus.rectangle(group)

@@ -19,11 +19,11 @@ from tempering.corpus import Corpus, open_source, write
 from tempering.datasets import make_lda
 from tempering.inference import MappedCSR, write_csr
 from tempering.inference.csr_files import CSRFiles
-from tempering.inference.remote import RowReference
+from tempering.inference.sources import RowReference
 
 distributed = pytest.importorskip("distributed")
 
-from tempering.cluster import DaskExecutor, DaskSource, dask_blocks, dask_executor  # noqa: E402
+from tempering.cluster import DaskExecutor, DaskSource, dask_executor, dask_source  # noqa: E402
 from tempering.cluster.dask_connection import Connection  # noqa: E402
 
 N, V = 3000, 400
@@ -142,7 +142,7 @@ def test_data_that_come_again_at_each_step_are_sent_once(
         return send(self, contents)
 
     monkeypatch.setattr("tempering.models.lda.model.LatentDirichlet.shard_size", 500)
-    monkeypatch.setattr(dask_blocks, "ROWS_OF_A_BLOCK", 700)
+    monkeypatch.setattr(dask_source, "ROWS_OF_A_BLOCK", 700)
     monkeypatch.setattr(Connection, "send", count)
     lda = topics(executor=executor, batch_size=batch_size, max_iter=4, tempering=None)
     shared = lda.fit(counts)

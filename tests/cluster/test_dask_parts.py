@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from tempering.cluster.dask_placement import cut_into_runs
+from tempering.cluster.dask_executor import cut_into_runs
 from tempering.cluster.dask_source import bag_counts, checked_counts, with_width
 from tempering.datasets import make_lda
 from tempering.inference import ArraySource, MappedCSR, fit, write_csr
 from tempering.inference.executors import Executor, Serial, add_in_pairs
-from tempering.inference.remote import RowReference
 from tempering.inference.shard_tasks import BoundOfShard
+from tempering.inference.sources import RowReference
 from tempering.models.lda.model import LatentDirichlet
 from tempering.temperature import (
     COLD,

@@ -18,7 +18,7 @@ import jax
 from tempering import LatentDirichletAllocation
 from tempering.datasets import make_lda
 from tempering.evaluation import completion_score, split_documents
-from tempering.gpu.compiled_steps import group_sampler
+from tempering.gpu.compiled_steps import group_functions
 from tempering.gpu.device_corpus import Group, HostCorpus
 from tempering.gpu.jax_functions import NEVER, pad_topics
 from tempering.gpu.jax_sampling import Sweeps, draw_topic, uniform
@@ -43,7 +43,7 @@ def exact_counts(words, topics, alpha):
 
 @cache
 def compiled(kernel, sweeps):
-    return jax.jit(partial(group_sampler(kernel), sweeps=sweeps))
+    return jax.jit(partial(group_functions(kernel)[1], sweeps=sweeps))
 
 
 def sample(kernel, counts, topics, alpha, width=32, **sweeps):
@@ -124,7 +124,9 @@ def test_the_kernels_are_made_of_what_gpus_can(n_topics):
     shapes = [((8, 32), "int32"), ((8, 32), "float32"), ((8,), "int32")]
     shapes += [((50, n_topics), "float32"), ((n_topics,), "float32")]
     arguments = [jax.ShapeDtypeStruct(shape, np.dtype(kind)) for shape, kind in shapes]
-    lowered = jax.jit(group_sampler("pallas")).trace(*arguments).lower(lowering_platforms=("cuda",))
+    lowered = (
+        jax.jit(group_functions("pallas")[1]).trace(*arguments).lower(lowering_platforms=("cuda",))
+    )
     assert lowered.as_text().count("stablehlo.custom_call @__gpu$xla.gpu.triton") == 2
 
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from itertools import cycle
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
-from tempering.cluster.dask_blocks import BlocksInCluster, DaskBlock, RepeatedArray
 from tempering.cluster.dask_connection import Client, Connection, WorkerLost
-from tempering.cluster.dask_placement import cut_into_runs
-from tempering.cluster.dask_source import DaskSource, is_dask_collection
+from tempering.cluster.dask_source import (
+    BlocksInCluster,
+    DaskBlock,
+    DaskSource,
+    RepeatedArray,
+    is_dask_collection,
+)
 from tempering.cluster.dask_worker import solve_run
 from tempering.inference.executors import ClusterLost, Executor, add_in_pairs
-from tempering.inference.remote import Block, RowReference
 from tempering.inference.shard_tasks import SolveShard
-from tempering.inference.sources import ArraySource, Source
+from tempering.inference.sources import ArraySource, Block, RowReference, Source
 from tempering.inference.streaming import BlockSource
 
 #: How often a step is made before its workers are given up.
@@ -28,6 +32,9 @@ HOLDERS = 8
 
 #: Sums of runs that the client adds itself; of more, the workers add pairs first.
 FAN_IN = 4
+
+#: How much longer than with the finest cut a step may take, for the sake of fewer and longer runs.
+SLACK = 1.1
 
 
 class DaskExecutor(Executor):
@@ -210,3 +217,40 @@ def name_blocks(function: Any, items: list[Any]) -> tuple[list[Any], list[Block]
         ]
         shards.append(((place, parts), before))
     return shards, list(numbers)
+
+
+class Run(NamedTuple):
+    """Neighbouring shards for one worker."""
+
+    shards: slice
+    worker: str
+
+
+def cut_into_runs(n_shards: int, threads: Mapping[str, int]) -> list[Run]:
+    """The longest runs that keep the threads of all workers about equally busy.
+
+    A run has 2^m shards and begins at a multiple of 2^m, so that its sum is one that
+    :func:`add_in_pairs` makes anyway: where shards are solved never changes what comes out.
+    Neighbours go to the same worker, which then reads few blocks, and at each step to the same.
+
+    >>> [(run.shards.start, run.worker) for run in cut_into_runs(8, {"a": 1, "b": 1})]
+    [(0, 'a'), (4, 'b')]
+    """
+    places = [worker for worker in sorted(threads) for _ in range(threads[worker])]
+    sizes = [2**power for power in range(n_shards.bit_length() + 1)]
+    busiest = [_busiest(n_shards, size, len(places)) for size in sizes]
+    size = max(size for size, most in zip(sizes, busiest) if most <= SLACK * busiest[0])
+    starts = range(0, n_shards, size)
+    return [
+        Run(slice(start, start + size), places[number * len(places) // len(starts)])
+        for number, start in enumerate(starts)
+    ]
+
+
+def _busiest(n_shards: int, size: int, n_places: int) -> int:
+    """The most shards that one thread has to solve, in runs of this size."""
+    shards: Counter[int] = Counter()
+    n_runs = -(-n_shards // size)
+    for run in range(n_runs):
+        shards[run * n_places // n_runs] += min(size, n_shards - run * size)
+    return max(shards.values())

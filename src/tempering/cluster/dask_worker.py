@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from tempering.inference.executors import add_in_pairs
-from tempering.inference.remote import Block, stack, take_rows
+from tempering.inference.sources import Block, stack, take_rows
 
 # Of glibc's malloc.h. Blocks above the second go straight to the system, as do freed ones above the
 # first; the values are the largest that glibc takes, and what a step of large topics needs.

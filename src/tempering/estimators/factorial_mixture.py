@@ -33,8 +33,7 @@ from tempering.inference.fitting import FitOptions
 from tempering.models.arguments import as_numbers, shown
 from tempering.models.base import Array, Natural
 from tempering.models.factorial.enumeration import MAX_ENUMERATED
-from tempering.models.factorial.moments import guess_variances
-from tempering.models.factorial.narrow import Narrow, worthwhile
+from tempering.models.factorial.preparation import Narrow, guess_variances, worthwhile
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.temperature import Annealing, TemperaturePolicy
 

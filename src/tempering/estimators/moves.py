@@ -17,7 +17,7 @@ import numpy as np
 from tempering.inference import History, Result, fit
 from tempering.inference.checkpoint import keeping
 from tempering.inference.compilation import working_seconds
-from tempering.inference.executors import Executor, local_executor
+from tempering.inference.executors import Executor, open_executor
 from tempering.inference.fitting import FitOptions
 from tempering.models import Model, Natural
 from tempering.models.base import Array
@@ -87,7 +87,7 @@ def fit_with_moves(
     best = MovedResult(**vars(first), accepted=dict.fromkeys(moves, 0))
     for name, move in moves.items():
         while best.accepted[name] < MOST_ROUNDS and (left := _passes_left(best, max_passes)):
-            with local_executor(n_threads) as executor:
+            with open_executor(None, n_threads) as executor:
                 moved = move(best.model, data, best.posterior, executor)
             if moved is None:
                 break

@@ -25,7 +25,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tempering.inference.executors import Executor, local_executor
+from tempering.inference.executors import Executor, open_executor
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
 
@@ -106,7 +106,7 @@ def annealed_assignment(X: Array, n_components: int, n_threads: int | None = 1) 
     n_threads : int, optional
         Threads, which do not change the result; one a core with None.
     """
-    with local_executor(n_threads) as executor:
+    with open_executor(None, n_threads) as executor:
         spheres = annealed_spheres(X, n_components, column_metric(X), executor)
     return spheres.assign(X, n_components)
 
@@ -310,7 +310,7 @@ def start_assignment(
     """The start of that name, shard by shard: rows, and their assignments [n, K]."""
     pieces = shards(X.shape[0])
     if name == "annealed":
-        with local_executor(n_threads) as executor:
+        with open_executor(None, n_threads) as executor:
             spheres = annealed_spheres(X, n_components, column_metric(X), executor)
         yield from ((rows, spheres.assign(X[rows], n_components)) for rows in pieces)
     elif name == "kmeans":

@@ -19,16 +19,15 @@ Mixing weights: :class:`Dirichlet`, :class:`StickBreaking`, :class:`FixedWeights
 
 from tempering.families.base import Array, ExponentialFamily, Likelihood
 from tempering.families.bernoulli import Bernoulli, Beta, BetaParameters
-from tempering.families.categorical import Categorical
-from tempering.families.dirichlet import Dirichlet
-from tempering.families.fixed_weights import FixedWeights
-from tempering.families.multinomial import Multinomial
+from tempering.families.dirichlet import Categorical, Dirichlet, Multinomial
 from tempering.families.normal import IsotropicGaussian, Normal, NormalParameters
 from tempering.families.normal_gamma import (
     DiagonalGaussian,
     GaussianParameters,
     NormalGamma,
     NormalGammaParameters,
+    SphericalGaussian,
+    SphericalNormalGamma,
 )
 from tempering.families.normal_wishart import (
     FullGaussian,
@@ -36,10 +35,8 @@ from tempering.families.normal_wishart import (
     NormalWishartParameters,
 )
 from tempering.families.poisson import Gamma, GammaParameters, Poisson
-from tempering.families.spherical import SphericalGaussian, SphericalNormalGamma
-from tempering.families.stick_breaking import StickBreaking
 from tempering.families.tied import TiedGaussian, TiedNormalWishart
-from tempering.families.weights import MixingWeights
+from tempering.families.weights import FixedWeights, MixingWeights, StickBreaking
 
 __all__ = [
     "Array",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,13 @@ def align(array: ArrayLike, other: Array, trailing: int = 1) -> Array:
     values = np.asarray(array, float)
     split = values.ndim - trailing
     return values.reshape(values.shape[:split] + (1,) * other.ndim + values.shape[split:])
+
+
+def join(blocks: Sequence[Array], lengths: Sequence[int]) -> Array:
+    """Blocks [..., length] one after the other; what is shorter, or has fewer axes, is spread."""
+    leading = np.broadcast_shapes(*(block.shape[:-1] for block in blocks))
+    parts = [np.broadcast_to(part, (*leading, n)) for part, n in zip(blocks, lengths, strict=True)]
+    return np.concatenate(parts, axis=-1)
 
 
 def safe_log(array: ArrayLike) -> Array:
@@ -45,6 +53,19 @@ def weighted_logs(x: Any, logs: Array) -> Array:
     if absent.any():
         totals[np.asarray(x @ absent.T.astype(float)).T > 0] = -np.inf
     return totals.reshape(*logs.shape[:-1], x.shape[0])
+
+
+def squared_distances(x: ArrayLike, means: ArrayLike, weights: Array | None = None) -> Array:
+    """Σ_d (x_nd − m_d)², or w_d times that, shape [..., n] for means and weights [..., D].
+
+    A column at a time: differences lose no digits, and no array [..., n, D] is needed.
+    """
+    table, means = np.asarray(x, float), np.asarray(means, float)
+    total = np.zeros((*means.shape[:-1], len(table)))
+    for column in range(means.shape[-1]):
+        squares = np.square(table[:, column] - means[..., column, None])
+        total += squares if weights is None else weights[..., column, None] * squares
+    return total
 
 
 def stirling_error(x: ArrayLike) -> Array:

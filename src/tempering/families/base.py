@@ -1,14 +1,9 @@
-"""What every exponential family of the package provides.
-
-Two kinds of object live here. An :class:`ExponentialFamily` is a distribution over a *global*
-variable β: a prior, or a posterior, in natural parameters. A :class:`Likelihood` is a *local*
-conditional p(x | β) that is conjugate to one of them:
+"""What every exponential family of the package provides, and every likelihood conjugate to one:
 
     p(β | η) = h(β) exp{ η · t(β) − a(η) },        log p(x | β) = log h(x) + t(x) · t(β).
 
-Both sides share one vector space, so a posterior is the prior plus summed statistics, and every
-divergence is a dot product. Natural parameters are plain arrays ``[..., size]``; leading axes
-(components, samples) broadcast.
+Both sides share one vector space, so a posterior is the prior plus summed statistics. Natural
+parameters are plain arrays ``[..., size]``; leading axes (components, samples) broadcast.
 """
 
 from __future__ import annotations
@@ -18,6 +13,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from tempering.families.checks import check_table
 
 Array = NDArray[np.float64]
 
@@ -37,10 +34,19 @@ class ExponentialFamily(ABC):
     (array([3.]), array([2.]))
     """
 
+    #: Axes of the natural parameters that belong to one distribution.
+    axes: int | tuple[int, int] = -1
+
+    def __init__(self, dimension: int):
+        self.dimension = dimension
+
+    #: Vectors of length D that the natural parameters are made of.
+    blocks: int = 1
+
     @property
-    @abstractmethod
     def size(self) -> int:
         """Length of the natural parameter vector."""
+        return self.blocks * self.dimension
 
     @abstractmethod
     def log_normalizer(self, natural: ArrayLike) -> Array:
@@ -62,9 +68,10 @@ class ExponentialFamily(ABC):
     def point(self, natural: ArrayLike) -> Any:
         """The mode of β in the likelihood's natural coordinates (it exists for any proper η)."""
 
-    @abstractmethod
     def is_valid(self, natural: ArrayLike) -> NDArray[np.bool_]:
-        """Whether η is a proper distribution, shape [...]."""
+        """Whether η is a proper distribution, shape [...]; if it is positive, where nothing else
+        is said."""
+        return all_positive(np.asarray(natural, float))
 
     def divergence(
         self, posterior: ArrayLike, prior: ArrayLike, prior_weight: float = 1.0
@@ -74,7 +81,7 @@ class ExponentialFamily(ABC):
         (λ − w α) · E_λ[t(β)] − a(λ) + w a(α), which is the KL divergence for w = 1.
         """
         q, p = np.asarray(posterior, float), np.asarray(prior, float)
-        linear = np.sum((q - prior_weight * p) * self.expected_statistics(q), axis=-1)
+        linear = np.sum((q - prior_weight * p) * self.expected_statistics(q), axis=self.axes)
         return linear - self.log_normalizer(q) + prior_weight * self.log_normalizer(p)
 
 
@@ -97,13 +104,18 @@ class Likelihood(ABC):
     #: Whether ∫ p(x | β)^s dx is the same for all β, which makes log C(s) of a model a closed form.
     power_integral_is_constant: bool = False
 
+    @property
+    def dimension(self) -> int:
+        """Length of a datum, or number of its categories."""
+        return self.conjugate.dimension
+
     @abstractmethod
     def statistics(self, x: Any) -> Array:
         """t(x), shape [n, size]: what a datum adds to the natural parameters."""
 
-    @abstractmethod
     def log_base_measure(self, x: Any) -> Array:
         """log h(x), shape [n]. Tempering raises it to the power s too, so it is kept."""
+        return np.zeros(np.shape(x)[0])
 
     @abstractmethod
     def log_likelihood(self, x: Any, parameters: Any) -> Array:
@@ -137,10 +149,15 @@ class Likelihood(ABC):
     def sample(self, parameters: Any, rng: np.random.Generator, n: int) -> Any:
         """n data from p(x | β) for one value of β."""
 
-    @abstractmethod
     def check(self, x: Any) -> None:
         """Raise ``ValueError`` naming what is wrong if x cannot be data of this likelihood."""
+        check_table(x, self.dimension, type(self).__name__)
 
     def expected_log_likelihood(self, x: Any, expected: Array) -> Array:
         """E_q[log p(x_i | β_k)] for expected statistics [K, size], shape [n, K]."""
         return self.statistics(x) @ expected.T + self.log_base_measure(x)[:, None]
+
+
+def all_positive(numbers: Array) -> NDArray[np.bool_]:
+    """Whether all numbers of a row [..., size] are positive and finite."""
+    return np.all(np.isfinite(numbers) & (numbers > 0), axis=-1)

@@ -47,12 +47,7 @@ class Beta(ExponentialFamily):
     array([0.25, 0.4 ])
     """
 
-    def __init__(self, dimension: int):
-        self.dimension = dimension
-
-    @property
-    def size(self) -> int:
-        return 2 * self.dimension
+    blocks = 2
 
     def natural(self, successes: ArrayLike, failures: ArrayLike) -> Array:
         """η from a and b, each [..., D] or broadcast to it."""
@@ -101,10 +96,6 @@ class Beta(ExponentialFamily):
         a, b = self.standard(natural)
         return a / (a + b)
 
-    def is_valid(self, natural: ArrayLike) -> NDArray[np.bool_]:
-        eta = np.asarray(natural, float)
-        return np.all(np.isfinite(eta) & (eta > 0), axis=-1)
-
 
 class Bernoulli(Likelihood):
     """p(x | β) = Π_d β_d^{x_d} (1 − β_d)^{1 − x_d} for x in {0, 1}^D: t(x) = (x, 1 − x), h(x) = 1.
@@ -130,16 +121,9 @@ class Bernoulli(Likelihood):
     def __init__(self, dimension: int):
         self.conjugate = Beta(dimension)
 
-    @property
-    def dimension(self) -> int:
-        return self.conjugate.dimension
-
     def statistics(self, x: ArrayLike) -> Array:
         table = np.asarray(x, float)
         return np.concatenate([table, 1.0 - table], axis=-1)
-
-    def log_base_measure(self, x: ArrayLike) -> Array:
-        return np.zeros(len(np.asarray(x)))
 
     def log_likelihood(self, x: ArrayLike, parameters: ArrayLike) -> Array:
         return weighted_logs(self.statistics(x), self.conjugate.parameter_statistics(parameters))

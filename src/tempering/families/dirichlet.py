@@ -1,13 +1,25 @@
-"""The Dirichlet distribution over probability vectors."""
+"""The Dirichlet distribution, and the likelihoods that it is conjugate to: of one draw from a
+finite set, or of a sequence of them, as in topic models."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from scipy.special import digamma, gammaln
 
-from tempering.families.arrays import align, log_rising, safe_log, sample_log_gamma
-from tempering.families.base import Array
+from tempering.families.arrays import (
+    align,
+    log_rising,
+    log_sum,
+    safe_log,
+    sample_log_gamma,
+    weighted_logs,
+)
+from tempering.families.base import Array, Likelihood
+from tempering.families.checks import check_counts, check_sparse_counts, check_table
 from tempering.families.weights import MixingWeights
 
 
@@ -29,13 +41,6 @@ class Dirichlet(MixingWeights):
     >>> np.exp(family.log_moment([2.0, 1.0, 1.0], 1.0))
     array([0.5 , 0.25, 0.25])
     """
-
-    def __init__(self, dimension: int):
-        self.dimension = dimension
-
-    @property
-    def size(self) -> int:
-        return self.dimension
 
     def log_normalizer(self, natural: ArrayLike) -> Array:
         concentration = np.asarray(natural, float)
@@ -70,18 +75,135 @@ class Dirichlet(MixingWeights):
         concentration = np.asarray(natural, float)
         return concentration / concentration.sum(-1, keepdims=True)
 
-    def is_valid(self, natural: ArrayLike) -> NDArray[np.bool_]:
-        concentration = np.asarray(natural, float)
-        return np.all(np.isfinite(concentration) & (concentration > 0), axis=-1)
-
-    def expected_log_weights(self, natural: ArrayLike) -> Array:
-        return self.expected_statistics(natural)
-
-    def mean_weights(self, natural: ArrayLike) -> Array:
-        return self.point(natural)
-
     def statistics_from_counts(self, counts: ArrayLike) -> Array:
         return np.array(counts, float)
 
-    def sample_log_weights(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> Array:
-        return self.sample_log(natural, rng, n)
+    expected_log_weights, mean_weights, sample_log_weights = expected_statistics, point, sample_log
+
+
+class Categorical(Likelihood):
+    """p(x = v | β) = β_v for integer codes x in 0 … V − 1.
+
+    ∫ p(x | β)^s dx = Σ_v β_v^s.
+
+    Parameters
+    ----------
+    dimension : int
+        Number of categories V.
+
+    Examples
+    --------
+    >>> from tempering.families import Categorical
+    >>> Categorical(3).statistics([2, 0])
+    array([[0., 0., 1.],
+           [1., 0., 0.]])
+    """
+
+    conjugate: Dirichlet
+
+    def __init__(self, dimension: int):
+        self.conjugate = Dirichlet(dimension)
+
+    def statistics(self, x: ArrayLike) -> Array:
+        codes = np.asarray(x)
+        indicators = np.zeros((len(codes), self.dimension))
+        indicators[np.arange(len(codes)), codes] = 1.0
+        return indicators
+
+    def log_likelihood(self, x: ArrayLike, parameters: ArrayLike) -> Array:
+        return safe_log(parameters)[..., np.asarray(x)]
+
+    def expected_log_likelihood(self, x: ArrayLike, expected: Array) -> Array:
+        # The product of the indicators with E[t(β)], without the indicators.
+        return expected.T[np.asarray(x)]
+
+    def log_power_integral(self, parameters: ArrayLike, inverse_temperature: ArrayLike) -> Array:
+        s = np.asarray(inverse_temperature, float)
+        return log_sum(s[..., None] * align(safe_log(parameters), s))
+
+    def log_expected_power_integral(
+        self, natural: ArrayLike, inverse_temperature: ArrayLike
+    ) -> Array:
+        return log_sum(self.conjugate.log_moment(natural, inverse_temperature))
+
+    def sample(self, parameters: ArrayLike, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+        return rng.choice(self.dimension, size=n, p=np.asarray(parameters, float))
+
+    def check(self, x: ArrayLike) -> None:
+        codes = np.asarray(x)
+        if codes.ndim != 1 or not np.issubdtype(codes.dtype, np.integer):
+            raise ValueError(
+                "Categorical data must be one integer code a datum, shape [n]; "
+                f"got an array of shape {codes.shape} and type {codes.dtype}."
+            )
+        wrong = (codes < 0) | (codes >= self.dimension)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ValueError(
+                f"Categorical codes must lie in 0 ... {self.dimension - 1}; row {row} holds "
+                f"{codes[row]} ({int(wrong.sum())} such value(s))."
+            )
+
+
+class Multinomial(Likelihood):
+    """log p(x | β) = Σ_v x_v log β_v for counts x [n, V] of draws from V categories.
+
+    A datum is the *sequence* of its draws: every order is an outcome of its own, so h(x) = 1 and no
+    multinomial coefficient appears. With N draws, ∫ p(x | β)^s dx = (Σ_v β_v^s)^N.
+
+    Parameters
+    ----------
+    dimension : int
+        Number of categories V.
+    trials : int, default=1
+        Number of draws N of a datum that :meth:`log_power_integral`,
+        :meth:`log_expected_power_integral` and :meth:`sample` assume. The other methods take the
+        draws from the data.
+
+    Examples
+    --------
+    >>> from tempering.families import Multinomial
+    >>> Multinomial(2).log_likelihood([[2, 1]], [0.5, 0.5]).round(3)
+    array([-2.079])
+    """
+
+    conjugate: Dirichlet
+
+    def __init__(self, dimension: int, trials: int = 1):
+        self.conjugate = Dirichlet(dimension)
+        self.trials = trials
+
+    def statistics(self, x: Any) -> Any:
+        """The counts themselves; a sparse matrix stays sparse."""
+        return x.tocsr().astype(float) if sparse.issparse(x) else np.array(x, float)
+
+    def log_likelihood(self, x: Any, parameters: ArrayLike) -> Array:
+        return weighted_logs(self.statistics(x), safe_log(parameters))
+
+    def log_power_integral(self, parameters: ArrayLike, inverse_temperature: ArrayLike) -> Array:
+        return self.trials * Categorical(self.dimension).log_power_integral(
+            parameters, inverse_temperature
+        )
+
+    def log_expected_power_integral(
+        self, natural: ArrayLike, inverse_temperature: ArrayLike
+    ) -> Array:
+        """N log Σ_v E[β_v^s]: exact for one draw.
+
+        For N > 1 there is no simple closed form, and by Jensen's inequality (y^N is convex) this is
+        a lower bound of log E[(Σ_v β_v^s)^N].
+        """
+        return self.trials * log_sum(self.conjugate.log_moment(natural, inverse_temperature))
+
+    def draws(self, x: Any) -> Array:
+        """Draws of each datum, in units of ``trials``."""
+        return np.asarray(x.sum(axis=1), float).reshape(-1) / self.trials
+
+    def sample(self, parameters: ArrayLike, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+        return rng.multinomial(self.trials, np.asarray(parameters, float), size=n)
+
+    def check(self, x: Any) -> None:
+        if sparse.issparse(x):
+            check_sparse_counts(x, self.dimension, "Multinomial")
+        else:
+            check_counts(check_table(x, self.dimension, "Multinomial"), "Multinomial")

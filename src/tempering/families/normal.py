@@ -7,9 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tempering.families.arrays import align
+from tempering.families.arrays import align, join, squared_distances
 from tempering.families.base import Array, ExponentialFamily, Likelihood
-from tempering.families.checks import check_table
 
 
 class NormalParameters(NamedTuple):
@@ -46,9 +45,6 @@ class Normal(ExponentialFamily):
     array([ 1.,  2., -3.])
     """
 
-    def __init__(self, dimension: int):
-        self.dimension = dimension
-
     @property
     def size(self) -> int:
         return self.dimension + 1
@@ -56,12 +52,7 @@ class Normal(ExponentialFamily):
     def natural(self, mean: ArrayLike, variance: ArrayLike) -> Array:
         """η from m [..., D] (or a number) and v [...]."""
         precision = 1.0 / np.asarray(variance, float)[..., None]
-        location = np.asarray(mean, float) * precision
-        shape = np.broadcast_shapes(location.shape, (self.dimension,))
-        return np.concatenate(
-            [np.broadcast_to(location, shape), np.broadcast_to(precision, (*shape[:-1], 1))],
-            axis=-1,
-        )
+        return join([np.asarray(mean, float) * precision, precision], [self.dimension, 1])
 
     def standard(self, natural: ArrayLike) -> NormalParameters:
         """m and v from η."""
@@ -124,10 +115,6 @@ class IsotropicGaussian(Likelihood):
         self.conjugate = Normal(dimension)
         self.variance = float(variance)
 
-    @property
-    def dimension(self) -> int:
-        return self.conjugate.dimension
-
     def statistics(self, x: ArrayLike) -> Array:
         table = np.asarray(x, float) / self.variance
         return np.concatenate([table, np.full((len(table), 1), 1.0 / self.variance)], axis=-1)
@@ -137,12 +124,7 @@ class IsotropicGaussian(Likelihood):
         return self._log_peak - squares / (2 * self.variance)
 
     def log_likelihood(self, x: ArrayLike, parameters: ArrayLike) -> Array:
-        table, means = np.asarray(x, float), np.asarray(parameters, float)
-        squares = np.zeros((*means.shape[:-1], len(table)))
-        # A column at a time: differences lose no digits, and no array [..., n, D] is needed.
-        for column in range(self.dimension):
-            squares += np.square(table[:, column] - means[..., column, None])
-        return self._log_peak - squares / (2 * self.variance)
+        return self._log_peak - squared_distances(x, parameters) / (2 * self.variance)
 
     def log_power_integral(self, parameters: ArrayLike, inverse_temperature: ArrayLike) -> Array:
         s = np.asarray(inverse_temperature, float)
@@ -158,9 +140,6 @@ class IsotropicGaussian(Likelihood):
     def sample(self, parameters: ArrayLike, rng: np.random.Generator, n: int) -> Array:
         noise = rng.standard_normal((n, self.dimension))
         return np.asarray(parameters, float) + np.sqrt(self.variance) * noise
-
-    def check(self, x: ArrayLike) -> None:
-        check_table(x, self.dimension, "IsotropicGaussian")
 
     @property
     def _log_peak(self) -> float:

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, gammaln
 
-from tempering.families.arrays import align, log_rising
-from tempering.families.base import Array, ExponentialFamily, Likelihood
-from tempering.families.checks import check_table
-from tempering.families.normal_gamma import GaussianParameters
+from tempering.families.arrays import align, join, log_rising
+from tempering.families.base import Array, ExponentialFamily
+from tempering.families.normal_gamma import GaussianLikelihood, GaussianParameters
 
 
 class NormalWishartParameters(NamedTuple):
@@ -54,9 +53,6 @@ class NormalWishart(ExponentialFamily):
     array([2., 6., 2., 3.])
     """
 
-    def __init__(self, dimension: int):
-        self.dimension = dimension
-
     @property
     def size(self) -> int:
         return self.dimension + self.dimension**2 + 2
@@ -87,12 +83,8 @@ class NormalWishart(ExponentialFamily):
 
     def log_normalizer(self, natural: ArrayLike) -> Array:
         _, kappa, degrees, scale = self.standard(natural)
-        d = self.dimension
-        log_determinant = log_determinant_of(np.linalg.cholesky(scale))
-        half_degrees = (degrees[..., None] - np.arange(d)) / 2
-        log_gamma = gammaln(half_degrees).sum(-1) + d * (d - 1) / 4 * np.log(np.pi)
-        wishart = log_gamma + degrees / 2 * (d * np.log(2) - log_determinant)
-        return wishart + d / 2 * np.log(2 * np.pi / kappa)
+        means = self.dimension / 2 * np.log(2 * np.pi / kappa)
+        return wishart_log_normalizer(degrees, scale) + means
 
     def expected_statistics(self, natural: ArrayLike) -> Array:
         mean, kappa, degrees, scale = self.standard(natural)
@@ -115,20 +107,9 @@ class NormalWishart(ExponentialFamily):
         return self._join(linear, -0.5 * precision, -0.5 * quadratic, 0.5 * log_determinant)
 
     def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> GaussianParameters:
-        """By Bartlett's decomposition.
-
-        With Ψ = LL' and A lower triangular, A_ii² ~ χ²(ν − i) for i = 0, 1, … and A_ij ~ N(0, 1)
-        below: Λ = FF' with F = L'^{−1} A, and μ = m + κ^{−½} F'^{−1} z, F'^{−1} = L A'^{−1}.
-        """
         mean, kappa, degrees, scale = self.standard(natural)
-        d, leading = self.dimension, (n, *mean.shape[:-1])
-        factor = np.linalg.cholesky(scale)
-        bartlett = bartlett_factors(degrees, d, rng, leading)
-        root = np.linalg.solve(np.swapaxes(factor, -1, -2), bartlett)
-        noise = rng.standard_normal((*leading, d, 1))
-        noise = factor @ np.linalg.solve(np.swapaxes(bartlett, -1, -2), noise)
-        means = mean + noise[..., 0] / np.sqrt(kappa)[..., None]
-        return GaussianParameters(means, root @ np.swapaxes(root, -1, -2))
+        precision, noise = sample_wishart(degrees, scale, rng, (n, *mean.shape[:-1]), 1)
+        return GaussianParameters(mean + noise[..., 0] / np.sqrt(kappa)[..., None], precision)
 
     def point(self, natural: ArrayLike) -> GaussianParameters:
         mean, _, degrees, scale = self.standard(natural)
@@ -148,18 +129,10 @@ class NormalWishart(ExponentialFamily):
     def _join(self, linear: Array, matrix: Array, third: Array, fourth: Array) -> Array:
         """Concatenate the four blocks [..., D], [..., D, D], [..., 1], [..., 1]."""
         blocks = [linear, matrix.reshape(*matrix.shape[:-2], -1), third, fourth]
-        leading = np.broadcast_shapes(*(block.shape[:-1] for block in blocks))
-        lengths = (self.dimension, self.dimension**2, 1, 1)
-        return np.concatenate(
-            [
-                np.broadcast_to(block, (*leading, length))
-                for block, length in zip(blocks, lengths, strict=True)
-            ],
-            axis=-1,
-        )
+        return join(blocks, [self.dimension, self.dimension**2, 1, 1])
 
 
-class FullGaussian(Likelihood):
+class FullGaussian(GaussianLikelihood):
     """N(x | μ, Λ^{−1}): t(x) = (x, vec(xx'), 1, 1), log h(x) = −(D/2) log 2π.
 
     ∫ p(x | μ, Λ)^s dx = (2π)^{D(1−s)/2} |Λ|^{−(1−s)/2} s^{−D/2}.
@@ -183,18 +156,11 @@ class FullGaussian(Likelihood):
     def __init__(self, dimension: int):
         self.conjugate = NormalWishart(dimension)
 
-    @property
-    def dimension(self) -> int:
-        return self.conjugate.dimension
-
     def statistics(self, x: ArrayLike) -> Array:
         table = np.asarray(x, float)
         outer = table[:, :, None] * table[:, None, :]
         counts = np.ones((len(table), 2))
         return np.concatenate([table, outer.reshape(len(table), -1), counts], axis=-1)
-
-    def log_base_measure(self, x: ArrayLike) -> Array:
-        return np.full(len(np.asarray(x)), -self.dimension / 2 * np.log(2 * np.pi))
 
     def log_likelihood(self, x: ArrayLike, parameters: GaussianParameters) -> Array:
         mean, precision = (np.asarray(part, float) for part in parameters)
@@ -232,23 +198,37 @@ class FullGaussian(Likelihood):
         noise = rng.standard_normal((self.dimension, n))
         return np.asarray(parameters.mean) + np.linalg.solve(factor.T, noise).T
 
-    def check(self, x: ArrayLike) -> None:
-        check_table(x, self.dimension, "FullGaussian")
-
     def _log_integral(self, log_determinant_power: Array, s: Array) -> Array:
         d = self.dimension
         return log_determinant_power + d * (1 - s) / 2 * np.log(2 * np.pi) - d / 2 * np.log(s)
 
 
-def bartlett_factors(
-    degrees: Array, dimension: int, rng: np.random.Generator, leading: tuple[int, ...]
-) -> Array:
-    """Lower triangular A [*leading, D, D], A_ii² ~ χ²(ν − i) and A_ij ~ N(0, 1) below."""
-    bartlett = np.tril(rng.standard_normal((*leading, dimension, dimension)), -1)
-    diagonal = np.arange(dimension)
-    half_degrees = np.broadcast_to((degrees[..., None] - diagonal) / 2, (*leading, dimension))
+def wishart_log_normalizer(degrees: Array, scale: Array) -> Array:
+    """log ∫ |Λ|^{(ν − D − 1)/2} exp{−½ tr ΨΛ} dΛ, from ν [...] and Ψ [..., D, D]."""
+    d = scale.shape[-1]
+    log_determinant = log_determinant_of(np.linalg.cholesky(scale))
+    half_degrees = (degrees[..., None] - np.arange(d)) / 2
+    log_gamma = gammaln(half_degrees).sum(-1) + d * (d - 1) / 4 * np.log(np.pi)
+    return log_gamma + degrees / 2 * (d * np.log(2) - log_determinant)
+
+
+def sample_wishart(
+    degrees: Array, scale: Array, rng: np.random.Generator, leading: tuple[int, ...], columns: int
+) -> tuple[Array, Array]:
+    """Λ [*leading, D, D], and as many draws from N(0, Λ^{−1}) [*leading, D, columns].
+
+    By Bartlett's decomposition: with Ψ = LL' and A lower triangular, A_ii² ~ χ²(ν − i) for
+    i = 0, 1, … and A_ij ~ N(0, 1) below, Λ = FF' with F = L'^{−1} A, and F'^{−1} = L A'^{−1}.
+    """
+    factor, d = np.linalg.cholesky(scale), scale.shape[-1]
+    bartlett = np.tril(rng.standard_normal((*leading, d, d)), -1)
+    diagonal = np.arange(d)
+    half_degrees = np.broadcast_to((degrees[..., None] - diagonal) / 2, (*leading, d))
     bartlett[..., diagonal, diagonal] = np.sqrt(2 * rng.standard_gamma(half_degrees))
-    return bartlett
+    root = np.linalg.solve(np.swapaxes(factor, -1, -2), bartlett)
+    noise = rng.standard_normal((*leading, d, columns))
+    noise = factor @ np.linalg.solve(np.swapaxes(bartlett, -1, -2), noise)
+    return root @ np.swapaxes(root, -1, -2), noise
 
 
 def log_determinant_of(factor: NDArray[np.floating]) -> Array:

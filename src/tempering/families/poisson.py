@@ -46,12 +46,7 @@ class Gamma(ExponentialFamily):
     array([0.5])
     """
 
-    def __init__(self, dimension: int):
-        self.dimension = dimension
-
-    @property
-    def size(self) -> int:
-        return 2 * self.dimension
+    blocks = 2
 
     def natural(self, shape: ArrayLike, rate: ArrayLike) -> Array:
         """η from a and b, each [..., D] or broadcast to it."""
@@ -82,10 +77,6 @@ class Gamma(ExponentialFamily):
         shape, rate = self.standard(natural)
         return shape / rate
 
-    def is_valid(self, natural: ArrayLike) -> NDArray[np.bool_]:
-        eta = np.asarray(natural, float)
-        return np.all(np.isfinite(eta) & (eta > 0), axis=-1)
-
 
 class Poisson(Likelihood):
     """p(x | λ) = Π_d λ_d^{x_d} e^{−λ_d} / x_d! for counts x [n, D].
@@ -109,10 +100,6 @@ class Poisson(Likelihood):
 
     def __init__(self, dimension: int):
         self.conjugate = Gamma(dimension)
-
-    @property
-    def dimension(self) -> int:
-        return self.conjugate.dimension
 
     def statistics(self, x: ArrayLike) -> Array:
         counts = np.asarray(x, float)

@@ -1,16 +1,14 @@
 """Gaussians with one precision matrix for all components, and the family conjugate to them.
 
-Components that share a precision are not independent, so their family is one over all of them. Its
-natural parameters have a row for each component, as those of :class:`NormalWishart` do, and what is
-shared is the sum over the rows. So a datum adds the same statistics to the row of its component as
-for a :class:`FullGaussian`, and everything that sums statistics goes on as it does.
+Such components are not independent, so their family is one over all of them. Its natural parameters
+have a row for each component, and what is shared is the sum over the rows: so a datum adds the same
+statistics to the row of its component as for a :class:`FullGaussian`.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammaln
 
 from tempering.families.base import Array, ExponentialFamily
 from tempering.families.normal_gamma import GaussianParameters
@@ -18,8 +16,8 @@ from tempering.families.normal_wishart import (
     FullGaussian,
     NormalWishart,
     NormalWishartParameters,
-    bartlett_factors,
-    log_determinant_of,
+    sample_wishart,
+    wishart_log_normalizer,
 )
 
 
@@ -49,8 +47,10 @@ class TiedNormalWishart(ExponentialFamily):
            [0. , 2. , 1. , 1.5]])
     """
 
+    axes = (-2, -1)
+
     def __init__(self, dimension: int, n_components: int):
-        self.dimension = dimension
+        super().__init__(dimension)
         self.n_components = n_components
         self.alone = NormalWishart(dimension)
 
@@ -86,12 +86,8 @@ class TiedNormalWishart(ExponentialFamily):
 
     def log_normalizer(self, natural: ArrayLike) -> Array:
         _, kappa, degrees, scale = self.standard(natural)
-        d = self.dimension
-        half_degrees = (degrees[..., None] - np.arange(d)) / 2
-        log_gamma = gammaln(half_degrees).sum(-1) + d * (d - 1) / 4 * np.log(np.pi)
-        log_determinant = log_determinant_of(np.linalg.cholesky(scale))
-        wishart = log_gamma + degrees / 2 * (d * np.log(2) - log_determinant)
-        return wishart + d / 2 * np.log(2 * np.pi / kappa).sum(-1)
+        means = self.dimension / 2 * np.log(2 * np.pi / kappa).sum(-1)
+        return wishart_log_normalizer(degrees, scale) + means
 
     def expected_statistics(self, natural: ArrayLike) -> Array:
         return self.alone.expected_statistics(self.marginals(natural))
@@ -102,16 +98,11 @@ class TiedNormalWishart(ExponentialFamily):
     def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> GaussianParameters:
         """Means [n, ..., K, D], and the precision [n, ..., K, D, D], alike for all k."""
         mean, kappa, degrees, scale = self.standard(natural)
-        leading, d = (n, *degrees.shape), self.dimension
-        factor = np.linalg.cholesky(scale)
-        bartlett = bartlett_factors(degrees, d, rng, leading)
-        root = np.linalg.solve(np.swapaxes(factor, -1, -2), bartlett)
-        noise = rng.standard_normal((*leading, d, self.n_components))
-        noise = np.swapaxes(factor @ np.linalg.solve(np.swapaxes(bartlett, -1, -2), noise), -1, -2)
-        precision = (root @ np.swapaxes(root, -1, -2))[..., None, :, :]
-        shape = (*leading, self.n_components, d, d)
+        leading, d, k = (n, *degrees.shape), self.dimension, self.n_components
+        precision, noise = sample_wishart(degrees, scale, rng, leading, k)
         return GaussianParameters(
-            mean + noise / np.sqrt(kappa)[..., None], np.broadcast_to(precision, shape)
+            mean + np.swapaxes(noise, -1, -2) / np.sqrt(kappa)[..., None],
+            np.broadcast_to(precision[..., None, :, :], (*leading, k, d, d)),
         )
 
     def point(self, natural: ArrayLike) -> GaussianParameters:
@@ -126,14 +117,6 @@ class TiedNormalWishart(ExponentialFamily):
         _, _, degrees, scale = self.standard(np.where(finite[..., None, None], eta, harmless))
         positive = np.linalg.eigvalsh(scale)[..., 0] > 0
         return finite & positive & (degrees > d - 1)
-
-    def divergence(
-        self, posterior: ArrayLike, prior: ArrayLike, prior_weight: float = 1.0
-    ) -> Array:
-        """KL(q ‖ p) of all components together; see :class:`ExponentialFamily`."""
-        q, p = np.asarray(posterior, float), np.asarray(prior, float)
-        linear = np.sum((q - prior_weight * p) * self.expected_statistics(q), axis=(-2, -1))
-        return linear - self.log_normalizer(q) + prior_weight * self.log_normalizer(p)
 
 
 class TiedGaussian(FullGaussian):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache, partial
 from typing import Any, Literal, NamedTuple
 
-from tempering.gpu import jax_e_step, jax_sampling, pallas_e_step, pallas_sampling
-from tempering.gpu.device_topics import compiled_blend
+from tempering.gpu import jax_functions, jax_sampling, pallas_kernels
 from tempering.gpu.jax_device import has_gpu
 from tempering.gpu.jax_functions import (
     NEVER,
@@ -29,16 +27,6 @@ GROUP_SIZES: dict[Kernel, int] = {"pallas": 8192, "interpreted": 8192, "plain": 
 DOCUMENTS_AT_ONCE, WORDS_AT_ONCE = 64, 256
 
 
-class Sizes(NamedTuple):
-    """What the compiled code depends on, besides the shapes of groups."""
-
-    n_words: int
-    n_topics: int
-    mean_topics: bool  # log of the posterior mean of β, instead of E log β
-    settings: SweepLimits
-    kernel: Kernel
-
-
 class CompiledSteps(NamedTuple):
     """The compiled parts."""
 
@@ -50,7 +38,6 @@ class CompiledSteps(NamedTuple):
     log_proportions: Any  # (γ, documents, sum so far) → Σ_d E log θ_d, [padded topics]
     terms: Any  # (rectangle, s, log β, α, γ) → energies, entropies less divergences, [size]
     divergence: Any  # (λ, w η, η) → parts of words in KL(q(β) ‖ p(β)^w) [n_words], Σ_v λ
-    blend: Any  # (λ, statistics, numbers) → λ
 
     def n_compiled(self) -> int:
         """How many shapes were compiled."""
@@ -72,47 +59,45 @@ def settings_of(model: LatentDirichlet) -> SweepLimits:
     )
 
 
-def group_solver(kernel: Kernel) -> Callable[..., Any]:
-    """The function that solves a group, to be called inside compiled code."""
+def group_functions(kernel: Kernel) -> tuple[Any, Any]:
+    """What solves a group, and what samples its topics, to be called inside compiled code."""
     if kernel == "plain":
-        return jax_e_step.solve_group
-    return partial(pallas_e_step.solve_group, interpret=kernel == "interpreted")
-
-
-def group_sampler(kernel: Kernel) -> Callable[..., Any]:
-    """The function that samples the topics of a group, to be called inside compiled code."""
-    if kernel == "plain":
-        return jax_sampling.sample_group
-    return partial(pallas_sampling.sample_group, interpret=kernel == "interpreted")
+        return jax_functions.solve_group, jax_sampling.sample_group
+    interpret = kernel == "interpreted"
+    return (
+        partial(pallas_kernels.solve_group, interpret=interpret),
+        partial(pallas_kernels.sample_group, interpret=interpret),
+    )
 
 
 def steps_of(model: LatentDirichlet, kernel: Kernel) -> CompiledSteps:
     """The compiled parts for this model."""
+    # They take the log of the posterior mean of β, instead of E log β.
     mean_topics = model.update != "variational"
-    sizes = Sizes(model.n_words, model.n_topics, mean_topics, settings_of(model), kernel)
-    return compiled_steps(sizes)
+    return compiled_steps(model.n_words, model.n_topics, mean_topics, settings_of(model), kernel)
 
 
 @cache
-def compiled_steps(sizes: Sizes) -> CompiledSteps:
-    """The parts for a model of these sizes."""
+def compiled_steps(
+    n_words: int, n_topics: int, mean_topics: bool, settings: SweepLimits, kernel: Kernel
+) -> CompiledSteps:
+    """The parts for a model of these"""
     import jax
     import jax.numpy as jnp
     from jax.scipy.special import entr, gammaln
 
-    n_topics = sizes.n_topics
     real = jnp.arange(padded_topics(n_topics)) < n_topics
-    solve_group, sample_group = group_solver(sizes.kernel), group_sampler(sizes.kernel)
+    solve_group, sample_group = group_functions(kernel)
 
     @jax.jit
     def draw(seed):
         """Gamma(100, 1/100) draws, near 1 and not alike."""
-        shape = (sizes.n_words, padded_topics(n_topics))
+        shape = (n_words, padded_topics(n_topics))
         return jax.random.gamma(jax.random.key(seed), 100.0, shape, jnp.float32) * 0.01
 
     @jax.jit
     def table(topics):
-        return jnp.where(real, log_word_table(topics, topics.sum(axis=0), sizes.mean_topics), NEVER)
+        return jnp.where(real, log_word_table(topics, topics.sum(axis=0), mean_topics), NEVER)
 
     @jax.jit
     def solve(rectangle, s, log_rows, alpha, statistics, start=None):
@@ -124,7 +109,7 @@ def compiled_steps(sizes: Sizes) -> CompiledSteps:
         else:
             mass = jnp.where(real & (totals > 0), (start - alpha) / temperatures[:, None], 0.0)
         solved = solve_group(
-            columns, counts, lengths, temperatures, mass, log_rows, alpha, sizes.settings
+            columns, counts, lengths, temperatures, mass, log_rows, alpha, settings
         )
         return add(solved, statistics), solved.gamma
 
@@ -159,7 +144,7 @@ def compiled_steps(sizes: Sizes) -> CompiledSteps:
             columns, counts, s, gamma = document
             total = jnp.where(real, gamma, 0.0).sum()
             log_theta = jnp.where(real, digamma(gamma) - digamma(total), 0.0)
-            rows = log_rows[jnp.minimum(columns, sizes.n_words - 1)]
+            rows = log_rows[jnp.minimum(columns, n_words - 1)]
             log_joint = jnp.where(real, log_theta + rows, NEVER)
             phi = jax.nn.softmax(s * log_joint, axis=1)
             energy = counts @ jnp.where(real, phi * log_joint, 0.0).sum(axis=1)
@@ -196,5 +181,4 @@ def compiled_steps(sizes: Sizes) -> CompiledSteps:
         log_proportions,
         terms,
         divergence,
-        compiled_blend(),
     )

@@ -7,6 +7,7 @@ has on the step that holds its longest document.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -60,16 +61,9 @@ def ladder_step(length: int) -> int:
 
 
 def cut_into_groups(lengths: NDArray, rows: NDArray, size: int) -> Iterator[Group]:
-    """Sort documents by their length, longest first, and cut them into groups.
+    """Sort documents by their length, longest first, and cut them into groups of at most ``size``.
 
-    Parameters
-    ----------
-    lengths : array
-        Distinct words of each document of the corpus.
-    rows : array
-        Documents of the batch.
-    size : int
-        Documents of a group; fewer where they are very long.
+    ``lengths`` are those of the whole corpus, ``rows`` the documents of the batch.
     """
     order = rows[np.argsort(-lengths[rows], kind="stable")]
     start = 0
@@ -80,12 +74,23 @@ def cut_into_groups(lengths: NDArray, rows: NDArray, size: int) -> Iterator[Grou
         start += n
 
 
-class _Corpus:
+class _Corpus(ABC):
     """What the host knows of a corpus."""
 
     def __init__(self, data: Any):
         self.n_words = data.shape[1]
         self._matrix = data
+
+    def rectangle(self, group: Group) -> Any:
+        """The group's words and counts, as arrays on the device."""
+        indices, counts, *extents = self._entries(group.rows)
+        extent = np.zeros((2, group.size), np.int32)
+        extent[:, : group.rows.size] = extents
+        return _compiled_gather(group.width, self.n_words)(indices, counts, extent)
+
+    @abstractmethod
+    def _entries(self, rows: NDArray[np.int64]) -> tuple[Any, ...]:
+        """Words and counts, and where those of these documents start, and how many they are."""
 
     @cached_property
     def totals(self) -> NDArray[np.float64]:
@@ -111,32 +116,21 @@ class ResidentCorpus(_Corpus):
         self._indices = on_device(np.ascontiguousarray(data.indices, np.int32))
         self._counts = on_device(np.ascontiguousarray(data.data, _sent_type(data.data)))
 
-    def rectangle(self, group: Group) -> Any:
-        """The group's words and counts, as arrays on the device."""
-        extent = np.zeros((2, group.size), np.int32)
-        extent[0, : group.rows.size] = self._indptr[group.rows]
-        extent[1, : group.rows.size] = self._indptr[group.rows + 1] - self._indptr[group.rows]
-        gather = _compiled_gather(group.width, self.n_words)
-        return gather(self._indices, self._counts, extent)
+    def _entries(self, rows: NDArray[np.int64]) -> tuple[Any, ...]:
+        starts = self._indptr[rows]
+        return self._indices, self._counts, starts, self._indptr[rows + 1] - starts
 
 
 class HostCorpus(_Corpus):
     """Documents in the memory of the host; a group is sent while the device still computes."""
 
-    def rectangle(self, group: Group) -> Any:
-        """The group's words and counts, as arrays on the device.
-
-        Entries are sent one after the other, filled up to one of few lengths, and the device makes
-        a rectangle of them: that is less to send, and less work for the host.
-        """
-        documents = self._matrix[group.rows]
-        extent = np.zeros((2, group.size), np.int32)
-        extent[0, : group.rows.size] = documents.indptr[:-1]
-        extent[1, : group.rows.size] = np.diff(documents.indptr)
+    def _entries(self, rows: NDArray[np.int64]) -> tuple[Any, ...]:
+        """One after the other, filled up to one of few lengths: less to send than a rectangle."""
+        documents = self._matrix[rows]
         length = ladder_step(documents.nnz)
         indices, counts = np.zeros(length, np.int32), np.zeros(length, _sent_type(documents.data))
         indices[: documents.nnz], counts[: documents.nnz] = documents.indices, documents.data
-        return _compiled_gather(group.width, self.n_words)(indices, counts, extent)
+        return indices, counts, documents.indptr[:-1], np.diff(documents.indptr)
 
 
 @dataclass(frozen=True)
@@ -174,14 +168,7 @@ class DeviceDocuments:
 class CorpusSource(ArraySource):
     """A CSR matrix as :class:`tempering.inference.ArraySource`, its batches on the device.
 
-    Parameters
-    ----------
-    data : CSR matrix [N, V]
-        Counts.
-    batch_size : int, optional
-        Documents of a minibatch; all of them by default.
-    resident : bool, optional
-        Keep the corpus in the memory of the device; by default, if it fits.
+    If ``resident``, the corpus is kept in the memory of the device; by default, if it fits.
     """
 
     def __init__(self, data: Any, batch_size: int | None = None, resident: bool | None = None):
@@ -202,13 +189,7 @@ class CorpusSource(ArraySource):
 
 
 class CorpusStream(BlockSource):
-    """A corpus on disk, its batches read while the device computes.
-
-    Parameters
-    ----------
-    source : BlockSource
-        Where the batches come from; this is the same source in all else.
-    """
+    """The same source of a corpus on disk, its batches read while the device computes."""
 
     def __init__(self, source: BlockSource):
         vars(self).update(vars(source))

@@ -8,11 +8,10 @@ from typing import Any, Unpack
 import numpy as np
 
 from tempering.gpu.compiled_steps import Kernel, default_kernel
-from tempering.gpu.counterparts import with_attributes_of
 from tempering.gpu.device_corpus import CorpusSource, CorpusStream
 from tempering.gpu.device_lda import DeviceLatentDirichlet
 from tempering.gpu.device_topics import DeviceTopics
-from tempering.gpu.jax_device import require_jax
+from tempering.gpu.jax_device import require_jax, with_attributes_of
 from tempering.inference import Algorithm, BlockSource, Result, RobbinsMonro, State, fit
 from tempering.inference.fitting import FitOptions
 from tempering.models.lda.model import LatentDirichlet
@@ -85,16 +84,7 @@ def fit_on_device(
 def advance_on_device(algorithm: Algorithm, state: State, data: Any, batch_size: int) -> State:
     """More documents of a stream, in minibatches; before and after, the topics are on the host.
 
-    Parameters
-    ----------
-    algorithm : Algorithm
-        With a model of the host, which learns priors from the stream if it is to.
-    state : State
-        Where the stream is.
-    data : CSR matrix
-        Its next documents.
-    batch_size : int
-        Documents of a minibatch.
+    The algorithm has a model of the host, which learns priors from the stream if it is to.
     """
     model = algorithm.model
     assert isinstance(model, LatentDirichlet)

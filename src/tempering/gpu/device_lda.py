@@ -1,7 +1,6 @@
 """Latent Dirichlet allocation whose topics and documents are on the device.
 
-It is the model that a whole fit on the device runs with, under the engine: the host decides which
-documents come next, how hot it is and what the priors are. What travels is what that takes:
+The host decides which documents come next, how hot it is and what the priors are. What travels:
 
 - to the device: the documents, once or batch by batch; 1/T, one number or one for each document; α
 - to the host, where a temperature is learned: see :mod:`tempering.gpu.device_temperatures`
@@ -20,7 +19,6 @@ import numpy as np
 from scipy.special import gammaln
 
 from tempering.gpu.compiled_steps import GROUP_SIZES, CompiledSteps, Kernel, steps_of
-from tempering.gpu.counterparts import counterpart
 from tempering.gpu.device_corpus import DeviceDocuments, Group, on_device
 from tempering.gpu.device_temperatures import temperature_terms
 from tempering.gpu.device_topics import (
@@ -30,8 +28,9 @@ from tempering.gpu.device_topics import (
     DeviceTopics,
     SolvedGroup,
 )
+from tempering.gpu.jax_device import counterpart
 from tempering.gpu.jax_functions import pad_topics
-from tempering.models.base import Array, DataSource, LocalTerms, TemperatureTerms
+from tempering.models.base import Array, DataSource, LocalTerms
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.topics import Topics
 
@@ -148,22 +147,7 @@ class DeviceLatentDirichlet(LatentDirichlet):
     def prior_statistics(self, local: DeviceStep) -> Array:
         return np.asarray(local.prior_statistics, float)[: self.n_topics] / local.n
 
-    def temperature_terms(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self,
-        local: DeviceStep,
-        expectations: DeviceExpectations,
-        inverse_temperatures: Array,
-        data: DeviceDocuments,
-        formula: str,
-        shared: bool,
-    ) -> TemperatureTerms:
-        def energies() -> Array:
-            return self.terms_of(local, expectations)[0]
-
-        alpha = self.doc_topic_prior
-        return temperature_terms(
-            local, expectations, alpha, energies, inverse_temperatures, data, formula, shared
-        )
+    temperature_terms = temperature_terms  # pyright: ignore[reportAssignmentType]
 
     def topics_on_host(self, posterior: DeviceTopics) -> Topics:
         return posterior.host

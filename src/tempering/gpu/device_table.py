@@ -1,7 +1,6 @@
 """A table of data as the device reads it: kept in its memory, or sent when it is needed.
 
-In double precision, unlike the topics: mixtures compare bounds from step to step, and second
-moments lose digits.
+In double precision, unlike topics: mixtures compare bounds, and second moments lose digits.
 """
 
 from __future__ import annotations
@@ -58,15 +57,7 @@ class TableRows:
 class TableSource(ArraySource):
     """A table as :class:`tempering.inference.ArraySource`, its batches on the device.
 
-    Parameters
-    ----------
-    data : array [N, D]
-        The table; it stays on the host too.
-    batch_size : int, optional
-        Rows of a minibatch; all of them by default.
-    resident : bool, optional
-        Keep the table in the memory of the device; by default, if it fits. Otherwise batches are
-        sent.
+    If ``resident``, the table is kept there; by default, if it fits. Otherwise batches are sent.
     """
 
     def __init__(self, data: Any, batch_size: int | None = None, resident: bool | None = None):

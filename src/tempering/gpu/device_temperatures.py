@@ -8,7 +8,6 @@ for the record, bring γ of all documents.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -29,22 +28,18 @@ from tempering.models.lda.topics import Interpolation
 
 
 def temperature_terms(
+    model: Any,
     local: DeviceStep,
     expectations: DeviceExpectations,
-    alpha: Array,
-    find_energies: Callable[[], Array],
-    grid: Array,
+    inverse_temperatures: Array,
     data: DeviceDocuments,
     formula: str,
     shared: bool,
 ) -> TemperatureTerms:
-    """Energies and log normalisers of documents, by the formula's name.
-
-    ``find_energies`` gives E log p(w, z) of each document, which few formulas ask for.
-    """
+    """Energies and log normalisers of documents, by the formula's name: a method of the model."""
     check_formula(formula)
-    n_topics = alpha.size
-    to_grid, lengths = Interpolation(grid), data.corpus.totals[data.rows]
+    alpha, n_topics = model.doc_topic_prior, model.n_topics
+    to_grid, lengths = Interpolation(inverse_temperatures), data.corpus.totals[data.rows]
     nodes, topics = to_grid.nodes.astype(np.float32), expectations.posterior
     if formula == "calibrated" and shared:
         n = min(SAMPLED_DOCUMENTS, local.n)
@@ -59,13 +54,13 @@ def temperature_terms(
         found = [score(own.rectangle, own.gamma, topics.values, log_z) for own in local.solved]
         energies, normalizers = (local.in_order(part) for part in zip(*found))
     else:
-        energies, gamma = find_energies(), local.gamma[:, :n_topics]
+        energies, gamma = model.terms_of(local, expectations)[0], local.gamma[:, :n_topics]
         host_z = np.asarray(log_z, float)[:n_topics]
         if formula == "words":
             energies = without_proportions(energies, gamma, alpha, local.inverse_temperature)
         normalizers = log_normalizers(formula, gamma, alpha, host_z, to_grid.nodes)
     if formula == "z-integrated":
-        return TemperatureTerms(energies, np.zeros((1, grid.size)), exact=False)
+        return TemperatureTerms(energies, np.zeros((1, inverse_temperatures.size)), exact=False)
     return TemperatureTerms(energies, lengths[:, None] * to_grid(normalizers), exact=False)
 
 

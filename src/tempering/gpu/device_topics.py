@@ -1,7 +1,6 @@
 """Topics that stay on the device from step to step, and the local steps that change them.
 
-They are the posterior of a fit there: the engine blends them as it does those of the host, and a
-callback or a checkpoint that looks at them gets a copy.
+A callback or a checkpoint that looks at them gets a copy.
 """
 
 from __future__ import annotations
@@ -24,14 +23,6 @@ from tempering.storage.classes import check_types, stored
 
 #: Steps that the host may be ahead of the device.
 STEPS_AHEAD = 2
-
-
-class Blending(NamedTuple):
-    """The numbers of one global update; they travel to the device as one array."""
-
-    learning_rate: float
-    scale: float  # of the statistics
-    prior: float  # η, tempered where the joint is
 
 
 @dataclass(frozen=True)
@@ -59,25 +50,13 @@ def _make_topics(parts: dict[str, Any]) -> DeviceTopics:
 
 @stored("device_topics", take=_take_topics, make=_make_topics)
 class DeviceTopics:
-    """λ on the device.
-
-    Parameters
-    ----------
-    values : array [n_words, padded topics]
-        λ, in the memory of the device or still on the host. Columns beyond ``n_topics`` fill up.
-    n_topics : int
-        K.
-    prior : float
-        η.
-    unfinished : tuple of arrays
-        What the last steps made, which the device may still be at.
-    """
+    """λ on the device, or still on the host: [n_words, padded topics]."""
 
     def __init__(self, values: Any, n_topics: int, prior: float, unfinished: tuple[Any, ...] = ()):
         self.values = values
-        self.n_topics = n_topics
-        self.prior = prior
-        self.unfinished = unfinished
+        self.n_topics = n_topics  # columns beyond it fill up
+        self.prior = prior  # η
+        self.unfinished = unfinished  # what the last steps made: the device may still be at it
         self._power_sums: tuple[np.ndarray, Any] | None = None
 
     @classmethod
@@ -102,9 +81,10 @@ class DeviceTopics:
     def blend(self, target: Any, rate: float) -> DeviceTopics:
         """(1 − ρ) λ + ρ λ̂, started on the device; waits for the step before the last."""
         statistics = target.statistics
-        eta = target.prior.concentration
-        numbers = Blending(rate, statistics.factor, eta)
-        values = compiled_blend()(self.values, statistics.values, np.array(numbers, np.float32))
+        eta = target.prior.concentration  # tempered where the joint is
+        # They travel to the device as one array.
+        numbers = np.array([rate, statistics.factor, eta], np.float32)
+        values = compiled_blend()(self.values, statistics.values, numbers)
         if len(self.unfinished) == STEPS_AHEAD:
             self.unfinished[0].block_until_ready()
         unfinished = (*self.unfinished[1 - STEPS_AHEAD :], values)

@@ -1,17 +1,20 @@
-"""Whether JAX is there, what it runs on, and where it keeps what it compiles."""
+"""Whether JAX is there, what it runs on, where it keeps what it compiles; models made for it."""
 
 from __future__ import annotations
 
 import logging
+from copy import copy
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from tempering.inference.compilation import add_compilation, begin_compilation
 from tempering.storage.caches import cache_directory
 
 Backend = Literal["auto", "cpu", "jax", "gpu"]
+
+Own = TypeVar("Own")
 
 logger = logging.getLogger("tempering")
 
@@ -36,20 +39,10 @@ class JaxUnavailable(ImportError):
 
 
 def choose_backend(backend: Backend, *, worthwhile: bool = True) -> Literal["numba", "jax"]:
-    """What runs the local steps.
+    """What runs the local steps: "jax" is JAX on whatever device it finds, "gpu" insists on a GPU.
 
-    Parameters
-    ----------
-    backend : {"auto", "cpu", "jax", "gpu"}
-        "cpu" is Numba; "jax" is JAX on whatever device it finds; "gpu" insists on a GPU; "auto" is
-        JAX where it finds a GPU, and Numba elsewhere.
-    worthwhile : bool
-        Whether the work is large enough for "auto" to load JAX and to compile for a GPU, which
-        takes some ten seconds.
-
-    Returns
-    -------
-    {"numba", "jax"}
+    "auto" is JAX where it finds a GPU, if the work is ``worthwhile``: to load JAX and to compile
+    takes some ten seconds.
     """
     if backend not in ("auto", "cpu", "jax", "gpu"):
         raise ValueError(f"backend must be 'auto', 'cpu', 'jax' or 'gpu'; got {backend!r}.")
@@ -127,3 +120,17 @@ def _on_duration(event: str, duration_secs: float, **_: Any) -> None:
         add_compilation(duration_secs)
         if duration_secs >= WORTH_TELLING:
             begin_compilation()
+
+
+def counterpart(model: Any, kind: type[Own], **more: Any) -> Own:
+    """The model as one of another class of its family: it shares all attributes, and has more."""
+    made = kind.__new__(kind)
+    vars(made).update(vars(model), **more)
+    return made
+
+
+def with_attributes_of(other: Any, model: Own) -> Own:
+    """A copy of the model, with all that its counterpart has learned since it was made of it."""
+    made = copy(model)
+    vars(made).update((name, getattr(other, name)) for name in vars(model))
+    return made

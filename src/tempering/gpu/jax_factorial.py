@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tempering.gpu.counterparts import counterpart
 from tempering.gpu.device_table import as_rows, double_precision, one_for_each, shard_rows
+from tempering.gpu.jax_device import counterpart
 from tempering.models.base import Array, Natural
 from tempering.models.factorial.enumeration import all_states
 from tempering.models.factorial.mean_field import SAME, WARMING_SWEEPS, sweep_orders
@@ -26,15 +26,6 @@ from tempering.storage.classes import stored
 
 #: Entries of a table of points × states that is made at a time.
 STATES_AT_ONCE = 1 << 25
-
-
-class ActivationMethod(NamedTuple):
-    """How activations are inferred; each is compiled once."""
-
-    exact: bool
-    orders: tuple[tuple[int, ...], ...]
-    tolerance: float
-    max_sweeps: int
 
 
 @stored("jax_activation_step", constructed=False, attributes=ACTIVATION_STEP)
@@ -101,9 +92,7 @@ class JaxFactorialModel(FactorialModel):
         exact = self.local == "exact"
         orders = () if exact else sweep_orders(self.n_features, self.local_restarts)
         as_tuples = tuple(tuple(int(k) for k in order) for order in orders)
-        return compiled_activation_step(
-            ActivationMethod(exact, as_tuples, self.tolerance, self.max_sweeps)
-        )
+        return compiled_activation_step(exact, as_tuples, self.tolerance, self.max_sweeps)
 
 
 def _filled_up(start: Any, rows: Any) -> Any:
@@ -119,7 +108,9 @@ def _filled_up(start: Any, rows: Any) -> Any:
 
 
 @cache
-def compiled_activation_step(method: ActivationMethod) -> Any:
+def compiled_activation_step(
+    exact: bool, orders: tuple[tuple[int, ...], ...], tolerance: float, max_sweeps: int
+) -> Any:
     """One local step, from a table to its activations and statistics."""
     import jax
     import jax.numpy as jnp
@@ -130,13 +121,11 @@ def compiled_activation_step(method: ActivationMethod) -> Any:
         weights = jnp.where(held, s, 0.0)
         lengths = (table * table).sum(axis=1)
         fields = table @ scaled_means.T + offsets
-        if method.exact:
+        if exact:
             states = jnp.asarray(all_states(couplings.shape[0]))
             solved, precision = enumerate_all(fields, couplings, s, weights, states)
         else:
-            solved = settle_all(
-                fields, couplings, s, start, method.orders, method.tolerance, method.max_sweeps
-            )
+            solved = settle_all(fields, couplings, s, start, orders, tolerance, max_sweeps)
             precision = None
         z = solved.activations
         weighted = weights[:, None] * z

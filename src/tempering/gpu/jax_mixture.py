@@ -1,15 +1,13 @@
 """Mixtures whose local steps run in JAX: on a GPU, or anywhere.
 
-The two matrix products of a step, data × components and components × data, are its cost. They are
-made from a piece of the table at a time, together with the statistics t(x) of its rows, which are
-never stored.
+A piece of the table at a time: so the statistics t(x) of its rows are never stored.
 """
 
 from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +20,6 @@ from tempering.families import (
     Poisson,
     SphericalGaussian,
 )
-from tempering.gpu.counterparts import counterpart
 from tempering.gpu.device_table import (
     NUMBERS_AT_ONCE,
     as_rows,
@@ -30,6 +27,7 @@ from tempering.gpu.device_table import (
     one_for_each,
     shard_rows,
 )
+from tempering.gpu.jax_device import counterpart
 from tempering.models.base import Array, LocalStep, Natural
 from tempering.models.mixture import Mixture, MixtureExpectations
 
@@ -41,13 +39,6 @@ LIKELIHOODS = {
     Bernoulli: "bernoulli",
     Poisson: "poisson",
 }
-
-
-class Kind(NamedTuple):
-    """What the compiled code depends on, besides shapes."""
-
-    name: str
-    variance: float = 1.0  # where it is known
 
 
 class JaxMixture(Mixture):
@@ -80,7 +71,7 @@ class JaxMixture(Mixture):
         rows = as_rows(data)
         s = one_for_each(inverse_temperature, rows)
         with double_precision():
-            counts, sums, entropy, energies = compiled_mixture_step(kind_of(self.likelihood))(
+            counts, sums, entropy, energies = compiled_mixture_step(*kind_of(self.likelihood))(
                 rows.values, rows.n, s, expectations.log_weights, expectations.components
             )
         return LocalStep(
@@ -94,11 +85,11 @@ class JaxMixture(Mixture):
         )
 
 
-def kind_of(likelihood: Likelihood) -> Kind:
-    """The likelihood as the compiled code knows it."""
+def kind_of(likelihood: Likelihood) -> tuple[str, float]:
+    """The likelihood as the compiled code knows it: by a name, and a variance where it has one."""
     for known, name in LIKELIHOODS.items():
         if isinstance(likelihood, known):
-            return Kind(name, float(getattr(likelihood, "variance", 1.0)))
+            return name, float(getattr(likelihood, "variance", 1.0))
     names = ", ".join(known.__name__ for known in LIKELIHOODS)
     raise TypeError(
         f"mixtures of {type(likelihood).__name__} do not run in JAX; those of {names} do. Use "
@@ -106,31 +97,31 @@ def kind_of(likelihood: Likelihood) -> Kind:
     )
 
 
-def device_statistics(kind: Kind, x: Any) -> tuple[Any, Any]:
+def device_statistics(kind: str, variance: float, x: Any) -> tuple[Any, Any]:
     """t(x) [n, size] and log h(x) [n], as the likelihood of that name has them."""
     import jax.numpy as jnp
     from jax.scipy.special import gammaln
 
     n, dimension = x.shape
-    ones, gaussian = jnp.ones_like(x), -dimension / 2 * math.log(2 * math.pi * kind.variance)
-    if kind.name == "full":
+    ones, gaussian = jnp.ones_like(x), -dimension / 2 * math.log(2 * math.pi * variance)
+    if kind == "full":
         outer = (x[:, :, None] * x[:, None, :]).reshape(n, -1)
         return jnp.concatenate([x, outer, jnp.ones((n, 2), x.dtype)], axis=1), gaussian
-    if kind.name == "diagonal":
+    if kind == "diagonal":
         return jnp.concatenate([x, x**2, ones, ones], axis=1), gaussian
-    if kind.name == "spherical":
+    if kind == "spherical":
         squares = (x**2).sum(axis=1, keepdims=True)
         return jnp.concatenate([x, squares, jnp.ones((n, 2), x.dtype)], axis=1), gaussian
-    if kind.name == "isotropic":
-        base = gaussian - (x**2).sum(axis=1) / (2 * kind.variance)
-        return jnp.concatenate([x, ones[:, :1]], axis=1) / kind.variance, base
-    if kind.name == "bernoulli":
+    if kind == "isotropic":
+        base = gaussian - (x**2).sum(axis=1) / (2 * variance)
+        return jnp.concatenate([x, ones[:, :1]], axis=1) / variance, base
+    if kind == "bernoulli":
         return jnp.concatenate([x, 1.0 - x], axis=1), 0.0
     return jnp.concatenate([x, ones], axis=1), -gammaln(x + 1.0).sum(axis=1)
 
 
 @cache
-def compiled_mixture_step(kind: Kind) -> Any:
+def compiled_mixture_step(kind: str, variance: float) -> Any:
     """(table, n, s, E log π, E t(β)) → Σ s r, Σ s r t(x), Σ H(q(z)), energies."""
     import jax
     import jax.numpy as jnp
@@ -149,7 +140,7 @@ def compiled_mixture_step(kind: Kind) -> Any:
             number = first + jnp.arange(at_once)
             held = (number >= piece * at_once) & (number < n)
 
-            statistics, log_base = device_statistics(kind, x)
+            statistics, log_base = device_statistics(kind, variance, x)
             log_joint = statistics @ components.T + log_weights
             log_joint = log_joint + jnp.reshape(log_base, (-1, 1))
             exponents = own_s[:, None] * log_joint

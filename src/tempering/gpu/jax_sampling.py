@@ -1,8 +1,7 @@
 """Topics of a group of documents by short Gibbs chains, in plain JAX, for any device.
 
-It is :mod:`tempering.models.lda.sampling` for documents in a rectangle: tokens one after the other,
-documents side by side. Each draw has a random number of its own, a hash of the topics, the
-document, the sweep and the token: so a step is a function of its arguments, and what it draws does
+As :mod:`tempering.models.lda.sampling`, with documents side by side. Each draw has a random number
+of its own, a hash of the topics, the document, the sweep and the token: so what a step draws does
 not depend on which kernel runs it.
 """
 
@@ -62,7 +61,7 @@ def sample_group(
     shares = token_shares(gamma[:, None, :], rows, alpha)
     # Places without a word have a column that is out of bounds, and are dropped.
     statistics = jnp.zeros_like(table).at[columns].add(counts[:, :, None] * shares, mode="drop")
-    return Solved(gamma, statistics, sweeps_made(counts, sweeps))
+    return Solved(gamma, statistics)
 
 
 def run_chains(
@@ -135,13 +134,6 @@ def word_weights(table: Any) -> Any:
     import jax.numpy as jnp
 
     return jnp.exp(table - table.max(axis=1, keepdims=True))
-
-
-def sweeps_made(counts: Any, sweeps: Sweeps) -> Any:
-    """Sweeps of each document, after the one that it starts from."""
-    import jax.numpy as jnp
-
-    return jnp.where(counts.sum(axis=1) > 0, sweeps.in_all - 1, 0).astype(jnp.int32)
 
 
 def document_streams(table: Any, columns: Any, counts: Any) -> tuple[Any, Any]:

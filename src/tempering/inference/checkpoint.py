@@ -1,8 +1,4 @@
-"""Checkpoints: a run that was killed goes on where it was, and ends in the same bits.
-
-What they hold, and how a fit keeps them, is in ``checkpoint_writer``; here is where, how often, and
-by whom.
-"""
+"""Checkpoints: where, how often and by whom a run is kept, to go on and end in the same bits."""
 
 from __future__ import annotations
 
@@ -15,6 +11,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
+from tempering.models.arguments import check_number
 from tempering.storage.atomic import as_path
 from tempering.storage.errors import StorageError
 from tempering.storage.lock import alone_in
@@ -63,10 +60,10 @@ class Checkpoint:
     every_steps: int | None = None
 
     def __post_init__(self) -> None:
-        if self.every_minutes is not None and not self.every_minutes >= 0:
-            raise ValueError(f"every_minutes must be 0 or more; got {self.every_minutes}.")
-        if self.every_steps is not None and self.every_steps < 1:
-            raise ValueError(f"every_steps must be at least 1; got {self.every_steps}.")
+        if self.every_minutes is not None:
+            check_number(self.every_minutes, "every_minutes", "0 or more", least=0)
+        if self.every_steps is not None:
+            check_number(self.every_steps, "every_steps", "at least 1", least=1)
         as_path(self.path)
         if Path(self.path).exists() and not Path(self.path).is_dir():
             raise ValueError(f"checkpoint must be a directory, or not exist yet; got {self.path}.")
@@ -124,10 +121,7 @@ def keeping(checkpoint: CheckpointLike, resume: bool, part: str) -> dict[str, An
 
 
 def alone_with_checkpoint(fit: Method) -> Method:
-    """Have the ``fit`` of an estimator refuse a checkpoint that another fit is at work with.
-
-    It draws a seed, and may call the engine several times: all that is one fit.
-    """
+    """Have the ``fit`` of an estimator, all of it, refuse a checkpoint that another one uses."""
 
     @wraps(fit)
     def run(self: Any, *arguments: Any, checkpoint: CheckpointLike = None, **options: Any) -> Any:

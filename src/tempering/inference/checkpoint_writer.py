@@ -1,9 +1,7 @@
 """What the restarts of a fit came to: in memory alone, or in checkpoints too.
 
-A checkpoint is one file, ``checkpoint-NUMBER.safetensors``, which appears whole or not at all. It
-holds the run between two steps, what earlier restarts came to, and a description of the data and of
-all parameters; the last two are kept. The position in the data follows from the step. What is read
-is held against the fit that is to go on with it, in ``resume_checks``.
+A checkpoint is one file, which appears whole or not at all: the run between two steps, what earlier
+restarts came to, and a description of the data and of all parameters. The last two are kept.
 """
 
 from __future__ import annotations
@@ -90,23 +88,13 @@ def open_restarts(
 class CheckpointWriter(Restarts):
     """Writes a fit into checkpoints, and takes it up from the last one.
 
-    Parameters
-    ----------
-    checkpoint : Checkpoint
-        Where, and how often.
-    resume : bool
-        Whether to take up what is there.
-    fit : Fit
-        What a checkpoint is held against.
-    settings : dict
-        All that the result depends on besides the model and the data.
+    ``settings`` are all that the result depends on besides the model and the data.
     """
 
     def __init__(self, checkpoint: Checkpoint, resume: bool, fit: Fit, settings: dict[str, Any]):
         super().__init__()
         self._checkpoint, self._resume, self._fit = checkpoint, resume, fit
         self._directory = Path(checkpoint.path)
-        self._given = fit.model
         self._fingerprint = {
             "data": describe_source(fit.source),
             "parameters": describe({"model": fit.model, **settings}),
@@ -142,13 +130,21 @@ class CheckpointWriter(Restarts):
     def whole_step(self, model: Model) -> Iterator[None]:
         """A step that Ctrl-C does not tear: it comes when the step is complete, or at the second.
 
-        Steps change the posterior in place, so a torn one cannot be kept.
+        Steps change the posterior in place, so a torn one cannot be kept. The first steps from a
+        checkpoint show whether its numbers are any good.
         """
         self.latest, self._model = None, model
-        with postponed_interrupt(), self._going_on():
-            yield
-            if not self._tried and self.latest is not None:
-                self._fit.check_step(model, self.latest)
+        try:
+            with postponed_interrupt():
+                yield
+                if not self._tried and self.latest is not None:
+                    self._fit.check_step(model, self.latest)
+        except WRONG as error:
+            if self._begun_from is None:
+                raise
+            raise StorageError(
+                f"{self._begun_from}: the fit could not go on from it: {error} {ANEW}"
+            ) from error
         self._tried = True
         self._steps += 1
         every_steps, minutes = self._checkpoint.every_steps, self._checkpoint.every_minutes
@@ -186,22 +182,11 @@ class CheckpointWriter(Restarts):
             f"with checkpoint={str(self._directory)!r}, the same data and the same parameters."
         ) from error
 
-    @contextmanager
-    def _going_on(self) -> Iterator[None]:
-        """The first steps from a checkpoint show whether its numbers are any good."""
-        try:
-            yield
-        except WRONG as error:
-            if self._begun_from is None:
-                raise
-            raise StorageError(
-                f"{self._begun_from}: the fit could not go on from it: {error} {ANEW}"
-            ) from error
-
     def _save(self) -> None:
         """Write a checkpoint. Where it cannot be written, say so once: the fit goes on."""
         try:
             self._write()
+            self._full = False
         except OSError as error:
             if not self._full:
                 kept = f"{self._good[-1]} is the last." if self._good else "There is none yet."
@@ -211,8 +196,6 @@ class CheckpointWriter(Restarts):
                     stacklevel=4,
                 )
             self._full = True
-        else:
-            self._full = False
         self._steps, self._written = 0, time.monotonic()
 
     def _write(self) -> None:
@@ -231,13 +214,9 @@ class CheckpointWriter(Restarts):
             "run": run,
         }
         write_tree(path, KIND, content)
-        self._good.append(path)
         self._begun_from = None
-        self._tidy()
-
-    def _tidy(self) -> None:
-        """Remove all but the last good ones, and what killed processes left half written."""
-        self._good = self._good[-KEPT:]
+        # Only the last good ones stay, and nothing of what killed processes left half written.
+        self._good = [*self._good, path][-KEPT:]
         for path, _ in self._files():
             if path not in self._good:
                 path.unlink(missing_ok=True)
@@ -296,7 +275,7 @@ class CheckpointWriter(Restarts):
 
     def _learned(self, model: Model | None) -> dict[str, Any]:
         """The attributes in which a model differs from the one that was given."""
-        given = vars(self._given)
+        given = vars(self._fit.model)
         return {
             name: value
             for name, value in vars(model).items()

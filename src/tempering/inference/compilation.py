@@ -1,7 +1,6 @@
 """Compilation, which happens once: told while it lasts, and no part of the time of a fit.
 
-Numba compiles a kernel when it is first called, and keeps it on disk: beside the package, or where
-that cannot be written to in the user's directory of caches (``NUMBA_CACHE_DIR`` names another).
+Numba compiles a kernel when it is first called, and keeps it on disk (see ``NUMBA_CACHE_DIR``).
 """
 
 from __future__ import annotations

@@ -147,10 +147,7 @@ def _check_like_first(block: Any, number: int, n_words: int, dtype: np.dtype) ->
 
 
 def _header(dtype: np.dtype, length: int) -> bytes:
-    """The header of a one-dimensional array, as long as that of any other length.
-
-    numpy pads headers for that; were it ever to stop, the first elements would be written over.
-    """
+    """The header of an array: always of one length, lest the last one overwrites elements."""
     fields = {"descr": npy.dtype_to_descr(dtype), "fortran_order": False, "shape": (length,)}
     header = io.BytesIO()
     npy.write_array_header_1_0(header, fields)
@@ -177,22 +174,10 @@ class StoredArray(NamedTuple):
 
 
 class CSRFiles:
-    """A corpus on disk, opened: the files are there, and of matching types and lengths.
+    """A corpus made by :func:`write_csr`, opened: its files have matching types and lengths.
 
     Rows are read from the files when they are wanted, and nothing stays mapped: pages of a memory
     map that have been touched would count as memory of the process.
-
-    Parameters
-    ----------
-    path : path
-        A directory made by :func:`write_csr`.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        Documents and words.
-    n_tokens : int or float
-        Sum of the counts.
     """
 
     def __init__(self, path: str | os.PathLike[str]):

@@ -19,11 +19,7 @@ import numpy as np
 from tempering.inference.callbacks import Callback, Report
 from tempering.inference.checkpoint_writer import Restarts
 from tempering.inference.compilation import working_seconds
-from tempering.inference.executors import (
-    Executor,
-    Serial,
-    add_in_pairs,
-)
+from tempering.inference.executors import Executor, Serial, add_in_pairs
 from tempering.inference.history import History, Record
 from tempering.inference.learning_rate import LearningRate
 from tempering.inference.run import Result, Run, State
@@ -32,14 +28,7 @@ from tempering.inference.shard_tasks import BoundOfShard, SolveShard
 from tempering.inference.sources import Batch, Source
 from tempering.models.arguments import check_number
 from tempering.models.base import LocalStep, Model, blend
-from tempering.temperature import (
-    COLD,
-    Heat,
-    Progress,
-    Surroundings,
-    TemperaturePolicy,
-    Untempered,
-)
+from tempering.temperature import COLD, Heat, Progress, Surroundings, TemperaturePolicy, Untempered
 
 UNTEMPERED = Untempered()
 

@@ -1,8 +1,7 @@
 """Who solves the shards of a batch: this process, one after the other or on threads, or a cluster.
 
-Shards have a fixed size and their results are added in a fixed order, so neither the number of
-threads nor that of workers changes a bit of the result. For the same reason BLAS runs on one thread
-inside a fit.
+Shards have a fixed size and their results are added in a fixed order: neither the number of threads
+nor that of workers changes a bit.
 """
 
 from __future__ import annotations
@@ -50,24 +49,21 @@ class Executor(ABC):
 class Serial(Executor):
     """One shard after the other."""
 
+    # Not a list: what is added up is not held.
+    _each: Callable[..., Iterable[Any]] = map
+
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-        return [function(item) for item in items]
+        return list(self._each(function, items))
 
     def add_up(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Any:
-        return add_in_pairs(map(function, items))
+        return add_in_pairs(self._each(function, items))
 
 
-class Threads(Executor):
+class Threads(Serial):
     """Shards on a pool of threads; NumPy and the compiled kernels release the interpreter lock."""
 
     def __init__(self, pool: ThreadPoolExecutor):
-        self._pool = pool
-
-    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-        return list(self._pool.map(function, items))
-
-    def add_up(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Any:
-        return add_in_pairs(self._pool.map(function, items))
+        self._each = pool.map
 
 
 @contextmanager
@@ -110,15 +106,11 @@ def available_cores() -> int:
 def number_of_threads(n_jobs: int | None) -> int:
     """Threads: as many as given, or with None or -1 one a core, with -2 one less, as in joblib.
 
-    >>> number_of_threads(3)
-    3
     >>> number_of_threads(-1) == number_of_threads(None) == available_cores()
     True
-    >>> number_of_threads(-10_000)
-    1
     >>> import numpy as np
-    >>> number_of_threads(np.int8(2))
-    2
+    >>> number_of_threads(3), number_of_threads(-10_000), number_of_threads(np.int8(2))
+    (3, 1, 2)
     """
     if n_jobs is None:
         return available_cores()
@@ -134,30 +126,13 @@ def number_of_threads(n_jobs: int | None) -> int:
 @contextmanager
 def open_executor(executor: Executor | None, n_threads: int | None) -> Iterator[Executor]:
     """An executor as given, or threads of this process: ``n_threads``, or one a core."""
-    if executor is None:
-        with local_executor(n_threads) as local:
-            yield local
-        return
-    with one_blas_thread():
-        yield executor
+    from threadpoolctl import threadpool_limits
 
-
-@contextmanager
-def local_executor(n_threads: int | None) -> Iterator[Executor]:
-    """Threads of this process: ``n_threads``, or one a core."""
-    n_threads = number_of_threads(n_threads)
-    with one_blas_thread():
+    n_threads = 1 if executor is not None else number_of_threads(n_threads)
+    # In the whole process: the sums of BLAS depend on how many threads it has.
+    with threadpool_limits(limits=1, user_api="blas"):
         if n_threads == 1:
-            yield Serial()
+            yield executor or Serial()
         else:
             with ThreadPoolExecutor(n_threads) as pool:
                 yield Threads(pool)
-
-
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """BLAS on one thread, in the whole process: its sums depend on how many it has."""
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(limits=1, user_api="blas"):
-        yield

@@ -1,8 +1,4 @@
-"""What a fit depends on, told in plain values, so that a checkpoint can be known as its own.
-
-Numbers, names and short arrays are told as they are; long arrays by their type, shape and hash;
-objects by their class and attributes, functions by their code.
-"""
+"""What a fit depends on, told in plain values, so that a checkpoint can be known as its own."""
 
 from __future__ import annotations
 
@@ -96,18 +92,13 @@ def _object(value: Any) -> Any:
         return f"{getattr(value, '__module__', '')}.{value.__name__}"
     if isinstance(value, np.random.Generator | np.random.RandomState):
         raise TypeError(f"{value!r} has no fixed state to tell.")
-    names = sorted({*getattr(value, "__dict__", ()), *_slots(type(value))} - WITHOUT_EFFECT)
+    state: Any = object.__getstate__(value)  # attributes, or both these and slots
     return {
         "class": f"{type(value).__qualname__} {getattr(value, '__name__', '')}".strip(),
-        **{name: describe(getattr(value, name)) for name in names if hasattr(value, name)},
-    }
-
-
-def _slots(cls: type) -> set[str]:
-    slots = (getattr(base, "__slots__", ()) for base in cls.__mro__)
-    return {
-        name
-        for names in slots
-        for name in ((names,) if isinstance(names, str) else names)
-        if name not in ("__dict__", "__weakref__")
+        **{
+            name: describe(part)
+            for parts in (state if isinstance(state, tuple) else (state,))
+            for name, part in sorted((parts or {}).items())
+            if name not in WITHOUT_EFFECT
+        },
     }

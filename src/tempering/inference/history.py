@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,9 +123,6 @@ class History(Sequence[Record]):
         if isinstance(index, slice):
             return History(self._records[index])
         return self._records[index]
-
-    def __iter__(self) -> Iterator[Record]:
-        return iter(self._records)
 
     def __len__(self) -> int:
         return len(self._records)

@@ -21,8 +21,7 @@ class Constant:
     rate: float = 1.0
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.rate <= 1.0:
-            raise ValueError(f"rate must be above 0 and at most 1; got {self.rate}.")
+        check_number(self.rate, "rate", "above 0 and at most 1", above=0, most=1)
 
     def __call__(self, t: int) -> float:
         return self.rate
@@ -81,8 +80,7 @@ class Settling:
     start: int
 
     def __post_init__(self) -> None:
-        if self.start < 1:
-            raise ValueError(f"start must be at least 1; got {self.start}.")
+        check_number(self.start, "start", "at least 1", least=1)
 
     def __call__(self, t: int) -> float:
         if t <= self.start:

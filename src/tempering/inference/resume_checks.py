@@ -1,8 +1,7 @@
 """Whether what a checkpoint holds belongs to the model, and to the fit, that is to go on with it.
 
-Classes have checked their own objects when these were read. Here they are held against the fit:
-kernels trust the shapes that they are given. Models of one's own are held against what is known of
-them: their attributes.
+Classes have checked their own objects when these were read, but kernels trust the shapes that they
+are given. Of models of one's own only the attributes are known.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from tempering.inference.remote import read
+from tempering.inference.sources import read
 from tempering.models.base import LocalStep, Model
 from tempering.temperature import Heat, LocalTempering, TemperaturePolicy
 
@@ -18,25 +18,14 @@ Part = tuple[tuple[slice, Any], LocalStep | None]
 
 @dataclass(frozen=True)
 class SolveShard:
-    """Line 4 of Algorithm 1 for a shard: its local variables.
-
-    Parameters
-    ----------
-    temperature, heat, model
-        As in the engine.
-    expected : Any
-        E_q[t(β)].
-    terms : bool
-        Whether somebody will ask for energies.
-    detach : bool
-        Whether a step gives up what only its own process needs, so that it can be added to others.
-    """
+    """Line 4 of Algorithm 1 for a shard: its local variables."""
 
     temperature: TemperaturePolicy
     heat: Heat
     model: Model
-    expected: Any
-    terms: bool = True
+    expected: Any  # E_q[t(β)]
+    terms: bool = True  # whether somebody will ask for energies
+    #: Whether a step gives up what only its own process needs, so that it can be added to others.
     detach: bool = False
 
     def __call__(self, part: Part) -> Any:

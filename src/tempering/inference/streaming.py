@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from tempering.inference.csr_files import CSRFiles, write_csr
-from tempering.inference.remote import Block, RowReference, stack
-from tempering.inference.sources import Batch
+from tempering.inference.sources import Batch, Block, RowReference, stack, take_rows
+from tempering.models.arguments import check_number
 
 __all__ = ["BlockSource", "MappedCSR", "StoredRows", "write_csr"]
 
@@ -38,17 +38,11 @@ class StoredRows(Protocol):
 class BlockSource:
     """A source of batches of a matrix on disk, whatever its format.
 
-    Each pass visits every document once. The matrix is cut into blocks of consecutive documents.
-    A pass takes the blocks in random order and shuffles the documents of several blocks, a window,
-    together; batches are cut from that. So a batch mixes documents of ``window_blocks`` blocks
-    drawn from all over the corpus. This is no uniform permutation: a corpus that is sorted, by
-    topic or by date, wants smaller blocks or a larger window.
-
-    A pass has as many batches as with :class:`ArraySource`, and of the same sizes: as equal as can
-    be, none above ``batch_size``. A batch that reaches over the end of a window takes the rest from
-    the next one.
-
-    Memory holds a window and a batch. The order of pass p depends on the seed and on p alone.
+    Each pass visits every document once. It takes blocks of consecutive documents in random order
+    and shuffles the documents of several blocks, a window, together; batches are cut from that,
+    as many and as large as with :class:`ArraySource`. This is no uniform permutation: a corpus that
+    is sorted, by topic or by date, wants smaller blocks or a larger window. Memory holds a window
+    and a batch.
 
     Parameters
     ----------
@@ -87,7 +81,8 @@ class BlockSource:
     named: MutableMapping[int, Block] | None = None
 
     def __init__(self, files: StoredRows, batch_size: int, edges: ArrayLike, window_blocks: int):
-        check_positive(batch_size=batch_size, window_blocks=window_blocks)
+        _check_positive(batch_size, "batch_size")
+        _check_positive(window_blocks, "window_blocks")
         self.files = files
         self.shape = files.shape
         self.n_tokens = files.n_tokens
@@ -106,34 +101,16 @@ class BlockSource:
         return self.batch_size == self.size
 
     def sample(self, n: int, rng: np.random.Generator) -> sparse.csr_array:
-        """At most n documents, drawn without replacement, in the order of the corpus.
-
-        The same documents as from :class:`ArraySource`. Only these, and those between near ones,
-        are read.
-        """
-        if n < 1:
-            raise ValueError(f"n must be at least 1; got {n}.")
+        """At most n documents, drawn without replacement: the same as from :class:`ArraySource`."""
+        _check_positive(n, "n")
         if n >= self.size:
             return self.files.rows(0, self.size)
         # `choice` makes an array of all numbers only when n is more than a 50th of them, so its
         # memory is in proportion to n, not to the corpus.
-        chosen = np.sort(rng.choice(self.size, size=n, replace=False))
-        apart = np.diff(chosen) > WORTH_A_SEEK
-        apart |= np.diff(np.searchsorted(self.edges, chosen, side="right")) > 0
-        runs = np.split(chosen, np.flatnonzero(apart) + 1)
-        return stack([self._take(run) for run in runs])
+        return self._read(np.sort(rng.choice(self.size, size=n, replace=False)))
 
     def batches(self, seed: int, first_step: int = 0) -> Iterator[Batch]:
-        """Batches for ever, pass after pass.
-
-        Parameters
-        ----------
-        seed : int
-            Of the order.
-        first_step : int
-            Batches to leave out at the start. Windows before it are not read, so that a run is
-            taken up again at once.
-        """
+        """Batches for ever, pass after pass; of those before ``first_step`` nothing is read."""
         if self.whole:
             everything = Batch(self._rows(0, self.size))
             while True:
@@ -175,10 +152,15 @@ class BlockSource:
     def _block(self, number: int) -> Block:
         return Block(self.files, int(self.edges[number]), int(self.edges[number + 1]))
 
-    def _take(self, run: NDArray[np.int64]) -> Any:
-        """Some documents that lie near each other, in ascending order."""
-        rows: Any = self.files.rows(int(run[0]), int(run[-1]) + 1)
-        return rows if rows.shape[0] == run.size else rows[run - run[0]]
+    def _read(self, chosen: NDArray[np.int64]) -> Any:
+        """Some documents, in ascending order; those that lie near each other in one go."""
+        apart = np.diff(chosen) > WORTH_A_SEEK
+        apart |= np.diff(np.searchsorted(self.edges, chosen, side="right")) > 0
+        parts = []
+        for run in np.split(chosen, np.flatnonzero(apart) + 1):
+            rows: Any = self.files.rows(int(run[0]), int(run[-1]) + 1)
+            parts.append(take_rows(rows, run - run[0]))
+        return stack(parts)
 
     def _pass(self, seed: int, epoch: int, n_batches: int, skipped: int) -> Iterator[Batch]:
         """The batches of one pass but for the first ones."""
@@ -260,15 +242,12 @@ class MappedCSR(BlockSource):
         block_size: int = 8192,
         window_blocks: int = 4,
     ):
-        check_positive(block_size=block_size)
+        _check_positive(block_size, "block_size")
         files = CSRFiles(path)
         edges = np.append(np.arange(0, files.shape[0], block_size), files.shape[0])
         super().__init__(files, batch_size, edges, window_blocks)
         self.block_size = block_size
 
 
-def check_positive(**sizes: int) -> None:
-    """Refuse sizes below one, by name."""
-    for name, value in sizes.items():
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1; got {value}.")
+def _check_positive(size: int, name: str) -> None:
+    check_number(size, name, "at least 1", least=1, whole=True)

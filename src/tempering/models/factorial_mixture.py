@@ -121,7 +121,7 @@ class FactorialModel(Model):
     ):
         self.n_features = n_features
         self.dimension = dimension
-        # Of the data: fewer than the dimension where they were turned (see ``factorial.narrow``).
+        # Of the data: fewer than the dimension where they were turned (``factorial.preparation``).
         self.columns = dimension
         self.noise_variance = _positive(noise_variance, "noise_variance")
         self.feature_variance = _positive(feature_variance, "feature_variance")

@@ -1,7 +1,6 @@
 """What mean field does to a block of points, side by side for the sake of vector instructions.
 
-One short loop for each thing to do, over rows that have names: so LLVM vectorises them. Nothing is
-allocated here.
+One short loop for each thing to do, over rows that have names: so LLVM vectorises them.
 """
 
 from __future__ import annotations
@@ -135,10 +134,7 @@ def ascend(rough, order, tolerance, max_sweeps):
 
 @njit(**ELEMENTWISE)
 def _sweep(rough, order):
-    """Each activation once, in turn; the largest change of each point.
-
-    One short loop for each thing to do, over rows that have names: so LLVM vectorises them.
-    """
+    """Each activation once, in turn; the largest change of each point."""
     s, odds, active, largest = rough.s, rough.odds, rough.active, rough.largest
     largest[:] = 0.0
     for k in order:

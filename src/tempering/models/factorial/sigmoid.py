@@ -1,8 +1,4 @@
-"""A sigmoid that vectorises, and the exponential and logarithm that go with it.
-
-A call into the C library for each element would stop LLVM from vectorising the loop around it, so
-these are branch-free polynomials in plain arithmetic.
-"""
+"""A sigmoid, an exponential and a logarithm without branches and calls: so LLVM vectorises them."""
 
 from __future__ import annotations
 

@@ -1,18 +1,28 @@
-"""The tempered E-step of a group of documents as two GPU kernels (Pallas).
+"""Groups of documents as GPU kernels (Pallas): the tempered E-step, and Gibbs chains.
 
-The first has one program a document: it takes a few words at a time, reads their rows of log β, and
-keeps only the document's masses. So each document stops by itself, padding costs nothing, and the
-rows come from the cache of the GPU. The second has one program a word, and sums over the documents
-that hold it, in their order: no atomic additions, so the same input gives the same bits.
+Each is two kernels. The first has one program a document, which keeps its topics in registers: it
+sweeps until it has settled, or takes token after token, each a row of β, its cumulative sums and
+one draw. The second has one program a word, and sums over the documents that hold it, in their
+order: no atomic additions, so the same input gives the same bits.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 from tempering.gpu.jax_functions import NEVER, Solved, SweepLimits, log_weights
+from tempering.gpu.jax_sampling import (
+    FEW_SWEEPS,
+    Sweeps,
+    document_streams,
+    draw_topic,
+    token_shares,
+    uniform,
+    word_weights,
+)
 
 #: exp(x) = 2^(x / log 2), and the latter is one instruction.
 LOG_2 = math.log(2.0)
@@ -36,8 +46,10 @@ class Tile(NamedTuple):
         return triton().CompilerParams(num_warps=max(1, min(16, n_warps)), num_stages=2)
 
 
-DOCUMENT_TILE = Tile(2048, 32)
-WORD_TILE = Tile(8192, 64)
+DOCUMENT_TILE, WORD_TILE = Tile(2048, 32), Tile(8192, 64)
+
+#: One token at a time. A warp takes up to 512 topics: more warps would have to wait for each other.
+TOKEN_TILE, SAMPLED_WORD_TILE = Tile(1, 16), Tile(4096, 32)
 
 
 def triton() -> Any:
@@ -59,16 +71,19 @@ def solve_group(
     *,
     interpret: bool = False,
 ) -> Solved:
-    """Settle the documents of a rectangle and sum their statistics.
+    """As :func:`tempering.gpu.jax_functions.solve_group`."""
+    import jax.numpy as jnp
 
-    Parameters are those of :func:`tempering.gpu.jax_e_step.solve_group`.
-    """
     inputs = (columns, counts, lengths, s, mass, table, alpha)
     mass, log_theta, log_z, sweeps = settle_documents(inputs, settings, interpret)
     starts, documents, order = entries_by_word(columns, table.shape[0])
     weights = (s[:, None] * counts).ravel()[order]
-    entries = (starts, documents, s[documents], weights, log_z.ravel()[order])
-    statistics = sum_words(entries, log_theta, table, interpret)
+    entries = (starts, documents, weights, s[documents], log_z.ravel()[order])
+
+    def shares(log_theta, log_row, s, log_z):
+        return jnp.exp(s * (log_theta + log_row) - log_z)
+
+    statistics = sum_words(shares, WORD_TILE, entries, log_theta, table, interpret=interpret)
     return Solved(alpha + s[:, None] * mass, statistics, sweeps)
 
 
@@ -159,6 +174,95 @@ def document_kernel(
     sweeps_out[d] = sweeps
 
 
+def sample_group(
+    columns: Any,
+    counts: Any,
+    lengths: Any,
+    table: Any,
+    alpha: Any,
+    sweeps: Sweeps = FEW_SWEEPS,
+    *,
+    interpret: bool = False,
+) -> Solved:
+    """As :func:`tempering.gpu.jax_sampling.sample_group`."""
+    weights = word_weights(table)
+    streams = document_streams(table, columns, counts)
+    inputs = (columns, counts, lengths, *streams, weights, alpha)
+    gamma = alpha + run_chains(inputs, sweeps, interpret)
+    starts, documents, order = entries_by_word(columns, table.shape[0])
+    entries = (starts, documents, counts.ravel()[order])
+    statistics = sum_words(
+        token_shares, SAMPLED_WORD_TILE, entries, gamma, weights, alpha, interpret=interpret
+    )
+    return Solved(gamma, statistics)
+
+
+def run_chains(inputs: tuple, sweeps: Sweeps, interpret: bool) -> Any:
+    """Mean number of tokens of each topic, [size, K]."""
+    import jax
+    import jax.numpy as jnp
+    from jax.experimental import pallas as pl
+
+    (size, width), n_topics = inputs[0].shape, inputs[5].shape[1]
+    shape = TOKEN_TILE.shape(n_topics, 1)
+    means, _ = pl.pallas_call(
+        partial(chain_kernel, sweeps=sweeps, lanes=shape[1]),
+        grid=(size,),
+        out_shape=[
+            jax.ShapeDtypeStruct((size, n_topics), jnp.float32),
+            jax.ShapeDtypeStruct((size, width), jnp.int32),
+        ],
+        compiler_params=TOKEN_TILE.compiler_params(shape),
+        interpret=interpret,
+    )(*inputs)
+    return means
+
+
+def chain_kernel(
+    columns, counts, lengths, first, second, weights, alpha, means, topics,
+    *, sweeps, lanes,
+):  # fmt: skip
+    """Run the chain of document d, the one of this program; `topics` is room for its draws."""
+    import jax
+    import jax.numpy as jnp
+    from jax.experimental import pallas as pl
+
+    load, store = triton().load, triton().store
+    d = pl.program_id(0)
+    width, n_topics = columns.shape[1], weights.shape[1]
+    lane = jnp.arange(lanes)
+    real = lane < n_topics
+    own_alpha = load(alpha.at[lane], mask=real, other=1.0)
+    own_streams, n_words = (first[d], second[d]), lengths[d]
+    nothing = jnp.zeros(lanes, jnp.float32)
+
+    def sweep(number, state):
+        def word(place, state):
+            row = load(weights.at[columns[d, place], lane], mask=real, other=0.0)
+            count = counts[d, place].astype(jnp.int32)
+            alone = (n_words == 1) & (count == 1)
+
+            def token(_, state):
+                held, i = state
+                old = jnp.where(number > 0, topics[d, i], -1)
+                # Draws of other tokens keep the warps of a program in step, so that all of them
+                # read the topic that one of them has written. A single token needs not be read.
+                others = jnp.where(alone, nothing, held - (lane == old).astype(jnp.float32))
+                random = uniform(*own_streams, number * width + i)
+                drawn = draw_topic((others + own_alpha) * row, random)
+                topics[d, i] = drawn
+                return others + (lane == drawn).astype(jnp.float32), i + 1
+
+            return jax.lax.fori_loop(0, count, token, state)
+
+        held, sums = state
+        held, _ = jax.lax.fori_loop(0, n_words, word, (held, jnp.int32(0)))
+        return held, sums + jnp.where(number > sweeps.burn_in, held, nothing)
+
+    _, sums = jax.lax.fori_loop(0, sweeps.in_all, sweep, (nothing, nothing))
+    store(means.at[d, lane], sums / sweeps.kept, mask=real)
+
+
 def entries_by_word(columns: Any, n_words: int) -> tuple[Any, Any, Any]:
     """Where each word's entries start [n_words + 1]; document and place of each entry."""
     import jax.numpy as jnp
@@ -171,52 +275,65 @@ def entries_by_word(columns: Any, n_words: int) -> tuple[Any, Any, Any]:
     return jnp.pad(jnp.cumsum(occurrences), (1, 0)), documents, order
 
 
-def sum_words(entries: tuple, log_theta: Any, table: Any, interpret: bool) -> Any:
-    """Σ_d s_d n_dv φ_dvk of every word: [n_words, K]."""
+def sum_words(
+    shares: Callable[..., Any],
+    tile: Tile,
+    entries: tuple,
+    rows: Any,
+    table: Any,
+    *priors: Any,
+    interpret: bool,
+) -> Any:
+    """Σ_d w_dv φ_dvk of every word: [n_words, K].
+
+    Entries are those of :func:`entries_by_word`, with w and other numbers in their order.
+    ``shares`` makes φ of the row of a document [documents, K], that of the word, those other
+    numbers and the priors [K].
+    """
     import jax
     from jax.experimental import pallas as pl
 
-    shape = WORD_TILE.shape(table.shape[1], entries[1].shape[0])
+    shape = tile.shape(table.shape[1], entries[1].shape[0])
     return pl.pallas_call(
-        partial(word_kernel, shape=shape),
+        partial(word_kernel, shares=shares, n_entries=len(entries), shape=shape),
         grid=(table.shape[0],),
         out_shape=jax.ShapeDtypeStruct(table.shape, table.dtype),
-        compiler_params=WORD_TILE.compiler_params(shape),
+        compiler_params=tile.compiler_params(shape),
         interpret=interpret,
-    )(*entries, log_theta, table)
+    )(*entries, rows, table, *priors)
 
 
-def word_kernel(
-    starts, documents, s, weights, log_z, log_theta, table, statistics,
-    *, shape,
-):  # fmt: skip
+def word_kernel(*arrays, shares, n_entries, shape):
     """Sum over the entries of word v, the one of this program."""
     import jax
     import jax.numpy as jnp
     from jax.experimental import pallas as pl
 
+    starts, documents, *numbers = arrays[:n_entries]
+    rows, table, *priors, statistics = arrays[n_entries:]
     load, store = triton().load, triton().store
     v = pl.program_id(0)
     n_topics, (documents_at_once, lanes) = table.shape[1], shape
     topics, places = jnp.arange(lanes), jnp.arange(documents_at_once)
     real = topics < n_topics
-    log_row = load(table.at[v, topics], mask=real, other=NEVER)
+    own_row = load(table.at[v, topics], mask=real, other=0.0)[None, :]
+    own_priors = [load(prior.at[topics], mask=real, other=1.0)[None, :] for prior in priors]
     first, last = starts[v], starts[v + 1]
 
     def add_tile(tile, sums):
         entry = first + tile * documents_at_once + places
         held = entry < last
         document = load(documents.at[entry], mask=held, other=0)
-        own_s = load(s.at[entry], mask=held, other=1.0)
-        weight = load(weights.at[entry], mask=held, other=0.0)
-        normalizer = load(log_z.at[entry], mask=held, other=0.0)
-        theta = load(
-            log_theta.at[document[:, None], topics[None, :]],
-            mask=held[:, None] & real[None, :],
-            other=NEVER,
+        weight, *others = (
+            load(number.at[entry], mask=held, other=0.0)[:, None] for number in numbers
         )
-        phi = jnp.exp(own_s[:, None] * (theta + log_row[None, :]) - normalizer[:, None])
-        return sums + jnp.sum(weight[:, None] * phi, axis=0)
+        own_rows = load(
+            rows.at[document[:, None], topics[None, :]],
+            mask=held[:, None] & real[None, :],
+            other=1.0,
+        )
+        phi = shares(own_rows, own_row, *others, *own_priors)
+        return sums + jnp.sum(weight * phi, axis=0)
 
     n_tiles = (last - first + documents_at_once - 1) // documents_at_once
     sums = jax.lax.fori_loop(0, n_tiles, add_tile, jnp.zeros(lanes, jnp.float32))

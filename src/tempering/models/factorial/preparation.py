@@ -1,8 +1,8 @@
-"""Data with more columns than rows, turned so that as many columns as rows hold all of them.
+"""What a table tells before a fit, and what is done to it: guesses of variances, a rotation.
 
-The model knows its data and its features by their inner products alone: the noise is the same in
-all directions, and so is the prior of a feature. So both may be rotated. After the first step each
-feature is a combination of the data, and lies in the space that they span.
+The model knows its data and its features by their inner products alone, so both may be rotated:
+data with more columns than rows so that as many columns as rows hold all of them. After the first
+step each feature lies in the space that the data span.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from tempering.models.factorial_mixture import FactorialModel
 
 #: Passes in which what is saved has to make up for the rotation.
 USUAL_PASSES = 100
+
+#: Rows that the guess of the noise looks at.
+SAMPLE_ROWS = 2000
 
 
 class Narrow(NamedTuple):
@@ -77,3 +80,39 @@ def worthwhile(n_data: int, dimension: int, n_features: int) -> bool:
 
 def _with_means(posterior: Natural, precision_mean: Array) -> Natural:
     return Natural(**{**posterior, "precision_mean": precision_mean})
+
+
+def guess_variances(
+    X: Array,
+    n_features: int,
+    n_active: float,
+    noise_variance: float | None = None,
+    feature_variance: float | None = None,
+) -> tuple[float, float]:
+    """σ² and σ_μ², where they are not given; ``n_active`` is Σ_k π_k.
+
+    Without noise the data have rank K, so what is left of them beyond rank K is noise; and
+    E x² = σ² + σ_μ² Σ_k π_k.
+    """
+    square = float(np.einsum("nd,nd->", X, X)) / X.size
+    if noise_variance is None:
+        # Data that K features explain fully still need some noise.
+        floor = max(1e-3 * square, np.finfo(float).tiny ** 0.5)
+        noise_variance = max(_variance_beyond(X, n_features), floor)
+    if feature_variance is None:
+        feature_variance = max(square - noise_variance, noise_variance) / n_active
+    return noise_variance, feature_variance
+
+
+def _variance_beyond(X: Array, rank: int) -> float:
+    """Variance a dimension that the best approximation of some rank leaves over.
+
+    A tenth of all, where such an approximation is always perfect.
+    """
+    rows = X[:: -(-len(X) // SAMPLE_ROWS)]
+    n, d = rows.shape
+    left = min(n, d) - rank
+    if left <= 0:
+        return 0.1 * float(np.mean(np.square(rows)))
+    gram = rows @ rows.T if n < d else rows.T @ rows
+    return max(float(np.linalg.eigvalsh(gram)[:left].sum()), 0.0) / n / max(d - rank, 1)
