@@ -398,6 +398,7 @@ def test_the_paper_s_local_formula_drives_temperatures_up():
     ("name", "value"),
     [
         ("temperature", "auto"),
+        ("max_passes", "odd"),
         ("learning_rate", 0.5),
         ("learning_rate", lambda step: np.nan),
         ("learning_rate", lambda: 0.5),
@@ -409,7 +410,6 @@ def test_the_paper_s_local_formula_drives_temperatures_up():
         ("n_threads", "odd"),
         ("n_threads", 10**9),
         ("seed", -1),
-        ("max_passes", None),
         ("batch_size", 2.5),
         ("checkpoint", 3),
     ],
@@ -427,3 +427,19 @@ def test_what_is_no_model_is_named(model):
         fit(model, np.zeros((5, 1)))
     with pytest.raises(ValueError, match="model must be"):
         log_partition(model, [0.5, 1.0], 5)
+
+
+def test_a_frame_of_pandas_is_its_rows():
+    pandas = pytest.importorskip("pandas")
+    rows = np.arange(12.0).reshape(6, 2)
+    source = ArraySource(pandas.DataFrame(rows, columns=["a", "b"]), batch_size=4)
+    np.testing.assert_array_equal(source.sample(6, np.random.default_rng(0)), rows)
+
+
+def test_a_push_off_a_saddle_makes_no_more_passes_than_planned():
+    model, data = gaussian_mixture(), blobs()
+    whole = quiet_fit(model, data, initial=model.prior(), tolerance=1e-3)
+    for passes in range(2, 8):
+        result = quiet_fit(model, data, initial=model.prior(), tolerance=1e-3, max_passes=passes)
+        assert len(result.history) <= passes
+    assert len(whole.history) > 8

@@ -21,7 +21,7 @@ from tempering.corpus.beside import read_vocabulary
 from tempering.corpus.checks import CorpusError, check_regular, check_size, fail, reading
 from tempering.corpus.corpus import BLOCK_SIZE, Stored, check_n_words, checked_rows
 from tempering.corpus.lines import one_line
-from tempering.inference.remote import stack
+from tempering.inference.sources import stack
 from tempering.inference.streaming import BlockSource
 
 # Fewer than of counts: a row may be a whole book.

@@ -21,7 +21,7 @@ from tempering.inference.executors import Executor, open_executor
 from tempering.inference.fitting import FitOptions
 from tempering.models import Model, Natural
 from tempering.models.base import Array
-from tempering.temperature import TemperaturePolicy, Untempered
+from tempering.temperature import USUAL_PASSES, TemperaturePolicy, Untempered
 
 MOST_ROUNDS = 10
 #: Passes before the first round, and after each: enough to see where a move leads.
@@ -66,7 +66,8 @@ def fit_with_moves(
     phases = count()
 
     temperature = options.pop("temperature", None)
-    max_passes, n_threads = int(options.get("max_passes", 100)), options.get("n_threads")
+    max_passes = int(options.get("max_passes") or USUAL_PASSES)
+    n_threads = options.get("n_threads")
     checkpoint, resume = options.pop("checkpoint", None), options.pop("resume", True)
 
     def run(model: Model, initial: Any, passes: int, policy: TemperaturePolicy | None) -> Result:

@@ -140,6 +140,10 @@ class Algorithm:
             state.data_seen / self.n_data, batch.size / self.n_data, self.planned_passes
         )
 
+    def spent(self, state: State) -> bool:
+        """Whether all planned passes are made."""
+        return state.data_seen >= self.planned_passes * self.n_data
+
     def _bounds(
         self, posterior: Any, local: LocalStep, heat: Heat, prior_weight: float
     ) -> tuple[float, float]:
@@ -283,7 +287,7 @@ def _recorded(
         previous=bound if evaluated else run.previous,
         cooled=cooled,
         converged=converged,
-        over=converged or state.data_seen >= algorithm.planned_passes * algorithm.n_data,
+        over=converged or algorithm.spent(state),
         seconds=seconds,
         kept=kept,
         escapes=run.escapes,
@@ -296,6 +300,8 @@ def _off_saddle(algorithm: Algorithm, run: Run, batch: Batch) -> Run:
     def advance(temperature: TemperaturePolicy, trial: State) -> Step:
         return replace(algorithm, temperature=temperature).advance(trial, batch)
 
+    if algorithm.spent(run.state):
+        return run
     away = leave_saddle(advance, run.state, algorithm.tolerance, seed=run.escapes)
     if away is None:
         return run

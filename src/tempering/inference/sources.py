@@ -102,7 +102,8 @@ class ArraySource:
     """
 
     def __init__(self, data: Any, batch_size: int | None = None):
-        if not isinstance(getattr(data, "shape", None), tuple):
+        # The rows of a frame of pandas are not what data[rows] gives.
+        if not isinstance(getattr(data, "shape", None), tuple) or hasattr(data, "columns"):
             try:
                 data = np.asarray(data)
             except (TypeError, ValueError) as error:
