@@ -19,7 +19,7 @@ from tempering.cluster import DaskExecutor
 from tempering.corpus import Corpus, CorpusError, Stored
 from tempering.corpus.text_counts import TextCounts
 from tempering.estimators import LatentDirichletAllocation
-from tempering.estimators.batches import batch_size_for
+from tempering.estimators.recipe import batch_size_for
 from tempering.inference import Checkpoint
 from tempering.inference.compilation import working_seconds
 from tempering.inference.executors import ClusterLost

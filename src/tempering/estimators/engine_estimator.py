@@ -12,8 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
-from tempering.estimators.parameters import SHARED_CONSTRAINTS
-from tempering.estimators.policies import Tempering, as_policy
+from tempering.estimators.parameters import SHARED_CONSTRAINTS, Tempering, as_policy
 from tempering.estimators.table_backend import model_on
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
 from tempering.gpu.jax_device import Backend

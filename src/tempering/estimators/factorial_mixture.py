@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from copy import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, Unpack
 
@@ -17,8 +17,13 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from tempering.estimators.feature_moves import move_features
 from tempering.estimators.feature_transformer import FeatureTransformer
 from tempering.estimators.moves import MovedResult
-from tempering.estimators.parameters import check_n_components
-from tempering.estimators.policies import DEFAULTS, PolicyNames, Tempering, as_policy
+from tempering.estimators.parameters import (
+    DEFAULTS,
+    PolicyNames,
+    Tempering,
+    as_policy,
+    check_n_components,
+)
 from tempering.estimators.table_backend import fit_table
 from tempering.gpu.jax_device import Backend
 from tempering.inference import ArraySource, Result, State
@@ -47,6 +52,7 @@ RESTARTS = 2
 VARIANCES = (1e-100, 1e100)
 
 
+@dataclass(eq=False, repr=False)
 class FactorialMixture(FeatureTransformer):
     """Factorial mixture model: each sample is a sum of some of K features, plus noise.
 
@@ -161,54 +167,29 @@ default="small"
         "moves": ["boolean"],
     }
 
-    def __init__(
-        self,
-        n_components: int = 8,
-        *,
-        noise_variance: float | None = None,
-        feature_variance: float | None = None,
-        activation_probability: ArrayLike = 0.3,
-        learn: Collection[str] = (),
-        tempering: Tempering = "auto",
-        local: Literal["auto", "exact", "mean-field"] = "auto",
-        local_restarts: int = RESTARTS,
-        init: Literal["small", "prior", "data"] | ArrayLike = "small",
-        moves: bool = True,
-        tol: float = 1e-2,
-        max_iter: int = 300,
-        n_init: int = 1,
-        batch_size: int | None = None,
-        learning_offset: float = 10.0,
-        learning_decay: float = 0.7,
-        total_samples: float | None = None,
-        backend: Backend = "cpu",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        executor: Executor | None = None,
-        verbose: int = 0,
-    ):
-        self.n_components = n_components
-        self.noise_variance = noise_variance
-        self.feature_variance = feature_variance
-        self.activation_probability = activation_probability
-        self.learn = learn
-        self.tempering = tempering
-        self.local = local
-        self.local_restarts = local_restarts
-        self.init = init
-        self.moves = moves
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.batch_size = batch_size
-        self.learning_offset = learning_offset
-        self.learning_decay = learning_decay
-        self.total_samples = total_samples
-        self.backend: Backend = backend
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.verbose = verbose
+    n_components: int = 8
+    _: KW_ONLY
+    noise_variance: float | None = None
+    feature_variance: float | None = None
+    activation_probability: ArrayLike = 0.3
+    learn: Collection[str] = ()
+    tempering: Tempering = "auto"
+    local: Literal["auto", "exact", "mean-field"] = "auto"
+    local_restarts: int = RESTARTS
+    init: Literal["small", "prior", "data"] | ArrayLike = "small"
+    moves: bool = True
+    tol: float = 1e-2
+    max_iter: int = 300
+    n_init: int = 1
+    batch_size: int | None = None
+    learning_offset: float = 10.0
+    learning_decay: float = 0.7
+    total_samples: float | None = None
+    backend: Backend = "cpu"
+    random_state: Any = None
+    n_jobs: int | None = None
+    executor: Executor | None = None
+    verbose: int = 0
 
     @alone_with_checkpoint
     @_fit_context(prefer_skip_nested_validation=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
@@ -13,13 +14,10 @@ from tempering.estimators.covariance_types import COVARIANCE_TYPES, CovarianceTy
 from tempering.estimators.merge_split import merge_and_split
 from tempering.estimators.mixture import MixtureEstimator
 from tempering.estimators.moves import Move, MovedResult
-from tempering.estimators.parameters import POSITIVE
-from tempering.estimators.policies import Tempering
+from tempering.estimators.parameters import POSITIVE, Tempering
 from tempering.estimators.starts import START_NAMES, Reannealing, start_assignment
 from tempering.families import Likelihood
-from tempering.gpu.jax_device import Backend
 from tempering.inference import Result
-from tempering.inference.executors import Executor
 from tempering.models import Mixture, Natural
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
@@ -29,6 +27,7 @@ from tempering.temperature import TemperaturePolicy, Untempered
 SINGLE_PRECISION = ("weights_", "means_", "precisions_", "covariances_", "precisions_cholesky_")
 
 
+@dataclass(eq=False, repr=False)
 class BayesianGaussianMixture(MixtureEstimator):
     """Variational Bayesian Gaussian mixture that finds its clusters.
 
@@ -178,62 +177,19 @@ covariance_prior_
         "verbose_interval": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        n_components: int = 1,
-        *,
-        covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
-        tempering: Tempering = None,
-        init_params: str = "annealed",
-        merge_split: bool = True,
-        tol: float = 1e-3,
-        max_iter: int = 200,
-        n_init: int = 1,
-        weight_concentration_prior_type: str = "dirichlet_process",
-        weight_concentration_prior: float | None = None,
-        mean_precision_prior: float | None = None,
-        mean_prior: ArrayLike | None = None,
-        degrees_of_freedom_prior: float | None = None,
-        covariance_prior: ArrayLike | None = None,
-        reg_covar: float = 1e-6,
-        batch_size: int | None = None,
-        learning_offset: float = 10.0,
-        learning_decay: float = 0.7,
-        total_samples: float | None = None,
-        backend: Backend = "cpu",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        executor: Executor | None = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-        verbose_interval: int = 10,
-    ):
-        self.n_components = n_components
-        self.covariance_type = covariance_type
-        self.tempering = tempering
-        self.init_params = init_params
-        self.merge_split = merge_split
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.weight_concentration_prior_type = weight_concentration_prior_type
-        self.weight_concentration_prior = weight_concentration_prior
-        self.mean_precision_prior = mean_precision_prior
-        self.mean_prior = mean_prior
-        self.degrees_of_freedom_prior = degrees_of_freedom_prior
-        self.covariance_prior = covariance_prior
-        self.reg_covar = reg_covar
-        self.batch_size = batch_size
-        self.learning_offset = learning_offset
-        self.learning_decay = learning_decay
-        self.total_samples = total_samples
-        self.backend: Backend = backend
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.verbose_interval = verbose_interval
+    _: KW_ONLY
+    covariance_type: Literal["full", "tied", "diag", "spherical"] = "full"
+    tempering: Tempering = None
+    init_params: str = "annealed"
+    merge_split: bool = True
+    weight_concentration_prior_type: str = "dirichlet_process"
+    mean_precision_prior: float | None = None
+    mean_prior: ArrayLike | None = None
+    degrees_of_freedom_prior: float | None = None
+    covariance_prior: ArrayLike | None = None
+    reg_covar: float = 1e-6
+    warm_start: bool = False
+    verbose_interval: int = 10
 
     def _validated(self, X: Any, *, reset: bool) -> Array:
         table = super()._validated(X, reset=reset)

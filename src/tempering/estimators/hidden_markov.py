@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
+from dataclasses import KW_ONLY, dataclass
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -17,12 +18,17 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import EngineEstimator
-from tempering.estimators.parameters import POSITIVE, WHOLE
-from tempering.estimators.policies import DEFAULTS, PolicyNames, as_policy
+from tempering.estimators.parameters import (
+    DEFAULTS,
+    POSITIVE,
+    WHOLE,
+    PolicyNames,
+    Tempering,
+    as_policy,
+)
 from tempering.estimators.saving import SaveMixin
 from tempering.estimators.starts import column_metric, kmeans_labels
 from tempering.families import Likelihood
-from tempering.gpu.jax_device import Backend
 from tempering.inference import ArraySource, Result, State, fit
 from tempering.inference.checkpoint import (
     CheckpointLike,
@@ -104,6 +110,7 @@ SHARED_PARAMETERS = """startprob_prior : float or array of shape (n_components,)
 """
 
 
+@dataclass(eq=False, repr=False)
 class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
     """A hidden Markov model with hmmlearn's interface. Subclasses say of what."""
 
@@ -116,17 +123,24 @@ class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
         "n_iter": [WHOLE],
     }
 
-    # What each estimator stores in __init__; named here for the reader and the type checker.
-    startprob_prior: ArrayLike
-    transmat_prior: ArrayLike
-    sticky: float
-    init: Literal["kmeans", "random"]
-    n_iter: int
+    n_components: int = 1
+    _: KW_ONLY
+    startprob_prior: ArrayLike = 1.0
+    transmat_prior: ArrayLike = 1.0
+    sticky: float = 0.0
+    init: Literal["kmeans", "random"] = "kmeans"
+    tempering: Tempering = "annealing"
+    n_iter: int = 200
+    tol: float = 1e-3
+    n_init: int = 1
+    batch_size: int | None = None
+    learning_offset: float = 10.0
+    learning_decay: float = 0.7
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
-    # What the engine can do besides, and these estimators do not offer.
-    backend: Backend = "cpu"
-    executor = None
-    total_samples = None
+    executor = None  # they are fitted in this process
 
     @property
     def max_iter(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -4,46 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from tempering.estimators.lda_backend import (
-    advance,
-    as_documents,
-    check_executor,
-    topics_backend,
-)
-from tempering.estimators.parameters import POSITIVE, SHARED_CONSTRAINTS, check_n_components
-from tempering.estimators.policies import Tempering
-from tempering.estimators.topic_choices import TopicChoices, told_documents
+from tempering.estimators.parameters import check_n_components
+from tempering.estimators.topic_choices import TopicChoices, advance, told_documents
 from tempering.estimators.topic_health import warn_of_troubles
 from tempering.estimators.words import remember_words
 from tempering.gpu.device_fit import fit_on_device
-from tempering.gpu.jax_device import Backend
-from tempering.inference import (
-    Algorithm,
-    ArraySource,
-    BlockSource,
-    Constant,
-    History,
-    State,
-)
+from tempering.inference import Algorithm, ArraySource, BlockSource, Constant, History, State
 from tempering.inference.callbacks import Callback
-from tempering.inference.checkpoint import (
-    CheckpointLike,
-    alone_with_checkpoint,
-    remembered_seed,
-)
+from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint, remembered_seed
 from tempering.inference.compilation import say_compiling, telling
-from tempering.inference.executors import Executor, Serial
+from tempering.inference.executors import Serial
 from tempering.inference.fitting import FitOptions, fit
-from tempering.models.lda.model import LatentDirichlet, TopicStart, Update
+from tempering.models.lda.model import LatentDirichlet
 from tempering.temperature import Heat, Untempered
 
 #: What a stream of unknown length is taken for: as many documents in all, as in scikit-learn, and a
@@ -164,79 +142,6 @@ class LatentDirichletAllocation(TopicChoices):
     array([0.9, 0.9])
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        **SHARED_CONSTRAINTS,
-        "doc_topic_prior": [
-            POSITIVE,
-            "array-like",
-            StrOptions({"auto"}),
-            None,
-        ],
-        "topic_word_prior": [POSITIVE, StrOptions({"auto"}), None],
-        "update": [StrOptions({"auto", "variational", "mean", "collapsed", "sampled"})],
-        "init": [StrOptions({"auto", "random", "words"})],
-        "learning_method": [StrOptions({"online", "batch"})],
-        "learning_decay": [Interval(Real, 0.5, 1, closed="both"), StrOptions({"auto"})],
-        "learning_offset": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "doc_update_tol": [Interval(Real, 0, 1, closed="left")],
-        "mean_change_tol": [Interval(Real, 0, None, closed="left"), None],
-        "max_doc_update_iter": [Interval(Integral, 1, None, closed="left")],
-        "evaluate_every": [Integral],
-        "perp_tol": [Interval(Real, 0, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        doc_topic_prior: ArrayLike | str | None = None,
-        topic_word_prior: float | str | None = None,
-        tempering: Tempering = "auto",
-        update: Update | Literal["auto"] = "auto",
-        init: TopicStart | Literal["auto"] = "auto",
-        learning_method: Literal["online", "batch"] = "online",
-        learning_decay: float | Literal["auto"] = "auto",
-        learning_offset: float | Literal["auto"] = "auto",
-        max_iter: int = 10,
-        batch_size: int | Literal["auto"] = "auto",
-        total_samples: float | None = None,
-        doc_update_tol: float = 1e-2,
-        mean_change_tol: float | None = None,
-        max_doc_update_iter: int = 100,
-        n_init: int = 1,
-        evaluate_every: int = 0,
-        perp_tol: float = 0.0,
-        backend: Backend = "auto",
-        n_jobs: int | None = None,
-        executor: Executor | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ):
-        self.n_components = n_components
-        self.doc_topic_prior = doc_topic_prior
-        self.topic_word_prior = topic_word_prior
-        self.tempering = tempering
-        self.update: Update | Literal["auto"] = update
-        self.init: TopicStart | Literal["auto"] = init
-        self.learning_method = learning_method
-        self.learning_decay: float | Literal["auto"] = learning_decay
-        self.learning_offset: float | Literal["auto"] = learning_offset
-        self.max_iter = max_iter
-        self.batch_size: int | Literal["auto"] = batch_size
-        self.total_samples = total_samples
-        self.doc_update_tol = doc_update_tol
-        self.mean_change_tol = mean_change_tol
-        self.max_doc_update_iter = max_doc_update_iter
-        self.n_init = n_init
-        self.evaluate_every = evaluate_every
-        self.perp_tol = perp_tol
-        self.backend: Backend = backend
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.random_state = random_state
-        self.verbose = verbose
-
     @alone_with_checkpoint
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -273,8 +178,8 @@ class LatentDirichletAllocation(TopicChoices):
         -------
         self
         """
-        check_executor(self.backend, self.executor)
-        X = as_documents(X, self.executor, lambda n: self._batch_size(n * self.max_iter, "numba"))
+        self._check_executor()
+        X = self._documents(X)
         source = X if isinstance(X, BlockSource) else self._counts(X, reset=True)
         if isinstance(source, BlockSource):
             self.n_features_in_ = source.shape[1]
@@ -287,7 +192,7 @@ class LatentDirichletAllocation(TopicChoices):
         if not n_tokens > 0:
             raise ValueError("X must hold at least one word; every document is empty.")
         check_n_components(self.n_components, n_entries, "words of documents in X")
-        where = topics_backend(self.backend, n_tokens * self.max_iter, self.executor)
+        where = self._where(n_tokens * self.max_iter)
         if batch_size is None:
             batch_size = self._batch_size(n_documents * self.max_iter, where)
         rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
@@ -358,7 +263,7 @@ class LatentDirichletAllocation(TopicChoices):
         -------
         self
         """
-        check_executor(self.backend, self.executor)
+        self._check_executor()
         first = not hasattr(self, "_state")
         X = self._counts(X, reset=first)
         n_data = int(self.total_samples or UNKNOWN_TOTAL)
@@ -367,7 +272,7 @@ class LatentDirichletAllocation(TopicChoices):
         n_entries = X.nnz / X.shape[0] * max(horizon, X.shape[0])
         check_n_components(self.n_components, n_entries, "words of documents in such a stream")
         # A stream comes in small pieces from the host: without being asked to, it stays there.
-        where = topics_backend(self.backend, 0, self.executor)
+        where = self._where(0)
         batch_size = self._batch_size(max(horizon, seen), where)
         if first:
             self.random_state_ = rng = check_random_state(self.random_state)

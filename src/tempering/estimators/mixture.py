@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from abc import ABCMeta, abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar, Self, Unpack
 
@@ -18,10 +19,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import EngineEstimator
 from tempering.estimators.moves import Move
-from tempering.estimators.parameters import POSITIVE, check_n_components
+from tempering.estimators.parameters import POSITIVE, Tempering, check_n_components
 from tempering.estimators.saving import SaveMixin
 from tempering.estimators.table_backend import fit_table
 from tempering.families import Dirichlet, MixingWeights, StickBreaking
+from tempering.gpu.jax_device import Backend
 from tempering.inference import ArraySource, History, Result, State, evaluate_elbo
 from tempering.inference.callbacks import Callback, Report
 from tempering.inference.checkpoint import (
@@ -30,6 +32,7 @@ from tempering.inference.checkpoint import (
     keeping,
     remembered_seed,
 )
+from tempering.inference.executors import Executor
 from tempering.inference.fitting import FitOptions
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
@@ -42,6 +45,7 @@ PREDICTION_ROWS = 2048
 LARGEST_SAMPLE = 10**9
 
 
+@dataclass(eq=False, repr=False)
 class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMeta):
     """A mixture with scikit-learn's interface. Subclasses say which, and how it starts."""
 
@@ -53,11 +57,27 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
         "weight_concentration_prior": [POSITIVE, None],
     }
 
-    # What each estimator stores in __init__; named here for the reader and the type checker.
-    weight_concentration_prior_type: str
-    weight_concentration_prior: float | None
-    warm_start: bool = False
-    verbose_interval: int = 10
+    n_components: int = 1
+    _: KW_ONLY
+    tempering: Tempering = "annealing"
+    tol: float = 1e-3
+    max_iter: int = 200
+    n_init: int = 1
+    weight_concentration_prior_type: str = "dirichlet_distribution"
+    weight_concentration_prior: float | None = None
+    batch_size: int | None = None
+    learning_offset: float = 10.0
+    learning_decay: float = 0.7
+    total_samples: float | None = None
+    backend: Backend = "cpu"
+    random_state: Any = None
+    n_jobs: int | None = None
+    executor: Executor | None = None
+    verbose: int = 0
+
+    # Parameters of some mixtures only.
+    warm_start = False
+    verbose_interval = 10
 
     @abstractmethod
     def _prepare(self, X: Array) -> None:

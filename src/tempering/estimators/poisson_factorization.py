@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,8 +13,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tempering.estimators.engine_estimator import EngineEstimator
-from tempering.estimators.parameters import check_n_components
-from tempering.estimators.policies import PolicyNames, Tempering, as_policy
+from tempering.estimators.parameters import PolicyNames, Tempering, as_policy, check_n_components
 from tempering.estimators.saving import SaveMixin
 from tempering.families.checks import naming_the_table
 from tempering.families.csr import check_compressed
@@ -36,6 +36,7 @@ from tempering.temperature.schedules import linear_inverse
 FIRST_TEMPERATURE, COOLING_PASSES = 1.4, 50
 
 
+@dataclass(eq=False, repr=False)
 class PoissonFactorization(
     SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator
 ):
@@ -112,41 +113,21 @@ class PoissonFactorization(
         "component_prior": ["array-like", None],
     }
 
-    _model: PoissonFactors
-    components_: Array
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        activation_prior: Sequence[float] = (0.3, 0.3),
-        component_prior: Sequence[float] | None = None,
-        tempering: Tempering = "auto",
-        tol: float = 1e-2,
-        max_iter: int = 300,
-        n_init: int = 1,
-        batch_size: int | None = None,
-        learning_offset: float = 10.0,
-        learning_decay: float = 0.7,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        executor: Executor | None = None,
-        verbose: int = 0,
-    ):
-        self.n_components = n_components
-        self.activation_prior = activation_prior
-        self.component_prior = component_prior
-        self.tempering = tempering
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.batch_size = batch_size
-        self.learning_offset = learning_offset
-        self.learning_decay = learning_decay
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.verbose = verbose
+    n_components: int = 10
+    _: KW_ONLY
+    activation_prior: Sequence[float] = (0.3, 0.3)
+    component_prior: Sequence[float] | None = None
+    tempering: Tempering = "auto"
+    tol: float = 1e-2
+    max_iter: int = 300
+    n_init: int = 1
+    batch_size: int | None = None
+    learning_offset: float = 10.0
+    learning_decay: float = 0.7
+    random_state: Any = None
+    n_jobs: int | None = None
+    executor: Executor | None = None
+    verbose: int = 0
 
     @alone_with_checkpoint
     @_fit_context(prefer_skip_nested_validation=True)
