@@ -14,6 +14,7 @@ from sklearn.utils import Tags
 from tempering.estimators.mixture import MixtureEstimator
 from tempering.estimators.starts import random_assignment
 from tempering.families import Bernoulli, Likelihood, Poisson
+from tempering.families.checks import refuse
 from tempering.models import Mixture, Natural
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
@@ -125,13 +126,8 @@ class _WeightedPoisson(Poisson):
     """Counts that may be fractional, as scikit-learn allows for weighted counts."""
 
     def check(self, x: ArrayLike) -> None:
-        negative = np.argwhere(np.asarray(x) < 0)
-        if len(negative):
-            row, column = negative[0]
-            raise ValueError(
-                "Negative values in data passed to PoissonMixture: X must hold counts; "
-                f"row {row}, column {column} holds {np.asarray(x)[row, column]}."
-            )
+        x = np.asarray(x)
+        refuse(x < 0, x, "Negative values in data passed to PoissonMixture: X must hold counts")
 
 
 class PoissonMixture(_DiscreteMixture):

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
-from tempering.estimators.parameters import SHARED_CONSTRAINTS, Tempering, as_policy
+from tempering.estimators.parameters import NOT_NEGATIVE, SHARED_CONSTRAINTS, Tempering, as_policy
 from tempering.estimators.table_backend import model_on
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
 from tempering.gpu.jax_device import Backend
@@ -24,18 +24,23 @@ from tempering.models.base import Array
 from tempering.temperature import TemperaturePolicy, Untempered
 
 
+def best_of(run: Callable[[int], Result], n_runs: int) -> Result:
+    """The result with the highest ELBO, of runs 0, 1, 2, …"""
+    return max(map(run, range(n_runs)), key=lambda result: result.elbo)
+
+
 class EngineEstimator(BaseEstimator):
     """An estimator whose fit is a run of the engine."""
 
     _parameter_constraints: ClassVar[dict] = {
         **SHARED_CONSTRAINTS,
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "tol": [NOT_NEGATIVE],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
-        "learning_offset": [Interval(Real, 0, None, closed="left")],
+        "learning_offset": [NOT_NEGATIVE],
         "learning_decay": [Interval(Real, 0.5, 1, closed="right")],
     }
 
-    # What each estimator stores in __init__; named here for the reader and the type checker.
+    # Parameters of the estimators, named here for the reader and the type checker.
     n_components: int
     tempering: Tempering
     tol: float

@@ -14,6 +14,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from tempering.estimators.engine_estimator import best_of
 from tempering.estimators.feature_moves import move_features
 from tempering.estimators.feature_transformer import FeatureTransformer
 from tempering.estimators.moves import MovedResult
@@ -86,30 +87,9 @@ default="small"
     moves : bool, default=True
         Whether batch fits try other features once T = 1, where activations depend on each other or
         a feature explains nothing. They are kept only if that raises the ELBO.
-    tol : float, default=1e-2
-        Rise of the ELBO, in nats, under which the fit has converged.
-    max_iter : int, default=300
-        Most passes over the data.
-    n_init : int, default=1
-        Restarts; the one with the best ELBO is kept.
-    batch_size : int, default=None
-        Minibatch of stochastic variational inference; None for coordinate ascent.
-    learning_offset, learning_decay : float, default=10.0, 0.7
-        Minibatch step t has the size (learning_offset + t) ** −learning_decay.
-    total_samples : float, default=None
-        Length of the stream that :meth:`partial_fit` will see.
-    backend : {"cpu", "auto", "jax", "gpu"}, default="cpu"
-        What runs a fit: the CPU; JAX on whatever device it finds; JAX, but only on a GPU; or a GPU
-        where there is one and the data are many, else the CPU ("auto").
-    random_state : int, RandomState instance or None, default=None
-        The same seed gives the same result, on any number of threads.
-    n_jobs : int, default=None
-        Threads; None for one a core.
-    executor : Executor, default=None
-        Who solves the shards of a batch: threads of this process, or a cluster, with
-        ``tempering.cluster.DaskExecutor(client)``. Never changes the result, and is not saved.
-    verbose : int, default=0
-        Show a progress bar.
+    tol, max_iter, n_init, batch_size, learning_offset, learning_decay, total_samples, backend, \
+random_state, n_jobs, executor, verbose
+        As in :class:`tempering.BayesianGaussianMixture`.
 
     Attributes
     ----------
@@ -121,18 +101,12 @@ default="small"
         Mean activation of each feature in the data.
     noise_variance_, feature_variance_, activation_probability_
         The hyperparameters, as given, found or learned.
-    elbo_ : float
-        Evidence lower bound of the model at T = 1.
-    history_ : History
-        Temperature, ELBO and more at each step.
     n_moves_ : int
         Moves that were kept.
     restart_elbos_ : list of float
         What each of the ``n_init`` runs reached.
-    temperature_, inverse_temperatures_
-        At the end of the tempered phase; with local tempering, 1/T of each sample.
-    converged_, n_iter_, n_features_in_
-        As in scikit-learn.
+    elbo_, history_, temperature_, inverse_temperatures_, converged_, n_iter_, n_features_in_
+        As in :class:`tempering.BayesianGaussianMixture`.
 
     References
     ----------
@@ -202,19 +176,10 @@ default="small"
         ----------
         X : array-like of shape (n_samples, n_features)
             The data.
-        y : Ignored
-            Not used, present for API consistency.
         checkpoint : path or Checkpoint, optional
-            A directory in which the fit is kept, every ten minutes or as often as
-            :class:`tempering.Checkpoint` says, and at Ctrl-C.
+            A directory in which the fit is kept; see :class:`tempering.Checkpoint`.
         resume : bool
-            Go on from the checkpoint, if there is one, and end in the same bits as if the fit had
-            never been interrupted. One of other data or of other parameters is refused. False
-            starts anew, and replaces it.
-
-        Returns
-        -------
-        self
+            Go on from the checkpoint, if there is one, and end in the same bits; False starts anew.
         """
         X = self._validated(X, reset=True)
         policy = self._policy(self.max_iter)
@@ -224,16 +189,16 @@ default="small"
         narrow = None
         if self.batch_size is None and worthwhile(len(X), X.shape[1], self.n_components):
             narrow = Narrow.of(X, self.n_components)
-        best: Result | None = None
         self.restart_elbos_ = []
-        for number in range(self.n_init):
+
+        def run(number: int) -> Result:
             seed = int(rng.randint(np.iinfo(np.int32).max))
             kept = keeping(checkpoint, resume, f"restart-{number}")
             result = self._search(model, X, policy, seed, narrow, **kept)
             self.restart_elbos_.append(result.elbo)
-            if best is None or result.elbo > best.elbo:
-                best = result
-        assert best is not None
+            return result
+
+        best = best_of(run, self.n_init)
         assert isinstance(best.model, FactorialModel)
         self._summarise(best)
         self._state = State(best.posterior, best.heat, len(best.history), len(X))
@@ -248,16 +213,6 @@ default="small"
         the tempered part runs over its share of them; without it, the length of the stream is not
         known and every step is made at T = 1, from which features are not always found.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            A minibatch.
-        y : Ignored
-            Not used, present for API consistency.
-
-        Returns
-        -------
-        self
         """
         first = not hasattr(self, "_state")
         X = self._validated(X, reset=first)

@@ -30,29 +30,13 @@ class FeatureTransformer(
     _expectations: FeatureExpectations
 
     def transform(self, X: Any) -> Array:
-        """Probability that each feature is active in each sample, at T = 1.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
-        """
+        """Probability that each feature is active in each sample, at T = 1: (n_samples, K)."""
         check_is_fitted(self)
         X = self._validated(X, reset=False)
         return self._model.local_step(X, self._expectations, 1.0).activations
 
     def inverse_transform(self, X: Any) -> Array:
-        """Sums of the active features, of shape (n_samples, n_features).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_components)
-            Activations.
-        """
+        """Sums of the active features, of activations (n_samples, n_components)."""
         check_is_fitted(self)
         expected = f"activations, at most {LARGEST_VALUE:g}, of {self.n_components} features"
         activations = as_numbers(X, "X", expected)
@@ -69,15 +53,6 @@ class FeatureTransformer(
 
         With at most 12 features it is exact under the posterior of the features: the sum over all
         activations. With more it is a lower bound, the ELBO of the sample.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples, seen or not.
-
-        Returns
-        -------
-        array of shape (n_samples,)
         """
         check_is_fitted(self)
         return log_density(self._model, self._validated(X, reset=False), self._expectations)
@@ -89,17 +64,8 @@ class FeatureTransformer(
     def masked_score(self, X: Any, hidden: ArrayLike) -> float:
         """Mean log predictive density of a hidden value, given the columns that are not hidden.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Samples, preferably unseen.
-        hidden : boolean array-like of shape (n_features,)
-            Which columns to hide from the inference of the activations and to predict.
-
-        Returns
-        -------
-        float
-            In nats a value; a lower bound if there are more than 12 features.
+        In nats a value; a lower bound if there are more than 12 features. ``hidden`` holds a
+        boolean for each column: whether to hide it from the inference of activations.
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False)

@@ -6,7 +6,6 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
-from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -14,12 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.engine_estimator import EngineEstimator
+from tempering.estimators.engine_estimator import EngineEstimator, best_of
 from tempering.estimators.parameters import (
     DEFAULTS,
+    NOT_NEGATIVE,
     POSITIVE,
     WHOLE,
     PolicyNames,
@@ -36,6 +36,7 @@ from tempering.inference.checkpoint import (
     keeping,
     remembered_seed,
 )
+from tempering.inference.fitting import FitOptions
 from tempering.models import HiddenMarkov, Natural, Sequences
 from tempering.models.arguments import as_numbers, check_number
 from tempering.models.base import Array
@@ -70,20 +71,8 @@ SHARED_PARAMETERS = """startprob_prior : float or array of shape (n_components,)
         ``tempering.Annealing(...)``, or None for T = 1 throughout. See the notes.
     n_iter : int, default=200
         Most passes over the data.
-    tol : float, default=1e-3
-        Rise of the ELBO, in nats, under which the fit has converged.
-    n_init : int, default=1
-        Restarts; the one with the best ELBO is kept.
-    batch_size : int, default=None
-        Sequences in a minibatch of stochastic variational inference; None for coordinate ascent.
-    learning_offset, learning_decay : float, default=10.0, 0.7
-        Minibatch step t has the size (learning_offset + t) ** −learning_decay.
-    random_state : int, RandomState instance or None, default=None
-        The same seed gives the same result, on any number of threads.
-    n_jobs : int, default=None
-        Threads; None for one a core.
-    verbose : int, default=0
-        Show a progress bar on a terminal.
+    tol, n_init, batch_size, learning_offset, learning_decay, random_state, n_jobs, verbose
+        As in :class:`tempering.BayesianGaussianMixture`; a minibatch is one of sequences.
 
     Attributes
     ----------
@@ -92,11 +81,7 @@ SHARED_PARAMETERS = """startprob_prior : float or array of shape (n_components,)
     transmat_ : array of shape (n_components, n_components)
         Probability to go from one state (the row) to another.
     {attributes}
-    elbo_ : float
-        Evidence lower bound of the model (T = 1), normalisers included.
-    history_ : History
-        Temperature, ELBO and more at each step.
-    temperature_, inverse_temperatures_, converged_, n_iter_, n_features_in_
+    elbo_, history_, temperature_, inverse_temperatures_, converged_, n_iter_, n_features_in_
         As in :class:`tempering.BayesianGaussianMixture`; a datum is a sequence.
 
     Notes
@@ -118,7 +103,7 @@ class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
         **EngineEstimator._parameter_constraints,
         "startprob_prior": ["array-like", POSITIVE],
         "transmat_prior": ["array-like", POSITIVE],
-        "sticky": [Interval(Real, 0, None, closed="left")],
+        "sticky": [NOT_NEGATIVE],
         "init": [StrOptions({"kmeans", "random"})],
         "n_iter": [WHOLE],
     }
@@ -218,11 +203,7 @@ class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
         checkpoint : path or Checkpoint, optional
             A directory in which the fit is kept; see :class:`tempering.Checkpoint`.
         resume : bool
-            Go on from the checkpoint, if there is one.
-
-        Returns
-        -------
-        self
+            Go on from the checkpoint, if there is one, and end in the same bits; False starts anew.
         """
         before = dict(vars(self))
         try:
@@ -248,21 +229,17 @@ class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
         model, policy = self._model(), self._policy(self.n_iter)
         data = Sequences(self._transformed(X), lengths)
         rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
-        best: Result | None = None
-        options: dict[str, Any] = {**self._run_options()}
-        for number in range(self.n_init):
-            result = fit(
-                model,
-                data,
-                temperature=policy,
-                initial=self._starts(model, data, rng),
-                seed=int(rng.randint(np.iinfo(np.int32).max)),
-                **options,
-                **keeping(checkpoint, resume, f"restart-{number}"),
-            )
-            if best is None or result.elbo > best.elbo:
-                best = result
-        assert best is not None
+
+        def run(number: int) -> Result:
+            options: FitOptions = {
+                "temperature": policy,
+                "initial": self._starts(model, data, rng),
+                "seed": int(rng.randint(np.iinfo(np.int32).max)),
+            }
+            kept = keeping(checkpoint, resume, f"restart-{number}")
+            return fit(model, data, **{**self._run_options(), **options, **kept})
+
+        best = best_of(run, self.n_init)
         self._summarise(best)
         self._state = State(best.posterior, best.heat, len(best.history), len(data))
         self._expose(model, best.posterior)
@@ -310,10 +287,7 @@ class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
             yield likelihood.log_likelihood(block.rows, parameters).T, block
 
     def score_samples(self, X: Any, lengths: ArrayLike | None = None) -> tuple[float, Array]:
-        """The log likelihood of all sequences, and the probability of each state at each row.
-
-        Both at the posterior's central parameters, those of the attributes.
-        """
+        """The log likelihood of all sequences, and the probability of each state at each row."""
         solved = [
             solve_paths(self._chain(), log_emissions, block.bounds)
             for log_emissions, block in self._blocks(X, lengths)
@@ -348,21 +322,10 @@ class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
     def sample(
         self, n_samples: int = 1, random_state: Any = None, currstate: int | None = None
     ) -> tuple[np.ndarray, NDArray[np.int64]]:
-        """Draw one sequence at the posterior's central parameters.
+        """Draw one sequence, and its states, at the posterior's central parameters.
 
-        Parameters
-        ----------
-        n_samples : int
-            Its length.
-        random_state : int, RandomState instance or None
-            By default that of the estimator.
-        currstate : int, optional
-            The state of its first observation; drawn by default.
-
-        Returns
-        -------
-        X : array of shape (n_samples, n_features)
-        states : array of shape (n_samples,)
+        ``random_state`` is by default that of the estimator; ``currstate`` is the state of the
+        first observation, which is drawn by default.
         """
         check_is_fitted(self)
         check_number(n_samples, "n_samples", "a whole number, at least 1", least=1, whole=True)

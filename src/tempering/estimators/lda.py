@@ -161,8 +161,6 @@ class LatentDirichletAllocation(TopicChoices):
             Counts (or weights) of words in documents; or a corpus that streams from disk, in
             minibatches of its own ``batch_size``. With a :class:`tempering.cluster.DaskExecutor`,
             also a Dask bag or dataframe, as :class:`tempering.cluster.DaskSource` takes it.
-        y : Ignored
-            Not used, present for API consistency.
         checkpoint : path or Checkpoint, optional
             A directory in which the fit is kept, every ten minutes or as often as
             :class:`tempering.Checkpoint` says, and at Ctrl-C.
@@ -173,10 +171,6 @@ class LatentDirichletAllocation(TopicChoices):
         callbacks : sequence of callables
             Each is called with a :class:`tempering.inference.Report` after each step; a true return
             value ends the fit.
-
-        Returns
-        -------
-        self
         """
         self._check_executor()
         X = self._documents(X)
@@ -256,12 +250,6 @@ class LatentDirichletAllocation(TopicChoices):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Documents.
-        y : Ignored
-            Not used, present for API consistency.
-
-        Returns
-        -------
-        self
         """
         self._check_executor()
         first = not hasattr(self, "_state")

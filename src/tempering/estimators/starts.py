@@ -94,23 +94,6 @@ class Moments(NamedTuple):
         return self.keep(np.arange(len(self.counts)) != second)
 
 
-def annealed_assignment(X: Array, n_components: int, n_threads: int | None = 1) -> Array:
-    """Soft assignments by deterministic annealing, shape [n, K]; the largest cluster comes first.
-
-    Parameters
-    ----------
-    X : array [n, D]
-        The data.
-    n_components : int
-        Number of components K. Fewer distinct points than that leave components empty.
-    n_threads : int, optional
-        Threads, which do not change the result; one a core with None.
-    """
-    with open_executor(None, n_threads) as executor:
-        spheres = annealed_spheres(X, n_components, column_metric(X), executor)
-    return spheres.assign(X, n_components)
-
-
 def annealed_spheres(X: Array, n_components: int, metric: Array, executor: Executor) -> Spheres:
     """Cool a mixture of spheres from one centre to K of them; see the head of this file."""
     offset = X.mean(axis=0)
