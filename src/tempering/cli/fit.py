@@ -2,66 +2,48 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal, NamedTuple
 
 import typer
 
 from tempering.cli.options import (
-    Column,
     CorpusPath,
-    Delimiter,
-    Encoding,
+    Counting,
     Format,
-    Id,
     Jobs,
     Json,
-    KeepNumbers,
-    MaxDf,
-    MaxWords,
-    MinDf,
-    NGrams,
-    OnError,
     Overwrite,
     Seed,
-    StopWords,
-    TokenPattern,
+    Texts,
     Vocabulary,
     as_new,
 )
+from tempering.storage.lock import InUse, alone_in
+
+CHECKPOINTS = "checkpoint-*.safetensors"
+#: Of the held-out scores, in the directory of a model and in that of its checkpoints.
+SCORES = "validation.json"
 
 
-class Tempering(StrEnum):
-    """How the fit is cooled."""
+class Settings(NamedTuple):
+    """How topics are fitted: each field is an option of that name."""
 
-    auto = "auto"
-    annealing = "annealing"
-    variational = "variational"
-    local = "local"
-    none = "none"
-
-
-def fit(
-    corpus: CorpusPath,
     topics: Annotated[
         int, typer.Option("--topics", "-k", min=1, metavar="N", help="Number of topics.")
-    ],
-    out: Annotated[
-        Path, typer.Option(metavar="DIR", help="The directory of the model.", callback=as_new)
-    ] = Path("model"),
-    passes: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Passes over the documents.")
-    ] = 10,
+    ]
+    passes: Annotated[int, typer.Option(min=1, metavar="N", help="Passes over the documents.")] = 10
     tempering: Annotated[
-        Tempering,
+        Literal["auto", "annealing", "variational", "local", "none"],
         typer.Option(
             help="auto: cooled from a temperature computed from the corpus. none: plain SVI. The "
             "others are the paper's AVI, VT and LVT."
         ),
-    ] = Tempering.auto,
-    seed: Seed = 0,
-    jobs: Jobs = None,
+    ] = "auto"
+    seed: Seed = 0
+    jobs: Jobs = None
     batch_size: Annotated[
         int | None,
         typer.Option(
@@ -69,7 +51,7 @@ def fit(
             metavar="N",
             help="Documents of a step; by default 16 to 1024, for 2,000 steps or more in all.",
         ),
-    ] = None,
+    ] = None
     validation: Annotated[
         float | None,
         typer.Option(
@@ -78,7 +60,7 @@ def fit(
             help="Documents to keep out of the fit and to score: a share below 1, or a number; 0 "
             "for none. By default 5%, and 1000 at most.",
         ),
-    ] = None,
+    ] = None
     scheduler: Annotated[
         str | None,
         typer.Option(
@@ -86,33 +68,71 @@ def fit(
             help="Fit on a Dask cluster: the address of its scheduler, such as tcp://host:8786. "
             "Its workers must see a .parquet or .csr corpus at the same path.",
         ),
-    ] = None,
-    vocabulary: Vocabulary = None,
+    ] = None
+
+
+class Keeping(NamedTuple):
+    """Where the model goes, and how the fit is kept until it is there; fields are options."""
+
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The directory of the model.", callback=as_new)
+    ] = Path("model")
     checkpoint_minutes: Annotated[
         float,
         typer.Option(
             min=0, metavar="MINUTES", help="Time between two checkpoints, in OUT.checkpoint."
         ),
-    ] = 5.0,
+    ] = 5.0
     resume: Annotated[
         bool,
         typer.Option("--resume/--restart", help="Go on with a fit that was interrupted, or anew."),
-    ] = True,
-    overwrite: Overwrite = False,
+    ] = True
+    overwrite: Overwrite = False
+
+    @property
+    def checkpoint(self) -> Path:
+        """The directory of the checkpoints."""
+        return self.out.with_name(f"{self.out.name}.checkpoint")
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Refuse, before a long fit, a place that is taken, or that another fit is at work in."""
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(alone_in(self.checkpoint))
+            except InUse as error:
+                hint = "Here, another directory is another --out."
+                raise InUse(f"{error} {hint}") from None
+            if self.out.exists() and not self.overwrite:
+                raise FileExistsError(
+                    f"{self.out} exists already: pass --overwrite to replace it, or another --out."
+                )
+            if self.out.exists() and not (self.out / "config.json").is_file():
+                raise FileExistsError(f"{self.out} is not a saved model, and is not replaced.")
+            yield
+        with suppress(OSError):
+            self.checkpoint.rmdir()
+
+    def has_checkpoint(self) -> bool:
+        """Whether there is a fit to go on with."""
+        return any(self.checkpoint.glob(CHECKPOINTS))
+
+    def clear(self) -> None:
+        """Remove the checkpoints, and nothing else."""
+        for file in [*self.checkpoint.glob(CHECKPOINTS), self.checkpoint / SCORES]:
+            file.unlink(missing_ok=True)
+
+
+def fit(
+    corpus: CorpusPath,
+    *,
+    settings: Settings,
+    vocabulary: Vocabulary = None,
+    keeping: Keeping,
     as_json: Json = False,
     format: Format = None,
-    column: Column = None,
-    id: Id = None,
-    encoding: Encoding = None,
-    on_error: OnError = None,
-    delimiter: Delimiter = None,
-    stop_words: StopWords = None,
-    ngrams: NGrams = None,
-    token_pattern: TokenPattern = None,
-    keep_numbers: KeepNumbers = False,
-    min_df: MinDf = None,
-    max_df: MaxDf = None,
-    max_words: MaxWords = None,
+    texts: Texts,
+    counting: Counting,
 ) -> None:
     """Fit topics to a corpus, and save the model.
 
@@ -130,24 +150,8 @@ def fit(
       tempering fit posts.csv --column body --id post --topics 100 --ngrams 2
       tempering fit big.parquet --topics 100 --batch-size 4096 --scheduler tcp://host:8786
     """
-    from tempering.cli.corpora import Counting, Reading
-    from tempering.cli.fitting import Keeping, Settings, run_fit
+    from tempering.cli.corpora import Reading
+    from tempering.cli.fitting import run_fit
 
-    run_fit(
-        Reading(corpus, format, column, id, encoding, on_error, delimiter),
-        Counting(
-            vocabulary, stop_words, ngrams, token_pattern, keep_numbers, min_df, max_df, max_words
-        ),
-        Settings(
-            topics,
-            passes,
-            None if tempering == Tempering.none else tempering.value,
-            batch_size,
-            validation,
-            seed,
-            jobs,
-            scheduler,
-        ),
-        Keeping(out, overwrite, checkpoint_minutes, resume),
-        as_json,
-    )
+    with keeping.alone():
+        run_fit(Reading(corpus, format, texts), vocabulary, counting, settings, keeping, as_json)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
+from collections.abc import Callable
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
 import typer
 
@@ -50,13 +52,6 @@ def as_character(text: str | None) -> str | None:
     return "\t" if text in ("\\t", "tab") else text
 
 
-class Trouble(StrEnum):
-    """What becomes of a record that cannot be read."""
-
-    fail = "fail"
-    skip = "skip"
-
-
 ModelPath = Annotated[Path, typer.Argument(help="A model that `tempering fit` saved.")]
 CorpusPath = Annotated[
     Path,
@@ -80,92 +75,6 @@ Format = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="The format, where neither name nor content tell it."),
 ]
-Column = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Of text in a table: its column; `text` by default.",
-    ),
-]
-Id = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Of text in a table: the column of the documents' ids; by default rows are numbered "
-        "from 0.",
-    ),
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Of text: how its characters are stored, such as latin-1; utf-8 by default.",
-    ),
-]
-OnError = Annotated[
-    Trouble | None,
-    typer.Option(
-        help="Of text: end at a record that cannot be read (fail, the default), or leave it out "
-        "and say how many there were.",
-    ),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(
-        metavar="CHARACTER",
-        help="Of .csv and .tsv: what stands between two columns, such as ';' or '\\t'.",
-        callback=as_character,
-    ),
-]
-StopWords = Annotated[
-    str | None,
-    typer.Option(
-        metavar="english|none|FILE",
-        help="Of text: words to leave out: the commonest English ones (the default), none, or "
-        "those of a file, one a line.",
-    ),
-]
-NGrams = Annotated[
-    str | None,
-    typer.Option(
-        "--ngrams",
-        metavar="N|MIN,MAX",
-        help="Of text: count up to N words that follow each other as one, too; 1 by default.",
-    ),
-]
-TokenPattern = Annotated[
-    str | None,
-    typer.Option(
-        metavar="REGEX",
-        help="Of text: what a word is; by default two letters or digits and more, but not digits "
-        "alone.",
-    ),
-]
-KeepNumbers = Annotated[
-    bool, typer.Option("--keep-numbers", help="Of text: count numbers as words.")
-]
-MinDf = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N|SHARE",
-        help="Of text: leave out words in fewer documents: a number, or a share such as 0.001.",
-    ),
-]
-MaxDf = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N|SHARE",
-        help="Of text: leave out words in more documents: a number, or a share such as 0.5.",
-    ),
-]
-MaxWords = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="Of text: keep the most frequent words only.",
-    ),
-]
 Vocabulary = Annotated[
     Path | None,
     typer.Option(
@@ -174,3 +83,119 @@ Vocabulary = Annotated[
         "default those beside the corpus (NAME.vocab.txt), or all that a text has.",
     ),
 ]
+
+
+class Texts(NamedTuple):
+    """Where the texts are in a file: each field is an option of that name."""
+
+    column: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of text in a table: its column; `text` by default."),
+    ] = None
+    id: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Of text in a table: the column of the documents' ids; by default rows are "
+            "numbered from 0.",
+        ),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Of text: how its characters are stored, such as latin-1; utf-8 by default.",
+        ),
+    ] = None
+    on_error: Annotated[
+        Literal["fail", "skip"] | None,
+        typer.Option(
+            help="Of text: end at a record that cannot be read (fail, the default), or leave it "
+            "out and say how many there were.",
+        ),
+    ] = None
+    delimiter: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHARACTER",
+            help="Of .csv and .tsv: what stands between two columns, such as ';' or '\\t'.",
+            callback=as_character,
+        ),
+    ] = None
+
+
+class Counting(NamedTuple):
+    """How text is counted: each field is an option of that name."""
+
+    stop_words: Annotated[
+        str | None,
+        typer.Option(
+            metavar="english|none|FILE",
+            help="Of text: words to leave out: the commonest English ones (the default), none, or "
+            "those of a file, one a line.",
+        ),
+    ] = None
+    ngrams: Annotated[
+        str | None,
+        typer.Option(
+            "--ngrams",
+            metavar="N|MIN,MAX",
+            help="Of text: count up to N words that follow each other as one, too; 1 by default.",
+        ),
+    ] = None
+    token_pattern: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Of text: what a word is; by default two letters or digits and more, but not "
+            "digits alone.",
+        ),
+    ] = None
+    keep_numbers: Annotated[
+        bool, typer.Option("--keep-numbers", help="Of text: count numbers as words.")
+    ] = False
+    min_df: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|SHARE",
+            help="Of text: leave out words in fewer documents: a number, or a share such as 0.001.",
+        ),
+    ] = None
+    max_df: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|SHARE",
+            help="Of text: leave out words in more documents: a number, or a share such as 0.5.",
+        ),
+    ] = None
+    max_words: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Of text: keep the most frequent words only."),
+    ] = None
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """A command in which an argument that is such a tuple stands for an option a field."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: kind for name, kind in hints.items() if hasattr(kind, "_fields")}
+    flat: list[Parameter] = []
+    for name, given in signature(command).parameters.items():
+        types, defaults = {name: hints[name]}, {name: given.default}
+        if name in groups:
+            types = get_type_hints(groups[name], include_extras=True)
+            default = given.default
+            own = groups[name]._field_defaults if default is given.empty else default._asdict()
+            defaults = {field: own.get(field, given.empty) for field in types}
+        flat += [
+            Parameter(field, Parameter.KEYWORD_ONLY, default=defaults[field], annotation=kind)
+            for field, kind in types.items()
+        ]
+
+    @wraps(command)
+    def run(**options: Any) -> None:
+        for name, kind in groups.items():
+            options[name] = kind(**{field: options.pop(field) for field in kind._fields})
+        command(**options)
+
+    run.__signature__ = Signature(flat)  # pyright: ignore[reportAttributeAccessIssue]
+    return run

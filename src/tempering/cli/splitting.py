@@ -17,39 +17,17 @@ SHARE, MOST = 0.05, 1000
 
 
 class Parts(NamedTuple):
-    """A corpus as ``fit`` takes it.
+    """A corpus as ``fit`` takes it."""
 
-    Attributes
-    ----------
-    training : CSR matrix or BlockSource
-        In memory, or streamed from the disk.
-    validation : CSR matrix or None
-        Documents that are not in it.
-    n_documents : int
-        Of both.
-    """
-
-    training: Any
-    validation: Any
-    n_documents: int
+    training: Any  # a CSR matrix in memory, or a source that streams from the disk
+    validation: Any  # a CSR matrix of documents that are not in it, or None
+    n_documents: int  # of both
 
 
 def split_corpus(
     reading: Reading, stored: Stored, validation: float | None, batch_size: int, seed: int
 ) -> Parts:
-    """Keep some documents for validation, drawn by the seed.
-
-    Parameters
-    ----------
-    reading, stored
-        The corpus.
-    validation : float, optional
-        How many: a share if it is below 1; 0 for none.
-    batch_size : int
-        Of a corpus that streams.
-    seed : int
-        Of the draw.
-    """
+    """Keep some documents for validation, drawn by the seed; ``batch_size`` is for streams."""
     n_documents = stored.shape[0]
     n_kept = n_validation(n_documents, validation)
     places = drawn(n_documents, n_kept, seed)
@@ -79,17 +57,7 @@ def n_validation(n_documents: int, validation: float | None) -> int:
 
 
 class RemainingRows:
-    """A matrix on disk but for some rows.
-
-    Parameters
-    ----------
-    files : StoredRows
-        The matrix.
-    left_out : array of int
-        Rows, rising.
-    n_tokens : int or float
-        Sum of the counts that remain.
-    """
+    """A matrix on disk but for some rows, given in rising order; n_tokens is what remains."""
 
     def __init__(self, files: StoredRows, left_out: NDArray[np.int64], n_tokens: int | float):
         self.path = files.path
@@ -114,17 +82,7 @@ class RemainingRows:
 
 
 class Remaining(BlockSource):
-    """A source of batches of a corpus on disk, but for some documents.
-
-    Parameters
-    ----------
-    source : BlockSource
-        The corpus.
-    left_out : array of int
-        Places of documents, rising.
-    n_tokens : int or float
-        Sum of their counts.
-    """
+    """A source of batches of a corpus on disk, but for documents at rising places."""
 
     def __init__(self, source: BlockSource, left_out: NDArray[np.int64], n_tokens: int | float):
         files = RemainingRows(source.files, left_out, source.n_tokens - n_tokens)

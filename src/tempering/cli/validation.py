@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from tempering.cli.fit import SCORES
 from tempering.evaluation import completion_score, split_documents
 from tempering.evaluation.checks import normalised
 from tempering.inference import Report
 from tempering.storage.atomic import atomic_file
 
-#: In the directory of a model, and in that of its checkpoints.
-FILE = "validation.json"
 #: Scores in the course of a fit.
 POINTS = 20
 
@@ -25,18 +24,8 @@ Scores = list[tuple[int, float]]
 class Validation:
     """Scores documents that the fit does not see, a few times: a callback of ``fit``.
 
-    Parameters
-    ----------
-    documents : CSR matrix
-        The documents.
-    n_topics : int
-        K; the prior of the proportions is 1 / K, as in the fit.
-    n_threads : int, optional
-        Threads.
-    file : path, optional
-        Where the scores are kept, so that a fit that is taken up again has them.
-    resume : bool
-        Take the scores that are there.
+    The prior of their proportions is 1 / K. The scores are kept in a file, so that a fit that is
+    taken up again (``resume``) has them.
     """
 
     def __init__(
@@ -101,5 +90,5 @@ def read_scores(file: Path) -> Scores:
 
 def model_scores(model: Path) -> Scores | None:
     """The scores of a saved model, if it has any."""
-    file = model / FILE
+    file = model / SCORES
     return read_scores(file) if file.exists() else None
