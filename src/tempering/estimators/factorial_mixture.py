@@ -10,22 +10,23 @@ from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.engine_estimator import best_of
+from tempering.estimators.engine_estimator import EngineEstimator, best_of
 from tempering.estimators.feature_moves import move_features
-from tempering.estimators.feature_transformer import FeatureTransformer
 from tempering.estimators.moves import MovedResult
 from tempering.estimators.parameters import (
     DEFAULTS,
-    PolicyNames,
     Tempering,
     as_policy,
     check_n_components,
 )
+from tempering.estimators.saving import SaveMixin
 from tempering.estimators.table_backend import fit_table
+from tempering.families.checks import LARGEST_VALUE, refuse
 from tempering.gpu.jax_device import Backend
 from tempering.inference import ArraySource, Result, State
 from tempering.inference.checkpoint import (
@@ -40,6 +41,7 @@ from tempering.models.arguments import as_numbers, shown
 from tempering.models.base import Array, Natural
 from tempering.models.factorial.enumeration import MAX_ENUMERATED
 from tempering.models.factorial.preparation import Narrow, guess_variances, worthwhile
+from tempering.models.factorial.prediction import log_density, log_hidden_density
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.temperature import Annealing, TemperaturePolicy
 
@@ -54,7 +56,9 @@ VARIANCES = (1e-100, 1e100)
 
 
 @dataclass(eq=False, repr=False)
-class FactorialMixture(FeatureTransformer):
+class FactorialMixture(
+    SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator
+):
     """Factorial mixture model: each sample is a sum of some of K features, plus noise.
 
     x_n = Σ_k z_nk μ_k + ε_n with z_nk ~ Bern(π), μ_k ~ N(0, σ_μ²·1) and ε_n ~ N(0, σ²·1). The data
@@ -130,7 +134,7 @@ random_state, n_jobs, executor, verbose
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **FeatureTransformer._parameter_constraints,
+        **EngineEstimator._parameter_constraints,
         "noise_variance": [Interval(Real, *VARIANCES, closed="both"), None],
         "feature_variance": [Interval(Real, *VARIANCES, closed="both"), None],
         "activation_probability": [Interval(Real, 0, 1, closed="neither"), "array-like"],
@@ -230,6 +234,61 @@ random_state, n_jobs, executor, verbose
             self._expose(model, X)
         return self
 
+    def transform(self, X: Any) -> Array:
+        """Probability that each feature is active in each sample, at T = 1: (n_samples, K)."""
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        return self._model.local_step(X, self._expectations, 1.0).activations
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Sums of the active features, of activations (n_samples, n_components)."""
+        check_is_fitted(self)
+        expected = f"activations, at most {LARGEST_VALUE:g}, of {self.n_components} features"
+        activations = as_numbers(X, "X", expected)
+        if activations.ndim != 2 or activations.shape[1] != self.n_components:
+            raise ValueError(
+                f"X must hold activations of {self.n_components} features; got shape "
+                f"{activations.shape}."
+            )
+        refuse(~(np.abs(activations) <= LARGEST_VALUE), activations, f"X must hold {expected}")
+        return activations @ self.features_
+
+    def score_samples(self, X: Any) -> Array:
+        """Log predictive density of each sample, with the untempered model.
+
+        With at most 12 features it is exact under the posterior of the features: the sum over all
+        activations. With more it is a lower bound, the ELBO of the sample.
+        """
+        check_is_fitted(self)
+        return log_density(self._model, self._validated(X, reset=False), self._expectations)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean of :meth:`score_samples`. Higher is better."""
+        return float(np.mean(self.score_samples(X)))
+
+    def masked_score(self, X: Any, hidden: ArrayLike) -> float:
+        """Mean log predictive density of a hidden value, given the columns that are not hidden.
+
+        In nats a value; a lower bound if there are more than 12 features. ``hidden`` holds a
+        boolean for each column: whether to hide it from the inference of activations.
+        """
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        hidden = np.asarray(hidden)
+        if hidden.shape != (self.n_features_in_,) or hidden.dtype != bool or hidden.all():
+            raise ValueError(
+                f"hidden must hold {self.n_features_in_} booleans, not all of them True; got an "
+                f"array of {hidden.dtype} of shape {hidden.shape}."
+            )
+        if not hidden.any():
+            raise ValueError("hidden must be True somewhere: nothing is left to predict.")
+        scores = log_hidden_density(self._model, X, self._expectations, hidden)
+        return float(np.mean(scores)) / int(hidden.sum())
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components
+
     def _search(
         self,
         model: FactorialModel,
@@ -266,34 +325,29 @@ random_state, n_jobs, executor, verbose
     def _policy(self, planned_passes: float) -> TemperaturePolicy:
         passes = min(float(COOLING_PASSES), planned_passes / 2)
         # Linear in 1/T: in the toy problem of the paper, linear in T lost a feature now and then.
-        found = {"auto": lambda: Annealing(passes=passes, start="auto")}
-        names: PolicyNames = {**found, **DEFAULTS}
+        names = {"auto": lambda: Annealing(passes=passes, start="auto"), **DEFAULTS}
         return as_policy(self.tempering, names)
 
     def _new_model(self, X: Array) -> FactorialModel:
-        exact = self.local == "exact" or (
-            self.local == "auto" and self.n_components <= MAX_ENUMERATED
-        )
-        expected = f"between 0 and 1: one number or {self.n_components}"
+        k, local = self.n_components, self.local
+        if local == "auto":
+            local = "exact" if k <= MAX_ENUMERATED else "mean-field"
+        expected = f"between 0 and 1: one number or {k}"
         probability = as_numbers(self.activation_probability, "activation_probability", expected)
-        if probability.shape not in ((), (self.n_components,)) or not np.all(
-            (probability > 0) & (probability < 1)
-        ):
+        right = np.all((probability > 0) & (probability < 1))
+        if probability.shape not in ((), (k,)) or not right:
             raise ValueError(
                 f"activation_probability must be {expected}; got {shown(probability)}, of shape "
                 f"{probability.shape}."
             )
-        active = float(np.broadcast_to(probability, self.n_components).sum())
-        noise, features = guess_variances(
-            X, self.n_components, active, self.noise_variance, self.feature_variance
-        )
+        active = float(np.broadcast_to(probability, k).sum())
+        given = self.noise_variance, self.feature_variance
         return FactorialModel(
-            self.n_components,
+            k,
             X.shape[1],
-            noise,
-            features,
+            *guess_variances(X, k, active, *given),
             probability,
-            local="exact" if exact else "mean-field",
+            local=local,
             local_restarts=self.local_restarts,
             start=self.init if isinstance(self.init, str) else "small",  # pyright: ignore
             learn=self.learn,
@@ -303,13 +357,11 @@ random_state, n_jobs, executor, verbose
         """The posterior about features that were given; None for the model's own start."""
         if isinstance(self.init, str):
             return None
-        means = as_numbers(
-            self.init, "init", f"'small', 'prior', 'data' or features ({self.n_components}, D)"
-        )
-        if means.shape != (self.n_components, X.shape[1]) or not np.isfinite(means).all():
+        shape = self.n_components, X.shape[1]
+        means = as_numbers(self.init, "init", f"'small', 'prior', 'data' or features {shape}")
+        if means.shape != shape or not np.isfinite(means).all():
             raise ValueError(
-                f"init must hold finite features of shape ({self.n_components}, {X.shape[1]}); got "
-                f"shape {means.shape}."
+                f"init must hold finite features of shape {shape}; got shape {means.shape}."
             )
         return model.features_at(means, len(X) * model.activation_probability)
 

@@ -43,25 +43,20 @@ class BayesianGaussianMixture(MixtureEstimator):
         Whether each component has a covariance matrix of its own, all share one, each has a
         diagonal one, or each has one variance for all columns.
     tempering : {"annealing", "variational", "local"}, policy or None, default=None
-        Temperature policy: a name for its default setting, an object such as
-        ``tempering.Annealing(...)``, or None for T = 1 throughout. See the notes: it helps with an
-        informative prior of the covariances, not with the vague default.
+        A policy, the name of one in its default setting, or None for T = 1 throughout. It helps
+        with an informative prior of the covariances, not with the vague default: see the notes.
     init_params : {"annealed", "kmeans", "k-means++", "random", "random_from_data"}, \
 default="annealed"
-        The start. "annealed" cools a mixture of spheres of known variance (deterministic annealing,
-        Rose et al., 1990) and draws no random number. In a batch fit at T = 1 it anneals again, in
-        the metric of the clusters that were found, as long as that raises the ELBO; so neither
-        the units of the columns nor columns of mere noise mislead it. The others are
-        scikit-learn's.
+        The start. "annealed" cools a mixture of spheres of known variance (Rose et al., 1990) and
+        draws no random number; a batch fit at T = 1 anneals again, in the metric of the clusters
+        that were found, as long as that raises the ELBO. The others are scikit-learn's.
     merge_split : bool, default=True
-        Whether to try merge-split moves at T = 1: two components that share a cluster become one,
-        and one that covers two is cut. Moves are kept only if the ELBO has risen after some
-        iterations, so they never lower it. Batch fits only (``batch_size=None``).
+        Whether batch fits try merge-split moves at T = 1: two components that share a cluster
+        become one, and one that covers two is cut. They are kept only if that raises the ELBO.
     tol : float, default=1e-3
         Rise of the ELBO, in nats, under which the fit has converged.
     max_iter : int, default=200
-        Most passes over the data; those of the start, and of moves that were not kept, are not
-        counted. With 0 the result is the start.
+        Most passes over the data, but for those of the start and of moves that were not kept.
     n_init : int, default=1
         Restarts; the one with the best ELBO is kept. A batch fit at T = 1 from the annealed start
         is the same each time, and is made once.
@@ -89,8 +84,7 @@ default="dirichlet_process"
         How many samples a stream of :meth:`partial_fit` calls will bring; None if not known.
     backend : {"cpu", "auto", "jax", "gpu"}, default="cpu"
         What runs a fit: the CPU; JAX on whatever device it finds; JAX, but only on a GPU; or a GPU
-        where there is one and the data are many, else the CPU ("auto"). JAX needs
-        ``pip install 'tempering[gpu]'``.
+        where there is one and the data are many, else the CPU ("auto").
     random_state : int, RandomState instance or None, default=None
         The same seed gives the same result, on any number of threads.
     n_jobs : int, default=None
@@ -99,8 +93,7 @@ default="dirichlet_process"
         Who solves the shards of a batch: threads of this process, or a cluster, with
         ``tempering.cluster.DaskExecutor(client)``. Never changes the result, and is not saved.
     warm_start : bool, default=False
-        Whether :meth:`fit` goes on from where the last one ended, at T = 1, with the data-driven
-        priors of the first.
+        Whether :meth:`fit` goes on from where the last one ended, at T = 1, with its priors.
     verbose : int, default=0
         Show a progress bar on a terminal; elsewhere print the ELBO as the fit goes.
     verbose_interval : int, default=10
@@ -121,25 +114,20 @@ covariance_prior_
     lower_bounds_ : list of float
         The same after each pass on the path that led to the result.
     history_ : History
-        Temperature, ELBO and more at each step, on the path that led to the result: the steps of
-        moves that were not kept are not in it. Where a move begins the ELBO falls, and then rises
-        above what it was.
+        Temperature, ELBO and more at each step on the path that led to the result.
     n_merge_split_ : int
         Rounds of merge-split moves that were kept.
-    temperature_ : float
-        The temperature at the end of the tempered phase: how far the model was from the data.
-    inverse_temperatures_ : float or array of shape (n_samples,)
-        The same as 1/T; with local tempering, one for each sample.
+    temperature_, inverse_temperatures_
+        T, and 1/T, at the end of the tempered phase; with local tempering, 1/T of each sample.
     converged_, n_iter_, n_features_in_
         As in scikit-learn.
 
     Notes
     -----
     Tempering the likelihood of this model does not help to find clusters when covariances are
-    learned from a vague prior: at T > 1 the covariances grow with the temperature and hold the
-    clusters together, and when T comes to 1 the components lie on top of each other. With the
-    covariances known, or nearly so (a large ``degrees_of_freedom_prior``), annealing works as it
-    should; the annealed start is just that, with spheres.
+    learned from a vague prior: they grow with the temperature and hold the clusters together. With
+    the covariances known, or nearly so (a large ``degrees_of_freedom_prior``), annealing works as
+    it should; the annealed start is just that, with spheres.
 
     References
     ----------

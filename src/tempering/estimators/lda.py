@@ -40,15 +40,13 @@ class LatentDirichletAllocation(TopicChoices):
     n_components : int, default=10
         Number of topics K.
     doc_topic_prior : float, array-like of shape (n_components,), "auto" or None, default=None
-        Prior of the topic proportions of a document (α): one number, one for each topic, or
-        learned. None is 1 / n_components, and where topics are sampled a start that adapts to the
-        documents (see ``recipe_``).
+        Prior of the topic proportions of a document (α), or learned. None is 1 / n_components, and
+        where topics are sampled a start that adapts to the documents (see ``recipe_``).
     topic_word_prior : float, "auto" or None, default=None
         Prior of the words of a topic (η), or learned; 1 / n_components by default.
     tempering : {"auto", "annealing", "variational", "local"}, policy or None, default="auto"
         "auto" starts at a temperature that is computed from the data, and cools linearly in 1/T
-        over 40% of the run. Else a name for a policy's default setting, an object such as
-        ``tempering.Annealing(...)``, or None for T = 1 throughout (plain SVI).
+        over 40% of the run. Else a policy, the name of one, or None for T = 1 throughout.
     update : {"auto", "variational", "mean", "collapsed", "sampled"}, default="auto"
         How topics and proportions enter the inner update: as in the paper, which alone ascends an
         evidence lower bound; posterior-mean topics; posterior means of both; or as "mean" until
@@ -72,12 +70,10 @@ class LatentDirichletAllocation(TopicChoices):
         Documents of a minibatch. "auto" cuts the run into 2,000 steps, or into more where these
         would have more than 100 documents; of 16 to 1,024 documents, on a GPU up to 8,192.
     total_samples : float, default=None
-        Documents that a stream of :meth:`partial_fit` calls will bring in all; its tempered part
-        runs over its share of them. Where that is not known it is over after 8,000 documents, and
-        counts are scaled to a corpus of a million.
+        Documents that a stream of :meth:`partial_fit` calls will bring in all. Where that is not
+        known it is cooled over 8,000, and counts are scaled to a corpus of a million.
     doc_update_tol : float, default=1e-2
-        A document's inner iteration ends when a sweep moves less than this part of its words
-        between topics. Unlike a mean over topics, the rule does not weaken as topics are added.
+        A document's sweeps end when one moves less than this part of its words between topics.
     mean_change_tol : float, default=None
         scikit-learn's rule in the place of ``doc_update_tol``: the mean change over topics, for a
         document of average length.
@@ -86,9 +82,8 @@ class LatentDirichletAllocation(TopicChoices):
     n_init : int, default=1
         Restarts; the one with the best ELBO is kept.
     evaluate_every : int, default=0
-        Steps between two evaluations of the ELBO for ``history_``, and passes between two of the
-        perplexity that ``verbose`` prints and ``perp_tol`` looks at. With 0 or less there is one
-        ELBO a pass, and no perplexity.
+        Steps between two ELBOs in ``history_``, and passes between two perplexities, which
+        ``verbose`` prints. With 0 or less there is one ELBO a pass, and no perplexity.
     perp_tol : float, default=0.0
         With ``evaluate_every`` above 0, end the fit when perplexity changes by less than this at
         T = 1 (scikit-learn's default is 0.1).
@@ -98,8 +93,7 @@ class LatentDirichletAllocation(TopicChoices):
     n_jobs : int, default=None
         Threads; None or -1 for one a core, -2 for one less, and so on. Never changes the result.
     executor : Executor, default=None
-        Who solves the shards of a batch: threads of this process, or a cluster, with
-        ``tempering.cluster.DaskExecutor(client)``. Never changes the result, and is not saved.
+        As in :class:`tempering.BayesianGaussianMixture`.
     random_state : int, RandomState instance or None, default=None
         The same seed gives the same topics.
     verbose : int, default=0
@@ -115,8 +109,6 @@ class LatentDirichletAllocation(TopicChoices):
     bound_ : float
         After a fit with ``evaluate_every`` above 0: :meth:`perplexity` of its documents (of 10,000
         of them, where they stream from disk).
-    random_state_ : RandomState
-        The random numbers that the fit started with.
     recipe_ : Recipe
         What the fit went by where nothing was said: print it.
     history_ : History
@@ -129,7 +121,7 @@ class LatentDirichletAllocation(TopicChoices):
         The words, where X was a :class:`tempering.corpus.Corpus` that has them.
     counting_ : dict
         How text was made into them, where it was: see :class:`tempering.corpus.WordCounting`.
-    n_iter_, n_batch_iter_, n_features_in_, feature_names_in_
+    n_iter_, n_batch_iter_, random_state_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Examples
@@ -162,12 +154,9 @@ class LatentDirichletAllocation(TopicChoices):
             minibatches of its own ``batch_size``. With a :class:`tempering.cluster.DaskExecutor`,
             also a Dask bag or dataframe, as :class:`tempering.cluster.DaskSource` takes it.
         checkpoint : path or Checkpoint, optional
-            A directory in which the fit is kept, every ten minutes or as often as
-            :class:`tempering.Checkpoint` says, and at Ctrl-C.
+            A directory in which the fit is kept; see :class:`tempering.Checkpoint`.
         resume : bool
-            Go on from the checkpoint, if there is one, and end in the same bits as if the fit had
-            never been interrupted. One of other data or of other parameters is refused; False
-            replaces it.
+            Go on from the checkpoint, if there is one, and end in the same bits; False starts anew.
         callbacks : sequence of callables
             Each is called with a :class:`tempering.inference.Report` after each step; a true return
             value ends the fit.
@@ -245,11 +234,6 @@ class LatentDirichletAllocation(TopicChoices):
         The stream is cooled as it comes: over 40% of ``total_samples`` (with more than 100 topics
         up to half), or of the first 20,000 documents where that is not known, then T = 1. Topics
         are better if the number is given.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Documents.
         """
         self._check_executor()
         first = not hasattr(self, "_state")

@@ -76,20 +76,10 @@ class SaveMixin:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Load an estimator that was saved with its ``save`` method.
+    """Load an estimator from the directory in which its ``save`` method has put it.
 
-    Loading runs no code of the file.
-
-    Parameters
-    ----------
-    path : path
-        The directory.
-
-    Returns
-    -------
-    estimator
-        It predicts with the same bits as the one that was saved, and goes on with ``partial_fit``
-        where that one would have.
+    Loading runs no code of the file. The estimator predicts with the same bits as the one that was
+    saved, and goes on with ``partial_fit`` where that one would have.
 
     Raises
     ------
