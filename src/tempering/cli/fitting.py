@@ -12,9 +12,8 @@ from tempering.cli.fit import SCORES, Keeping, Settings
 from tempering.cli.options import Counting
 from tempering.cli.printing import console, error_console, minus, print_json, print_topics
 from tempering.cli.progress import shown
-from tempering.cli.splitting import Parts, split_corpus
 from tempering.cli.topics import topic_rows
-from tempering.cli.validation import Validation
+from tempering.cli.validation import Parts, Validation, split_corpus
 from tempering.cluster import DaskExecutor
 from tempering.corpus import Corpus, CorpusError, Stored
 from tempering.corpus.text_counts import TextCounts

@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 
 from tempering.estimators.mixture import MixtureEstimator
 from tempering.estimators.starts import random_assignment
-from tempering.families import Bernoulli, Likelihood, Poisson
+from tempering.families import Bernoulli, Poisson
 from tempering.families.checks import refuse
 from tempering.models import Mixture, Natural
 from tempering.models.arguments import as_numbers
@@ -58,10 +58,6 @@ class _DiscreteMixture(MixtureEstimator):
     component_prior: Sequence[ArrayLike] | None = None
 
     @abstractmethod
-    def _likelihood(self) -> Likelihood:
-        """The likelihood of a row."""
-
-    @abstractmethod
     def _default_prior(self, X: Array) -> tuple[Any, Any]:
         """The two parameters of a column's prior."""
 
@@ -78,10 +74,6 @@ class _DiscreteMixture(MixtureEstimator):
                 f"{d} positive numbers; got {self.component_prior!r}."
             )
         self._component_prior = np.concatenate([np.broadcast_to(part, d) for part in pair])
-
-    def _model(self) -> Mixture:
-        weights, weights_prior = self._weights()
-        return Mixture(self._likelihood(), weights, weights_prior, self._component_prior)
 
     def _starts(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:
         return model.prior() + model.statistics(X, random_assignment(X, self.n_components, rng))

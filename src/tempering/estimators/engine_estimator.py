@@ -20,6 +20,7 @@ from tempering.inference import Algorithm, Batch, History, Result, RobbinsMonro,
 from tempering.inference.executors import Executor, open_executor
 from tempering.inference.fitting import FitOptions
 from tempering.models import Model, Natural
+from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
 from tempering.temperature import TemperaturePolicy, Untempered
 
@@ -94,6 +95,18 @@ class EngineEstimator(BaseEstimator):
             "columns, or leave rows out",
         )
         return X
+
+    def _activations(self, X: Any, what: str) -> Array:
+        """What ``inverse_transform`` is given."""
+        expected = f"activations, at most {LARGEST_VALUE:g}, of {self.n_components} {what}"
+        activations = as_numbers(X, "X", expected)
+        if activations.ndim != 2 or activations.shape[1] != self.n_components:
+            raise ValueError(
+                f"X must hold activations of {self.n_components} {what}; got shape "
+                f"{activations.shape}."
+            )
+        refuse(~(np.abs(activations) <= LARGEST_VALUE), activations, f"X must hold {expected}")
+        return activations
 
     @contextmanager
     def _all_or_nothing(self, X: Array) -> Iterator[None]:

@@ -26,7 +26,6 @@ from tempering.estimators.parameters import (
 )
 from tempering.estimators.saving import SaveMixin
 from tempering.estimators.table_backend import fit_table
-from tempering.families.checks import LARGEST_VALUE, refuse
 from tempering.gpu.jax_device import Backend
 from tempering.inference import ArraySource, Result, State
 from tempering.inference.checkpoint import (
@@ -243,15 +242,7 @@ random_state, n_jobs, executor, verbose
     def inverse_transform(self, X: Any) -> Array:
         """Sums of the active features, of activations (n_samples, n_components)."""
         check_is_fitted(self)
-        expected = f"activations, at most {LARGEST_VALUE:g}, of {self.n_components} features"
-        activations = as_numbers(X, "X", expected)
-        if activations.ndim != 2 or activations.shape[1] != self.n_components:
-            raise ValueError(
-                f"X must hold activations of {self.n_components} features; got shape "
-                f"{activations.shape}."
-            )
-        refuse(~(np.abs(activations) <= LARGEST_VALUE), activations, f"X must hold {expected}")
-        return activations @ self.features_
+        return self._activations(X, "features") @ self.features_
 
     def score_samples(self, X: Any) -> Array:
         """Log predictive density of each sample, with the untempered model.

@@ -10,7 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from tempering.estimators.covariance_types import COVARIANCE_TYPES, CovarianceType
+from tempering.estimators.covariance_types import (
+    COVARIANCE_TYPES,
+    CovarianceType,
+    data_driven_prior,
+)
 from tempering.estimators.merge_split import merge_and_split
 from tempering.estimators.mixture import MixtureEstimator
 from tempering.estimators.moves import Move, MovedResult
@@ -19,7 +23,6 @@ from tempering.estimators.starts import START_NAMES, Reannealing, start_assignme
 from tempering.families import Likelihood
 from tempering.inference import Result
 from tempering.models import Mixture, Natural
-from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
 from tempering.temperature import TemperaturePolicy, Untempered
 
@@ -188,8 +191,10 @@ covariance_prior_
     def _prepare(self, X: Array) -> None:
         # Second moments of data far from 0 lose digits; the model sees centred data.
         centre = X.mean(axis=0)
-        priors = self._priors(X, centre)
-        mean, precision, degrees, covariance = priors
+        names = "mean_prior", "degrees_of_freedom_prior", "covariance_prior"
+        given = self.mean_prior, self.degrees_of_freedom_prior, self.covariance_prior
+        mean, degrees, covariance = data_driven_prior(X, self.covariance_type, *given, names)
+        precision = 1.0 if self.mean_precision_prior is None else self.mean_precision_prior
         kind, d = self._kind, X.shape[1]
         scale = covariance + self.reg_covar * kind.identity(d)
         if not (smallest := kind.smallest(scale)) > 0:
@@ -200,8 +205,8 @@ covariance_prior_
             )
         component = kind.prior(self._likelihood(), mean - centre, precision, degrees, scale)
         self._centre, self._component_prior = centre, component
-        self.mean_prior_, self.mean_precision_prior_, self.degrees_of_freedom_prior_ = priors[:3]
-        self.covariance_prior_ = covariance
+        self.mean_prior_, self.mean_precision_prior_ = mean, precision
+        self.degrees_of_freedom_prior_, self.covariance_prior_ = degrees, covariance
         self.weight_concentration_prior_ = self._concentration()
 
     def _transformed(self, X: Array) -> Array:
@@ -210,44 +215,12 @@ covariance_prior_
     def _untransformed(self, X: Array) -> Array:
         return X + self._centre
 
-    def _model(self) -> Mixture:
-        weights, weights_prior = self._weights()
-        return Mixture(self._likelihood(), weights, weights_prior, self._component_prior)
-
     @property
     def _kind(self) -> CovarianceType:
         return COVARIANCE_TYPES[self.covariance_type]
 
     def _likelihood(self) -> Likelihood:
         return self._kind.likelihood(self.n_features_in_, self.n_components)
-
-    def _priors(self, X: Array, centre: Array) -> tuple[Array, float, float, Array]:
-        """m0, κ0, ν0 and Ψ0, with scikit-learn's defaults."""
-        d = X.shape[1]
-        mean = self.mean_prior
-        mean = centre if mean is None else as_numbers(mean, "mean_prior", f"{d} numbers")
-        if mean.shape != (d,):
-            raise ValueError(f"mean_prior must have {d} entries; got shape {mean.shape}.")
-        precision = 1.0 if self.mean_precision_prior is None else self.mean_precision_prior
-        degrees = d if self.degrees_of_freedom_prior is None else self.degrees_of_freedom_prior
-        if degrees <= d - 1:
-            raise ValueError(
-                f"The parameter 'degrees_of_freedom_prior' should be greater than {d - 1}, but got "
-                f"{degrees:.3f}. It must exceed n_features - 1; None stands for n_features."
-            )
-        kind = self._kind
-        if self.covariance_prior is None:
-            scatter = np.cov(X.T, ddof=min(1, X.shape[0] - 1)).reshape(d, d)
-            return mean, precision, degrees, kind.of_data(scatter)
-        covariance = as_numbers(self.covariance_prior, "covariance_prior", "numbers")
-        if covariance.ndim == 0:
-            covariance = covariance * kind.identity(d)
-        if covariance.shape != kind.shape(d):
-            raise ValueError(
-                f"covariance_prior must have shape {kind.shape(d)} for covariance_type="
-                f"{self.covariance_type!r}; got {covariance.shape}."
-            )
-        return mean, precision, degrees, covariance
 
     def _starts(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:
         start = start_assignment(self.init_params, X, self.n_components, rng, self.n_jobs)

@@ -9,7 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import StrOptions
 
-from tempering.estimators.covariance_types import COVARIANCE_TYPES, CovarianceType
+from tempering.estimators.covariance_types import (
+    COVARIANCE_TYPES,
+    CovarianceType,
+    data_driven_prior,
+)
 from tempering.estimators.hidden_markov import SHARED_PARAMETERS, HiddenMarkovEstimator
 from tempering.estimators.parameters import POSITIVE, WHOLE
 from tempering.families import Categorical, GaussianParameters, Likelihood, Poisson
@@ -87,30 +91,12 @@ class GaussianHMM(HiddenMarkovEstimator):
         return self._kind.likelihood(len(self._centre), self.n_components)
 
     def _prepare(self, X: Array) -> None:
-        kind, d = self._kind, X.shape[1]
         # Second moments of data far from 0 lose digits; the model sees centred data.
-        centre = X.mean(axis=0)
-        mean = self.means_prior
-        mean = centre if mean is None else as_numbers(mean, "means_prior", f"{d} numbers")
-        degrees = d if self.dof_prior is None else self.dof_prior
-        if self.scale_prior is None:
-            scatter = np.cov(X.T, ddof=min(1, len(X) - 1)).reshape(d, d)
-            # A constant column has no scale of its own.
-            scale = kind.of_data(scatter + np.diag(1e-6 + 1e-6 * np.diag(scatter)))
-        else:
-            scale = as_numbers(self.scale_prior, "scale_prior", "numbers")
-            scale = scale * kind.identity(d) if scale.ndim == 0 else scale
-        for name, part, shape in (
-            ("means_prior", mean, (d,)),
-            ("scale_prior", scale, kind.shape(d)),
-        ):
-            if np.shape(part) != shape:
-                raise ValueError(f"{name} must have the shape {shape}; got {np.shape(part)}.")
-        if degrees <= d - 1:
-            raise ValueError(
-                f"dof_prior must be above n_features - 1 = {d - 1}; got {degrees}. None stands for "
-                "n_features."
-            )
+        centre, kind = X.mean(axis=0), self._kind
+        names = "means_prior", "dof_prior", "scale_prior"
+        given = self.means_prior, self.dof_prior, self.scale_prior
+        prior = data_driven_prior(X, self.covariance_type, *given, names, ridge=1e-6)
+        mean, degrees, scale = prior
         if not (smallest := kind.smallest(scale)) > 0:
             raise ValueError(
                 f"scale_prior must be positive definite; its smallest eigenvalue is {smallest}."

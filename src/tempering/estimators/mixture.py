@@ -22,7 +22,7 @@ from tempering.estimators.moves import Move
 from tempering.estimators.parameters import POSITIVE, Tempering, check_n_components
 from tempering.estimators.saving import SaveMixin
 from tempering.estimators.table_backend import fit_table
-from tempering.families import Dirichlet, MixingWeights, StickBreaking
+from tempering.families import Dirichlet, Likelihood, MixingWeights, StickBreaking
 from tempering.gpu.jax_device import Backend
 from tempering.inference import ArraySource, History, Result, State, evaluate_elbo
 from tempering.inference.callbacks import Callback, Report
@@ -81,15 +81,19 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
 
     @abstractmethod
     def _prepare(self, X: Array) -> None:
-        """Fix from the first data what the model needs to know: offsets and data-driven priors."""
+        """Fix from the first data what the model needs to know: an offset, ``_component_prior``."""
 
     def _transformed(self, X: Array) -> Array:
         """The data as the model sees them."""
         return X
 
     @abstractmethod
+    def _likelihood(self) -> Likelihood:
+        """The likelihood of a row, of the sizes that :meth:`_prepare` fixed."""
+
     def _model(self) -> Mixture:
         """The model, from the parameters and what :meth:`_prepare` fixed."""
+        return Mixture(self._likelihood(), *self._weights(), self._component_prior)
 
     @abstractmethod
     def _starts(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:

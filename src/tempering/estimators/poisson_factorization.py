@@ -153,13 +153,7 @@ executor, verbose
     def inverse_transform(self, X: Any) -> Array:
         """Expected counts of activations (n_samples, n_components): (n_samples, n_features)."""
         check_is_fitted(self)
-        activations = as_numbers(X, "X", f"activations of {self.n_components} components")
-        if activations.ndim != 2 or activations.shape[1] != self.n_components:
-            raise ValueError(
-                f"X must hold activations of {self.n_components} components; got shape "
-                f"{activations.shape}."
-            )
-        return activations @ self.components_
+        return self._activations(X, "components") @ self.components_
 
     def score_samples(self, X: Any) -> Array:
         """A lower bound of the log predictive probability of each sample: its part of the ELBO."""
