@@ -13,7 +13,7 @@ from tempering.cli.options import Counting
 from tempering.cli.printing import console, error_console, minus, print_json, print_topics
 from tempering.cli.progress import shown
 from tempering.cli.topics import topic_rows
-from tempering.cli.validation import Parts, Validation, split_corpus
+from tempering.cli.validation import Validation, split_corpus
 from tempering.cluster import DaskExecutor
 from tempering.corpus import Corpus, CorpusError, Stored
 from tempering.corpus.text_counts import TextCounts
@@ -53,11 +53,11 @@ def run_fit(
         stored = reading.open(counter(counting, words))
         words = _words(stored, words, vocabulary)
         batch_size = settings.batch_size or batch_size_for(stored.shape[0] * settings.passes)
-        parts = split_corpus(reading, stored, settings.validation, batch_size, settings.seed)
+        share, seed = settings.validation, settings.seed
+        training, held_out = split_corpus(reading, stored, share, batch_size, seed)
         if not streams(stored):
             # The model takes its words from a corpus, and how text was made into them.
-            how = getattr(stored, "counting", None)
-            parts = parts._replace(training=Corpus(parts.training, words, counting=how))
+            training = Corpus(training, words, counting=getattr(stored, "counting", None))
     n_documents, n_words = stored.shape
     how = ", streamed" if streams(stored) else ""
     line = f"{reading.path}: {n_documents:,} documents, {n_words:,} words{how}"
@@ -67,7 +67,7 @@ def run_fit(
     if resumed:
         say(f"going on with the fit in {keeping.checkpoint}; --restart begins anew.")
     started = working_seconds()
-    validation = _fit(model, parts, keeping)
+    validation = _fit(model, training, held_out, keeping)
     if executor is not None:
         executor.close()
         model.set_params(executor=None)
@@ -81,8 +81,8 @@ def run_fit(
     result = {
         "model": str(keeping.out),
         "corpus": str(reading.path),
-        "n_documents": parts.n_documents,
-        "n_words": stored.shape[1],
+        "n_documents": n_documents,
+        "n_words": n_words,
         "n_topics": settings.topics,
         "held_out_score": validation.scores[-1][1] if validation else None,
         "n_validation_documents": validation.n_documents if validation else 0,
@@ -108,15 +108,16 @@ def connected(scheduler: str) -> DaskExecutor:
     return executor
 
 
-def _fit(model: LatentDirichletAllocation, parts: Parts, keeping: Keeping) -> Validation | None:
+def _fit(
+    model: LatentDirichletAllocation, training: Any, held_out: Any, keeping: Keeping
+) -> Validation | None:
     """Fit the model; the scores on the documents that were kept out."""
     if not keeping.resume:
         keeping.clear()
     validation = None
-    if parts.validation is not None:
+    if held_out is not None:
         file, resume = keeping.checkpoint / SCORES, keeping.has_checkpoint()
-        threads = model.n_jobs
-        validation = Validation(parts.validation, model.n_components, threads, file, resume)
+        validation = Validation(held_out, model.n_components, model.n_jobs, file, resume)
         if not validation.can_score:
             say("warning: the validation documents are too short to be scored.")
             validation = None
@@ -124,7 +125,7 @@ def _fit(model: LatentDirichletAllocation, parts: Parts, keeping: Keeping) -> Va
     try:
         with shown(validation) as progress:
             model.fit(
-                parts.training,
+                training,
                 checkpoint=Checkpoint(keeping.checkpoint, keeping.checkpoint_minutes),
                 callbacks=[*callbacks, progress],
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,32 +27,27 @@ POINTS = 20
 Scores = list[tuple[int, float]]
 
 
-class Parts(NamedTuple):
-    """A corpus as ``fit`` takes it."""
-
-    training: Any  # a CSR matrix in memory, or a source that streams from the disk
-    validation: Any  # a CSR matrix of documents that are not in it, or None
-    n_documents: int  # of both
-
-
 def split_corpus(
     reading: Reading, stored: Stored, validation: float | None, batch_size: int, seed: int
-) -> Parts:
-    """Keep some documents for validation, drawn by the seed; ``batch_size`` is for streams."""
+) -> tuple[Any, Any]:
+    """Documents to fit, in memory or streamed by ``batch_size``, and some in memory to be scored.
+
+    The second are drawn by the seed; None for none of them.
+    """
     n_documents = stored.shape[0]
     n_kept = n_validation(n_documents, validation)
     places = drawn(n_documents, n_kept, seed)
     if not streams(stored):
         counts: Any = gather(stored).counts
         if not n_kept:
-            return Parts(counts, None, n_documents)
+            return counts, None
         others = np.setdiff1d(np.arange(n_documents), places)
-        return Parts(counts[others], counts[places], n_documents)
+        return counts[others], counts[places]
     source = open_source(reading.path, batch_size)
     if not n_kept:
-        return Parts(source, None, n_documents)
+        return source, None
     kept = source.sample(n_kept, np.random.default_rng(seed))
-    return Parts(Remaining(source, places, kept.sum().item()), kept, n_documents)
+    return Remaining(source, places, kept.sum().item()), kept
 
 
 def n_validation(n_documents: int, validation: float | None) -> int:

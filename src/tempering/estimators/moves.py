@@ -34,8 +34,8 @@ WORTHWHILE = 1e-6
 class MovedResult(Result):
     """A result, and how many rounds of each move were kept on the way.
 
-    Its history is that of the path that led to it: the steps of a round that was reverted are not
-    in it. Where a round begins, the ELBO falls for a step or two before it rises above what it was.
+    Its history leaves out the rounds that were not. Where one begins the ELBO falls, and then rises
+    above what it was.
     """
 
     accepted: Mapping[str, int] = field(default_factory=dict)
