@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tempering.cli.corpora import drawn
-from tempering.cli.fit import SCORES
+from tempering.cli.options import SCORES
 from tempering.cli.printing import console, error_console, minus, print_json
 from tempering.cli.progress import shown
 from tempering.cli.topics import topic_rows

@@ -8,8 +8,7 @@ from typing import Any
 
 from tempering.cli.corpora import Reading, counter, read_words, say_if_counted, streams
 from tempering.cli.errors import say
-from tempering.cli.fit import SCORES, Keeping, Settings
-from tempering.cli.options import Counting
+from tempering.cli.options import SCORES, Counting, Keeping, Settings
 from tempering.cli.printing import console, error_console, minus, print_json, print_topics
 from tempering.cli.progress import shown
 from tempering.cli.topics import topic_rows

@@ -1,14 +1,21 @@
-"""Options that several commands have, and how their values are read."""
+"""Options of the commands, and how their values are read."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
 import typer
+
+from tempering.storage.lock import InUse, alone_in
+
+CHECKPOINTS = "checkpoint-*.safetensors"
+#: Of the held-out scores, in the directory of a model and in that of its checkpoints.
+SCORES = "validation.json"
 
 
 def as_frequency(text: str | float) -> int | float:
@@ -172,6 +179,101 @@ class Counting(NamedTuple):
         int | None,
         typer.Option(min=1, metavar="N", help="Of text: keep the most frequent words only."),
     ] = None
+
+
+class Settings(NamedTuple):
+    """How topics are fitted: each field is an option of that name."""
+
+    topics: Annotated[
+        int, typer.Option("--topics", "-k", min=1, metavar="N", help="Number of topics.")
+    ]
+    passes: Annotated[int, typer.Option(min=1, metavar="N", help="Passes over the documents.")] = 10
+    tempering: Annotated[
+        Literal["auto", "annealing", "variational", "local", "none"],
+        typer.Option(
+            help="auto: cooled from a temperature computed from the corpus. none: plain SVI. The "
+            "others are the paper's AVI, VT and LVT."
+        ),
+    ] = "auto"
+    seed: Seed = 0
+    jobs: Jobs = None
+    batch_size: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Documents of a step; by default 16 to 1024, for 2,000 steps or more in all.",
+        ),
+    ] = None
+    validation: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="SHARE|N",
+            help="Documents to keep out of the fit and to score: a share below 1, or a number; 0 "
+            "for none. By default 5%, and 1000 at most.",
+        ),
+    ] = None
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Fit on a Dask cluster: the address of its scheduler, such as tcp://host:8786. "
+            "Its workers must see a .parquet or .csr corpus at the same path.",
+        ),
+    ] = None
+
+
+class Keeping(NamedTuple):
+    """Where the model goes, and how the fit is kept until it is there; fields are options."""
+
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The directory of the model.", callback=as_new)
+    ] = Path("model")
+    checkpoint_minutes: Annotated[
+        float,
+        typer.Option(
+            min=0, metavar="MINUTES", help="Time between two checkpoints, in OUT.checkpoint."
+        ),
+    ] = 5.0
+    resume: Annotated[
+        bool,
+        typer.Option("--resume/--restart", help="Go on with a fit that was interrupted, or anew."),
+    ] = True
+    overwrite: Overwrite = False
+
+    @property
+    def checkpoint(self) -> Path:
+        """The directory of the checkpoints."""
+        return self.out.with_name(f"{self.out.name}.checkpoint")
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Refuse, before a long fit, a place that is taken, or that another fit is at work in."""
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(alone_in(self.checkpoint))
+            except InUse as error:
+                hint = "Here, another directory is another --out."
+                raise InUse(f"{error} {hint}") from None
+            if self.out.exists() and not self.overwrite:
+                raise FileExistsError(
+                    f"{self.out} exists already: pass --overwrite to replace it, or another --out."
+                )
+            if self.out.exists() and not (self.out / "config.json").is_file():
+                raise FileExistsError(f"{self.out} is not a saved model, and is not replaced.")
+            yield
+        with suppress(OSError):
+            self.checkpoint.rmdir()
+
+    def has_checkpoint(self) -> bool:
+        """Whether there is a fit to go on with."""
+        return any(self.checkpoint.glob(CHECKPOINTS))
+
+    def clear(self) -> None:
+        """Remove the checkpoints, and nothing else."""
+        for file in [*self.checkpoint.glob(CHECKPOINTS), self.checkpoint / SCORES]:
+            file.unlink(missing_ok=True)
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tempering.cli.corpora import Reading, drawn, streams
-from tempering.cli.fit import SCORES
+from tempering.cli.options import SCORES
 from tempering.corpus import CorpusError, Stored, gather, open_source
 from tempering.evaluation import completion_score, split_documents
 from tempering.evaluation.checks import normalised
