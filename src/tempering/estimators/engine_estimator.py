@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -30,8 +31,18 @@ def best_of(run: Callable[[int], Result], n_runs: int) -> Result:
     return max(map(run, range(n_runs)), key=lambda result: result.elbo)
 
 
-class EngineEstimator(BaseEstimator):
-    """An estimator whose fit is a run of the engine."""
+class _Declared(BaseEstimator):
+    """Parameters that not all of them have, for the reader and the type checker."""
+
+    max_iter: int
+    total_samples: float | None
+    backend: Backend
+    executor: Executor | None
+
+
+@dataclass(eq=False, repr=False)
+class EngineEstimator(_Declared):
+    """An estimator whose fit is a run of the engine; its fields are parameters of all of them."""
 
     _parameter_constraints: ClassVar[dict] = {
         **SHARED_CONSTRAINTS,
@@ -41,21 +52,17 @@ class EngineEstimator(BaseEstimator):
         "learning_decay": [Interval(Real, 0.5, 1, closed="right")],
     }
 
-    # Parameters of the estimators, named here for the reader and the type checker.
-    n_components: int
-    tempering: Tempering
-    tol: float
-    max_iter: int
-    n_init: int
-    batch_size: int | None
-    learning_offset: float
-    learning_decay: float
-    total_samples: float | None
-    backend: Backend
-    random_state: Any
-    n_jobs: int | None
-    executor: Executor | None
-    verbose: int
+    n_components: int = 1
+    _: KW_ONLY
+    tempering: Tempering = "annealing"
+    tol: float = 1e-3
+    n_init: int = 1
+    batch_size: int | None = None
+    learning_offset: float = 10.0
+    learning_decay: float = 0.7
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
     def _policy(self, planned_passes: float) -> TemperaturePolicy:
         """The temperature policy that ``tempering`` stands for, in a run of so many passes."""

@@ -157,16 +157,9 @@ random_state, n_jobs, executor, verbose
     moves: bool = True
     tol: float = 1e-2
     max_iter: int = 300
-    n_init: int = 1
-    batch_size: int | None = None
-    learning_offset: float = 10.0
-    learning_decay: float = 0.7
     total_samples: float | None = None
     backend: Backend = "cpu"
-    random_state: Any = None
-    n_jobs: int | None = None
     executor: Executor | None = None
-    verbose: int = 0
 
     @alone_with_checkpoint
     @_fit_context(prefer_skip_nested_validation=True)

@@ -23,7 +23,6 @@ from tempering.estimators.parameters import (
     POSITIVE,
     WHOLE,
     PolicyNames,
-    Tempering,
     as_policy,
 )
 from tempering.estimators.saving import SaveMixin
@@ -108,22 +107,12 @@ class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
         "n_iter": [WHOLE],
     }
 
-    n_components: int = 1
     _: KW_ONLY
     startprob_prior: ArrayLike = 1.0
     transmat_prior: ArrayLike = 1.0
     sticky: float = 0.0
     init: Literal["kmeans", "random"] = "kmeans"
-    tempering: Tempering = "annealing"
     n_iter: int = 200
-    tol: float = 1e-3
-    n_init: int = 1
-    batch_size: int | None = None
-    learning_offset: float = 10.0
-    learning_decay: float = 0.7
-    random_state: Any = None
-    n_jobs: int | None = None
-    verbose: int = 0
 
     executor = None  # they are fitted in this process
 

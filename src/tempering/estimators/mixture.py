@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import EngineEstimator, best_of
 from tempering.estimators.moves import Move
-from tempering.estimators.parameters import POSITIVE, Tempering, check_n_components
+from tempering.estimators.parameters import POSITIVE, check_n_components
 from tempering.estimators.saving import SaveMixin
 from tempering.estimators.table_backend import fit_table
 from tempering.families import Dirichlet, Likelihood, MixingWeights, StickBreaking
@@ -57,23 +57,13 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
         "weight_concentration_prior": [POSITIVE, None],
     }
 
-    n_components: int = 1
     _: KW_ONLY
-    tempering: Tempering = "annealing"
-    tol: float = 1e-3
     max_iter: int = 200
-    n_init: int = 1
     weight_concentration_prior_type: str = "dirichlet_distribution"
     weight_concentration_prior: float | None = None
-    batch_size: int | None = None
-    learning_offset: float = 10.0
-    learning_decay: float = 0.7
     total_samples: float | None = None
     backend: Backend = "cpu"
-    random_state: Any = None
-    n_jobs: int | None = None
     executor: Executor | None = None
-    verbose: int = 0
 
     # Parameters of some mixtures only.
     warm_start = False

@@ -103,14 +103,7 @@ executor, verbose
     tempering: Tempering = "auto"
     tol: float = 1e-2
     max_iter: int = 300
-    n_init: int = 1
-    batch_size: int | None = None
-    learning_offset: float = 10.0
-    learning_decay: float = 0.7
-    random_state: Any = None
-    n_jobs: int | None = None
     executor: Executor | None = None
-    verbose: int = 0
 
     @alone_with_checkpoint
     @_fit_context(prefer_skip_nested_validation=True)
