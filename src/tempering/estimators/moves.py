@@ -104,7 +104,8 @@ def fit_with_moves(
 
 
 def _passes_left(result: Result, max_passes: int) -> int:
-    return max_passes - int(np.ceil(result.history[-1].passes))
+    # A short tempered fit may take a pass more, to end at T = 1.
+    return max(0, max_passes - int(np.ceil(result.history[-1].passes)))
 
 
 def _continued(earlier: MovedResult, later: Result, began: float) -> MovedResult:
