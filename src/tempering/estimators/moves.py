@@ -66,7 +66,7 @@ def fit_with_moves(
     phases = count()
 
     temperature = options.pop("temperature", None)
-    max_passes, n_threads = int(options.get("max_passes", 100)), options.get("n_threads")
+    max_passes, n_threads = int(options.get("max_passes") or 100), options.get("n_threads")
     checkpoint, resume = options.pop("checkpoint", None), options.pop("resume", True)
 
     def run(model: Model, initial: Any, passes: int, policy: TemperaturePolicy | None) -> Result:
