@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import tempering
-from tempering.cli.splitting import Remaining, n_validation
-from tempering.cli.validation import POINTS, model_scores
+from tempering.cli.validation import POINTS, Remaining, model_scores, n_validation
 from tempering.corpus import CorpusError, ParquetSource, write
 from tempering.inference import ArraySource
 

@@ -140,3 +140,10 @@ def test_dependence_is_mutual_information():
     always, never = np.ones(n), np.zeros(n)
     constant = np.stack([always, never, z[:, 0]])
     assert dependent_pairs(constant @ constant.T / n, n) == []
+
+
+def test_a_fit_that_took_a_pass_more_to_end_at_temperature_one_has_none_left():
+    X = np.full((20, 4), 3.4e38, np.float32)
+    mixture = FactorialMixture(3, max_iter=5, random_state=0).fit(X)
+    assert mixture.history_[-1].passes == 6
+    assert mixture.history_[-1].temperature == 1.0

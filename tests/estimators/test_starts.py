@@ -7,7 +7,6 @@ from tempering import BayesianGaussianMixture
 from tempering.estimators.starts import (
     SHARD_ROWS,
     Moments,
-    annealed_assignment,
     merge_coincident,
     random_assignment,
     split_critical,
@@ -27,6 +26,11 @@ def grid(n=3000, std=0.12, seed=0):
 
 def centres(X, assignment):
     return assignment.T @ X / assignment.sum(axis=0)[:, None]
+
+
+def annealed_assignment(X, n_components, n_threads=1):
+    shards = start_assignment("annealed", X, n_components, None, n_threads)
+    return np.concatenate([assignment for _, assignment in shards])
 
 
 def assert_same_points(found, wanted, atol):

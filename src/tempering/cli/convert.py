@@ -7,23 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tempering.cli.options import (
-    Column,
-    Delimiter,
-    Encoding,
-    Id,
-    Json,
-    KeepNumbers,
-    MaxDf,
-    MaxWords,
-    MinDf,
-    NGrams,
-    OnError,
-    Overwrite,
-    StopWords,
-    TokenPattern,
-    Vocabulary,
-)
+from tempering.cli.options import Counting, Json, Overwrite, Texts, Vocabulary
 
 
 def convert(
@@ -45,18 +29,9 @@ def convert(
     vocabulary: Vocabulary = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
-    column: Column = None,
-    id: Id = None,
-    encoding: Encoding = None,
-    on_error: OnError = None,
-    delimiter: Delimiter = None,
-    stop_words: StopWords = None,
-    ngrams: NGrams = None,
-    token_pattern: TokenPattern = None,
-    keep_numbers: KeepNumbers = False,
-    min_df: MinDf = None,
-    max_df: MaxDf = None,
-    max_words: MaxWords = None,
+    *,
+    texts: Texts,
+    counting: Counting,
 ) -> None:
     """Turn a corpus, or text, into another format.
 
@@ -70,26 +45,18 @@ def convert(
       tempering convert docword.kos.txt.gz kos.npz
       tempering convert posts.jsonl posts.parquet --column body --min-df 5
     """
-    from tempering.cli.corpora import Counting, Reading, read_words, say_if_counted
-    from tempering.cli.printing import console, error_console, print_json
+    from tempering.cli.corpora import Reading, counter, read_words, say_if_counted
+    from tempering.cli.printing import error_console, print_written
     from tempering.corpus import write
     from tempering.corpus.formats import READABLE, check_target, known_format
 
-    reading = Reading(source, from_format, column, id, encoding, on_error, delimiter)
-    counting = Counting(
-        vocabulary, stop_words, ngrams, token_pattern, keep_numbers, min_df, max_df, max_words
-    )
+    reading = Reading(source, from_format, texts)
     # Before the work of counting.
     check_target(target, to_format, overwrite, "--to")
     if from_format is not None:
         known_format(from_format, "--from", READABLE)
     with error_console().status(f"Converting {source}"):
-        stored = reading.open(counting.counter(read_words(vocabulary)))
+        stored = reading.open(counter(counting, read_words(vocabulary)))
         write(target, stored, to_format, overwrite)
     say_if_counted(stored, reading, counting)
-    n_documents, n_words = stored.shape
-    if as_json:
-        print_json({"out": str(target), "n_documents": n_documents, "n_words": n_words})
-    else:
-        line = f"{target}: {n_documents:,} documents, {n_words:,} words"
-        console().print(line, markup=False)
+    print_written(target, stored.shape, as_json)

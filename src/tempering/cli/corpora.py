@@ -1,4 +1,4 @@
-"""Corpora as the commands take them: any format, text too, with the words of a model."""
+"""Corpora and models as the commands take them: any format, text too."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
 from tempering.cli.errors import say
-from tempering.cli.options import as_frequency, as_range
+from tempering.cli.options import Counting, Texts, as_frequency, as_range
 from tempering.corpus import (
     CorpusError,
     Stored,
@@ -29,22 +29,21 @@ from tempering.corpus.lines import Lines
 from tempering.corpus.matrices import CSRDirectory
 from tempering.corpus.parquet import ParquetRows
 from tempering.corpus.text_counts import TextCounts
+from tempering.estimators import LatentDirichletAllocation
+from tempering.estimators.saving import load
 from tempering.estimators.words import words_of
+from tempering.storage.errors import StorageError
 
 #: Characters of a text that are kept to be quoted.
 QUOTED = 2000
 
 
 class Reading(NamedTuple):
-    """How a corpus is to be read: each field but the path is an option of that name."""
+    """A corpus, and how it is to be read."""
 
     path: Path
     format: str | None = None
-    column: str | None = None
-    id: str | None = None
-    encoding: str | None = None
-    on_error: str | None = None
-    delimiter: str | None = None
+    records: Texts = Texts()
 
     def open(self, vectorizer: CountVectorizer | None = None) -> Stored:
         """The corpus, to be read in blocks."""
@@ -61,55 +60,46 @@ class Reading(NamedTuple):
 
     def _records(self) -> dict[str, Any]:
         """What finds the texts in a file."""
-        named = {
-            "column": self.column,
-            "name_column": self.id,
-            "encoding": self.encoding,
-            "on_error": None if self.on_error is None else str(self.on_error),
-            "delimiter": self.delimiter,
-        }
+        named = self.records._asdict()
+        named["name_column"] = named.pop("id")
         return {name: value for name, value in named.items() if value is not None}
 
     def options(self) -> list[str]:
         """The options that another command needs to read the same."""
-        given = ((name, value) for name, value in self._asdict().items() if name != "path")
-        pairs = [(option(name), str(value)) for name, value in given if value is not None]
+        given = {"format": self.format, **self.records._asdict()}
+        pairs = [(option(name), value) for name, value in given.items() if value is not None]
         return [word for pair in pairs for word in pair]
 
 
-class Counting(NamedTuple):
-    """How text is counted: each field is an option of that name."""
+def load_topics(path: Path) -> LatentDirichletAllocation:
+    """A saved topic model."""
+    model = load(path)
+    if not isinstance(model, LatentDirichletAllocation):
+        raise StorageError(f"{path} is a {type(model).__name__}; this command is for topic models.")
+    return model
 
-    vocabulary: Path | None = None
-    stop_words: str | None = None
-    ngrams: str | None = None
-    token_pattern: str | None = None
-    keep_numbers: bool = False
-    min_df: str | None = None
-    max_df: str | None = None
-    max_words: int | None = None
 
-    def counter(self, words: list[str] | None = None) -> CountVectorizer:
-        """For these words, or for all but the rare and the common ones."""
-        if self.token_pattern is not None and self.keep_numbers:
-            raise typer.BadParameter("--token-pattern says itself whether numbers are words.")
-        # Words that are asked for by name count, stop words and numbers too.
-        pattern = WORDS_AND_NUMBERS if self.keep_numbers or words is not None else WORDS
-        counting = WordCounting(
-            read_stop_words(self.stop_words or ("english" if words is None else "none")),
-            self.token_pattern or pattern,
-            (1, 1) if self.ngrams is None else as_range(self.ngrams),
-        )
-        if words is not None:
-            chosen = [name for name in ("min_df", "max_df", "max_words") if getattr(self, name)]
-            if chosen:
-                say_without_effect(chosen, "--vocabulary names the words.")
-            return counting.vectorizer(words)
-        return counting.vectorizer(
-            min_df=as_frequency(self.min_df or "2"),
-            max_df=as_frequency(self.max_df or "0.5"),
-            max_features=self.max_words,
-        )
+def counter(counting: Counting, words: list[str] | None = None) -> CountVectorizer:
+    """What counts these words, or all but the rare and the common ones."""
+    if counting.token_pattern is not None and counting.keep_numbers:
+        raise typer.BadParameter("--token-pattern says itself whether numbers are words.")
+    # Words that are asked for by name count, stop words and numbers too.
+    pattern = WORDS_AND_NUMBERS if counting.keep_numbers or words is not None else WORDS
+    how = WordCounting(
+        read_stop_words(counting.stop_words or ("english" if words is None else "none")),
+        counting.token_pattern or pattern,
+        (1, 1) if counting.ngrams is None else as_range(counting.ngrams),
+    )
+    if words is not None:
+        chosen = [name for name in ("min_df", "max_df", "max_words") if getattr(counting, name)]
+        if chosen:
+            say_without_effect(chosen, "--vocabulary names the words.")
+        return how.vectorizer(words)
+    return how.vectorizer(
+        min_df=as_frequency(counting.min_df or "2"),
+        max_df=as_frequency(counting.max_df or "0.5"),
+        max_features=counting.max_words,
+    )
 
 
 def option(field: str) -> str:
@@ -127,9 +117,8 @@ def say_if_counted(stored: Stored, reading: Reading, counting: Counting | None =
     """Tell of options for text that were given for counts."""
     if isinstance(stored, TextCounts):
         return
-    given = {**reading._asdict(), **({} if counting is None else counting._asdict())}
-    kept = {"path", "format", "vocabulary"}
-    fields = [name for name, value in given.items() if value and name not in kept]
+    given = {**reading.records._asdict(), **({} if counting is None else counting._asdict())}
+    fields = [name for name, value in given.items() if value]
     if fields:
         say_without_effect(fields, f"{reading.path} holds counts, not text.")
 
@@ -162,15 +151,7 @@ def read_words(path: Path | None) -> list[str] | None:
 
 
 class ModelCorpus:
-    """Documents over the words of a model, read in blocks.
-
-    Parameters
-    ----------
-    reading : Reading
-        The corpus. Text is counted with the words of the model, as the text of the fit was.
-    model : LatentDirichletAllocation
-        Fitted.
-    """
+    """Documents over the words of a model, read in blocks; text is counted as that of its fit."""
 
     def __init__(self, reading: Reading, model: Any):
         words = words_of(model)

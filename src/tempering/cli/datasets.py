@@ -8,23 +8,16 @@ from typing import Annotated, Any
 import typer
 
 from tempering.cli.errors import reported
-from tempering.cli.options import (
-    Json,
-    KeepNumbers,
-    MaxDf,
-    MaxWords,
-    MinDf,
-    NGrams,
-    Overwrite,
-    Seed,
-    StopWords,
-    TokenPattern,
-)
+from tempering.cli.options import Counting, Json, Overwrite, Seed
 
 datasets = typer.Typer(
     help="List, fetch or make data sets.",
     no_args_is_help=True,
 )
+
+#: Which words of arXiv's abstracts, and of Wikipedia's articles, count unless told otherwise.
+PAPERS = Counting(min_df="5", max_df="0.5")
+ARTICLES = Counting(min_df="20", max_df="0.1", max_words=50_000)
 
 Out = Annotated[Path, typer.Option(help="The corpus; its name tells the format.")]
 Dump = Annotated[Path, typer.Argument(metavar="DUMP", help="The file that you have.")]
@@ -85,7 +78,7 @@ def fetch(
       tempering datasets fetch kos
       tempering datasets fetch pubmed --out pubmed.parquet
     """
-    from tempering.cli.printing import error_console
+    from tempering.cli.printing import error_console, print_written
     from tempering.corpus import convert, open_corpus
     from tempering.datasets import fetch_uci
 
@@ -95,7 +88,7 @@ def fetch(
             path, shape = path, open_corpus(path).shape
         else:
             path, shape = out, convert(path, out, overwrite=overwrite)
-    _tell(path, shape, as_json)
+    print_written(path, shape, as_json)
 
 
 @datasets.command()
@@ -109,14 +102,14 @@ def docstrings(out: Out, overwrite: Overwrite = False, as_json: Json = False) ->
     Example:
       tempering datasets docstrings --out docstrings.npz
     """
-    from tempering.cli.printing import error_console
+    from tempering.cli.printing import error_console, print_written
     from tempering.corpus import write
     from tempering.datasets import load_docstrings
 
     with error_console().status("Reading docstrings"):
         corpus = load_docstrings()
     write(out, corpus, overwrite=overwrite)
-    _tell(out, corpus.shape, as_json)
+    print_written(out, corpus.shape, as_json)
 
 
 @datasets.command()
@@ -139,14 +132,14 @@ def synthetic(
     Example:
       tempering datasets synthetic --documents 1000000 --out million.parquet
     """
-    from tempering.cli.printing import error_console
+    from tempering.cli.printing import error_console, print_written
     from tempering.corpus import write
     from tempering.datasets import LDAStream
 
     stream = LDAStream(documents, topics, words, length, seed=seed)
     with error_console().status(f"Drawing {documents:,} documents"):
         write(out, stream, overwrite=overwrite)
-    _tell(out, stream.shape, as_json)
+    print_written(out, stream.shape, as_json)
 
 
 @datasets.command()
@@ -159,13 +152,7 @@ def arxiv(
     ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
-    stop_words: StopWords = None,
-    ngrams: NGrams = None,
-    token_pattern: TokenPattern = None,
-    keep_numbers: KeepNumbers = False,
-    min_df: MinDf = "5",
-    max_df: MaxDf = "0.5",
-    max_words: MaxWords = None,
+    counting: Counting = PAPERS,
 ) -> None:
     """Count the words of arXiv's abstracts.
 
@@ -177,9 +164,7 @@ def arxiv(
     """
     from tempering.datasets import read_arxiv
 
-    papers = read_arxiv(dump, category)
-    how = (stop_words, ngrams, token_pattern, keep_numbers, min_df, max_df, max_words)
-    _count(papers, out, overwrite, as_json, *how)
+    _count(read_arxiv(dump, category), counting, out, overwrite, as_json)
 
 
 @datasets.command()
@@ -189,13 +174,7 @@ def wikipedia(
     out: Out,
     overwrite: Overwrite = False,
     as_json: Json = False,
-    stop_words: StopWords = None,
-    ngrams: NGrams = None,
-    token_pattern: TokenPattern = None,
-    keep_numbers: KeepNumbers = False,
-    min_df: MinDf = "20",
-    max_df: MaxDf = "0.1",
-    max_words: MaxWords = 50_000,
+    counting: Counting = ARTICLES,
 ) -> None:
     """Count the words of Wikipedia's articles.
 
@@ -207,29 +186,17 @@ def wikipedia(
     """
     from tempering.datasets import read_wikipedia
 
-    articles = read_wikipedia(dump)
-    how = (stop_words, ngrams, token_pattern, keep_numbers, min_df, max_df, max_words)
-    _count(articles, out, overwrite, as_json, *how)
+    _count(read_wikipedia(dump), counting, out, overwrite, as_json)
 
 
-def _count(texts: Any, out: Path, overwrite: bool, as_json: bool, *how: Any) -> None:
+def _count(texts: Any, counting: Counting, out: Path, overwrite: bool, as_json: bool) -> None:
     """Texts as counts of words."""
-    from tempering.cli.corpora import Counting
-    from tempering.cli.printing import error_console
+    from tempering.cli.corpora import counter
+    from tempering.cli.printing import error_console, print_written
     from tempering.corpus import write
     from tempering.corpus.text_counts import TextCounts
 
     with error_console().status("Counting words"):
-        stored = TextCounts(texts, Counting(None, *how).counter())
+        stored = TextCounts(texts, counter(counting))
         write(out, stored, overwrite=overwrite)
-    _tell(out, stored.shape, as_json)
-
-
-def _tell(path: Path, shape: tuple[int, int], as_json: bool) -> None:
-    from tempering.cli.printing import console, print_json
-
-    if as_json:
-        print_json({"out": str(path), "n_documents": shape[0], "n_words": shape[1]})
-    else:
-        line = f"{path}: {shape[0]:,} documents, {shape[1]:,} words"
-        console().print(line, soft_wrap=True, markup=False)
+    print_written(out, stored.shape, as_json)

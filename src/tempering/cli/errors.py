@@ -13,6 +13,8 @@ from typing import Any
 
 import typer
 
+from tempering.cli.options import with_groups
+
 KNOWN_ERROR = 1
 INTERRUPTED = 130
 #: What the package and the system raise with a message for the user; anything else is a bug.
@@ -27,11 +29,12 @@ class Settings:
 
 def reported(command: Callable[..., None]) -> Callable[..., None]:
     """A command whose known errors, warnings and Ctrl-C are told in one line each."""
+    command = with_groups(command)
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
         with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
+            warnings.showwarning = lambda message, *_: say(f"warning: {message}")
             try:
                 command(*arguments, **options)
             except BrokenPipeError:
@@ -64,7 +67,3 @@ def _cleaned(text: str) -> str:
     from tempering.cli.printing import cleaned
 
     return cleaned(text)
-
-
-def _show_warning(message: Warning | str, category: type[Warning], *place: Any) -> None:
-    say(f"warning: {message}")

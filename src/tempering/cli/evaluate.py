@@ -6,19 +6,7 @@ from typing import Annotated
 
 import typer
 
-from tempering.cli.options import (
-    Column,
-    CorpusPath,
-    Delimiter,
-    Encoding,
-    Format,
-    Id,
-    Jobs,
-    Json,
-    ModelPath,
-    OnError,
-    Seed,
-)
+from tempering.cli.options import CorpusPath, Format, Jobs, Json, ModelPath, Seed, Texts
 
 
 def evaluate(
@@ -40,11 +28,8 @@ def evaluate(
     jobs: Jobs = None,
     as_json: Json = False,
     format: Format = None,
-    column: Column = None,
-    id: Id = None,
-    encoding: Encoding = None,
-    on_error: OnError = None,
-    delimiter: Delimiter = None,
+    *,
+    texts: Texts,
 ) -> None:
     """Score a model on documents.
 
@@ -57,12 +42,11 @@ def evaluate(
     Example:
       tempering evaluate model test.npz
     """
-    from tempering.cli.corpora import ModelCorpus, Reading
-    from tempering.cli.models import load_topics
+    from tempering.cli.corpora import ModelCorpus, Reading, load_topics
     from tempering.cli.printing import error_console, minus, print_facts, print_json
 
     fitted = load_topics(model).set_params(n_jobs=jobs)
-    given = ModelCorpus(Reading(corpus, format, column, id, encoding, on_error, delimiter), fitted)
+    given = ModelCorpus(Reading(corpus, format, texts), fitted)
     with error_console().status("Scoring"):
         counts = given.sample(documents, seed)
         vi, gibbs = (

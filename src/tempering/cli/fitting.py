@@ -3,109 +3,44 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from tempering.cli.corpora import Counting, Reading, read_words, say_if_counted, streams
+from tempering.cli.corpora import Reading, counter, read_words, say_if_counted, streams
 from tempering.cli.errors import say
+from tempering.cli.options import SCORES, Counting, Keeping, Settings
 from tempering.cli.printing import console, error_console, minus, print_json, print_topics
 from tempering.cli.progress import shown
-from tempering.cli.splitting import Parts, split_corpus
 from tempering.cli.topics import topic_rows
-from tempering.cli.validation import FILE, Validation
+from tempering.cli.validation import Validation, split_corpus
 from tempering.cluster import DaskExecutor
 from tempering.corpus import Corpus, CorpusError, Stored
 from tempering.corpus.text_counts import TextCounts
 from tempering.estimators import LatentDirichletAllocation
-from tempering.estimators.batches import batch_size_for
+from tempering.estimators.recipe import batch_size_for
 from tempering.inference import Checkpoint
 from tempering.inference.compilation import working_seconds
 from tempering.inference.executors import ClusterLost
 from tempering.inference.interrupts import Terminated
 from tempering.storage.errors import StorageError
-from tempering.storage.lock import InUse, alone_in
 
 #: Topics that are printed; `tempering topics` prints all.
 PRINTED = 20
-CHECKPOINTS = "checkpoint-*.safetensors"
-
-
-class Settings(NamedTuple):
-    """How topics are fitted."""
-
-    topics: int
-    passes: int
-    tempering: str | None
-    batch_size: int | None
-    validation: float | None
-    seed: int
-    jobs: int | None
-    scheduler: str | None = None
-
-
-class Keeping(NamedTuple):
-    """Where the model goes, and how the fit is kept until it is there."""
-
-    out: Path
-    overwrite: bool
-    checkpoint_minutes: float
-    resume: bool
-
-    @property
-    def checkpoint(self) -> Path:
-        """The directory of the checkpoints."""
-        return self.out.with_name(f"{self.out.name}.checkpoint")
-
-    def check(self) -> None:
-        """Say now what would otherwise be said after a long fit."""
-        if self.out.exists() and not self.overwrite:
-            raise FileExistsError(
-                f"{self.out} exists already: pass --overwrite to replace it, or another --out."
-            )
-        if self.out.exists() and not (self.out / "config.json").is_file():
-            raise FileExistsError(f"{self.out} is not a saved model, and is not replaced.")
-
-    @contextmanager
-    def alone(self) -> Iterator[None]:
-        """Refuse, at once, to fit into a model that another fit is to become."""
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(alone_in(self.checkpoint))
-            except InUse as error:
-                hint = "Here, another directory is another --out."
-                raise InUse(f"{error} {hint}") from None
-            yield
-        with suppress(OSError):
-            self.checkpoint.rmdir()
-
-    def has_checkpoint(self) -> bool:
-        """Whether there is a fit to go on with."""
-        return any(self.checkpoint.glob(CHECKPOINTS))
-
-    def clear(self) -> None:
-        """Remove the checkpoints, and nothing else."""
-        for file in [*self.checkpoint.glob(CHECKPOINTS), self.checkpoint / FILE]:
-            file.unlink(missing_ok=True)
 
 
 def run_fit(
-    reading: Reading, counting: Counting, settings: Settings, keeping: Keeping, as_json: bool
+    reading: Reading,
+    vocabulary: Path | None,
+    counting: Counting,
+    settings: Settings,
+    keeping: Keeping,
+    as_json: bool,
 ) -> None:
     """Read, fit, save, print."""
-    with keeping.alone():
-        keeping.check()
-        _run_fit(reading, counting, settings, keeping, as_json)
-
-
-def _run_fit(
-    reading: Reading, counting: Counting, settings: Settings, keeping: Keeping, as_json: bool
-) -> None:
     executor = None if settings.scheduler is None else connected(settings.scheduler)
     model = LatentDirichletAllocation(
         settings.topics,
-        tempering=settings.tempering,
+        tempering=None if settings.tempering == "none" else settings.tempering,
         max_iter=settings.passes,
         batch_size=settings.batch_size or "auto",
         random_state=settings.seed,
@@ -113,37 +48,40 @@ def _run_fit(
         executor=executor,
     )
     with error_console().status(f"Reading {reading.path}"):
-        words = read_words(counting.vocabulary)
-        stored = reading.open(counting.counter(words))
-        words = _words(stored, words, counting.vocabulary)
+        words = read_words(vocabulary)
+        stored = reading.open(counter(counting, words))
+        words = _words(stored, words, vocabulary)
         batch_size = settings.batch_size or batch_size_for(stored.shape[0] * settings.passes)
-        parts = split_corpus(reading, stored, settings.validation, batch_size, settings.seed)
+        share, seed = settings.validation, settings.seed
+        training, held_out = split_corpus(reading, stored, share, batch_size, seed)
         if not streams(stored):
             # The model takes its words from a corpus, and how text was made into them.
-            how = getattr(stored, "counting", None)
-            parts = parts._replace(training=Corpus(parts.training, words, counting=how))
-    _say_what_was_read(reading, stored)
+            training = Corpus(training, words, counting=getattr(stored, "counting", None))
+    n_documents, n_words = stored.shape
+    how = ", streamed" if streams(stored) else ""
+    line = f"{reading.path}: {n_documents:,} documents, {n_words:,} words{how}"
+    error_console().print(line, soft_wrap=True, markup=False)
     say_if_counted(stored, reading, counting)
     resumed = keeping.resume and keeping.has_checkpoint()
     if resumed:
         say(f"going on with the fit in {keeping.checkpoint}; --restart begins anew.")
     started = working_seconds()
-    validation = _fit(model, parts, keeping)
+    validation = _fit(model, training, held_out, keeping)
     if executor is not None:
         executor.close()
         model.set_params(executor=None)
     seconds = working_seconds() - started
     model.save(keeping.out, words, overwrite=keeping.overwrite)
     if validation is not None:
-        validation.write(keeping.out / FILE)
+        validation.write(keeping.out / SCORES)
     keeping.clear()
 
     rows = topic_rows(model, 10, words)
     result = {
         "model": str(keeping.out),
         "corpus": str(reading.path),
-        "n_documents": parts.n_documents,
-        "n_words": stored.shape[1],
+        "n_documents": n_documents,
+        "n_words": n_words,
         "n_topics": settings.topics,
         "held_out_score": validation.scores[-1][1] if validation else None,
         "n_validation_documents": validation.n_documents if validation else 0,
@@ -169,16 +107,24 @@ def connected(scheduler: str) -> DaskExecutor:
     return executor
 
 
-def _fit(model: LatentDirichletAllocation, parts: Parts, keeping: Keeping) -> Validation | None:
+def _fit(
+    model: LatentDirichletAllocation, training: Any, held_out: Any, keeping: Keeping
+) -> Validation | None:
     """Fit the model; the scores on the documents that were kept out."""
     if not keeping.resume:
         keeping.clear()
-    validation = _validation(model, parts, keeping)
+    validation = None
+    if held_out is not None:
+        file, resume = keeping.checkpoint / SCORES, keeping.has_checkpoint()
+        validation = Validation(held_out, model.n_components, model.n_jobs, file, resume)
+        if not validation.can_score:
+            say("warning: the validation documents are too short to be scored.")
+            validation = None
     callbacks: list[Any] = [] if validation is None else [validation]
     try:
         with shown(validation) as progress:
             model.fit(
-                parts.training,
+                training,
                 checkpoint=Checkpoint(keeping.checkpoint, keeping.checkpoint_minutes),
                 callbacks=[*callbacks, progress],
             )
@@ -192,24 +138,6 @@ def _fit(model: LatentDirichletAllocation, parts: Parts, keeping: Keeping) -> Va
     if validation is not None:
         validation.score(model.history_[-1].data_seen, model.components_)
     return validation
-
-
-def _validation(
-    model: LatentDirichletAllocation, parts: Parts, keeping: Keeping
-) -> Validation | None:
-    if parts.validation is None:
-        return None
-    validation = Validation(
-        parts.validation,
-        model.n_components,
-        model.n_jobs,
-        keeping.checkpoint / FILE,
-        resume=keeping.has_checkpoint(),
-    )
-    if validation.can_score:
-        return validation
-    say("warning: the validation documents are too short to be scored.")
-    return None
 
 
 def _words(stored: Stored, given: list[str] | None, path: Path | None) -> list[str] | None:
@@ -230,13 +158,6 @@ def _how_to_resume(keeping: Keeping, what: str) -> str:
         return f"{what} before the first step; nothing was kept."
     again = "the same command" if keeping.resume else "the same command without --restart"
     return f"{what}; {keeping.checkpoint} holds the fit. To go on from there, give {again}."
-
-
-def _say_what_was_read(reading: Reading, stored: Stored) -> None:
-    how = ", streamed" if streams(stored) else ""
-    n_documents, n_words = stored.shape
-    line = f"{reading.path}: {n_documents:,} documents, {n_words:,} words{how}"
-    error_console().print(line, soft_wrap=True, markup=False)
 
 
 def _print_result(result: dict[str, Any], reading: Reading) -> None:

@@ -7,15 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tempering.cli.options import (
-    Column,
-    Delimiter,
-    Encoding,
-    Format,
-    Id,
-    Json,
-    OnError,
-)
+from tempering.cli.options import Format, Json, Texts
 
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "safetensors", "rich", "typer")
 OPTIONAL = ("matplotlib", "pyarrow", "pooch", "jax", "dask")
@@ -27,11 +19,8 @@ def info(
     ] = None,
     as_json: Json = False,
     format: Format = None,
-    column: Column = None,
-    id: Id = None,
-    encoding: Encoding = None,
-    on_error: OnError = None,
-    delimiter: Delimiter = None,
+    *,
+    texts: Texts,
 ) -> None:
     """Say what is installed, or what a model or a corpus is.
 
@@ -48,7 +37,7 @@ def info(
     elif (path / "config.json").is_file():
         facts = _model(path)
     else:
-        facts = _corpus(path, format, column, id, encoding, on_error, delimiter)
+        facts = _corpus(path, format, texts)
     if as_json:
         print_json(facts)
     else:
@@ -101,12 +90,12 @@ def _model(path: Path) -> dict[str, Any]:
     return {**facts, "parameters": parameters}
 
 
-def _corpus(path: Path, *how: Any) -> dict[str, Any]:
+def _corpus(path: Path, format: str | None, texts: Texts) -> dict[str, Any]:
     from tempering.cli.corpora import Reading, say_if_counted, streams
     from tempering.cli.printing import error_console
 
     with error_console().status(f"Reading {path}"):
-        reading = Reading(path, *how)
+        reading = Reading(path, format, texts)
         stored = reading.open()
         say_if_counted(stored, reading)
         n_tokens, n_empty = 0, 0

@@ -1,12 +1,21 @@
-"""Options that several commands have, and how their values are read."""
+"""Options of the commands, and how their values are read."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
 import typer
+
+from tempering.storage.lock import InUse, alone_in
+
+CHECKPOINTS = "checkpoint-*.safetensors"
+#: Of the held-out scores, in the directory of a model and in that of its checkpoints.
+SCORES = "validation.json"
 
 
 def as_frequency(text: str | float) -> int | float:
@@ -50,13 +59,6 @@ def as_character(text: str | None) -> str | None:
     return "\t" if text in ("\\t", "tab") else text
 
 
-class Trouble(StrEnum):
-    """What becomes of a record that cannot be read."""
-
-    fail = "fail"
-    skip = "skip"
-
-
 ModelPath = Annotated[Path, typer.Argument(help="A model that `tempering fit` saved.")]
 CorpusPath = Annotated[
     Path,
@@ -80,92 +82,6 @@ Format = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="The format, where neither name nor content tell it."),
 ]
-Column = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Of text in a table: its column; `text` by default.",
-    ),
-]
-Id = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Of text in a table: the column of the documents' ids; by default rows are numbered "
-        "from 0.",
-    ),
-]
-Encoding = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME",
-        help="Of text: how its characters are stored, such as latin-1; utf-8 by default.",
-    ),
-]
-OnError = Annotated[
-    Trouble | None,
-    typer.Option(
-        help="Of text: end at a record that cannot be read (fail, the default), or leave it out "
-        "and say how many there were.",
-    ),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(
-        metavar="CHARACTER",
-        help="Of .csv and .tsv: what stands between two columns, such as ';' or '\\t'.",
-        callback=as_character,
-    ),
-]
-StopWords = Annotated[
-    str | None,
-    typer.Option(
-        metavar="english|none|FILE",
-        help="Of text: words to leave out: the commonest English ones (the default), none, or "
-        "those of a file, one a line.",
-    ),
-]
-NGrams = Annotated[
-    str | None,
-    typer.Option(
-        "--ngrams",
-        metavar="N|MIN,MAX",
-        help="Of text: count up to N words that follow each other as one, too; 1 by default.",
-    ),
-]
-TokenPattern = Annotated[
-    str | None,
-    typer.Option(
-        metavar="REGEX",
-        help="Of text: what a word is; by default two letters or digits and more, but not digits "
-        "alone.",
-    ),
-]
-KeepNumbers = Annotated[
-    bool, typer.Option("--keep-numbers", help="Of text: count numbers as words.")
-]
-MinDf = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N|SHARE",
-        help="Of text: leave out words in fewer documents: a number, or a share such as 0.001.",
-    ),
-]
-MaxDf = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N|SHARE",
-        help="Of text: leave out words in more documents: a number, or a share such as 0.5.",
-    ),
-]
-MaxWords = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        metavar="N",
-        help="Of text: keep the most frequent words only.",
-    ),
-]
 Vocabulary = Annotated[
     Path | None,
     typer.Option(
@@ -174,3 +90,214 @@ Vocabulary = Annotated[
         "default those beside the corpus (NAME.vocab.txt), or all that a text has.",
     ),
 ]
+
+
+class Texts(NamedTuple):
+    """Where the texts are in a file: each field is an option of that name."""
+
+    column: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Of text in a table: its column; `text` by default."),
+    ] = None
+    id: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Of text in a table: the column of the documents' ids; by default rows are "
+            "numbered from 0.",
+        ),
+    ] = None
+    encoding: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Of text: how its characters are stored, such as latin-1; utf-8 by default.",
+        ),
+    ] = None
+    on_error: Annotated[
+        Literal["fail", "skip"] | None,
+        typer.Option(
+            help="Of text: end at a record that cannot be read (fail, the default), or leave it "
+            "out and say how many there were.",
+        ),
+    ] = None
+    delimiter: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHARACTER",
+            help="Of .csv and .tsv: what stands between two columns, such as ';' or '\\t'.",
+            callback=as_character,
+        ),
+    ] = None
+
+
+class Counting(NamedTuple):
+    """How text is counted: each field is an option of that name."""
+
+    stop_words: Annotated[
+        str | None,
+        typer.Option(
+            metavar="english|none|FILE",
+            help="Of text: words to leave out: the commonest English ones (the default), none, or "
+            "those of a file, one a line.",
+        ),
+    ] = None
+    ngrams: Annotated[
+        str | None,
+        typer.Option(
+            "--ngrams",
+            metavar="N|MIN,MAX",
+            help="Of text: count up to N words that follow each other as one, too; 1 by default.",
+        ),
+    ] = None
+    token_pattern: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REGEX",
+            help="Of text: what a word is; by default two letters or digits and more, but not "
+            "digits alone.",
+        ),
+    ] = None
+    keep_numbers: Annotated[
+        bool, typer.Option("--keep-numbers", help="Of text: count numbers as words.")
+    ] = False
+    min_df: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|SHARE",
+            help="Of text: leave out words in fewer documents: a number, or a share such as 0.001.",
+        ),
+    ] = None
+    max_df: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|SHARE",
+            help="Of text: leave out words in more documents: a number, or a share such as 0.5.",
+        ),
+    ] = None
+    max_words: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="Of text: keep the most frequent words only."),
+    ] = None
+
+
+class Settings(NamedTuple):
+    """How topics are fitted: each field is an option of that name."""
+
+    topics: Annotated[
+        int, typer.Option("--topics", "-k", min=1, metavar="N", help="Number of topics.")
+    ]
+    passes: Annotated[int, typer.Option(min=1, metavar="N", help="Passes over the documents.")] = 10
+    tempering: Annotated[
+        Literal["auto", "annealing", "variational", "local", "none"],
+        typer.Option(
+            help="auto: cooled from a temperature computed from the corpus. none: plain SVI. The "
+            "others are the paper's AVI, VT and LVT."
+        ),
+    ] = "auto"
+    seed: Seed = 0
+    jobs: Jobs = None
+    batch_size: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Documents of a step; by default 16 to 1024, for 2,000 steps or more in all.",
+        ),
+    ] = None
+    validation: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            metavar="SHARE|N",
+            help="Documents to keep out of the fit and to score: a share below 1, or a number; 0 "
+            "for none. By default 5%, and 1000 at most.",
+        ),
+    ] = None
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Fit on a Dask cluster: the address of its scheduler, such as tcp://host:8786. "
+            "Its workers must see a .parquet or .csr corpus at the same path.",
+        ),
+    ] = None
+
+
+class Keeping(NamedTuple):
+    """Where the model goes, and how the fit is kept until it is there; fields are options."""
+
+    out: Annotated[
+        Path, typer.Option(metavar="DIR", help="The directory of the model.", callback=as_new)
+    ] = Path("model")
+    checkpoint_minutes: Annotated[
+        float,
+        typer.Option(
+            min=0, metavar="MINUTES", help="Time between two checkpoints, in OUT.checkpoint."
+        ),
+    ] = 5.0
+    resume: Annotated[
+        bool,
+        typer.Option("--resume/--restart", help="Go on with a fit that was interrupted, or anew."),
+    ] = True
+    overwrite: Overwrite = False
+
+    @property
+    def checkpoint(self) -> Path:
+        """The directory of the checkpoints."""
+        return self.out.with_name(f"{self.out.name}.checkpoint")
+
+    @contextmanager
+    def alone(self) -> Iterator[None]:
+        """Refuse, before a long fit, a place that is taken, or that another fit is at work in."""
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(alone_in(self.checkpoint))
+            except InUse as error:
+                hint = "Here, another directory is another --out."
+                raise InUse(f"{error} {hint}") from None
+            if self.out.exists() and not self.overwrite:
+                raise FileExistsError(
+                    f"{self.out} exists already: pass --overwrite to replace it, or another --out."
+                )
+            if self.out.exists() and not (self.out / "config.json").is_file():
+                raise FileExistsError(f"{self.out} is not a saved model, and is not replaced.")
+            yield
+        with suppress(OSError):
+            self.checkpoint.rmdir()
+
+    def has_checkpoint(self) -> bool:
+        """Whether there is a fit to go on with."""
+        return any(self.checkpoint.glob(CHECKPOINTS))
+
+    def clear(self) -> None:
+        """Remove the checkpoints, and nothing else."""
+        for file in [*self.checkpoint.glob(CHECKPOINTS), self.checkpoint / SCORES]:
+            file.unlink(missing_ok=True)
+
+
+def with_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """A command in which an argument that is such a tuple stands for an option a field."""
+    hints = get_type_hints(command, include_extras=True)
+    groups = {name: kind for name, kind in hints.items() if hasattr(kind, "_fields")}
+    flat: list[Parameter] = []
+    for name, given in signature(command).parameters.items():
+        types, defaults = {name: hints[name]}, {name: given.default}
+        if name in groups:
+            types = get_type_hints(groups[name], include_extras=True)
+            default = given.default
+            own = groups[name]._field_defaults if default is given.empty else default._asdict()
+            defaults = {field: own.get(field, given.empty) for field in types}
+        flat += [
+            Parameter(field, Parameter.KEYWORD_ONLY, default=defaults[field], annotation=kind)
+            for field, kind in types.items()
+        ]
+
+    @wraps(command)
+    def run(**options: Any) -> None:
+        for name, kind in groups.items():
+            options[name] = kind(**{field: options.pop(field) for field in kind._fields})
+        command(**options)
+
+    run.__signature__ = Signature(flat)  # pyright: ignore[reportAttributeAccessIssue]
+    return run

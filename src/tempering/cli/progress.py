@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from rich.progress import (
     BarColumn,
@@ -21,17 +21,46 @@ from tempering.inference import Report
 from tempering.inference.compilation import COMPILING, telling, working_seconds
 
 
-class Gauge:
-    """What is told of a fit: speed, temperature, held-out score."""
+class TimeLeft(TimeRemainingColumn):
+    """The time that is left, once there is something to tell it from."""
 
-    def __init__(self, validation: Validation | None):
-        self._validation = validation
+    def render(self, task: Task) -> Text:
+        """The column of a task."""
+        return super().render(task) + Text(" left") if task.total else Text("")
+
+
+class Shown:
+    """Tells how far a fit is, by a bar or by a line after each pass: a callback of ``fit``."""
+
+    def __init__(self, validation: Validation | None, name: str, bar: Progress | None):
+        self._validation, self._bar = validation, bar
         self._since: tuple[float, int] | None = None
+        self._passes = 0
+        if bar is not None:
+            self._task = bar.add_task(name, total=None, state="starting")
 
-    def read(self, report: Report) -> str:
-        """The state after a step, in a few words."""
-        record = report.record
-        now = working_seconds()
+    def compiling(self) -> None:
+        """Say why it takes its time."""
+        if self._bar is None:
+            error_console().print(COMPILING)
+        else:
+            self._bar.update(self._task, state=COMPILING)
+
+    def __call__(self, report: Report) -> None:
+        record, state = report.record, self._state(report)
+        if self._bar is not None:
+            total = round(record.data_seen / record.passes * report.planned_passes)
+            self._bar.update(self._task, total=total, completed=record.data_seen, state=state)
+            return
+        passes = int(record.passes + 1e-9)
+        if passes > self._passes:
+            self._passes = passes
+            line = f"pass {passes} of {report.planned_passes:g}  {state}"
+            error_console().print(line, soft_wrap=True)
+
+    def _state(self, report: Report) -> str:
+        """Speed, temperature and held-out score, in a few words."""
+        record, now = report.record, working_seconds()
         if self._since is None:
             self._since = now, record.data_seen
         began, seen = self._since
@@ -44,60 +73,10 @@ class Gauge:
         return "  ".join(parts)
 
 
-class Lines:
-    """A line on standard error after each pass: a callback of ``fit``."""
-
-    def __init__(self, gauge: Gauge):
-        self._gauge, self._passes = gauge, 0
-
-    def compiling(self) -> None:
-        """Say why it takes its time."""
-        error_console().print(COMPILING)
-
-    def __call__(self, report: Report) -> None:
-        state = self._gauge.read(report)
-        passes = int(report.record.passes + 1e-9)
-        if passes > self._passes:
-            self._passes = passes
-            line = f"pass {passes} of {report.planned_passes:g}  {state}"
-            error_console().print(line, soft_wrap=True)
-
-
-class TimeLeft(TimeRemainingColumn):
-    """The time that is left, once there is something to tell it from."""
-
-    def render(self, task: Task) -> Text:
-        """The column of a task."""
-        return super().render(task) + Text(" left") if task.total else Text("")
-
-
-class Bar:
-    """A bar with the time that is left: a callback of ``fit``."""
-
-    def __init__(self, gauge: Gauge, progress: Progress, name: str):
-        self._gauge, self._progress = gauge, progress
-        self._task = progress.add_task(name, total=None, state="starting")
-
-    def compiling(self) -> None:
-        """Say why it takes its time."""
-        self._progress.update(self._task, state=COMPILING)
-
-    def __call__(self, report: Report) -> None:
-        record = report.record
-        total = round(record.data_seen / record.passes * report.planned_passes)
-        state = self._gauge.read(report)
-        self._progress.update(self._task, total=total, completed=record.data_seen, state=state)
-
-
 @contextmanager
-def shown(validation: Validation | None, name: str = "fit") -> Iterator[Bar | Lines]:
+def shown(validation: Validation | None, name: str = "fit") -> Iterator[Shown]:
     """What shows the progress of one fit."""
-    console, gauge = error_console(), Gauge(validation)
-    if not console.is_terminal:
-        lines = Lines(gauge)
-        with telling(lines.compiling):
-            yield lines
-        return
+    console = error_console()
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=None),
@@ -105,7 +84,8 @@ def shown(validation: Validation | None, name: str = "fit") -> Iterator[Bar | Li
         TextColumn("{task.fields[state]}"),
         TimeLeft(compact=True),
     )
-    with Progress(*columns, console=console, expand=True) as progress:
-        bar = Bar(gauge, progress, name)
-        with telling(bar.compiling):
-            yield bar
+    bar = Progress(*columns, console=console, expand=True) if console.is_terminal else None
+    with bar or nullcontext():
+        tells = Shown(validation, name, bar)
+        with telling(tells.compiling):
+            yield tells

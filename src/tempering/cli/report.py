@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from tempering.cli.options import (
-    Column,
-    Delimiter,
-    Encoding,
-    Format,
-    Id,
-    Jobs,
-    Json,
-    ModelPath,
-    OnError,
-    Overwrite,
-)
+from tempering.cli.options import Format, Jobs, Json, ModelPath, Overwrite, Texts
 
 
 def report(
@@ -40,11 +29,8 @@ def report(
     jobs: Jobs = None,
     as_json: Json = False,
     format: Format = None,
-    column: Column = None,
-    id: Id = None,
-    encoding: Encoding = None,
-    on_error: OnError = None,
-    delimiter: Delimiter = None,
+    *,
+    texts: Texts,
 ) -> None:
     """Write a report of a model, one HTML page.
 
@@ -55,15 +41,36 @@ def report(
       tempering report model
       tempering report news 20news.npz --out news.html --title "20 Newsgroups"
     """
-    from tempering.cli.corpora import Reading
-    from tempering.cli.printing import console, print_json
-    from tempering.cli.reporting import run_report
+    from tempering.cli.corpora import Reading, load_topics
+    from tempering.cli.printing import error_console, print_either
+    from tempering.cli.validation import model_scores
+    from tempering.report import collect, write_report
+    from tempering.report.page import check_place
 
-    how = (format, column, id, encoding, on_error, delimiter)
-    reading = None if corpus is None else Reading(corpus, *how)
-    n_bytes = run_report(model, reading, out, title, documents, jobs, overwrite)
-    if as_json:
-        print_json({"out": str(out), "bytes": n_bytes})
-    else:
-        line = f"Report: {out.absolute().as_uri()} ({n_bytes / 1e6:.1f} MB)"
-        console().print(line, soft_wrap=True, markup=False)
+    check_place(out, overwrite)
+    fitted = load_topics(model).set_params(n_jobs=jobs)
+    with error_console().status("Writing the report"):
+        named = model if corpus is None else corpus
+        data = collect(
+            fitted,
+            validation=model_scores(model),
+            title=title or f"Topics of {named.resolve().stem}",
+            max_documents=documents,
+            **({} if corpus is None else _documents(Reading(corpus, format, texts), fitted)),
+        )
+        write_report(data, out, overwrite=overwrite)
+    n_bytes = out.stat().st_size
+    line = f"Report: {out.absolute().as_uri()} ({n_bytes / 1e6:.1f} MB)"
+    print_either({"out": str(out), "bytes": n_bytes}, line, as_json)
+
+
+def _documents(reading: Any, fitted: Any) -> dict[str, Any]:
+    """The documents, their names, and their texts where there are any."""
+    from tempering.cli.corpora import ModelCorpus, streams
+    from tempering.corpus import open_source
+
+    corpus = ModelCorpus(reading, fitted)
+    if streams(corpus.stored):
+        return {"X": open_source(reading.path), "names": corpus.names}
+    texts = reading.texts() if corpus.is_text else None
+    return {"X": corpus.counts(), "names": corpus.names, "texts": texts}

@@ -20,7 +20,7 @@ def topics(
     Example:
       tempering topics model --words 15
     """
-    from tempering.cli.models import load_topics
+    from tempering.cli.corpora import load_topics
     from tempering.cli.printing import print_json, print_topics
 
     fitted = load_topics(model)

@@ -9,19 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tempering.cli.options import (
-    Column,
-    CorpusPath,
-    Delimiter,
-    Encoding,
-    Format,
-    Id,
-    Jobs,
-    Json,
-    ModelPath,
-    OnError,
-    Overwrite,
-)
+from tempering.cli.options import CorpusPath, Format, Jobs, Json, ModelPath, Overwrite, Texts
 
 #: A name, and the topic proportions, of some documents.
 Block = tuple[list[str], Any]
@@ -37,11 +25,8 @@ def transform(
     jobs: Jobs = None,
     as_json: Json = False,
     format: Format = None,
-    column: Column = None,
-    id: Id = None,
-    encoding: Encoding = None,
-    on_error: OnError = None,
-    delimiter: Delimiter = None,
+    *,
+    texts: Texts,
 ) -> None:
     """Write the topic proportions of documents.
 
@@ -54,9 +39,8 @@ def transform(
       tempering transform model 20news.npz --out proportions.parquet
       tempering transform model new-texts/ --out proportions.csv
     """
-    from tempering.cli.corpora import ModelCorpus, Reading
-    from tempering.cli.models import load_topics
-    from tempering.cli.printing import console, error_console, print_json
+    from tempering.cli.corpora import ModelCorpus, Reading, load_topics
+    from tempering.cli.printing import error_console, print_either
     from tempering.storage.atomic import atomic_file
 
     write = WRITERS.get(out.suffix)
@@ -65,18 +49,14 @@ def transform(
     if out.exists() and not overwrite:
         raise FileExistsError(f"{out} exists already: pass --overwrite to replace it.")
     fitted = load_topics(model).set_params(n_jobs=jobs)
-    documents = ModelCorpus(
-        Reading(corpus, format, column, id, encoding, on_error, delimiter), fitted
-    )
+    documents = ModelCorpus(Reading(corpus, format, texts), fitted)
     n_documents, n_topics = documents.stored.shape[0], fitted.n_components
     status = error_console().status(f"Inferring topics of {n_documents:,} documents")
     with status, atomic_file(out) as aside:
         write(aside, _blocks(fitted, documents), n_topics)
-    if as_json:
-        print_json({"out": str(out), "n_documents": n_documents, "n_topics": n_topics})
-    else:
-        line = f"{out}: {n_topics} topic proportions of {n_documents:,} documents"
-        console().print(line, markup=False)
+    facts = {"out": str(out), "n_documents": n_documents, "n_topics": n_topics}
+    line = f"{out}: {n_topics} topic proportions of {n_documents:,} documents"
+    print_either(facts, line, as_json)
 
 
 def _blocks(fitted: Any, documents: Any) -> Iterator[Block]:

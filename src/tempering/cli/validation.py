@@ -1,4 +1,4 @@
-"""Held-out scores of topics while they are fitted, and the file that keeps them."""
+"""Documents that a fit never sees: kept out of it, and scored while it runs."""
 
 from __future__ import annotations
 
@@ -8,35 +8,100 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from tempering.cli.corpora import Reading, drawn, streams
+from tempering.cli.options import SCORES
+from tempering.corpus import CorpusError, Stored, gather, open_source
 from tempering.evaluation import completion_score, split_documents
 from tempering.evaluation.checks import normalised
-from tempering.inference import Report
+from tempering.inference import BlockSource, Report
+from tempering.inference.streaming import StoredRows
 from tempering.storage.atomic import atomic_file
 
-#: In the directory of a model, and in that of its checkpoints.
-FILE = "validation.json"
+#: Documents kept for validation unless told otherwise: this share, and never more than that many.
+SHARE, MOST = 0.05, 1000
 #: Scores in the course of a fit.
 POINTS = 20
 
 Scores = list[tuple[int, float]]
 
 
+def split_corpus(
+    reading: Reading, stored: Stored, validation: float | None, batch_size: int, seed: int
+) -> tuple[Any, Any]:
+    """Documents to fit, in memory or streamed by ``batch_size``, and some in memory to be scored.
+
+    The second are drawn by the seed; None for none of them.
+    """
+    n_documents = stored.shape[0]
+    n_kept = n_validation(n_documents, validation)
+    places = drawn(n_documents, n_kept, seed)
+    if not streams(stored):
+        counts: Any = gather(stored).counts
+        if not n_kept:
+            return counts, None
+        others = np.setdiff1d(np.arange(n_documents), places)
+        return counts[others], counts[places]
+    source = open_source(reading.path, batch_size)
+    if not n_kept:
+        return source, None
+    kept = source.sample(n_kept, np.random.default_rng(seed))
+    return Remaining(source, places, kept.sum().item()), kept
+
+
+def n_validation(n_documents: int, validation: float | None) -> int:
+    """The number of documents that are kept for validation."""
+    if validation is None:
+        return min(int(SHARE * n_documents), MOST)
+    n = validation * n_documents if validation < 1 else validation
+    if not n < n_documents:  # so is NaN, and infinity
+        raise CorpusError(
+            f"--validation {validation:g} leaves nothing to fit: there are {n_documents} documents."
+        )
+    return int(n)
+
+
+class RemainingRows:
+    """A matrix on disk but for some rows, given in rising order; n_tokens is what remains."""
+
+    def __init__(self, files: StoredRows, left_out: NDArray[np.int64], n_tokens: int | float):
+        self.path = files.path
+        self.shape = (files.shape[0] - left_out.size, files.shape[1])
+        self.n_tokens = n_tokens
+        self._files, self._left_out = files, left_out
+        self._remaining_before = left_out - np.arange(left_out.size)
+
+    def rows(self, start: int, stop: int) -> Any:
+        """The remaining documents from ``start`` to ``stop``."""
+        if start >= stop:
+            return self._files.rows(0, 0)
+        first, last = self._place(start), self._place(stop - 1) + 1
+        rows: Any = self._files.rows(first, last)
+        here = slice(*np.searchsorted(self._left_out, [first, last]))
+        gone = self._left_out[here] - first
+        return rows[np.setdiff1d(np.arange(last - first), gone)] if gone.size else rows
+
+    def _place(self, row: int) -> int:
+        """Where a remaining row stands in the file."""
+        return row + int(np.searchsorted(self._remaining_before, row, side="right"))
+
+
+class Remaining(BlockSource):
+    """A source of batches of a corpus on disk, but for documents at rising places."""
+
+    def __init__(self, source: BlockSource, left_out: NDArray[np.int64], n_tokens: int | float):
+        files = RemainingRows(source.files, left_out, source.n_tokens - n_tokens)
+        edges = np.unique(source.edges - np.searchsorted(left_out, source.edges))
+        super().__init__(files, source.batch_size, edges, source.window_blocks)
+        self.counting = source.counting
+
+
 class Validation:
     """Scores documents that the fit does not see, a few times: a callback of ``fit``.
 
-    Parameters
-    ----------
-    documents : CSR matrix
-        The documents.
-    n_topics : int
-        K; the prior of the proportions is 1 / K, as in the fit.
-    n_threads : int, optional
-        Threads.
-    file : path, optional
-        Where the scores are kept, so that a fit that is taken up again has them.
-    resume : bool
-        Take the scores that are there.
+    The prior of their proportions is 1 / K. The scores are kept in a file, so that a fit that is
+    taken up again (``resume``) has them.
     """
 
     def __init__(
@@ -101,5 +166,5 @@ def read_scores(file: Path) -> Scores:
 
 def model_scores(model: Path) -> Scores | None:
     """The scores of a saved model, if it has any."""
-    file = model / FILE
+    file = model / SCORES
     return read_scores(file) if file.exists() else None

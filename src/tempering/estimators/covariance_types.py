@@ -18,6 +18,7 @@ from tempering.families import (
     SphericalGaussian,
     TiedGaussian,
 )
+from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
 
 
@@ -139,3 +140,41 @@ COVARIANCE_TYPES = {
         describe=_describe_spherical,
     ),
 }
+
+
+def data_driven_prior(
+    X: Array,
+    covariance_type: str,
+    mean: Any,
+    degrees: Any,
+    scale: Any,
+    names: tuple[str, str, str],
+    ridge: float = 0.0,
+) -> tuple[Array, float, Array]:
+    """m0, ν0 and Ψ0 as given, or else of the data; the names are what the user calls them.
+
+    The ridge is for a constant column, which has no scale of its own.
+    """
+    kind, d = COVARIANCE_TYPES[covariance_type], X.shape[1]
+    mean = X.mean(axis=0) if mean is None else as_numbers(mean, names[0], f"{d} numbers")
+    if mean.shape != (d,):
+        raise ValueError(f"{names[0]} must have {d} entries; got shape {mean.shape}.")
+    degrees = d if degrees is None else degrees
+    if degrees <= d - 1:
+        raise ValueError(
+            f"The parameter '{names[1]}' should be greater than {d - 1}, but got {degrees:.3f}. It "
+            "must exceed n_features - 1; None stands for n_features."
+        )
+    if scale is None:
+        scatter = np.cov(X.T, ddof=min(1, len(X) - 1)).reshape(d, d)
+        if ridge:
+            scatter = scatter + np.diag(ridge + ridge * np.diag(scatter))
+        return mean, degrees, kind.of_data(scatter)
+    scale = as_numbers(scale, names[2], "numbers")
+    scale = scale * kind.identity(d) if scale.ndim == 0 else scale
+    if scale.shape != kind.shape(d):
+        raise ValueError(
+            f"{names[2]} must have shape {kind.shape(d)} for covariance_type={covariance_type!r}; "
+            f"got {scale.shape}."
+        )
+    return mean, degrees, scale

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,11 +12,9 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 
 from tempering.estimators.mixture import MixtureEstimator
-from tempering.estimators.policies import Tempering
 from tempering.estimators.starts import random_assignment
-from tempering.families import Bernoulli, Likelihood, Poisson
-from tempering.gpu.jax_device import Backend
-from tempering.inference.executors import Executor
+from tempering.families import Bernoulli, Poisson
+from tempering.families.checks import refuse
 from tempering.models import Mixture, Natural
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
@@ -46,6 +45,7 @@ executor, verbose
 """
 
 
+@dataclass(eq=False, repr=False)
 class _DiscreteMixture(MixtureEstimator):
     """A mixture whose columns are independent, each with a two-parameter conjugate prior."""
 
@@ -54,48 +54,8 @@ class _DiscreteMixture(MixtureEstimator):
         "component_prior": ["array-like", None],
     }
 
-    def __init__(
-        self,
-        n_components: int = 1,
-        *,
-        component_prior: Sequence[ArrayLike] | None = None,
-        tempering: Tempering = "annealing",
-        tol: float = 1e-3,
-        max_iter: int = 200,
-        n_init: int = 1,
-        weight_concentration_prior_type: str = "dirichlet_distribution",
-        weight_concentration_prior: float | None = None,
-        batch_size: int | None = None,
-        learning_offset: float = 10.0,
-        learning_decay: float = 0.7,
-        total_samples: float | None = None,
-        backend: Backend = "cpu",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        executor: Executor | None = None,
-        verbose: int = 0,
-    ):
-        self.n_components = n_components
-        self.component_prior = component_prior
-        self.tempering = tempering
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.weight_concentration_prior_type = weight_concentration_prior_type
-        self.weight_concentration_prior = weight_concentration_prior
-        self.batch_size = batch_size
-        self.learning_offset = learning_offset
-        self.learning_decay = learning_decay
-        self.total_samples = total_samples
-        self.backend: Backend = backend
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.verbose = verbose
-
-    @abstractmethod
-    def _likelihood(self) -> Likelihood:
-        """The likelihood of a row."""
+    _: KW_ONLY
+    component_prior: Sequence[ArrayLike] | None = None
 
     @abstractmethod
     def _default_prior(self, X: Array) -> tuple[Any, Any]:
@@ -114,10 +74,6 @@ class _DiscreteMixture(MixtureEstimator):
                 f"{d} positive numbers; got {self.component_prior!r}."
             )
         self._component_prior = np.concatenate([np.broadcast_to(part, d) for part in pair])
-
-    def _model(self) -> Mixture:
-        weights, weights_prior = self._weights()
-        return Mixture(self._likelihood(), weights, weights_prior, self._component_prior)
 
     def _starts(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:
         return model.prior() + model.statistics(X, random_assignment(X, self.n_components, rng))
@@ -162,13 +118,8 @@ class _WeightedPoisson(Poisson):
     """Counts that may be fractional, as scikit-learn allows for weighted counts."""
 
     def check(self, x: ArrayLike) -> None:
-        negative = np.argwhere(np.asarray(x) < 0)
-        if len(negative):
-            row, column = negative[0]
-            raise ValueError(
-                "Negative values in data passed to PoissonMixture: X must hold counts; "
-                f"row {row}, column {column} holds {np.asarray(x)[row, column]}."
-            )
+        x = np.asarray(x)
+        refuse(x < 0, x, "Negative values in data passed to PoissonMixture: X must hold counts")
 
 
 class PoissonMixture(_DiscreteMixture):

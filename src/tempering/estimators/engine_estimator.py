@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -12,8 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
-from tempering.estimators.parameters import SHARED_CONSTRAINTS
-from tempering.estimators.policies import Tempering, as_policy
+from tempering.estimators.parameters import NOT_NEGATIVE, SHARED_CONSTRAINTS, Tempering, as_policy
 from tempering.estimators.table_backend import model_on
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
 from tempering.gpu.jax_device import Backend
@@ -21,36 +21,48 @@ from tempering.inference import Algorithm, Batch, History, Result, RobbinsMonro,
 from tempering.inference.executors import Executor, open_executor
 from tempering.inference.fitting import FitOptions
 from tempering.models import Model, Natural
+from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
 from tempering.temperature import TemperaturePolicy, Untempered
 
 
-class EngineEstimator(BaseEstimator):
-    """An estimator whose fit is a run of the engine."""
+def best_of(run: Callable[[int], Result], n_runs: int) -> Result:
+    """The result with the highest ELBO, of runs 0, 1, 2, …"""
+    return max(map(run, range(n_runs)), key=lambda result: result.elbo)
+
+
+class _Declared(BaseEstimator):
+    """Parameters that not all of them have, for the reader and the type checker."""
+
+    max_iter: int
+    total_samples: float | None
+    backend: Backend
+    executor: Executor | None
+
+
+@dataclass(eq=False, repr=False)
+class EngineEstimator(_Declared):
+    """An estimator whose fit is a run of the engine; its fields are parameters of all of them."""
 
     _parameter_constraints: ClassVar[dict] = {
         **SHARED_CONSTRAINTS,
-        "tol": [Interval(Real, 0, None, closed="left")],
+        "tol": [NOT_NEGATIVE],
         "batch_size": [Interval(Integral, 1, None, closed="left"), None],
-        "learning_offset": [Interval(Real, 0, None, closed="left")],
+        "learning_offset": [NOT_NEGATIVE],
         "learning_decay": [Interval(Real, 0.5, 1, closed="right")],
     }
 
-    # What each estimator stores in __init__; named here for the reader and the type checker.
-    n_components: int
-    tempering: Tempering
-    tol: float
-    max_iter: int
-    n_init: int
-    batch_size: int | None
-    learning_offset: float
-    learning_decay: float
-    total_samples: float | None
-    backend: Backend
-    random_state: Any
-    n_jobs: int | None
-    executor: Executor | None
-    verbose: int
+    n_components: int = 1
+    _: KW_ONLY
+    tempering: Tempering = "annealing"
+    tol: float = 1e-3
+    n_init: int = 1
+    batch_size: int | None = None
+    learning_offset: float = 10.0
+    learning_decay: float = 0.7
+    random_state: Any = None
+    n_jobs: int | None = None
+    verbose: int = 0
 
     def _policy(self, planned_passes: float) -> TemperaturePolicy:
         """The temperature policy that ``tempering`` stands for, in a run of so many passes."""
@@ -90,6 +102,18 @@ class EngineEstimator(BaseEstimator):
             "columns, or leave rows out",
         )
         return X
+
+    def _activations(self, X: Any, what: str) -> Array:
+        """What ``inverse_transform`` is given."""
+        expected = f"activations, at most {LARGEST_VALUE:g}, of {self.n_components} {what}"
+        activations = as_numbers(X, "X", expected)
+        if activations.ndim != 2 or activations.shape[1] != self.n_components:
+            raise ValueError(
+                f"X must hold activations of {self.n_components} {what}; got shape "
+                f"{activations.shape}."
+            )
+        refuse(~(np.abs(activations) <= LARGEST_VALUE), activations, f"X must hold {expected}")
+        return activations
 
     @contextmanager
     def _all_or_nothing(self, X: Array) -> Iterator[None]:

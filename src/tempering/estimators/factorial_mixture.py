@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from copy import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
 
+from tempering.estimators.engine_estimator import EngineEstimator, best_of
 from tempering.estimators.feature_moves import move_features
-from tempering.estimators.feature_transformer import FeatureTransformer
 from tempering.estimators.moves import MovedResult
-from tempering.estimators.parameters import check_n_components
-from tempering.estimators.policies import DEFAULTS, PolicyNames, Tempering, as_policy
+from tempering.estimators.parameters import (
+    DEFAULTS,
+    Tempering,
+    as_policy,
+    check_n_components,
+)
+from tempering.estimators.saving import SaveMixin
 from tempering.estimators.table_backend import fit_table
 from tempering.gpu.jax_device import Backend
 from tempering.inference import ArraySource, Result, State
@@ -33,6 +39,7 @@ from tempering.inference.fitting import FitOptions
 from tempering.models.arguments import as_numbers, shown
 from tempering.models.base import Array, Natural
 from tempering.models.factorial.enumeration import MAX_ENUMERATED
+from tempering.models.factorial.prediction import log_density, log_hidden_density
 from tempering.models.factorial.preparation import Narrow, guess_variances, worthwhile
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.temperature import Annealing, TemperaturePolicy
@@ -47,7 +54,10 @@ RESTARTS = 2
 VARIANCES = (1e-100, 1e100)
 
 
-class FactorialMixture(FeatureTransformer):
+@dataclass(eq=False, repr=False)
+class FactorialMixture(
+    SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator
+):
     """Factorial mixture model: each sample is a sum of some of K features, plus noise.
 
     x_n = Σ_k z_nk μ_k + ε_n with z_nk ~ Bern(π), μ_k ~ N(0, σ_μ²·1) and ε_n ~ N(0, σ²·1). The data
@@ -80,30 +90,9 @@ default="small"
     moves : bool, default=True
         Whether batch fits try other features once T = 1, where activations depend on each other or
         a feature explains nothing. They are kept only if that raises the ELBO.
-    tol : float, default=1e-2
-        Rise of the ELBO, in nats, under which the fit has converged.
-    max_iter : int, default=300
-        Most passes over the data.
-    n_init : int, default=1
-        Restarts; the one with the best ELBO is kept.
-    batch_size : int, default=None
-        Minibatch of stochastic variational inference; None for coordinate ascent.
-    learning_offset, learning_decay : float, default=10.0, 0.7
-        Minibatch step t has the size (learning_offset + t) ** −learning_decay.
-    total_samples : float, default=None
-        Length of the stream that :meth:`partial_fit` will see.
-    backend : {"cpu", "auto", "jax", "gpu"}, default="cpu"
-        What runs a fit: the CPU; JAX on whatever device it finds; JAX, but only on a GPU; or a GPU
-        where there is one and the data are many, else the CPU ("auto").
-    random_state : int, RandomState instance or None, default=None
-        The same seed gives the same result, on any number of threads.
-    n_jobs : int, default=None
-        Threads; None for one a core.
-    executor : Executor, default=None
-        Who solves the shards of a batch: threads of this process, or a cluster, with
-        ``tempering.cluster.DaskExecutor(client)``. Never changes the result, and is not saved.
-    verbose : int, default=0
-        Show a progress bar.
+    tol, max_iter, n_init, batch_size, learning_offset, learning_decay, total_samples, backend, \
+random_state, n_jobs, executor, verbose
+        As in :class:`tempering.BayesianGaussianMixture`.
 
     Attributes
     ----------
@@ -115,18 +104,12 @@ default="small"
         Mean activation of each feature in the data.
     noise_variance_, feature_variance_, activation_probability_
         The hyperparameters, as given, found or learned.
-    elbo_ : float
-        Evidence lower bound of the model at T = 1.
-    history_ : History
-        Temperature, ELBO and more at each step.
     n_moves_ : int
         Moves that were kept.
     restart_elbos_ : list of float
         What each of the ``n_init`` runs reached.
-    temperature_, inverse_temperatures_
-        At the end of the tempered phase; with local tempering, 1/T of each sample.
-    converged_, n_iter_, n_features_in_
-        As in scikit-learn.
+    elbo_, history_, temperature_, inverse_temperatures_, converged_, n_iter_, n_features_in_
+        As in :class:`tempering.BayesianGaussianMixture`.
 
     References
     ----------
@@ -150,7 +133,7 @@ default="small"
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **FeatureTransformer._parameter_constraints,
+        **EngineEstimator._parameter_constraints,
         "noise_variance": [Interval(Real, *VARIANCES, closed="both"), None],
         "feature_variance": [Interval(Real, *VARIANCES, closed="both"), None],
         "activation_probability": [Interval(Real, 0, 1, closed="neither"), "array-like"],
@@ -161,54 +144,22 @@ default="small"
         "moves": ["boolean"],
     }
 
-    def __init__(
-        self,
-        n_components: int = 8,
-        *,
-        noise_variance: float | None = None,
-        feature_variance: float | None = None,
-        activation_probability: ArrayLike = 0.3,
-        learn: Collection[str] = (),
-        tempering: Tempering = "auto",
-        local: Literal["auto", "exact", "mean-field"] = "auto",
-        local_restarts: int = RESTARTS,
-        init: Literal["small", "prior", "data"] | ArrayLike = "small",
-        moves: bool = True,
-        tol: float = 1e-2,
-        max_iter: int = 300,
-        n_init: int = 1,
-        batch_size: int | None = None,
-        learning_offset: float = 10.0,
-        learning_decay: float = 0.7,
-        total_samples: float | None = None,
-        backend: Backend = "cpu",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        executor: Executor | None = None,
-        verbose: int = 0,
-    ):
-        self.n_components = n_components
-        self.noise_variance = noise_variance
-        self.feature_variance = feature_variance
-        self.activation_probability = activation_probability
-        self.learn = learn
-        self.tempering = tempering
-        self.local = local
-        self.local_restarts = local_restarts
-        self.init = init
-        self.moves = moves
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.batch_size = batch_size
-        self.learning_offset = learning_offset
-        self.learning_decay = learning_decay
-        self.total_samples = total_samples
-        self.backend: Backend = backend
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.verbose = verbose
+    n_components: int = 8
+    _: KW_ONLY
+    noise_variance: float | None = None
+    feature_variance: float | None = None
+    activation_probability: ArrayLike = 0.3
+    learn: Collection[str] = ()
+    tempering: Tempering = "auto"
+    local: Literal["auto", "exact", "mean-field"] = "auto"
+    local_restarts: int = RESTARTS
+    init: Literal["small", "prior", "data"] | ArrayLike = "small"
+    moves: bool = True
+    tol: float = 1e-2
+    max_iter: int = 300
+    total_samples: float | None = None
+    backend: Backend = "cpu"
+    executor: Executor | None = None
 
     @alone_with_checkpoint
     @_fit_context(prefer_skip_nested_validation=True)
@@ -221,19 +172,10 @@ default="small"
         ----------
         X : array-like of shape (n_samples, n_features)
             The data.
-        y : Ignored
-            Not used, present for API consistency.
         checkpoint : path or Checkpoint, optional
-            A directory in which the fit is kept, every ten minutes or as often as
-            :class:`tempering.Checkpoint` says, and at Ctrl-C.
+            A directory in which the fit is kept; see :class:`tempering.Checkpoint`.
         resume : bool
-            Go on from the checkpoint, if there is one, and end in the same bits as if the fit had
-            never been interrupted. One of other data or of other parameters is refused. False
-            starts anew, and replaces it.
-
-        Returns
-        -------
-        self
+            Go on from the checkpoint, if there is one, and end in the same bits; False starts anew.
         """
         X = self._validated(X, reset=True)
         policy = self._policy(self.max_iter)
@@ -243,16 +185,16 @@ default="small"
         narrow = None
         if self.batch_size is None and worthwhile(len(X), X.shape[1], self.n_components):
             narrow = Narrow.of(X, self.n_components)
-        best: Result | None = None
         self.restart_elbos_ = []
-        for number in range(self.n_init):
+
+        def run(number: int) -> Result:
             seed = int(rng.randint(np.iinfo(np.int32).max))
             kept = keeping(checkpoint, resume, f"restart-{number}")
             result = self._search(model, X, policy, seed, narrow, **kept)
             self.restart_elbos_.append(result.elbo)
-            if best is None or result.elbo > best.elbo:
-                best = result
-        assert best is not None
+            return result
+
+        best = best_of(run, self.n_init)
         assert isinstance(best.model, FactorialModel)
         self._summarise(best)
         self._state = State(best.posterior, best.heat, len(best.history), len(X))
@@ -267,16 +209,6 @@ default="small"
         the tempered part runs over its share of them; without it, the length of the stream is not
         known and every step is made at T = 1, from which features are not always found.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            A minibatch.
-        y : Ignored
-            Not used, present for API consistency.
-
-        Returns
-        -------
-        self
         """
         first = not hasattr(self, "_state")
         X = self._validated(X, reset=first)
@@ -293,6 +225,53 @@ default="small"
             self._advance(model, X, start, rng)
             self._expose(model, X)
         return self
+
+    def transform(self, X: Any) -> Array:
+        """Probability that each feature is active in each sample, at T = 1: (n_samples, K)."""
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        return self._model.local_step(X, self._expectations, 1.0).activations
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Sums of the active features, of activations (n_samples, n_components)."""
+        check_is_fitted(self)
+        return self._activations(X, "features") @ self.features_
+
+    def score_samples(self, X: Any) -> Array:
+        """Log predictive density of each sample, with the untempered model.
+
+        With at most 12 features it is exact under the posterior of the features: the sum over all
+        activations. With more it is a lower bound, the ELBO of the sample.
+        """
+        check_is_fitted(self)
+        return log_density(self._model, self._validated(X, reset=False), self._expectations)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean of :meth:`score_samples`. Higher is better."""
+        return float(np.mean(self.score_samples(X)))
+
+    def masked_score(self, X: Any, hidden: ArrayLike) -> float:
+        """Mean log predictive density of a hidden value, given the columns that are not hidden.
+
+        In nats a value; a lower bound if there are more than 12 features. ``hidden`` holds a
+        boolean for each column: whether to hide it from the inference of activations.
+        """
+        check_is_fitted(self)
+        X = self._validated(X, reset=False)
+        hidden = np.asarray(hidden)
+        if hidden.shape != (self.n_features_in_,) or hidden.dtype != bool or hidden.all():
+            raise ValueError(
+                f"hidden must hold {self.n_features_in_} booleans, not all of them True; got an "
+                f"array of {hidden.dtype} of shape {hidden.shape}."
+            )
+        if not hidden.any():
+            raise ValueError("hidden must be True somewhere: nothing is left to predict.")
+        scores = log_hidden_density(self._model, X, self._expectations, hidden)
+        return float(np.mean(scores)) / int(hidden.sum())
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_components
 
     def _search(
         self,
@@ -330,34 +309,29 @@ default="small"
     def _policy(self, planned_passes: float) -> TemperaturePolicy:
         passes = min(float(COOLING_PASSES), planned_passes / 2)
         # Linear in 1/T: in the toy problem of the paper, linear in T lost a feature now and then.
-        found = {"auto": lambda: Annealing(passes=passes, start="auto")}
-        names: PolicyNames = {**found, **DEFAULTS}
+        names = {"auto": lambda: Annealing(passes=passes, start="auto"), **DEFAULTS}
         return as_policy(self.tempering, names)
 
     def _new_model(self, X: Array) -> FactorialModel:
-        exact = self.local == "exact" or (
-            self.local == "auto" and self.n_components <= MAX_ENUMERATED
-        )
-        expected = f"between 0 and 1: one number or {self.n_components}"
+        k, local = self.n_components, self.local
+        if local == "auto":
+            local = "exact" if k <= MAX_ENUMERATED else "mean-field"
+        expected = f"between 0 and 1: one number or {k}"
         probability = as_numbers(self.activation_probability, "activation_probability", expected)
-        if probability.shape not in ((), (self.n_components,)) or not np.all(
-            (probability > 0) & (probability < 1)
-        ):
+        right = np.all((probability > 0) & (probability < 1))
+        if probability.shape not in ((), (k,)) or not right:
             raise ValueError(
                 f"activation_probability must be {expected}; got {shown(probability)}, of shape "
                 f"{probability.shape}."
             )
-        active = float(np.broadcast_to(probability, self.n_components).sum())
-        noise, features = guess_variances(
-            X, self.n_components, active, self.noise_variance, self.feature_variance
-        )
+        active = float(np.broadcast_to(probability, k).sum())
+        given = self.noise_variance, self.feature_variance
         return FactorialModel(
-            self.n_components,
+            k,
             X.shape[1],
-            noise,
-            features,
+            *guess_variances(X, k, active, *given),
             probability,
-            local="exact" if exact else "mean-field",
+            local=local,
             local_restarts=self.local_restarts,
             start=self.init if isinstance(self.init, str) else "small",  # pyright: ignore
             learn=self.learn,
@@ -367,13 +341,11 @@ default="small"
         """The posterior about features that were given; None for the model's own start."""
         if isinstance(self.init, str):
             return None
-        means = as_numbers(
-            self.init, "init", f"'small', 'prior', 'data' or features ({self.n_components}, D)"
-        )
-        if means.shape != (self.n_components, X.shape[1]) or not np.isfinite(means).all():
+        shape = self.n_components, X.shape[1]
+        means = as_numbers(self.init, "init", f"'small', 'prior', 'data' or features {shape}")
+        if means.shape != shape or not np.isfinite(means).all():
             raise ValueError(
-                f"init must hold finite features of shape ({self.n_components}, {X.shape[1]}); got "
-                f"shape {means.shape}."
+                f"init must hold finite features of shape {shape}; got shape {means.shape}."
             )
         return model.features_at(means, len(X) * model.activation_probability)
 

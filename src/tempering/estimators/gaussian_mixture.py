@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
@@ -9,19 +10,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from tempering.estimators.covariance_types import COVARIANCE_TYPES, CovarianceType
+from tempering.estimators.covariance_types import (
+    COVARIANCE_TYPES,
+    CovarianceType,
+    data_driven_prior,
+)
 from tempering.estimators.merge_split import merge_and_split
 from tempering.estimators.mixture import MixtureEstimator
 from tempering.estimators.moves import Move, MovedResult
-from tempering.estimators.parameters import POSITIVE
-from tempering.estimators.policies import Tempering
+from tempering.estimators.parameters import POSITIVE, Tempering
 from tempering.estimators.starts import START_NAMES, Reannealing, start_assignment
 from tempering.families import Likelihood
-from tempering.gpu.jax_device import Backend
 from tempering.inference import Result
-from tempering.inference.executors import Executor
 from tempering.models import Mixture, Natural
-from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
 from tempering.temperature import TemperaturePolicy, Untempered
 
@@ -29,6 +30,7 @@ from tempering.temperature import TemperaturePolicy, Untempered
 SINGLE_PRECISION = ("weights_", "means_", "precisions_", "covariances_", "precisions_cholesky_")
 
 
+@dataclass(eq=False, repr=False)
 class BayesianGaussianMixture(MixtureEstimator):
     """Variational Bayesian Gaussian mixture that finds its clusters.
 
@@ -44,25 +46,20 @@ class BayesianGaussianMixture(MixtureEstimator):
         Whether each component has a covariance matrix of its own, all share one, each has a
         diagonal one, or each has one variance for all columns.
     tempering : {"annealing", "variational", "local"}, policy or None, default=None
-        Temperature policy: a name for its default setting, an object such as
-        ``tempering.Annealing(...)``, or None for T = 1 throughout. See the notes: it helps with an
-        informative prior of the covariances, not with the vague default.
+        A policy, the name of one in its default setting, or None for T = 1 throughout. It helps
+        with an informative prior of the covariances, not with the vague default: see the notes.
     init_params : {"annealed", "kmeans", "k-means++", "random", "random_from_data"}, \
 default="annealed"
-        The start. "annealed" cools a mixture of spheres of known variance (deterministic annealing,
-        Rose et al., 1990) and draws no random number. In a batch fit at T = 1 it anneals again, in
-        the metric of the clusters that were found, as long as that raises the ELBO; so neither
-        the units of the columns nor columns of mere noise mislead it. The others are
-        scikit-learn's.
+        The start. "annealed" cools a mixture of spheres of known variance (Rose et al., 1990) and
+        draws no random number; a batch fit at T = 1 anneals again, in the metric of the clusters
+        that were found, as long as that raises the ELBO. The others are scikit-learn's.
     merge_split : bool, default=True
-        Whether to try merge-split moves at T = 1: two components that share a cluster become one,
-        and one that covers two is cut. Moves are kept only if the ELBO has risen after some
-        iterations, so they never lower it. Batch fits only (``batch_size=None``).
+        Whether batch fits try merge-split moves at T = 1: two components that share a cluster
+        become one, and one that covers two is cut. They are kept only if that raises the ELBO.
     tol : float, default=1e-3
         Rise of the ELBO, in nats, under which the fit has converged.
     max_iter : int, default=200
-        Most passes over the data; those of the start, and of moves that were not kept, are not
-        counted. With 0 the result is the start.
+        Most passes over the data, but for those of the start and of moves that were not kept.
     n_init : int, default=1
         Restarts; the one with the best ELBO is kept. A batch fit at T = 1 from the annealed start
         is the same each time, and is made once.
@@ -90,8 +87,7 @@ default="dirichlet_process"
         How many samples a stream of :meth:`partial_fit` calls will bring; None if not known.
     backend : {"cpu", "auto", "jax", "gpu"}, default="cpu"
         What runs a fit: the CPU; JAX on whatever device it finds; JAX, but only on a GPU; or a GPU
-        where there is one and the data are many, else the CPU ("auto"). JAX needs
-        ``pip install 'tempering[gpu]'``.
+        where there is one and the data are many, else the CPU ("auto").
     random_state : int, RandomState instance or None, default=None
         The same seed gives the same result, on any number of threads.
     n_jobs : int, default=None
@@ -100,8 +96,7 @@ default="dirichlet_process"
         Who solves the shards of a batch: threads of this process, or a cluster, with
         ``tempering.cluster.DaskExecutor(client)``. Never changes the result, and is not saved.
     warm_start : bool, default=False
-        Whether :meth:`fit` goes on from where the last one ended, at T = 1, with the data-driven
-        priors of the first.
+        Whether :meth:`fit` goes on from where the last one ended, at T = 1, with its priors.
     verbose : int, default=0
         Show a progress bar on a terminal; elsewhere print the ELBO as the fit goes.
     verbose_interval : int, default=10
@@ -122,25 +117,20 @@ covariance_prior_
     lower_bounds_ : list of float
         The same after each pass on the path that led to the result.
     history_ : History
-        Temperature, ELBO and more at each step, on the path that led to the result: the steps of
-        moves that were not kept are not in it. Where a move begins the ELBO falls, and then rises
-        above what it was.
+        Temperature, ELBO and more at each step on the path that led to the result.
     n_merge_split_ : int
         Rounds of merge-split moves that were kept.
-    temperature_ : float
-        The temperature at the end of the tempered phase: how far the model was from the data.
-    inverse_temperatures_ : float or array of shape (n_samples,)
-        The same as 1/T; with local tempering, one for each sample.
+    temperature_, inverse_temperatures_
+        T, and 1/T, at the end of the tempered phase; with local tempering, 1/T of each sample.
     converged_, n_iter_, n_features_in_
         As in scikit-learn.
 
     Notes
     -----
     Tempering the likelihood of this model does not help to find clusters when covariances are
-    learned from a vague prior: at T > 1 the covariances grow with the temperature and hold the
-    clusters together, and when T comes to 1 the components lie on top of each other. With the
-    covariances known, or nearly so (a large ``degrees_of_freedom_prior``), annealing works as it
-    should; the annealed start is just that, with spheres.
+    learned from a vague prior: they grow with the temperature and hold the clusters together. With
+    the covariances known, or nearly so (a large ``degrees_of_freedom_prior``), annealing works as
+    it should; the annealed start is just that, with spheres.
 
     References
     ----------
@@ -178,62 +168,19 @@ covariance_prior_
         "verbose_interval": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        n_components: int = 1,
-        *,
-        covariance_type: Literal["full", "tied", "diag", "spherical"] = "full",
-        tempering: Tempering = None,
-        init_params: str = "annealed",
-        merge_split: bool = True,
-        tol: float = 1e-3,
-        max_iter: int = 200,
-        n_init: int = 1,
-        weight_concentration_prior_type: str = "dirichlet_process",
-        weight_concentration_prior: float | None = None,
-        mean_precision_prior: float | None = None,
-        mean_prior: ArrayLike | None = None,
-        degrees_of_freedom_prior: float | None = None,
-        covariance_prior: ArrayLike | None = None,
-        reg_covar: float = 1e-6,
-        batch_size: int | None = None,
-        learning_offset: float = 10.0,
-        learning_decay: float = 0.7,
-        total_samples: float | None = None,
-        backend: Backend = "cpu",
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        executor: Executor | None = None,
-        warm_start: bool = False,
-        verbose: int = 0,
-        verbose_interval: int = 10,
-    ):
-        self.n_components = n_components
-        self.covariance_type = covariance_type
-        self.tempering = tempering
-        self.init_params = init_params
-        self.merge_split = merge_split
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.weight_concentration_prior_type = weight_concentration_prior_type
-        self.weight_concentration_prior = weight_concentration_prior
-        self.mean_precision_prior = mean_precision_prior
-        self.mean_prior = mean_prior
-        self.degrees_of_freedom_prior = degrees_of_freedom_prior
-        self.covariance_prior = covariance_prior
-        self.reg_covar = reg_covar
-        self.batch_size = batch_size
-        self.learning_offset = learning_offset
-        self.learning_decay = learning_decay
-        self.total_samples = total_samples
-        self.backend: Backend = backend
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.verbose_interval = verbose_interval
+    _: KW_ONLY
+    covariance_type: Literal["full", "tied", "diag", "spherical"] = "full"
+    tempering: Tempering = None
+    init_params: str = "annealed"
+    merge_split: bool = True
+    weight_concentration_prior_type: str = "dirichlet_process"
+    mean_precision_prior: float | None = None
+    mean_prior: ArrayLike | None = None
+    degrees_of_freedom_prior: float | None = None
+    covariance_prior: ArrayLike | None = None
+    reg_covar: float = 1e-6
+    warm_start: bool = False
+    verbose_interval: int = 10
 
     def _validated(self, X: Any, *, reset: bool) -> Array:
         table = super()._validated(X, reset=reset)
@@ -244,8 +191,10 @@ covariance_prior_
     def _prepare(self, X: Array) -> None:
         # Second moments of data far from 0 lose digits; the model sees centred data.
         centre = X.mean(axis=0)
-        priors = self._priors(X, centre)
-        mean, precision, degrees, covariance = priors
+        names = "mean_prior", "degrees_of_freedom_prior", "covariance_prior"
+        given = self.mean_prior, self.degrees_of_freedom_prior, self.covariance_prior
+        mean, degrees, covariance = data_driven_prior(X, self.covariance_type, *given, names)
+        precision = 1.0 if self.mean_precision_prior is None else self.mean_precision_prior
         kind, d = self._kind, X.shape[1]
         scale = covariance + self.reg_covar * kind.identity(d)
         if not (smallest := kind.smallest(scale)) > 0:
@@ -256,8 +205,8 @@ covariance_prior_
             )
         component = kind.prior(self._likelihood(), mean - centre, precision, degrees, scale)
         self._centre, self._component_prior = centre, component
-        self.mean_prior_, self.mean_precision_prior_, self.degrees_of_freedom_prior_ = priors[:3]
-        self.covariance_prior_ = covariance
+        self.mean_prior_, self.mean_precision_prior_ = mean, precision
+        self.degrees_of_freedom_prior_, self.covariance_prior_ = degrees, covariance
         self.weight_concentration_prior_ = self._concentration()
 
     def _transformed(self, X: Array) -> Array:
@@ -266,44 +215,12 @@ covariance_prior_
     def _untransformed(self, X: Array) -> Array:
         return X + self._centre
 
-    def _model(self) -> Mixture:
-        weights, weights_prior = self._weights()
-        return Mixture(self._likelihood(), weights, weights_prior, self._component_prior)
-
     @property
     def _kind(self) -> CovarianceType:
         return COVARIANCE_TYPES[self.covariance_type]
 
     def _likelihood(self) -> Likelihood:
         return self._kind.likelihood(self.n_features_in_, self.n_components)
-
-    def _priors(self, X: Array, centre: Array) -> tuple[Array, float, float, Array]:
-        """m0, κ0, ν0 and Ψ0, with scikit-learn's defaults."""
-        d = X.shape[1]
-        mean = self.mean_prior
-        mean = centre if mean is None else as_numbers(mean, "mean_prior", f"{d} numbers")
-        if mean.shape != (d,):
-            raise ValueError(f"mean_prior must have {d} entries; got shape {mean.shape}.")
-        precision = 1.0 if self.mean_precision_prior is None else self.mean_precision_prior
-        degrees = d if self.degrees_of_freedom_prior is None else self.degrees_of_freedom_prior
-        if degrees <= d - 1:
-            raise ValueError(
-                f"The parameter 'degrees_of_freedom_prior' should be greater than {d - 1}, but got "
-                f"{degrees:.3f}. It must exceed n_features - 1; None stands for n_features."
-            )
-        kind = self._kind
-        if self.covariance_prior is None:
-            scatter = np.cov(X.T, ddof=min(1, X.shape[0] - 1)).reshape(d, d)
-            return mean, precision, degrees, kind.of_data(scatter)
-        covariance = as_numbers(self.covariance_prior, "covariance_prior", "numbers")
-        if covariance.ndim == 0:
-            covariance = covariance * kind.identity(d)
-        if covariance.shape != kind.shape(d):
-            raise ValueError(
-                f"covariance_prior must have shape {kind.shape(d)} for covariance_type="
-                f"{self.covariance_type!r}; got {covariance.shape}."
-            )
-        return mean, precision, degrees, covariance
 
     def _starts(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:
         start = start_assignment(self.init_params, X, self.n_components, rng, self.n_jobs)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
-from numbers import Real
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -13,16 +13,21 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.engine_estimator import EngineEstimator
-from tempering.estimators.parameters import POSITIVE, WHOLE
-from tempering.estimators.policies import DEFAULTS, PolicyNames, as_policy
+from tempering.estimators.engine_estimator import EngineEstimator, best_of
+from tempering.estimators.parameters import (
+    DEFAULTS,
+    NOT_NEGATIVE,
+    POSITIVE,
+    WHOLE,
+    PolicyNames,
+    as_policy,
+)
 from tempering.estimators.saving import SaveMixin
 from tempering.estimators.starts import column_metric, kmeans_labels
 from tempering.families import Likelihood
-from tempering.gpu.jax_device import Backend
 from tempering.inference import ArraySource, Result, State, fit
 from tempering.inference.checkpoint import (
     CheckpointLike,
@@ -30,6 +35,7 @@ from tempering.inference.checkpoint import (
     keeping,
     remembered_seed,
 )
+from tempering.inference.fitting import FitOptions
 from tempering.models import HiddenMarkov, Natural, Sequences
 from tempering.models.arguments import as_numbers, check_number
 from tempering.models.base import Array
@@ -64,20 +70,8 @@ SHARED_PARAMETERS = """startprob_prior : float or array of shape (n_components,)
         ``tempering.Annealing(...)``, or None for T = 1 throughout. See the notes.
     n_iter : int, default=200
         Most passes over the data.
-    tol : float, default=1e-3
-        Rise of the ELBO, in nats, under which the fit has converged.
-    n_init : int, default=1
-        Restarts; the one with the best ELBO is kept.
-    batch_size : int, default=None
-        Sequences in a minibatch of stochastic variational inference; None for coordinate ascent.
-    learning_offset, learning_decay : float, default=10.0, 0.7
-        Minibatch step t has the size (learning_offset + t) ** −learning_decay.
-    random_state : int, RandomState instance or None, default=None
-        The same seed gives the same result, on any number of threads.
-    n_jobs : int, default=None
-        Threads; None for one a core.
-    verbose : int, default=0
-        Show a progress bar on a terminal.
+    tol, n_init, batch_size, learning_offset, learning_decay, random_state, n_jobs, verbose
+        As in :class:`tempering.BayesianGaussianMixture`; a minibatch is one of sequences.
 
     Attributes
     ----------
@@ -86,11 +80,7 @@ SHARED_PARAMETERS = """startprob_prior : float or array of shape (n_components,)
     transmat_ : array of shape (n_components, n_components)
         Probability to go from one state (the row) to another.
     {attributes}
-    elbo_ : float
-        Evidence lower bound of the model (T = 1), normalisers included.
-    history_ : History
-        Temperature, ELBO and more at each step.
-    temperature_, inverse_temperatures_, converged_, n_iter_, n_features_in_
+    elbo_, history_, temperature_, inverse_temperatures_, converged_, n_iter_, n_features_in_
         As in :class:`tempering.BayesianGaussianMixture`; a datum is a sequence.
 
     Notes
@@ -104,6 +94,7 @@ SHARED_PARAMETERS = """startprob_prior : float or array of shape (n_components,)
 """
 
 
+@dataclass(eq=False, repr=False)
 class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
     """A hidden Markov model with hmmlearn's interface. Subclasses say of what."""
 
@@ -111,22 +102,19 @@ class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
         **EngineEstimator._parameter_constraints,
         "startprob_prior": ["array-like", POSITIVE],
         "transmat_prior": ["array-like", POSITIVE],
-        "sticky": [Interval(Real, 0, None, closed="left")],
+        "sticky": [NOT_NEGATIVE],
         "init": [StrOptions({"kmeans", "random"})],
         "n_iter": [WHOLE],
     }
 
-    # What each estimator stores in __init__; named here for the reader and the type checker.
-    startprob_prior: ArrayLike
-    transmat_prior: ArrayLike
-    sticky: float
-    init: Literal["kmeans", "random"]
-    n_iter: int
+    _: KW_ONLY
+    startprob_prior: ArrayLike = 1.0
+    transmat_prior: ArrayLike = 1.0
+    sticky: float = 0.0
+    init: Literal["kmeans", "random"] = "kmeans"
+    n_iter: int = 200
 
-    # What the engine can do besides, and these estimators do not offer.
-    backend: Backend = "cpu"
-    executor = None
-    total_samples = None
+    executor = None  # they are fitted in this process
 
     @property
     def max_iter(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -204,11 +192,7 @@ class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
         checkpoint : path or Checkpoint, optional
             A directory in which the fit is kept; see :class:`tempering.Checkpoint`.
         resume : bool
-            Go on from the checkpoint, if there is one.
-
-        Returns
-        -------
-        self
+            Go on from the checkpoint, if there is one, and end in the same bits; False starts anew.
         """
         before = dict(vars(self))
         try:
@@ -234,21 +218,17 @@ class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
         model, policy = self._model(), self._policy(self.n_iter)
         data = Sequences(self._transformed(X), lengths)
         rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
-        best: Result | None = None
-        options: dict[str, Any] = {**self._run_options()}
-        for number in range(self.n_init):
-            result = fit(
-                model,
-                data,
-                temperature=policy,
-                initial=self._starts(model, data, rng),
-                seed=int(rng.randint(np.iinfo(np.int32).max)),
-                **options,
-                **keeping(checkpoint, resume, f"restart-{number}"),
-            )
-            if best is None or result.elbo > best.elbo:
-                best = result
-        assert best is not None
+
+        def run(number: int) -> Result:
+            options: FitOptions = {
+                "temperature": policy,
+                "initial": self._starts(model, data, rng),
+                "seed": int(rng.randint(np.iinfo(np.int32).max)),
+            }
+            kept = keeping(checkpoint, resume, f"restart-{number}")
+            return fit(model, data, **{**self._run_options(), **options, **kept})
+
+        best = best_of(run, self.n_init)
         self._summarise(best)
         self._state = State(best.posterior, best.heat, len(best.history), len(data))
         self._expose(model, best.posterior)
@@ -296,10 +276,7 @@ class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
             yield likelihood.log_likelihood(block.rows, parameters).T, block
 
     def score_samples(self, X: Any, lengths: ArrayLike | None = None) -> tuple[float, Array]:
-        """The log likelihood of all sequences, and the probability of each state at each row.
-
-        Both at the posterior's central parameters, those of the attributes.
-        """
+        """The log likelihood of all sequences, and the probability of each state at each row."""
         solved = [
             solve_paths(self._chain(), log_emissions, block.bounds)
             for log_emissions, block in self._blocks(X, lengths)
@@ -334,21 +311,10 @@ class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
     def sample(
         self, n_samples: int = 1, random_state: Any = None, currstate: int | None = None
     ) -> tuple[np.ndarray, NDArray[np.int64]]:
-        """Draw one sequence at the posterior's central parameters.
+        """Draw one sequence, and its states, at the posterior's central parameters.
 
-        Parameters
-        ----------
-        n_samples : int
-            Its length.
-        random_state : int, RandomState instance or None
-            By default that of the estimator.
-        currstate : int, optional
-            The state of its first observation; drawn by default.
-
-        Returns
-        -------
-        X : array of shape (n_samples, n_features)
-        states : array of shape (n_samples,)
+        ``random_state`` is by default that of the estimator; ``currstate`` is the state of the
+        first observation, which is drawn by default.
         """
         check_is_fitted(self)
         check_number(n_samples, "n_samples", "a whole number, at least 1", least=1, whole=True)

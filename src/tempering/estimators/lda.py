@@ -4,46 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from tempering.estimators.lda_backend import (
-    advance,
-    as_documents,
-    check_executor,
-    topics_backend,
-)
-from tempering.estimators.parameters import POSITIVE, SHARED_CONSTRAINTS, check_n_components
-from tempering.estimators.policies import Tempering
-from tempering.estimators.topic_choices import TopicChoices, told_documents
+from tempering.estimators.parameters import check_n_components
+from tempering.estimators.topic_choices import TopicChoices, advance, told_documents
 from tempering.estimators.topic_health import warn_of_troubles
 from tempering.estimators.words import remember_words
 from tempering.gpu.device_fit import fit_on_device
-from tempering.gpu.jax_device import Backend
-from tempering.inference import (
-    Algorithm,
-    ArraySource,
-    BlockSource,
-    Constant,
-    History,
-    State,
-)
+from tempering.inference import Algorithm, ArraySource, BlockSource, Constant, History, State
 from tempering.inference.callbacks import Callback
-from tempering.inference.checkpoint import (
-    CheckpointLike,
-    alone_with_checkpoint,
-    remembered_seed,
-)
+from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint, remembered_seed
 from tempering.inference.compilation import say_compiling, telling
-from tempering.inference.executors import Executor, Serial
+from tempering.inference.executors import Serial
 from tempering.inference.fitting import FitOptions, fit
-from tempering.models.lda.model import LatentDirichlet, TopicStart, Update
+from tempering.models.lda.model import LatentDirichlet
 from tempering.temperature import Heat, Untempered
 
 #: What a stream of unknown length is taken for: as many documents in all, as in scikit-learn, and a
@@ -62,15 +40,13 @@ class LatentDirichletAllocation(TopicChoices):
     n_components : int, default=10
         Number of topics K.
     doc_topic_prior : float, array-like of shape (n_components,), "auto" or None, default=None
-        Prior of the topic proportions of a document (α): one number, one for each topic, or
-        learned. None is 1 / n_components, and where topics are sampled a start that adapts to the
-        documents (see ``recipe_``).
+        Prior of the topic proportions of a document (α), or learned. None is 1 / n_components, and
+        where topics are sampled a start that adapts to the documents (see ``recipe_``).
     topic_word_prior : float, "auto" or None, default=None
         Prior of the words of a topic (η), or learned; 1 / n_components by default.
     tempering : {"auto", "annealing", "variational", "local"}, policy or None, default="auto"
         "auto" starts at a temperature that is computed from the data, and cools linearly in 1/T
-        over 40% of the run. Else a name for a policy's default setting, an object such as
-        ``tempering.Annealing(...)``, or None for T = 1 throughout (plain SVI).
+        over 40% of the run. Else a policy, the name of one, or None for T = 1 throughout.
     update : {"auto", "variational", "mean", "collapsed", "sampled"}, default="auto"
         How topics and proportions enter the inner update: as in the paper, which alone ascends an
         evidence lower bound; posterior-mean topics; posterior means of both; or as "mean" until
@@ -94,12 +70,10 @@ class LatentDirichletAllocation(TopicChoices):
         Documents of a minibatch. "auto" cuts the run into 2,000 steps, or into more where these
         would have more than 100 documents; of 16 to 1,024 documents, on a GPU up to 8,192.
     total_samples : float, default=None
-        Documents that a stream of :meth:`partial_fit` calls will bring in all; its tempered part
-        runs over its share of them. Where that is not known it is over after 8,000 documents, and
-        counts are scaled to a corpus of a million.
+        Documents that a stream of :meth:`partial_fit` calls will bring in all. Where that is not
+        known it is cooled over 8,000, and counts are scaled to a corpus of a million.
     doc_update_tol : float, default=1e-2
-        A document's inner iteration ends when a sweep moves less than this part of its words
-        between topics. Unlike a mean over topics, the rule does not weaken as topics are added.
+        A document's sweeps end when one moves less than this part of its words between topics.
     mean_change_tol : float, default=None
         scikit-learn's rule in the place of ``doc_update_tol``: the mean change over topics, for a
         document of average length.
@@ -108,9 +82,8 @@ class LatentDirichletAllocation(TopicChoices):
     n_init : int, default=1
         Restarts; the one with the best ELBO is kept.
     evaluate_every : int, default=0
-        Steps between two evaluations of the ELBO for ``history_``, and passes between two of the
-        perplexity that ``verbose`` prints and ``perp_tol`` looks at. With 0 or less there is one
-        ELBO a pass, and no perplexity.
+        Steps between two ELBOs in ``history_``, and passes between two perplexities, which
+        ``verbose`` prints. With 0 or less there is one ELBO a pass, and no perplexity.
     perp_tol : float, default=0.0
         With ``evaluate_every`` above 0, end the fit when perplexity changes by less than this at
         T = 1 (scikit-learn's default is 0.1).
@@ -120,8 +93,7 @@ class LatentDirichletAllocation(TopicChoices):
     n_jobs : int, default=None
         Threads; None or -1 for one a core, -2 for one less, and so on. Never changes the result.
     executor : Executor, default=None
-        Who solves the shards of a batch: threads of this process, or a cluster, with
-        ``tempering.cluster.DaskExecutor(client)``. Never changes the result, and is not saved.
+        As in :class:`tempering.BayesianGaussianMixture`.
     random_state : int, RandomState instance or None, default=None
         The same seed gives the same topics.
     verbose : int, default=0
@@ -137,8 +109,6 @@ class LatentDirichletAllocation(TopicChoices):
     bound_ : float
         After a fit with ``evaluate_every`` above 0: :meth:`perplexity` of its documents (of 10,000
         of them, where they stream from disk).
-    random_state_ : RandomState
-        The random numbers that the fit started with.
     recipe_ : Recipe
         What the fit went by where nothing was said: print it.
     history_ : History
@@ -151,7 +121,7 @@ class LatentDirichletAllocation(TopicChoices):
         The words, where X was a :class:`tempering.corpus.Corpus` that has them.
     counting_ : dict
         How text was made into them, where it was: see :class:`tempering.corpus.WordCounting`.
-    n_iter_, n_batch_iter_, n_features_in_, feature_names_in_
+    n_iter_, n_batch_iter_, random_state_, n_features_in_, feature_names_in_
         As in scikit-learn.
 
     Examples
@@ -163,79 +133,6 @@ class LatentDirichletAllocation(TopicChoices):
     >>> lda.fit_transform(X)[[0, 99]].round(1).max(axis=1)
     array([0.9, 0.9])
     """
-
-    _parameter_constraints: ClassVar[dict] = {
-        **SHARED_CONSTRAINTS,
-        "doc_topic_prior": [
-            POSITIVE,
-            "array-like",
-            StrOptions({"auto"}),
-            None,
-        ],
-        "topic_word_prior": [POSITIVE, StrOptions({"auto"}), None],
-        "update": [StrOptions({"auto", "variational", "mean", "collapsed", "sampled"})],
-        "init": [StrOptions({"auto", "random", "words"})],
-        "learning_method": [StrOptions({"online", "batch"})],
-        "learning_decay": [Interval(Real, 0.5, 1, closed="both"), StrOptions({"auto"})],
-        "learning_offset": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
-        "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "doc_update_tol": [Interval(Real, 0, 1, closed="left")],
-        "mean_change_tol": [Interval(Real, 0, None, closed="left"), None],
-        "max_doc_update_iter": [Interval(Integral, 1, None, closed="left")],
-        "evaluate_every": [Integral],
-        "perp_tol": [Interval(Real, 0, None, closed="left")],
-    }
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        doc_topic_prior: ArrayLike | str | None = None,
-        topic_word_prior: float | str | None = None,
-        tempering: Tempering = "auto",
-        update: Update | Literal["auto"] = "auto",
-        init: TopicStart | Literal["auto"] = "auto",
-        learning_method: Literal["online", "batch"] = "online",
-        learning_decay: float | Literal["auto"] = "auto",
-        learning_offset: float | Literal["auto"] = "auto",
-        max_iter: int = 10,
-        batch_size: int | Literal["auto"] = "auto",
-        total_samples: float | None = None,
-        doc_update_tol: float = 1e-2,
-        mean_change_tol: float | None = None,
-        max_doc_update_iter: int = 100,
-        n_init: int = 1,
-        evaluate_every: int = 0,
-        perp_tol: float = 0.0,
-        backend: Backend = "auto",
-        n_jobs: int | None = None,
-        executor: Executor | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ):
-        self.n_components = n_components
-        self.doc_topic_prior = doc_topic_prior
-        self.topic_word_prior = topic_word_prior
-        self.tempering = tempering
-        self.update: Update | Literal["auto"] = update
-        self.init: TopicStart | Literal["auto"] = init
-        self.learning_method = learning_method
-        self.learning_decay: float | Literal["auto"] = learning_decay
-        self.learning_offset: float | Literal["auto"] = learning_offset
-        self.max_iter = max_iter
-        self.batch_size: int | Literal["auto"] = batch_size
-        self.total_samples = total_samples
-        self.doc_update_tol = doc_update_tol
-        self.mean_change_tol = mean_change_tol
-        self.max_doc_update_iter = max_doc_update_iter
-        self.n_init = n_init
-        self.evaluate_every = evaluate_every
-        self.perp_tol = perp_tol
-        self.backend: Backend = backend
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.random_state = random_state
-        self.verbose = verbose
 
     @alone_with_checkpoint
     @_fit_context(prefer_skip_nested_validation=True)
@@ -256,25 +153,16 @@ class LatentDirichletAllocation(TopicChoices):
             Counts (or weights) of words in documents; or a corpus that streams from disk, in
             minibatches of its own ``batch_size``. With a :class:`tempering.cluster.DaskExecutor`,
             also a Dask bag or dataframe, as :class:`tempering.cluster.DaskSource` takes it.
-        y : Ignored
-            Not used, present for API consistency.
         checkpoint : path or Checkpoint, optional
-            A directory in which the fit is kept, every ten minutes or as often as
-            :class:`tempering.Checkpoint` says, and at Ctrl-C.
+            A directory in which the fit is kept; see :class:`tempering.Checkpoint`.
         resume : bool
-            Go on from the checkpoint, if there is one, and end in the same bits as if the fit had
-            never been interrupted. One of other data or of other parameters is refused; False
-            replaces it.
+            Go on from the checkpoint, if there is one, and end in the same bits; False starts anew.
         callbacks : sequence of callables
             Each is called with a :class:`tempering.inference.Report` after each step; a true return
             value ends the fit.
-
-        Returns
-        -------
-        self
         """
-        check_executor(self.backend, self.executor)
-        X = as_documents(X, self.executor, lambda n: self._batch_size(n * self.max_iter, "numba"))
+        self._check_executor()
+        X = self._documents(X)
         source = X if isinstance(X, BlockSource) else self._counts(X, reset=True)
         if isinstance(source, BlockSource):
             self.n_features_in_ = source.shape[1]
@@ -287,7 +175,7 @@ class LatentDirichletAllocation(TopicChoices):
         if not n_tokens > 0:
             raise ValueError("X must hold at least one word; every document is empty.")
         check_n_components(self.n_components, n_entries, "words of documents in X")
-        where = topics_backend(self.backend, n_tokens * self.max_iter, self.executor)
+        where = self._where(n_tokens * self.max_iter)
         if batch_size is None:
             batch_size = self._batch_size(n_documents * self.max_iter, where)
         rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
@@ -346,19 +234,8 @@ class LatentDirichletAllocation(TopicChoices):
         The stream is cooled as it comes: over 40% of ``total_samples`` (with more than 100 topics
         up to half), or of the first 20,000 documents where that is not known, then T = 1. Topics
         are better if the number is given.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Documents.
-        y : Ignored
-            Not used, present for API consistency.
-
-        Returns
-        -------
-        self
         """
-        check_executor(self.backend, self.executor)
+        self._check_executor()
         first = not hasattr(self, "_state")
         X = self._counts(X, reset=first)
         n_data = int(self.total_samples or UNKNOWN_TOTAL)
@@ -367,7 +244,7 @@ class LatentDirichletAllocation(TopicChoices):
         n_entries = X.nnz / X.shape[0] * max(horizon, X.shape[0])
         check_n_components(self.n_components, n_entries, "words of documents in such a stream")
         # A stream comes in small pieces from the host: without being asked to, it stays there.
-        where = topics_backend(self.backend, 0, self.executor)
+        where = self._where(0)
         batch_size = self._batch_size(max(horizon, seen), where)
         if first:
             self.random_state_ = rng = check_random_state(self.random_state)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 import warnings
 from abc import ABCMeta, abstractmethod
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, ClassVar, Self, Unpack
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import logsumexp
@@ -16,12 +17,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.engine_estimator import EngineEstimator
+from tempering.estimators.engine_estimator import EngineEstimator, best_of
 from tempering.estimators.moves import Move
 from tempering.estimators.parameters import POSITIVE, check_n_components
 from tempering.estimators.saving import SaveMixin
 from tempering.estimators.table_backend import fit_table
-from tempering.families import Dirichlet, MixingWeights, StickBreaking
+from tempering.families import Dirichlet, Likelihood, MixingWeights, StickBreaking
+from tempering.gpu.jax_device import Backend
 from tempering.inference import ArraySource, History, Result, State, evaluate_elbo
 from tempering.inference.callbacks import Callback, Report
 from tempering.inference.checkpoint import (
@@ -30,6 +32,7 @@ from tempering.inference.checkpoint import (
     keeping,
     remembered_seed,
 )
+from tempering.inference.executors import Executor
 from tempering.inference.fitting import FitOptions
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
@@ -42,6 +45,7 @@ PREDICTION_ROWS = 2048
 LARGEST_SAMPLE = 10**9
 
 
+@dataclass(eq=False, repr=False)
 class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMeta):
     """A mixture with scikit-learn's interface. Subclasses say which, and how it starts."""
 
@@ -53,23 +57,33 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
         "weight_concentration_prior": [POSITIVE, None],
     }
 
-    # What each estimator stores in __init__; named here for the reader and the type checker.
-    weight_concentration_prior_type: str
-    weight_concentration_prior: float | None
-    warm_start: bool = False
-    verbose_interval: int = 10
+    _: KW_ONLY
+    max_iter: int = 200
+    weight_concentration_prior_type: str = "dirichlet_distribution"
+    weight_concentration_prior: float | None = None
+    total_samples: float | None = None
+    backend: Backend = "cpu"
+    executor: Executor | None = None
+
+    # Parameters of some mixtures only.
+    warm_start = False
+    verbose_interval = 10
 
     @abstractmethod
     def _prepare(self, X: Array) -> None:
-        """Fix from the first data what the model needs to know: offsets and data-driven priors."""
+        """Fix from the first data what the model needs to know: an offset, ``_component_prior``."""
 
     def _transformed(self, X: Array) -> Array:
         """The data as the model sees them."""
         return X
 
     @abstractmethod
+    def _likelihood(self) -> Likelihood:
+        """The likelihood of a row, of the sizes that :meth:`_prepare` fixed."""
+
     def _model(self) -> Mixture:
         """The model, from the parameters and what :meth:`_prepare` fixed."""
+        return Mixture(self._likelihood(), *self._weights(), self._component_prior)
 
     @abstractmethod
     def _starts(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:
@@ -90,19 +104,10 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
         ----------
         X : array-like of shape (n_samples, n_features)
             The data.
-        y : Ignored
-            Not used, present for API consistency.
         checkpoint : path or Checkpoint, optional
-            A directory in which the fit is kept, every ten minutes or as often as
-            :class:`tempering.Checkpoint` says, and at Ctrl-C.
+            A directory in which the fit is kept; see :class:`tempering.Checkpoint`.
         resume : bool
-            Go on from the checkpoint, if there is one, and end in the same bits as if the fit had
-            never been interrupted. One of other data or of other parameters is refused. False
-            starts anew, and replaces it.
-
-        Returns
-        -------
-        self
+            Go on from the checkpoint, if there is one, and end in the same bits; False starts anew.
         """
         going_on = self.warm_start and hasattr(self, "_state")
         X = self._validated(X, reset=not going_on)
@@ -118,18 +123,19 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
         model, data = self._model(), self._transformed(X)
         if going_on:
             _check_same_shape(model.prior(), self._state.posterior)
-        best = None
-        for number in range(1 if going_on else self._n_starts()):
+
+        def run(number: int) -> Result:
             initial = self._state.posterior if going_on else self._starts(model, data, rng)
             seed = int(rng.randint(np.iinfo(np.int32).max))
             kept = keeping(checkpoint, resume, f"restart-{number}")
             if self.max_iter == 0:
-                result = _nothing_but(model, model.revise(initial), data)
-            else:
-                result = self._search(model, data, policy, initial, seed, **kept)
-            if best is None or result.elbo > best.elbo:
-                best = result
-        assert best is not None
+                return _nothing_but(model, model.revise(initial), data)
+            own: dict[str, Any] = {"temperature": policy, "initial": initial, "seed": seed}
+            options = {**self._run_options(), **kept, **own}
+            moves = self._moves(data, policy)
+            return fit_table(model, data, backend=self.backend, moves=moves, **options)
+
+        best = best_of(run, 1 if going_on else self._n_starts())
         self._summarise(best)
         self._state = State(best.posterior, best.heat, len(best.history), X.shape[0])
         self._expose(model, best.posterior)
@@ -145,27 +151,6 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
     def _n_starts(self) -> int:
         """How many starts are worth trying."""
         return self.n_init
-
-    def _search(
-        self,
-        model: Mixture,
-        data: Array,
-        policy: TemperaturePolicy,
-        initial: Natural,
-        seed: int,
-        /,
-        **kept: Unpack[FitOptions],
-    ) -> Result:
-        """One run of the engine, with moves where there are some."""
-        options: FitOptions = {
-            **self._run_options(),
-            **kept,
-            "temperature": policy,
-            "initial": initial,
-            "seed": seed,
-        }
-        moves = self._moves(data, policy)
-        return fit_table(model, data, backend=self.backend, moves=moves, **options)
 
     def _moves(self, data: Array, policy: TemperaturePolicy) -> dict[str, Move]:
         """The moves of a fit, by their names; see :mod:`tempering.estimators.moves`."""
@@ -192,16 +177,6 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
         tempered part runs over its share of them; without it, the length of the stream is not known
         and every step is made at T = 1.
 
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            A minibatch.
-        y : Ignored
-            Not used, present for API consistency.
-
-        Returns
-        -------
-        self
         """
         first = not hasattr(self, "_state")
         X = self._validated(X, reset=first)
@@ -266,22 +241,14 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
         return float(np.mean(self.score_samples(X)))
 
     def sample(self, n_samples: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """Draw samples from the mixture at the posterior's central parameters.
-
-        Returns
-        -------
-        X : array of shape (n_samples, n_features)
-        y : array of shape (n_samples,)
-            The component of each.
-        """
+        """Draw samples, and their components, at the posterior's central parameters."""
         check_is_fitted(self)
         if not isinstance(n_samples, Integral) or not 1 <= n_samples <= LARGEST_SAMPLE:
             raise ValueError(
                 f"Invalid value for 'n_samples': {n_samples!r}. Ask for a whole number, from 1 to "
                 f"{LARGEST_SAMPLE}."
             )
-        seed = check_random_state(self.random_state).randint(2**31)
-        rng = np.random.default_rng(seed)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         model, posterior = self._model(), self._state.posterior
         weights = _normalised_weights(model.weights, posterior)
         labels = np.repeat(np.arange(self.n_components), rng.multinomial(n_samples, weights))

@@ -34,8 +34,8 @@ WORTHWHILE = 1e-6
 class MovedResult(Result):
     """A result, and how many rounds of each move were kept on the way.
 
-    Its history is that of the path that led to it: the steps of a round that was reverted are not
-    in it. Where a round begins, the ELBO falls for a step or two before it rises above what it was.
+    Its history leaves out the rounds that were not. Where one begins the ELBO falls, and then rises
+    above what it was.
     """
 
     accepted: Mapping[str, int] = field(default_factory=dict)
@@ -105,7 +105,8 @@ def fit_with_moves(
 
 
 def _passes_left(result: Result, max_passes: int) -> int:
-    return max_passes - int(np.ceil(result.history[-1].passes))
+    # A short tempered fit may take a pass more, to end at T = 1.
+    return max(0, max_passes - int(np.ceil(result.history[-1].passes)))
 
 
 def _continued(earlier: MovedResult, later: Result, began: float) -> MovedResult:

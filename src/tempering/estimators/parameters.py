@@ -1,7 +1,8 @@
-"""Parameters that all estimators have: what they may be, and what could never end."""
+"""Parameters that all estimators have: what they may be, and what they stand for."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any
 
@@ -9,7 +10,37 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from tempering.inference.executors import Executor
 from tempering.models.arguments import MOST_THREADS
-from tempering.temperature import TemperaturePolicy
+from tempering.temperature import (
+    Annealing,
+    LocalTempering,
+    TemperaturePolicy,
+    Untempered,
+    VariationalTempering,
+)
+
+Tempering = TemperaturePolicy | str | None
+
+PolicyNames = Mapping[str, Callable[[], TemperaturePolicy]]
+
+DEFAULTS: PolicyNames = {
+    "annealing": Annealing,
+    "variational": VariationalTempering,
+    "local": LocalTempering,
+}
+
+
+def as_policy(tempering: Tempering, names: PolicyNames = DEFAULTS) -> TemperaturePolicy:
+    """A policy object as it is, the policy of a name; None is T = 1 throughout."""
+    if tempering is None:
+        return Untempered()
+    if isinstance(tempering, TemperaturePolicy):
+        return tempering
+    if isinstance(tempering, str) and tempering in names:
+        return names[tempering]()
+    raise ValueError(
+        f"tempering must be None, one of {', '.join(map(repr, names))}, or a policy such as "
+        f"tempering.Annealing(...); got {tempering!r}."
+    )
 
 
 class _Whole(Interval):
@@ -24,6 +55,9 @@ WHOLE = _Whole(Integral, 1, None, closed="left")
 
 #: A number above 0.
 POSITIVE = Interval(Real, 0, None, closed="neither")
+
+#: A number that is 0 or above.
+NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 
 #: So many components are never refused.
 FEW_COMPONENTS = 1000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,11 +13,10 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tempering.estimators.engine_estimator import EngineEstimator
-from tempering.estimators.parameters import check_n_components
-from tempering.estimators.policies import PolicyNames, Tempering, as_policy
+from tempering.estimators.parameters import PolicyNames, Tempering, as_policy, check_n_components
 from tempering.estimators.saving import SaveMixin
 from tempering.families.checks import naming_the_table
-from tempering.families.csr import check_compressed
+from tempering.families.csr import check_compressed, check_counts
 from tempering.inference import State, fit
 from tempering.inference.checkpoint import (
     CheckpointLike,
@@ -36,6 +36,7 @@ from tempering.temperature.schedules import linear_inverse
 FIRST_TEMPERATURE, COOLING_PASSES = 1.4, 50
 
 
+@dataclass(eq=False, repr=False)
 class PoissonFactorization(
     SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator
 ):
@@ -58,35 +59,18 @@ class PoissonFactorization(
         Temperature policy. "auto" cools from T = 1.4, linearly in 1/T and in 50 passes;
         "annealing" is ``tempering.Annealing()``, from T = 5; None is T = 1 throughout. Temperatures
         cannot be learned in this model.
-    tol : float, default=1e-2
-        Rise of the ELBO, in nats, under which the fit has converged.
-    max_iter : int, default=300
-        Most passes over the data.
-    n_init : int, default=1
-        Restarts; the one with the best ELBO is kept.
-    batch_size : int, default=None
-        Minibatch of stochastic variational inference; None for coordinate ascent.
-    learning_offset, learning_decay : float, default=10.0, 0.7
-        Minibatch step t has the size (learning_offset + t) ** −learning_decay.
-    random_state : int, RandomState instance or None, default=None
-        The same seed gives the same result, on any number of threads.
-    n_jobs : int, default=None
-        Threads; None for one a core.
-    executor : Executor, default=None
-        Who solves the shards of a batch. Never changes the result, and is not saved.
-    verbose : int, default=0
-        Show a progress bar.
+    tol, max_iter, n_init, batch_size, learning_offset, learning_decay, random_state, n_jobs, \
+executor, verbose
+        As in :class:`tempering.BayesianGaussianMixture`.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
         Posterior means of the components, the one that explains most of the counts first.
-    elbo_ : float
-        Evidence lower bound of the model at T = 1.
     restart_elbos_ : list of float
         What each of the ``n_init`` runs reached.
-    history_, temperature_, inverse_temperatures_, converged_, n_iter_, n_features_in_
-        As in :class:`tempering.FactorialMixture`.
+    elbo_, history_, temperature_, inverse_temperatures_, converged_, n_iter_, n_features_in_
+        As in :class:`tempering.BayesianGaussianMixture`.
 
     References
     ----------
@@ -112,41 +96,14 @@ class PoissonFactorization(
         "component_prior": ["array-like", None],
     }
 
-    _model: PoissonFactors
-    components_: Array
-
-    def __init__(
-        self,
-        n_components: int = 10,
-        *,
-        activation_prior: Sequence[float] = (0.3, 0.3),
-        component_prior: Sequence[float] | None = None,
-        tempering: Tempering = "auto",
-        tol: float = 1e-2,
-        max_iter: int = 300,
-        n_init: int = 1,
-        batch_size: int | None = None,
-        learning_offset: float = 10.0,
-        learning_decay: float = 0.7,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        executor: Executor | None = None,
-        verbose: int = 0,
-    ):
-        self.n_components = n_components
-        self.activation_prior = activation_prior
-        self.component_prior = component_prior
-        self.tempering = tempering
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.batch_size = batch_size
-        self.learning_offset = learning_offset
-        self.learning_decay = learning_decay
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.verbose = verbose
+    n_components: int = 10
+    _: KW_ONLY
+    activation_prior: Sequence[float] = (0.3, 0.3)
+    component_prior: Sequence[float] | None = None
+    tempering: Tempering = "auto"
+    tol: float = 1e-2
+    max_iter: int = 300
+    executor: Executor | None = None
 
     @alone_with_checkpoint
     @_fit_context(prefer_skip_nested_validation=True)
@@ -159,18 +116,10 @@ class PoissonFactorization(
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
             Counts, or other numbers that are not negative.
-        y : Ignored
-            Not used, present for API consistency.
         checkpoint : path or Checkpoint, optional
-            A directory in which the fit is kept, every ten minutes or as often as
-            :class:`tempering.Checkpoint` says, and at Ctrl-C.
+            A directory in which the fit is kept; see :class:`tempering.Checkpoint`.
         resume : bool
-            Go on from the checkpoint, if there is one, and end in the same bits as if the fit had
-            never been interrupted. False starts anew, and replaces it.
-
-        Returns
-        -------
-        self
+            Go on from the checkpoint, if there is one, and end in the same bits; False starts anew.
         """
         counts = self._counts(X, reset=True)
         policy = self._policy(self.max_iter)
@@ -190,49 +139,17 @@ class PoissonFactorization(
         return self
 
     def transform(self, X: Any) -> Array:
-        """Expected activations of each sample, at T = 1.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Counts, seen or not.
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
-        """
+        """Expected activations of samples, seen or not, at T = 1: (n_samples, n_components)."""
         steps = self._solved(X)
         return np.concatenate([step.shapes / step.rates for step in steps])
 
     def inverse_transform(self, X: Any) -> Array:
-        """Expected counts, of shape (n_samples, n_features).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_components)
-            Activations.
-        """
+        """Expected counts of activations (n_samples, n_components): (n_samples, n_features)."""
         check_is_fitted(self)
-        activations = as_numbers(X, "X", f"activations of {self.n_components} components")
-        if activations.ndim != 2 or activations.shape[1] != self.n_components:
-            raise ValueError(
-                f"X must hold activations of {self.n_components} components; got shape "
-                f"{activations.shape}."
-            )
-        return activations @ self.components_
+        return self._activations(X, "components") @ self.components_
 
     def score_samples(self, X: Any) -> Array:
-        """A lower bound of the log predictive probability of each sample: its part of the ELBO.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Counts, seen or not.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-        """
+        """A lower bound of the log predictive probability of each sample: its part of the ELBO."""
         return np.concatenate([step.energies + step.entropies for step in self._solved(X)])
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -267,14 +184,9 @@ class PoissonFactorization(
         with naming_the_table():
             X = validate_data(self, X, reset=reset, dtype=np.float64, accept_sparse="csr")
         counts = as_csr(X)
-        negative = np.flatnonzero(counts.data < 0)
-        if len(negative):
-            place = negative[0]
-            row = int(np.searchsorted(counts.indptr, place, side="right")) - 1
-            raise ValueError(
-                "Negative values in data passed to PoissonFactorization: X must hold counts; row "
-                f"{row}, column {counts.indices[place]} holds {counts.data[place]}."
-            )
+        # scikit-learn looks for the first words.
+        negative = "Negative values in data passed to PoissonFactorization: X must hold counts"
+        check_counts(counts, negative, np.inf)
         return counts
 
     def _solved(self, X: Any) -> list[FactorStep]:

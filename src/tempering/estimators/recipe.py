@@ -30,63 +30,58 @@ LARGEST_OFFSET = 200.0
 #: as many, what holds for many topics grows.
 SEVERAL_TOPICS, MANY_TOPICS = 50, 100
 
+#: Steps of a run whose minibatches are as large as it likes: fewer leave topics no time to follow
+#: the temperature, more cost time and find nothing better in a small corpus.
+STEPS = 2000
+
+#: Beyond this size batches grow with the square root of the visits alone, and steps become more:
+#: there is more to find in a large corpus.
+ENOUGH_DOCUMENTS = 100
+
+#: Smaller batches are mostly noise and overhead; larger ones are no faster on a CPU.
+SMALLEST_BATCH, LARGEST_BATCH = 16, 1024
+
+#: A GPU needs some thousand documents at a time; larger batches are no faster there either.
+LARGEST_GPU_BATCH = 8192
+
 #: Steps whose sizes are added up one by one: a long stream may have a thousand times as many.
 COUNTED_STEPS = 1_000_000
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The numbers behind the default, for any corpus and any number of topics K.
+    """The numbers behind the default, for any corpus and any number of topics K."""
 
-    Parameters
-    ----------
-    prior : float
-        α is at least this, as topics that are sampled by short chains need some; above 100 topics
-        it falls with the root of K. It is 1 / K where that is more.
-    prior_share : float
-        But in all it counts for no more than this share of a document's words.
-    adapted_part : float
-        The part of α that goes to topics as documents use them, which makes them more coherent.
-    few_words : float
-        With fewer words a topic, α is shared evenly.
-    tempered_part : float
-        The part of a run in which it comes down to T = 1, linearly in 1/T.
-    longer_part : float
-        How much longer that takes with many topics, if documents are not short.
-    hottest_start : float
-        1/T at the start is at least this: hotter, the topics to start from would be lost.
-    enough_words : float
-        With fewer words a topic in a document, less in proportion: short documents need more heat.
-    held_part : float
-        The first steps are held back by this part of the run, so as not to lose the start either.
-    decay : float
-        κ, the decay of the step sizes: small, as sampled topics are to go on moving.
-    decay_rise : float
-        What κ rises by with each doubling of K from 50 to 400: topics of few words are too sharp.
-    power_fall : float
-        What the power of words falls by with each doubling, for the same reason.
-    averaged_from : float
-        The part of the run after which λ is only averaged.
-    averaged_fall : float
-        How many times as much the power falls there with many topics of few words each.
-    averaged_prior : float
-        What is left of α there.
-    """
-
+    #: α is at least this, as topics that are sampled by short chains need some; above 100 topics it
+    #: falls with the root of K. It is 1 / K where that is more,
     prior: float = 0.05
+    #: but in all it counts for no more than this share of a document's words.
     prior_share: float = 0.5
+    #: The part of α that goes to topics as documents use them, which makes them more coherent.
     adapted_part: float = 0.8
+    #: With fewer words a topic, α is shared evenly.
     few_words: float = 2500.0
+    #: The part of a run in which it comes down to T = 1, linearly in 1/T,
     tempered_part: float = 0.4
+    #: and how much longer that takes with many topics, if documents are not short.
     longer_part: float = 0.1
+    #: 1/T at the start is at least this: hotter, the topics to start from would be lost.
     hottest_start: float = 0.45
+    #: With fewer words a topic in a document, less in proportion: short documents need more heat.
     enough_words: float = 0.5
+    #: The first steps are held back by this part of the run, so as not to lose the start either.
     held_part: float = 0.1
+    #: κ, the decay of the step sizes: small, as sampled topics are to go on moving.
     decay: float = 0.55
+    #: What κ rises by with each doubling of K from 50 to 400: topics of few words are too sharp.
     decay_rise: float = 0.05
+    #: What the power of words falls by with each doubling, for the same reason.
     power_fall: float = 0.05
+    #: The part of the run after which λ is only averaged,
     averaged_from: float = 0.8
+    #: how many times as much the power falls there with many topics of few words each,
     averaged_fall: float = 2.0
+    #: and what is left of α there.
     averaged_prior: float = 0.6
 
     def doc_topic_prior(self, n_topics: int, update: Update, mean_length: float) -> float:
@@ -174,21 +169,7 @@ class Rules:
         n_steps: int,
         generator: np.random.Generator,
     ) -> Annealing:
-        """Cool from where topics can just separate within the run, or their start is not lost.
-
-        Parameters
-        ----------
-        documents : CSR matrix or BlockSource
-            The documents, of which a sample is looked at.
-        model : LatentDirichlet
-            Its priors, and its mean length of documents.
-        learning_rate : callable
-            Step t = 1, 2, … to ρ_t.
-        n_steps : int
-            Steps of the run.
-        generator : Generator
-            For the sample.
-        """
+        """Cool from where topics can just separate within the run, or their start is not lost."""
         if isinstance(documents, BlockSource):
             documents = documents.sample(SAMPLE, generator)
         words = model.mean_length / model.n_topics
@@ -220,24 +201,12 @@ class Rules:
 
 @dataclass(frozen=True)
 class Size:
-    """How large a problem is.
-
-    Parameters
-    ----------
-    n_topics : int
-        K.
-    n_documents : float
-        Of the corpus, or of the stream as far as it is known.
-    mean_length : float
-        Words of a document.
-    prior_length : float
-        Words that the prior of its proportions counts for, Σ_k α_k.
-    """
+    """How large a problem is."""
 
     n_topics: int
-    n_documents: float
-    mean_length: float
-    prior_length: float
+    n_documents: float  # of the corpus, or of the stream as far as it is known
+    mean_length: float  # words of a document
+    prior_length: float  # words that the prior of its proportions counts for, Σ_k α_k
 
 
 def _many(size: Size) -> float:
@@ -252,6 +221,22 @@ def _long(size: Size) -> float:
 
 def _doublings(n_topics: int) -> float:
     return float(np.clip(np.log2(n_topics / SEVERAL_TOPICS), 0.0, 3.0))
+
+
+def batch_size_for(n_visits: float, on_gpu: bool = False) -> int:
+    """Documents of a minibatch, in a run of so many visits to documents.
+
+    >>> [batch_size_for(n * 10) for n in (2_000, 20_000, 100_000, 290_000, 10_000_000)]
+    [16, 100, 223, 380, 1024]
+    >>> batch_size_for(290_000 * 10, on_gpu=True), batch_size_for(36e6, on_gpu=True)
+    (1450, 8192)
+    """
+    size = n_visits / STEPS
+    if on_gpu:
+        return int(np.clip(size, SMALLEST_BATCH, LARGEST_GPU_BATCH))
+    if size > ENOUGH_DOCUMENTS:
+        size = np.sqrt(ENOUGH_DOCUMENTS * size)
+    return int(np.clip(size, SMALLEST_BATCH, LARGEST_BATCH))
 
 
 def sum_of_steps(learning_rate: LearningRate, n_steps: int) -> float:

@@ -19,31 +19,18 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.loaded_checks import (
-    check_factors,
-    check_features,
-    check_mixture,
-    check_states,
-    check_topics,
-)
 from tempering.estimators.words import words_of
+from tempering.inference import History, State
+from tempering.models import Natural
+from tempering.models.base import Array
+from tempering.models.factor.poisson import PoissonFactors
+from tempering.models.factorial_mixture import FactorialModel, FeatureExpectations
+from tempering.models.lda.model import LatentDirichlet
 from tempering.storage.atomic import as_path, atomic_directory
 from tempering.storage.classes import fits, stored
 from tempering.storage.errors import StorageError, expect, reading
 from tempering.storage.tree import read_tree, to_json, write_tree
-
-#: The classes that can be loaded, and what holds their parts against each other.
-ESTIMATORS = {
-    "BayesianGaussianMixture": check_mixture,
-    "BernoulliMixture": check_mixture,
-    "CategoricalHMM": check_states,
-    "FactorialMixture": check_features,
-    "GaussianHMM": check_states,
-    "LatentDirichletAllocation": check_topics,
-    "PoissonHMM": check_states,
-    "PoissonFactorization": check_factors,
-    "PoissonMixture": check_mixture,
-}
+from tempering.temperature import TemperaturePolicy
 
 ARRAYS, CONFIG = "model.safetensors", "config.json"
 
@@ -89,20 +76,10 @@ class SaveMixin:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Load an estimator that was saved with its ``save`` method.
+    """Load an estimator from the directory in which its ``save`` method has put it.
 
-    Loading runs no code of the file.
-
-    Parameters
-    ----------
-    path : path
-        The directory.
-
-    Returns
-    -------
-    estimator
-        It predicts with the same bits as the one that was saved, and goes on with ``partial_fit``
-        where that one would have.
+    Loading runs no code of the file. The estimator predicts with the same bits as the one that was
+    saved, and goes on with ``partial_fit`` where that one would have.
 
     Raises
     ------
@@ -206,3 +183,113 @@ def _random_state(parts: dict[str, Any]) -> np.random.RandomState:
 stored("random_state", take=lambda state: state.get_state(legacy=False), make=_random_state)(
     np.random.RandomState
 )
+
+
+# Whether the parts of a loaded estimator fit together: kernels trust the shapes that they are
+# given, so nothing of a file may reach them unchecked.
+
+
+def check_topics(estimator: Any) -> None:
+    """A topic model."""
+    _expect_kinds(estimator, _state=State, _model=LatentDirichlet, _stream_policy=TemperaturePolicy)
+    model, asked = estimator._model, (estimator.n_features_in_, estimator.n_components)
+    shape = model.n_words, model.n_topics
+    expect(shape == asked, f"the topics have the shape {shape}; the parameters ask for {asked}.")
+    model.check_parameters()
+    model.check_posterior(estimator._state.posterior)
+    s = np.asarray(estimator._learned_inverse_temperature, float)
+    expect(np.all((s > 0) & (s <= 1)), "the learned inverse temperature is out of range.")
+    model.n_threads = estimator._n_threads()
+
+
+def check_mixture(estimator: Any) -> None:
+    """A mixture: the posterior against the model that the parameters make."""
+    _expect_kinds(estimator, _state=State, _component_prior=Array, weights_=np.ndarray)
+    posterior, d = estimator._state.posterior, estimator.n_features_in_
+    # Before anything is made in the sizes that the parameters tell.
+    expect(isinstance(posterior, Natural), "the posterior is missing.")
+    shape = np.shape(posterior.get("components"))
+    expect(
+        len(shape) == 2 and shape[0] == estimator.n_components and shape[1] >= d,
+        f"the components have the shape {shape}; the parameters ask for {estimator.n_components} "
+        f"of {d} columns.",
+    )
+    _expect_centre(estimator)
+    expect(estimator._transformed(np.zeros((1, d))).shape == (1, d), "data would change shape.")
+    size = estimator._likelihood().conjugate.size
+    expect(estimator._component_prior.shape == (size,), f"_component_prior must hold {size}.")
+    estimator._model().check_posterior(posterior)
+
+
+def check_states(estimator: Any) -> None:
+    """A hidden Markov model; what people read of it is made anew from its posterior."""
+    _expect_kinds(estimator, _state=State, _emission_prior=Array, startprob_=np.ndarray)
+    posterior, d = estimator._state.posterior, estimator.n_features_in_
+    # Before anything is made in the sizes that the parameters tell.
+    expect(isinstance(posterior, Natural), "the posterior is missing.")
+    shape, prior = np.shape(posterior.get("emissions")), estimator._emission_prior.shape
+    expect(
+        prior == shape[1:] and shape == (estimator.n_components, *prior) and prior[0] >= d,
+        f"the emissions have the shape {shape}, and their prior {prior}; the parameters ask for "
+        f"{estimator.n_components} states of {d} columns.",
+    )
+    _expect_centre(estimator)
+    for name in ("means_", "emissionprob_", "lambdas_"):
+        vars(estimator).pop(name, None)
+    model = estimator._model()
+    model.check_posterior(posterior)
+    estimator._expose(model, posterior)
+
+
+def check_features(estimator: Any) -> None:
+    """A factorial mixture."""
+    k, d = estimator.n_components, estimator.n_features_in_
+    _expect_kinds(
+        estimator, _model=FactorialModel, _expectations=FeatureExpectations, features_=Array
+    )
+    model, (means, variances, products) = estimator._model, estimator._expectations
+    expect((model.n_features, model.dimension) == (k, d), "the model has another shape.")
+    for part, shape in ((means, (k, d)), (estimator.features_, (k, d)), (products, (k, k))):
+        expect(part.shape == shape, f"features must have the shape {shape}; got {part.shape}.")
+    right = variances.shape == (k,) and np.all(variances > 0)
+    expect(right, "variances of features must be positive.")
+    for name in ("local_restarts", "max_sweeps"):
+        expect(getattr(model, name) >= 0, f"{name} must be 0 or more.")
+    if hasattr(estimator, "_state"):
+        _expect_kinds(estimator, _state=State)
+        model.check_posterior(estimator._state.posterior)
+
+
+def check_factors(estimator: Any) -> None:
+    """A Poisson factorisation."""
+    _expect_kinds(estimator, _model=PoissonFactors, _state=State, components_=Array)
+    model, asked = estimator._model, (estimator.n_components, estimator.n_features_in_)
+    shape = model.n_components, model.n_columns
+    expect(shape == asked, f"the components have the shape {shape}; {asked} is asked for.")
+    expect(estimator.components_.shape == asked, f"components_ must have the shape {asked}.")
+    model.check_posterior(estimator._state.posterior)
+
+
+def _expect_centre(estimator: Any) -> None:
+    if hasattr(estimator, "_centre"):
+        centre, d = estimator._centre, estimator.n_features_in_
+        expect(fits(centre, Array) and centre.shape == (d,), f"_centre must hold {d} numbers.")
+
+
+def _expect_kinds(estimator: Any, **kinds: Any) -> None:
+    for name, kind in {"history_": History | None, **kinds}.items():
+        expect(fits(getattr(estimator, name, None), kind), f"{name} is missing, or damaged.")
+
+
+#: The classes that can be loaded, and what holds their parts against each other.
+ESTIMATORS = {
+    "BayesianGaussianMixture": check_mixture,
+    "BernoulliMixture": check_mixture,
+    "CategoricalHMM": check_states,
+    "FactorialMixture": check_features,
+    "GaussianHMM": check_states,
+    "LatentDirichletAllocation": check_topics,
+    "PoissonHMM": check_states,
+    "PoissonFactorization": check_factors,
+    "PoissonMixture": check_mixture,
+}

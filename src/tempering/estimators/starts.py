@@ -94,23 +94,6 @@ class Moments(NamedTuple):
         return self.keep(np.arange(len(self.counts)) != second)
 
 
-def annealed_assignment(X: Array, n_components: int, n_threads: int | None = 1) -> Array:
-    """Soft assignments by deterministic annealing, shape [n, K]; the largest cluster comes first.
-
-    Parameters
-    ----------
-    X : array [n, D]
-        The data.
-    n_components : int
-        Number of components K. Fewer distinct points than that leave components empty.
-    n_threads : int, optional
-        Threads, which do not change the result; one a core with None.
-    """
-    with open_executor(None, n_threads) as executor:
-        spheres = annealed_spheres(X, n_components, column_metric(X), executor)
-    return spheres.assign(X, n_components)
-
-
 def annealed_spheres(X: Array, n_components: int, metric: Array, executor: Executor) -> Spheres:
     """Cool a mixture of spheres from one centre to K of them; see the head of this file."""
     offset = X.mean(axis=0)
@@ -190,7 +173,7 @@ def _cool(points: Array, n_components: int, executor: Executor) -> tuple[Array, 
     n, dimension = points.shape
     varying = max(1, np.count_nonzero(points.any(axis=0)))
     centres = np.zeros((1, dimension))
-    variance = hottest = _largest_variance(points)
+    variance = hottest = float(np.linalg.eigvalsh(points.T @ points / n)[-1])
     total = float(np.einsum("nd,nd->", points, points))
     for _ in range(MOST_STEPS):
         if not variance > FROZEN * hottest:
@@ -273,11 +256,6 @@ def split_critical(moments: Moments, variance: float, n_components: int) -> Arra
     return np.concatenate([centres, twins])
 
 
-def _largest_variance(points: Array) -> float:
-    """λ_max of the covariance of centred points."""
-    return float(np.linalg.eigvalsh(points.T @ points / len(points))[-1])
-
-
 def random_assignment(X: Array, n_components: int, rng: np.random.RandomState) -> Array:
     """Soft assignments at random, as scikit-learn draws them, shape [n, K]."""
     assignment = rng.uniform(size=(X.shape[0], n_components))
@@ -289,15 +267,6 @@ def kmeans_labels(X: Array, n_components: int, rng: np.random.RandomState) -> np
     from sklearn.cluster import KMeans
 
     return KMeans(n_components, n_init=1, random_state=rng).fit(X).labels_
-
-
-def chosen_data(name: str, X: Array, n_components: int, rng: np.random.RandomState) -> np.ndarray:
-    """K different rows, far apart or at random, as scikit-learn's mixtures choose them."""
-    from sklearn.cluster import kmeans_plusplus
-
-    if name == "k-means++":
-        return kmeans_plusplus(X, n_components, random_state=rng)[1]
-    return rng.choice(X.shape[0], size=n_components, replace=False)
 
 
 def start_assignment(
@@ -319,7 +288,13 @@ def start_assignment(
     elif name in ("k-means++", "random_from_data"):
         # A component starts from one datum; the others are nobody's until the first pass.
         labels = np.full(X.shape[0], n_components)
-        labels[chosen_data(name, X, n_components, rng)] = np.arange(n_components)
+        if name == "k-means++":
+            from sklearn.cluster import kmeans_plusplus
+
+            chosen = kmeans_plusplus(X, n_components, random_state=rng)[1]
+        else:
+            chosen = rng.choice(X.shape[0], size=n_components, replace=False)
+        labels[chosen] = np.arange(n_components)
         hard = np.eye(n_components + 1)[:, :n_components]
         yield from ((rows, hard[labels[rows]]) for rows in pieces)
     elif name == "random":
@@ -341,10 +316,7 @@ def sum_over_shards(
     total: list[Array] | None = None
     for first in range(0, len(pieces), SHARDS_AT_ONCE):
         solved = executor.map(function, pieces[first : first + SHARDS_AT_ONCE])
-        total = reduce(_add_each, solved if total is None else [total, *solved])
+        parts = solved if total is None else [total, *solved]
+        total = reduce(lambda left, right: [a + b for a, b in zip(left, right)], parts)
     assert total is not None
     return total
-
-
-def _add_each(left: list[Array], right: list[Array]) -> list[Array]:
-    return [a + b for a, b in zip(left, right)]

@@ -1,21 +1,32 @@
-"""What a fit of topics goes by: from parameters and documents to a model, step sizes, a policy."""
+"""What a fit of topics goes by: its parameters, and what is made of them and of the documents."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any, Literal
+from dataclasses import KW_ONLY, dataclass
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from tempering.estimators.batches import batch_size_for
-from tempering.estimators.lda_backend import Where, on_gpu
-from tempering.estimators.passes import PassWatch
-from tempering.estimators.policies import as_policy
-from tempering.estimators.recipe import RULES, Recipe, Size, told_end
+from tempering.estimators.parameters import (
+    NOT_NEGATIVE,
+    POSITIVE,
+    SHARED_CONSTRAINTS,
+    Tempering,
+    as_policy,
+)
+from tempering.estimators.recipe import RULES, Recipe, Size, batch_size_for, told_end
 from tempering.estimators.topic_transformer import POLICIES, TopicTransformer
-from tempering.inference import BlockSource
+from tempering.evaluation import completion_score, split_documents
+from tempering.evaluation.checks import is_corpus
+from tempering.gpu.device_fit import advance_on_device
+from tempering.gpu.jax_device import Backend, choose_backend, has_gpu
+from tempering.inference import Algorithm, Batch, BlockSource, Report, State
 from tempering.inference.callbacks import Callback
+from tempering.inference.executors import Executor
 from tempering.inference.learning_rate import LearningRate
 from tempering.models.arguments import as_numbers
 from tempering.models.lda.model import LatentDirichlet, TopicStart, Update
@@ -25,21 +36,58 @@ from tempering.temperature import Annealing, TemperaturePolicy
 #: Documents of a corpus on disk whose perplexity is told.
 TOLD_DOCUMENTS = 10_000
 
+#: Visits to words from which "auto" takes a GPU: some seconds of work for the CPU, as many as it
+#: takes to load JAX and to compile.
+WORD_VISITS_WORTH_A_GPU = 2e7
 
+Where = Literal["numba", "jax"]
+
+
+@dataclass(eq=False, repr=False)
 class TopicChoices(TopicTransformer):
-    """The choices of an estimator of topics, made from its parameters."""
+    """The parameters of an estimator of topics, and the choices that are made from them."""
 
-    doc_topic_prior: ArrayLike | str | None
-    topic_word_prior: float | str | None
-    update: Update | Literal["auto"]
-    init: TopicStart | Literal["auto"]
-    learning_decay: float | Literal["auto"]
-    learning_offset: float | Literal["auto"]
-    batch_size: int | Literal["auto"]
-    mean_change_tol: float | None
-    evaluate_every: int
-    perp_tol: float
-    verbose: int
+    _parameter_constraints: ClassVar[dict] = {
+        **SHARED_CONSTRAINTS,
+        "doc_topic_prior": [POSITIVE, "array-like", StrOptions({"auto"}), None],
+        "topic_word_prior": [POSITIVE, StrOptions({"auto"}), None],
+        "update": [StrOptions({"auto", "variational", "mean", "collapsed", "sampled"})],
+        "init": [StrOptions({"auto", "random", "words"})],
+        "learning_method": [StrOptions({"online", "batch"})],
+        "learning_decay": [Interval(Real, 0.5, 1, closed="both"), StrOptions({"auto"})],
+        "learning_offset": [NOT_NEGATIVE, StrOptions({"auto"})],
+        "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
+        "doc_update_tol": [Interval(Real, 0, 1, closed="left")],
+        "mean_change_tol": [NOT_NEGATIVE, None],
+        "max_doc_update_iter": [Interval(Integral, 1, None, closed="left")],
+        "evaluate_every": [Integral],
+        "perp_tol": [NOT_NEGATIVE],
+    }
+
+    n_components: int = 10
+    _: KW_ONLY
+    doc_topic_prior: ArrayLike | str | None = None
+    topic_word_prior: float | str | None = None
+    tempering: Tempering = "auto"
+    update: Update | Literal["auto"] = "auto"
+    init: TopicStart | Literal["auto"] = "auto"
+    learning_method: Literal["online", "batch"] = "online"
+    learning_decay: float | Literal["auto"] = "auto"
+    learning_offset: float | Literal["auto"] = "auto"
+    max_iter: int = 10
+    batch_size: int | Literal["auto"] = "auto"
+    total_samples: float | None = None
+    doc_update_tol: float = 1e-2
+    mean_change_tol: float | None = None
+    max_doc_update_iter: int = 100
+    n_init: int = 1
+    evaluate_every: int = 0
+    perp_tol: float = 0.0
+    backend: Backend = "auto"
+    n_jobs: int | None = None
+    executor: Executor | None = None
+    random_state: Any = None
+    verbose: int = 0
 
     def _new_model(
         self, source: Any, n_documents: int, mean_length: float, start: TopicStart
@@ -124,15 +172,10 @@ class TopicChoices(TopicTransformer):
         told = self.evaluate_every > 0 and (lines or self.perp_tol > 0)
         if not lines and not told:
             return []
-        watch = PassWatch(
-            told_documents(source) if told else None,
-            model.doc_topic_prior,
-            every=self.evaluate_every,
-            tolerance=self.perp_tol,
-            lines=lines,
-            n_threads=self._n_threads(),
-        )
-        return [watch]
+        documents = told_documents(source) if told else None
+        alpha, threads = model.doc_topic_prior, self._n_threads()
+        every, tolerance = self.evaluate_every, self.perp_tol
+        return [watch_passes(documents, alpha, every, tolerance, lines, threads)]
 
     def _update(self) -> Update:
         if self.update != "auto":
@@ -153,17 +196,92 @@ class TopicChoices(TopicTransformer):
         generator = np.random.default_rng(rng.randint(np.iinfo(np.int32).max))
         return RULES.policy(source, model, rates, n_steps, generator)
 
+    def _documents(self, X: Any) -> Any:
+        """What ``fit`` is given; as a source, what a cluster holds."""
+        if is_corpus(X):
+            return X
+        if self.executor is not None:
+            visits = self.max_iter
+            return self.executor.open(X, lambda n: self._batch_size(n * visits, "numba"))
+        if type(X).__module__.startswith("dask"):
+            raise ValueError(
+                f"X is in Dask ({type(X).__name__}): pass "
+                "executor=tempering.cluster.DaskExecutor(client) to the estimator, or compute() it."
+            )
+        return X
+
+    def _where(self, word_visits: float) -> Where:
+        """What runs a fit of so many visits to words; an error if that is not there."""
+        if self.executor is None:
+            return choose_backend(self.backend, worthwhile=word_visits >= WORD_VISITS_WORTH_A_GPU)
+        return "numba"
+
+    def _check_executor(self) -> None:
+        """Refuse two places for one fit."""
+        if self.executor is not None and self.backend in ("jax", "gpu"):
+            raise ValueError(
+                f"backend={self.backend!r} fits topics on the device of this process, but executor="
+                f"{self.executor!r} sends their documents elsewhere. Leave out the executor, or "
+                "take backend='cpu', which the workers of a cluster run."
+            )
+
     def _batch_size(self, n_visits: float, where: Where) -> int:
         """Documents of a minibatch, in a run of so many visits to documents."""
         if self.batch_size != "auto":
             return self.batch_size
-        return batch_size_for(n_visits, on_gpu(where))
+        return batch_size_for(n_visits, on_gpu=where == "jax" and has_gpu())
 
     def _learning_rate(self, n_steps: int | None = None) -> LearningRate:
         """Step sizes of a run of so many steps, or of a stream."""
         return RULES.learning_rate(
             self.learning_offset, self.learning_decay, self.n_components, self._update(), n_steps
         )
+
+
+def advance(algorithm: Algorithm, state: State, data: Any, batch_size: int, where: Where) -> State:
+    """Go on with more documents of a stream."""
+    if where == "jax":
+        return advance_on_device(algorithm, state, data, batch_size)
+    for start in range(0, data.shape[0], batch_size):
+        batch = Batch(data[start : start + batch_size])
+        state = algorithm.advance(state, batch, evaluate=False).state
+    return state
+
+
+def watch_passes(
+    documents: Any, alpha: ArrayLike, every: int, tolerance: float, lines: bool, n_threads: int
+) -> Callback:
+    """A callback that prints a line a pass, and ends a fit by the perplexity of the documents.
+
+    While a fit is tempered, perplexity falls with the cooling; only what it is at T = 1 counts.
+    """
+    split = None if documents is None else split_documents(documents)
+    last, previous = 0, np.nan
+
+    def watch(report: Report) -> bool:
+        nonlocal last, previous
+        record = report.record
+        if record.step == 0:  # of each restart
+            last, previous = 0, np.nan
+        passes = int(record.passes + 1e-9)
+        if passes == last:
+            return False
+        last, stops = passes, False
+        line = f"iteration: {passes} of max_iter: {report.planned_passes:g}"
+        if split is not None and passes % every == 0:
+            components = report.posterior.parameters().T
+            topics = components / components.sum(axis=1, keepdims=True, dtype=np.float64)
+            score = completion_score(*split, topics, alpha, inference="vi", n_threads=n_threads)
+            perplexity = float(np.exp(-score))
+            line += f", perplexity: {perplexity:.4f}"
+            if record.phase == "final":
+                stops = abs(perplexity - previous) < tolerance
+                previous = perplexity
+        if lines:
+            print(line, flush=True)
+        return stops
+
+    return watch
 
 
 def told_documents(source: Any) -> Any:

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tempering.estimators.policies import PolicyNames, Tempering, as_policy
+from tempering.estimators.parameters import PolicyNames, Tempering, as_policy
 from tempering.estimators.saving import SaveMixin
 from tempering.estimators.words import check_words, remember_words, words_of
 from tempering.evaluation import completion_score, npmi, split_documents, top_words
@@ -72,7 +72,7 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
     _learned_inverse_temperature: float | Array
 
     def transform(self, X: Any, *, normalize: bool = True) -> np.ndarray:
-        """Topic proportions of documents, at T = 1.
+        """Topic proportions of documents at T = 1, of shape (n_samples, n_components).
 
         Parameters
         ----------
@@ -80,10 +80,6 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
             Documents over the vocabulary of the fit.
         normalize : bool
             Rows that sum to 1; without it, Dirichlet parameters.
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
         """
         check_is_fitted(self)
         gamma = self._infer(self._validated(X, reset=False), 1.0)
@@ -94,23 +90,7 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
     def fit_transform(
         self, X: Any, y: Any = None, *, normalize: bool = True, **fit_parameters: Any
     ) -> np.ndarray:
-        """Fit to documents, and return their topic proportions.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Documents.
-        y : Ignored
-            Not used, present for API consistency.
-        normalize : bool
-            As of :meth:`transform`.
-        **fit_parameters
-            What else ``fit`` takes.
-
-        Returns
-        -------
-        array of shape (n_samples, n_components)
-        """
+        """:meth:`fit`, with what else it takes, and :meth:`transform`."""
         fitted: Any = self
         return fitted.fit(X, y, **fit_parameters).transform(X, normalize=normalize)
 
@@ -141,27 +121,17 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
             document) instead of at T = 1.
         alpha : float or array of shape (n_components,), optional
             Prior of the proportions; that of the fit by default.
-
-        Returns
-        -------
-        float
         """
         check_is_fitted(self)
         if inference not in ("vi", "gibbs"):
             raise ValueError(f"inference must be 'vi' or 'gibbs'; got {inference!r}.")
-        return self._completion_score(
-            self._validated(X, reset=False),
-            random_state,
-            inference=inference,
-            tempered=tempered,
-            alpha=alpha,
-        )
+        X = self._validated(X, reset=False)
+        return self._completion_score(X, random_state, inference, tempered, alpha)
 
     def _completion_score(
         self,
         X: Any,
         random_state: int = 0,
-        *,
         inference: Literal["vi", "gibbs"] = "vi",
         tempered: bool = False,
         alpha: ArrayLike | None = None,
@@ -176,15 +146,9 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
             gamma = self._infer(sparse.csr_matrix(observed), s, alpha)
             return gamma / gamma.sum(axis=1, keepdims=True)
 
-        return completion_score(
-            split.observed,
-            split.held_out,
-            self._topics(),
-            alpha,
-            infer if inference == "vi" else "gibbs",
-            seed=random_state,
-            n_threads=self._n_threads(),
-        )
+        how = infer if inference == "vi" else "gibbs"
+        options = {"seed": random_state, "n_threads": self._n_threads()}
+        return completion_score(*split, self._topics(), alpha, how, **options)
 
     def score(self, X: Any, y: Any = None) -> float:
         """:meth:`completion_score`: log probability a held-out word. Higher is better."""

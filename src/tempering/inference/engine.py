@@ -222,11 +222,8 @@ def run_restart(
         evaluate = run.state.step % elbo_every == 0
         with restarts.whole_step(model):
             step = current.advance(run.state, batch, evaluate)
-            settled = (
-                source.whole
-                and evaluate
-                and abs(step.tempered_elbo - run.previous) < algorithm.tolerance
-            )
+            rise = abs(step.tempered_elbo - run.previous)
+            settled = source.whole and evaluate and rise < algorithm.tolerance
             run = _recorded(algorithm, run, step, evaluate, settled, finish, started)
             if run.converged and run.state.heat.finished:
                 run = _off_saddle(algorithm, run, batch)
