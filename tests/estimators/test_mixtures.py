@@ -276,7 +276,7 @@ def test_discrete_mixtures_recover_their_components():
     [
         ({"n_components": 0}, "n_components"),
         ({"n_components": 99}, "n_components=99 is more than n_samples=30"),
-        ({"tempering": "hot"}, "tempering must be None, one of 'annealing'"),
+        ({"tempering": "hot"}, "tempering must be None, one of 'adaptive'"),
         ({"tempering": 3.0}, "tempering"),
         ({"mean_prior": [0.0]}, "mean_prior must have 2 entries"),
         ({"covariance_prior": [1.0]}, r"covariance_prior must have shape \(2, 2\)"),

@@ -10,13 +10,14 @@ from scipy import sparse
 
 pytest.importorskip("jax")
 
-from tempering import Annealing, schedules
+from tempering import AdaptiveTempering, Annealing, schedules
 from tempering.datasets import make_lda
 from tempering.gpu import device_corpus, device_lda
 from tempering.gpu.compiled_steps import steps_of
 from tempering.gpu.device_fit import fit_on_device
 from tempering.gpu.jax_device import JaxUnavailable, choose_backend
 from tempering.inference import RobbinsMonro, fit
+from tempering.models.base import UnsupportedTemperature
 from tempering.models.lda.model import LatentDirichlet
 
 DATA = sparse.csr_matrix(make_lda(120, 5, 200, 20.0, seed=1).counts)
@@ -206,3 +207,9 @@ def test_a_missing_jax_says_what_to_install():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
     assert "pip install 'tempering[gpu]'" in output
+
+
+def test_an_adaptive_temperature_is_refused_with_what_to_take():
+    counts = sparse.csr_matrix(np.eye(4))
+    with pytest.raises(UnsupportedTemperature, match="backend='cpu'"):
+        fit_on_device(LatentDirichlet(2, 4, 0.5, 0.5), counts, temperature=AdaptiveTempering())

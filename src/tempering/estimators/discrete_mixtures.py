@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 
 from tempering.estimators.mixture import MixtureEstimator
+from tempering.estimators.parameters import Tempering
 from tempering.estimators.starts import random_assignment
 from tempering.families import Bernoulli, Poisson
 from tempering.families.checks import refuse
@@ -26,10 +27,13 @@ _PARAMETERS = """
         Number of components K.
     component_prior : pair of floats or of arrays of shape (n_features,), default=None
         {prior}
-    tempering : {{"annealing", "variational", "local"}}, policy or None, default="annealing"
+    tempering : {{"adaptive", "annealing", "variational", "local"}}, policy or None, \
+default="adaptive"
         Temperature policy: a name for its default setting, an object such as
         ``tempering.Annealing(...)``, or None for T = 1 throughout.
-    tol, max_iter, n_init, weight_concentration_prior_type, weight_concentration_prior, \
+    max_iter : int, default=1000
+        Most passes over the data; "annealing" cools over two thirds of them.
+    tol, n_init, weight_concentration_prior_type, weight_concentration_prior, \
 batch_size, learning_offset, learning_decay, total_samples, backend, random_state, n_jobs, \
 executor, verbose
         As in :class:`tempering.BayesianGaussianMixture`.
@@ -55,6 +59,8 @@ class _DiscreteMixture(MixtureEstimator):
     }
 
     _: KW_ONLY
+    tempering: Tempering = "adaptive"
+    max_iter: int = 1000
     component_prior: Sequence[ArrayLike] | None = None
 
     @abstractmethod

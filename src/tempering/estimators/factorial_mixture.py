@@ -76,7 +76,8 @@ class FactorialMixture(
     learn : collection of str, default=()
         Which of "noise_variance", "feature_variance" and "activation_probability" to learn, from
         the values above, in the phase at T = 1.
-    tempering : {"auto", "annealing", "variational", "local"}, policy or None, default="auto"
+    tempering : {"auto", "adaptive", "annealing", "variational", "local"}, policy or None, \
+default="auto"
         Temperature policy. "auto" cools from the temperature that fits the start, linearly in 1/T
         and in 50 passes; None is T = 1 throughout.
     local : {"auto", "exact", "mean-field"}, default="auto"

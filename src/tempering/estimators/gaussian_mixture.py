@@ -45,7 +45,7 @@ class BayesianGaussianMixture(MixtureEstimator):
     covariance_type : {"full", "tied", "diag", "spherical"}, default="full"
         Whether each component has a covariance matrix of its own, all share one, each has a
         diagonal one, or each has one variance for all columns.
-    tempering : {"annealing", "variational", "local"}, policy or None, default=None
+    tempering : {"adaptive", "annealing", "variational", "local"}, policy or None, default=None
         A policy, the name of one in its default setting, or None for T = 1 throughout. It helps
         with an informative prior of the covariances, not with the vague default: see the notes.
     init_params : {"annealed", "kmeans", "k-means++", "random", "random_from_data"}, \

@@ -65,7 +65,8 @@ SHARED_PARAMETERS = """startprob_prior : float or array of shape (n_components,)
     init : {{"kmeans", "random"}}, default="{init}"
         The start: states that are the clusters of the observations by themselves, or states that
         each begin from one observation drawn at random.
-    tempering : {{"annealing", "variational", "local"}}, policy or None, default="annealing"
+    tempering : {{"adaptive", "annealing", "variational", "local"}}, policy or None, \
+default="annealing"
         Temperature policy: a name for its default setting, an object such as
         ``tempering.Annealing(...)``, or None for T = 1 throughout. See the notes.
     n_iter : int, default=200

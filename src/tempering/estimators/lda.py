@@ -44,7 +44,8 @@ class LatentDirichletAllocation(TopicChoices):
         where topics are sampled a start that adapts to the documents (see ``recipe_``).
     topic_word_prior : float, "auto" or None, default=None
         Prior of the words of a topic (η), or learned; 1 / n_components by default.
-    tempering : {"auto", "annealing", "variational", "local"}, policy or None, default="auto"
+    tempering : {"auto", "adaptive", "annealing", "variational", "local"}, policy or None, \
+default="auto"
         "auto" starts at a temperature that is computed from the data, and cools linearly in 1/T
         over 40% of the run. Else a policy, the name of one, or None for T = 1 throughout.
     update : {"auto", "variational", "mean", "collapsed", "sampled"}, default="auto"

@@ -11,6 +11,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from tempering.inference.executors import Executor
 from tempering.models.arguments import MOST_THREADS
 from tempering.temperature import (
+    AdaptiveTempering,
     Annealing,
     LocalTempering,
     TemperaturePolicy,
@@ -23,6 +24,7 @@ Tempering = TemperaturePolicy | str | None
 PolicyNames = Mapping[str, Callable[[], TemperaturePolicy]]
 
 DEFAULTS: PolicyNames = {
+    "adaptive": AdaptiveTempering,
     "annealing": Annealing,
     "variational": VariationalTempering,
     "local": LocalTempering,

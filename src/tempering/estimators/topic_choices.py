@@ -31,7 +31,7 @@ from tempering.inference.learning_rate import LearningRate
 from tempering.models.arguments import as_numbers
 from tempering.models.lda.model import LatentDirichlet, TopicStart, Update
 from tempering.models.lda.priors import PREDICTED_DOCUMENTS
-from tempering.temperature import Annealing, TemperaturePolicy
+from tempering.temperature import AdaptiveTempering, Annealing, TemperaturePolicy
 
 #: Documents of a corpus on disk whose perplexity is told.
 TOLD_DOCUMENTS = 10_000
@@ -213,7 +213,10 @@ class TopicChoices(TopicTransformer):
     def _where(self, word_visits: float) -> Where:
         """What runs a fit of so many visits to words; an error if that is not there."""
         if self.executor is None:
-            return choose_backend(self.backend, worthwhile=word_visits >= WORD_VISITS_WORTH_A_GPU)
+            worthwhile = word_visits >= WORD_VISITS_WORTH_A_GPU
+            adaptive = self.tempering == "adaptive" or isinstance(self.tempering, AdaptiveTempering)
+            # An adaptive temperature is found on the CPU.
+            return choose_backend(self.backend, worthwhile=worthwhile and not adaptive)
         return "numba"
 
     def _check_executor(self) -> None:

@@ -27,6 +27,7 @@ from tempering.models.base import Array
 from tempering.models.lda.e_step import e_step
 from tempering.models.lda.model import LatentDirichlet
 from tempering.temperature import (
+    AdaptiveTempering,
     Annealing,
     LocalTempering,
     TemperaturePolicy,
@@ -37,6 +38,7 @@ from tempering.temperature import (
 #: The names that ``tempering`` takes, with settings that suit topic models.
 POLICIES: PolicyNames = {
     "auto": Annealing,  # in a fit, with a start and a length by the data
+    "adaptive": AdaptiveTempering,
     # Linear in 1/T: most of a schedule linear in T is spent where all topics are alike.
     "annealing": lambda: Annealing(schedules.linear_inverse(2.0)),
     # Undamped, the temperature jumps to its optimum before the topics have changed.

@@ -14,7 +14,9 @@ from tempering.gpu.device_topics import DeviceTopics
 from tempering.gpu.jax_device import require_jax, with_attributes_of
 from tempering.inference import Algorithm, BlockSource, Result, RobbinsMonro, State, fit
 from tempering.inference.fitting import FitOptions
+from tempering.models.base import UnsupportedTemperature
 from tempering.models.lda.model import LatentDirichlet
+from tempering.temperature import AdaptiveTempering
 
 
 def fit_on_device(
@@ -60,6 +62,11 @@ def fit_on_device(
     (4, 2)
     """
     require_jax()
+    if isinstance(options.get("temperature"), AdaptiveTempering):
+        raise UnsupportedTemperature(
+            "AdaptiveTempering looks at documents on the CPU: take backend='cpu', or on the device "
+            "a schedule, such as tempering.Annealing(tempering.schedules.linear_inverse(2.0))."
+        )
     streamed = isinstance(data, BlockSource)
     if not streamed:
         model.check(data)
