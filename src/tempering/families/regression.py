@@ -97,8 +97,12 @@ class MultivariateNormalGamma(ExponentialFamily):
         harmless = self.natural(np.zeros(d), np.eye(d), 1.0, 1.0)
         eta = np.where(finite[..., None], eta, harmless)
         matrix = eta[..., d:-2].reshape(*eta.shape[:-1], d, d)
-        symmetric = (matrix + np.swapaxes(matrix, -1, -2)) / 2
-        proper = finite & (np.linalg.eigvalsh(symmetric)[..., 0] > 0)
+        # In units of its diagonal: columns of very different sizes would look singular.
+        roots = np.sqrt(np.maximum(np.diagonal(matrix, axis1=-2, axis2=-1), 1e-300))
+        scaled = (matrix + np.swapaxes(matrix, -1, -2)) / (
+            2 * roots[..., None] * roots[..., None, :]
+        )
+        proper = finite & (np.linalg.eigvalsh(scaled)[..., 0] > 0)
         _, _, shape, rate = self.standard(np.where(proper[..., None], eta, harmless))
         return proper & (shape > 0) & (rate > 0)
 
