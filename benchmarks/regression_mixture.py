@@ -50,6 +50,7 @@ def policies():
         "VT": {"tempering": "variational"},
         "LVT": {"tempering": "local"},
         "VI, best of 4": {"tempering": None, "n_init": 4},
+        "auto, best of 4": {"n_init": 4},
     }
 
 

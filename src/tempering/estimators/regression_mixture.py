@@ -25,7 +25,7 @@ from tempering.temperature import Annealing, TemperaturePolicy
 from tempering.temperature.schedules import linear_inverse
 
 #: Where "auto" begins, and the passes that it spends on cooling where the run is long enough.
-FIRST_TEMPERATURE, COOLING_PASSES = 2.0, 100
+FIRST_TEMPERATURE, COOLING_PASSES = 1.5, 100
 
 
 class RegressionMixture(RegressorMixin, MixtureFit):
@@ -48,7 +48,7 @@ class RegressionMixture(RegressorMixin, MixtureFit):
         Its rate; by default a thousandth of the variance of y.
     tempering : {"auto", "annealing", "variational", "local"}, policy or None, default="auto"
         Temperature policy: a name for its default setting, an object such as
-        ``tempering.AdaptiveTempering()``, or None for T = 1 throughout. "auto" cools from T = 2,
+        ``tempering.AdaptiveTempering()``, or None for T = 1 throughout. "auto" cools from T = 1.5,
         linearly in 1/T and in 100 passes, which ended nearest to the best optimum on the average of
         ``benchmarks/regression_mixture.py``. Restarts (``n_init``) help besides.
     tol, max_iter, n_init, weight_concentration_prior_type, weight_concentration_prior, \
