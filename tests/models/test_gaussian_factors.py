@@ -7,6 +7,7 @@ from scipy import stats
 from tempering import Annealing, Checkpoint, LocalTempering, VariationalTempering, fit, schedules
 from tempering.inference import ArraySource, evaluate_elbo
 from tempering.models.factor.gaussian import GaussianFactors
+from tempering.testing import check_model
 
 
 def drawn(n=60, columns=5, k=2, missing=0.2, seed=0):
@@ -276,6 +277,12 @@ def test_minibatches_come_near_the_optimum():
     whole = fit(model, x, progress=False)
     parts = fit(model, x, batch_size=100, max_passes=20, progress=False)
     assert parts.elbo > whole.elbo - 20
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_contract_holds(shared):
+    x = drawn(80)
+    check_model(made(x, shared=shared), x)
 
 
 def test_an_interrupted_fit_ends_in_the_same_bits(tmp_path):

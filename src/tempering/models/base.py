@@ -338,7 +338,8 @@ class Model(ABC):
         """λ after a step towards λ̂ = α + Σ_i s_i E[t(x_i, z_i)]: line 6 of Algorithm 1.
 
         A model whose global variables are blocks that depend on each other updates them in turn
-        here, from the sums in λ̂. By default λ and λ̂ are blended as they are.
+        here, from the sums in λ̂, which then need not have the shape of λ. By default λ and λ̂ are
+        blended as they are.
         """
         return blend(posterior, target, rate)
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tempering.models.arguments import as_numbers
 from tempering.plots.canvas import new_figure
 
 #: Columns that can be drawn one below the other.
@@ -38,7 +37,7 @@ def plot_state_sequence(hmm: Any, X: ArrayLike, names: Sequence[str] | None = No
     >>> len(plot_state_sequence(hmm, X).axes)
     1
     """
-    table = as_numbers(X, "X", "a table of numbers")
+    table = np.asarray(X)
     if table.ndim != 2 or not 1 <= table.shape[1] <= MOST_COLUMNS:
         raise ValueError(
             f"X must be a table of 1 to {MOST_COLUMNS} columns to be drawn; got {table.shape}."
