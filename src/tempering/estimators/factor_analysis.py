@@ -91,9 +91,9 @@ class BayesianFactorAnalysis(
 
     Notes
     -----
-    The fit starts from the principal components, next to its optimum. What heat does there is to hide
-    weak factors in noise, and a factor that is switched off does not come back. From T = 1.2 that
-    is of use where chance looks like a factor (a few nats, in 4 of 54 drawn tables), and costs more
+    The fit starts from the principal components, next to its optimum. What heat does there is to
+    hide weak factors in noise, and a factor that is switched off does not come back. From T = 1.2
+    that is of use where chance looks like a factor (up to 5.5 nats on drawn tables), and costs more
     where many factors are weak (45 nats on the digits of scikit-learn); from T = 2 on it loses
     factors that are there: ``benchmarks/factor_analysis.py``.
 
