@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -11,8 +12,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tempering.estimators.engine_estimator import EngineEstimator
-from tempering.estimators.parameters import POSITIVE, WHOLE
-from tempering.estimators.policies import Tempering
+from tempering.estimators.parameters import POSITIVE, WHOLE, Tempering
 from tempering.estimators.saving import SaveMixin
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
 from tempering.inference import State, fit
@@ -36,6 +36,7 @@ MOST_FACTORS = 50
 RELEVANT = 0.1
 
 
+@dataclass(eq=False, repr=False)
 class BayesianFactorAnalysis(
     SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator
 ):
@@ -61,6 +62,8 @@ class BayesianFactorAnalysis(
         Rise of the ELBO, in nats, under which the fit has converged.
     max_iter : int, default=500
         Most passes over the data.
+    n_init : int, default=1
+        Runs; the one with the best ELBO is kept. They differ in minibatches and idle factors alone.
     batch_size : int, default=None
         Minibatch of stochastic variational inference; None for coordinate ascent.
     learning_offset, learning_decay : float, default=10.0, 0.7
@@ -123,41 +126,15 @@ class BayesianFactorAnalysis(
         "relevance_prior": [POSITIVE],
     }
 
-    _model: GaussianFactors
-    components_: Array
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        noise: Literal["feature", "shared"] = "feature",
-        noise_prior: float = 1e-2,
-        relevance_prior: float = 1e-3,
-        tempering: Tempering = None,
-        tol: float = 1e-2,
-        max_iter: int = 500,
-        batch_size: int | None = None,
-        learning_offset: float = 10.0,
-        learning_decay: float = 0.7,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        executor: Executor | None = None,
-        verbose: int = 0,
-    ):
-        self.n_components = n_components  # pyright: ignore[reportAttributeAccessIssue]
-        self.noise = noise
-        self.noise_prior = noise_prior
-        self.relevance_prior = relevance_prior
-        self.tempering = tempering
-        self.tol = tol
-        self.max_iter = max_iter
-        self.batch_size = batch_size
-        self.learning_offset = learning_offset
-        self.learning_decay = learning_decay
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.verbose = verbose
+    n_components: int | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
+    _: KW_ONLY
+    noise: Literal["feature", "shared"] = "feature"
+    noise_prior: float = 1e-2
+    relevance_prior: float = 1e-3
+    tempering: Tempering = None
+    tol: float = 1e-2
+    max_iter: int = 500
+    executor: Executor | None = None
 
     @alone_with_checkpoint
     @_fit_context(prefer_skip_nested_validation=True)
@@ -204,7 +181,8 @@ class BayesianFactorAnalysis(
             float(self.relevance_prior),
         )
         options: FitOptions = self._run_options()
-        options.update({"temperature": policy, "seed": int(rng.randint(np.iinfo(np.int32).max))})
+        seed = int(rng.randint(np.iinfo(np.int32).max))
+        options.update({"temperature": policy, "n_init": self.n_init, "seed": seed})
         result = fit(model, X - self._centre, **options, **keeping(checkpoint, resume, "fit"))
         self._summarise(result)
         posterior = model.largest_first(result.posterior)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,14 +11,17 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tempering.estimators.mixture import MixtureFit
-from tempering.estimators.parameters import POSITIVE
-from tempering.estimators.policies import DEFAULTS, PolicyNames, Tempering, as_policy
+from tempering.estimators.parameters import (
+    DEFAULTS,
+    POSITIVE,
+    PolicyNames,
+    Tempering,
+    as_policy,
+)
 from tempering.estimators.starts import random_assignment
 from tempering.families import LinearGaussian
 from tempering.families.checks import LARGEST_VALUE, refuse
-from tempering.gpu.jax_device import Backend
 from tempering.inference.checkpoint import CheckpointLike
-from tempering.inference.executors import Executor
 from tempering.models import Mixture, Natural
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
@@ -28,6 +32,7 @@ from tempering.temperature.schedules import linear_inverse
 FIRST_TEMPERATURE, COOLING_PASSES = 1.5, 100
 
 
+@dataclass(eq=False, repr=False)
 class RegressionMixture(RegressorMixin, MixtureFit):
     """Mixture of Bayesian linear regressions: rows that follow one of several lines.
 
@@ -52,7 +57,8 @@ class RegressionMixture(RegressorMixin, MixtureFit):
         linearly in 1/T and in 100 passes, which ended nearest to the best optimum on the average of
         ``benchmarks/regression_mixture.py``. Restarts (``n_init``) help besides.
     tol, max_iter, n_init, weight_concentration_prior_type, weight_concentration_prior, \
-batch_size, learning_offset, learning_decay, total_samples, random_state, n_jobs, executor, verbose
+batch_size, learning_offset, learning_decay, total_samples, backend, random_state, n_jobs, \
+executor, verbose
         As in :class:`tempering.BayesianGaussianMixture`.
 
     Attributes
@@ -86,48 +92,13 @@ batch_size, learning_offset, learning_decay, total_samples, random_state, n_jobs
         "noise_rate_prior": [POSITIVE, None],
     }
 
-    backend: Backend = "cpu"
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        coef_precision_prior: float = 1e-3,
-        noise_shape_prior: float = 1.0,
-        noise_rate_prior: float | None = None,
-        tempering: Tempering = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 500,
-        n_init: int = 1,
-        weight_concentration_prior_type: str = "dirichlet_distribution",
-        weight_concentration_prior: float | None = None,
-        batch_size: int | None = None,
-        learning_offset: float = 10.0,
-        learning_decay: float = 0.7,
-        total_samples: float | None = None,
-        random_state: Any = None,
-        n_jobs: int | None = None,
-        executor: Executor | None = None,
-        verbose: int = 0,
-    ):
-        self.n_components = n_components
-        self.coef_precision_prior = coef_precision_prior
-        self.noise_shape_prior = noise_shape_prior
-        self.noise_rate_prior = noise_rate_prior
-        self.tempering = tempering
-        self.tol = tol
-        self.max_iter = max_iter
-        self.n_init = n_init
-        self.weight_concentration_prior_type = weight_concentration_prior_type
-        self.weight_concentration_prior = weight_concentration_prior
-        self.batch_size = batch_size
-        self.learning_offset = learning_offset
-        self.learning_decay = learning_decay
-        self.total_samples = total_samples
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.executor = executor
-        self.verbose = verbose
+    n_components: int = 2
+    _: KW_ONLY
+    coef_precision_prior: float = 1e-3
+    noise_shape_prior: float = 1.0
+    noise_rate_prior: float | None = None
+    tempering: Tempering = "auto"
+    max_iter: int = 500
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
@@ -239,10 +210,6 @@ batch_size, learning_offset, learning_decay, total_samples, random_state, n_jobs
 
     def _likelihood(self) -> LinearGaussian:
         return LinearGaussian(self.n_features_in_ + 1)
-
-    def _model(self) -> Mixture:
-        weights, weights_prior = self._weights()
-        return Mixture(self._likelihood(), weights, weights_prior, self._component_prior)
 
     def _starts(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:
         return model.prior() + model.statistics(X, random_assignment(X, self.n_components, rng))
