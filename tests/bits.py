@@ -131,6 +131,31 @@ def features(**options: Any) -> str:
     return digest([fitted.features_, fitted.transform(X), fitted.elbo_])
 
 
+def factors(kind: str, X: Any, **options: Any) -> str:
+    """Factors of a table."""
+    import tempering
+
+    fitted = getattr(tempering, kind)(4, random_state=0, max_iter=40, **options).fit(X)
+    return digest([fitted.components_, fitted.transform(X), fitted.elbo_])
+
+
+def lines(**options: Any) -> str:
+    """A mixture of regressions with one policy."""
+    from tempering import RegressionMixture
+
+    X = blobs()
+    fitted = RegressionMixture(3, random_state=0, max_iter=60, **options).fit(X[:, :1], X[:, 1])
+    return digest([fitted.coef_, fitted.predict_proba(X[:, :1], X[:, 1]), fitted.elbo_])
+
+
+def states(kind: str, X: Any, **options: Any) -> str:
+    """A hidden Markov model with one policy."""
+    import tempering
+
+    fitted = getattr(tempering, kind)(3, random_state=0, **options).fit(X, [len(X) // 2] * 2)
+    return digest([fitted.transmat_, fitted.predict_proba(X), fitted.elbo_])
+
+
 def own_model(temperature: Any, interrupted: bool = False) -> str:
     """The engine by itself; with ``interrupted``, by way of a checkpoint."""
     from tempering import Mixture, fit
@@ -176,6 +201,15 @@ FITS: dict[str, Callable[[], str]] = {
     "bernoulli-svi": lambda: mixture("BernoulliMixture", COUNTS > 3, batch_size=60),
     "features-default": features,
     "features-lvt": lambda: features(tempering="local", local="mean-field"),
+    "factors-poisson": lambda: factors("PoissonFactorization", COUNTS),
+    "factors-gaussian": lambda: factors(
+        "BayesianFactorAnalysis", np.where(images() < -3, np.nan, images())
+    ),
+    "factors-gaussian-lvt": lambda: factors("BayesianFactorAnalysis", images(), tempering="local"),
+    "lines-default": lines,
+    "lines-vt": lambda: lines(tempering="variational"),
+    "states-gaussian": lambda: states("GaussianHMM", blobs()),
+    "states-poisson-lvt": lambda: states("PoissonHMM", COUNTS, tempering="local"),
     "engine-svi": lambda: own_model(None),
     "engine-avi": lambda: own_model(_annealing()),
     "engine-avi-resumed": lambda: own_model(_annealing(), interrupted=True),

@@ -28,6 +28,7 @@ _HOMES = {
     "Checkpoint": "tempering.inference",
     "RobbinsMonro": "tempering.inference",
     "fit": "tempering.inference",
+    "BayesianFactorAnalysis": "tempering.estimators",
     "BayesianGaussianMixture": "tempering.estimators",
     "BernoulliMixture": "tempering.estimators",
     "CategoricalHMM": "tempering.estimators",
@@ -38,6 +39,7 @@ _HOMES = {
     "PoissonHMM": "tempering.estimators",
     "PoissonFactorization": "tempering.estimators",
     "PoissonMixture": "tempering.estimators",
+    "RegressionMixture": "tempering.estimators",
     "load": "tempering.estimators.saving",
     "StorageError": "tempering.storage.errors",
 }
@@ -45,6 +47,7 @@ _HOMES = {
 __all__ = [
     "AdaptiveTempering",
     "Annealing",
+    "BayesianFactorAnalysis",
     "BayesianGaussianMixture",
     "BernoulliMixture",
     "CategoricalHMM",
@@ -61,6 +64,7 @@ __all__ = [
     "PoissonFactorization",
     "PoissonHMM",
     "PoissonMixture",
+    "RegressionMixture",
     "RobbinsMonro",
     "StorageError",
     "TemperaturePolicy",
@@ -75,6 +79,7 @@ __all__ = [
 
 if TYPE_CHECKING:
     from tempering.estimators import (
+        BayesianFactorAnalysis,
         BayesianGaussianMixture,
         BernoulliMixture,
         CategoricalHMM,
@@ -85,6 +90,7 @@ if TYPE_CHECKING:
         PoissonFactorization,
         PoissonHMM,
         PoissonMixture,
+        RegressionMixture,
     )
     from tempering.estimators.saving import load
     from tempering.inference import Checkpoint, RobbinsMonro, fit

@@ -23,7 +23,9 @@ from tempering.families import (
     GaussianParameters,
     IsotropicGaussian,
     Likelihood,
+    LinearGaussian,
     Multinomial,
+    MultivariateNormalGamma,
     Normal,
     NormalGamma,
     NormalWishart,
@@ -54,6 +56,16 @@ def spherical(dimension: int, low: float = 0.1) -> st.SearchStrategy[np.ndarray]
     return st.builds(
         SphericalNormalGamma(dimension).natural, vectors(dimension, -3, 3), number, number, number
     )
+
+
+def regression(dimension: int, low: float = 0.1) -> st.SearchStrategy[np.ndarray]:
+    def build(mean, root, shape, rate):
+        root = root.reshape(dimension, dimension)
+        matrix = root @ root.T + 0.2 * np.eye(dimension)
+        return MultivariateNormalGamma(dimension).natural(mean, matrix, shape, rate)
+
+    number = positives(1, low, 20.0).map(lambda value: value[0])
+    return st.builds(build, vectors(dimension, -3, 3), vectors(dimension**2, -2, 2), number, number)
 
 
 def normal_wishart(dimension: int, low: float = 0.2) -> st.SearchStrategy[np.ndarray]:
@@ -97,6 +109,13 @@ def log_density(family: ExponentialFamily, natural: np.ndarray, parameters: Any)
             deviation = 1 / np.sqrt(kappa * parameters.precision)[..., None]
             logs = stats.gamma.logpdf(parameters.precision, shape, scale=1 / rate)
             return logs + stats.norm.logpdf(parameters.mean, mean, deviation).sum(-1)
+        case MultivariateNormalGamma():
+            mean, matrix, shape, rate = family.standard(natural)
+            precision = np.asarray(parameters.precision)
+            logs = stats.gamma.logpdf(precision, shape, scale=1 / rate)
+            scaled = (parameters.mean - mean) * np.sqrt(precision)[..., None]
+            logs += stats.multivariate_normal.logpdf(scaled, None, np.linalg.inv(matrix))
+            return logs + family.dimension / 2 * np.log(precision)
         case NormalWishart():
             mean, kappa, degrees, scale = family.standard(natural)
             if parameters.mean.ndim > 1:
@@ -125,6 +144,7 @@ FAMILIES: dict[str, tuple[ExponentialFamily, st.SearchStrategy[np.ndarray]]] = {
     "Normal": (Normal(3), normal(3)),
     "NormalGamma": (NormalGamma(2), normal_gamma(2)),
     "SphericalNormalGamma": (SphericalNormalGamma(3), spherical(3)),
+    "MultivariateNormalGamma": (MultivariateNormalGamma(2), regression(2)),
     "NormalWishart1": (NormalWishart(1), normal_wishart(1)),
     "NormalWishart3": (NormalWishart(3), normal_wishart(3)),
     "StickBreaking": (StickBreaking(3), positives(6)),
@@ -139,6 +159,7 @@ MODERATE: dict[str, tuple[ExponentialFamily, st.SearchStrategy[np.ndarray]]] = {
     "Normal": FAMILIES["Normal"],
     "NormalGamma": (NormalGamma(2), normal_gamma(2, 0.8)),
     "SphericalNormalGamma": (SphericalNormalGamma(3), spherical(3, 0.8)),
+    "MultivariateNormalGamma": (MultivariateNormalGamma(2), regression(2, 0.8)),
     "NormalWishart1": (NormalWishart(1), normal_wishart(1, 1.0)),
     "NormalWishart3": (NormalWishart(3), normal_wishart(3, 1.0)),
     "StickBreaking": (StickBreaking(3), positives(6, 0.8, 20.0)),
@@ -221,6 +242,12 @@ LIKELIHOODS: dict[str, LikelihoodCase] = {
         spherical(2),
         reals(6, 2),
         lambda x, p: stats.norm.logpdf(x, p.mean, 1 / np.sqrt(p.precision)).sum(-1),
+    ),
+    "LinearGaussian": LikelihoodCase(
+        LinearGaussian(2),
+        regression(2),
+        reals(6, 3),
+        lambda x, p: stats.norm.logpdf(x[:, 2], x[:, :2] @ p.mean, 1 / np.sqrt(p.precision)),
     ),
     "FullGaussian": LikelihoodCase(
         FullGaussian(2), normal_wishart(2), reals(6, 2), _full_log_likelihood

@@ -13,6 +13,7 @@ from tempering.families import (
     Beta,
     Dirichlet,
     Gamma,
+    MultivariateNormalGamma,
     Normal,
     NormalGamma,
     NormalWishart,
@@ -143,6 +144,13 @@ def test_entropy_is_scipys(name, data):
             given_precision = d / 2 * (np.log(2 * np.pi * np.e / kappa) - log_precision)
             entropy = stats.gamma.entropy(shape, scale=1 / rate) + given_precision
             log_h = (d / 2 - 1) * log_precision
+        case MultivariateNormalGamma():
+            _, matrix, shape, rate = family.standard(natural)
+            d, log_precision = family.dimension, 2 * statistics[-1]
+            given_precision = stats.multivariate_normal.entropy(cov=np.linalg.inv(matrix))
+            entropy = stats.gamma.entropy(shape, scale=1 / rate) + given_precision
+            entropy -= d / 2 * log_precision
+            log_h = (d / 2 - 1) * log_precision
         case NormalWishart():
             _, kappa, degrees, scale = family.standard(natural)
             d, log_precision = family.dimension, 2 * statistics[-1]
@@ -264,6 +272,24 @@ def test_one_dimension_is_a_sphere():
     assert sphere.divergence(q, p) == pytest.approx(one.divergence(q, p))
 
 
+def test_one_coefficient_is_a_mean():
+    """Of a column of ones; the natural parameters are the same numbers in another order."""
+    one, line = NormalGamma(1), MultivariateNormalGamma(1)
+    q, p = one.natural(0.7, 1.5, 2.5, 0.4), one.natural(-0.2, 0.5, 1.5, 3.0)
+    order = [0, 2, 1, 3]
+    np.testing.assert_allclose(line.natural([0.7], [[1.5]], 2.5, 0.4), q[order])
+    statistics = one.expected_statistics(q)[order]
+    np.testing.assert_allclose(line.expected_statistics(q[order]), statistics)
+    assert line.divergence(q[order], p[order]) == pytest.approx(one.divergence(q, p))
+
+
+def test_an_improper_matrix_of_coefficients_is_found():
+    family = MultivariateNormalGamma(2)
+    assert not family.is_valid(family.natural([1, 1], [[1, 2], [2, 1]], 1, 1))
+    assert not family.is_valid(family.natural([1, 1], np.eye(2), 1, -0.1))
+    assert not family.is_valid(family.natural([1, 1], np.eye(2), -0.1, 1))
+
+
 def test_small_concentrations_do_not_underflow_in_logarithms():
     rng = np.random.default_rng(0)
     logs = Dirichlet(3).sample_log(np.full(3, 1e-4), rng, 20_000)
@@ -281,6 +307,8 @@ def test_draws_depend_on_the_generator_alone():
         natural = np.ones(family.size) if not isinstance(family, NormalWishart) else None
         if isinstance(family, NormalGamma | SphericalNormalGamma):
             natural = family.natural(np.zeros(family.dimension), 1, 1, 1)
+        if isinstance(family, MultivariateNormalGamma):
+            natural = family.natural(np.zeros(2), np.eye(2), 1, 1)
         if natural is None:
             natural = family.natural(np.zeros(family.dimension), 1, 5, np.eye(family.dimension))
         first, second = (

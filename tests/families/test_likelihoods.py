@@ -18,6 +18,7 @@ from tempering.families import (
     FullGaussian,
     GaussianParameters,
     IsotropicGaussian,
+    LinearGaussian,
     Multinomial,
     NormalWishart,
     Poisson,
@@ -161,6 +162,14 @@ def test_prior_predictive_is_the_known_one():
     shape = np.eye(2) * 0.7 * (1 + 1 / 1.5) / 2.5
     np.testing.assert_allclose(ours, stats.multivariate_t.logpdf(x, [0.4, 1], shape, 5.0))
 
+    likelihood = LinearGaussian(2)
+    matrix, rows = np.array([[2.0, 0.3], [0.3, 1.0]]), np.array([[1.0, 0.5, 3.0], [1.0, -2.0, 0.1]])
+    ours = predictive(likelihood, likelihood.conjugate.natural([0.4, 1], matrix, 2.5, 0.7), rows)
+    inputs = rows[:, :2]
+    spread = 1 + np.einsum("ni,ij,nj->n", inputs, np.linalg.inv(matrix), inputs)
+    scale = np.sqrt(0.7 / 2.5 * spread)
+    np.testing.assert_allclose(ours, stats.t.logpdf(rows[:, 2], 5.0, inputs @ [0.4, 1], scale))
+
     likelihood = IsotropicGaussian(2, 0.7)
     ours = predictive(likelihood, likelihood.conjugate.natural([0.4, 1], 1.5), x)
     np.testing.assert_allclose(ours, stats.norm.logpdf(x, [0.4, 1], np.sqrt(2.2)).sum(1))
@@ -178,6 +187,13 @@ def brute_power_integral(name, case, parameters, s):
     elif name == "Poisson":
         parts = [stats.poisson.logpmf(np.arange(6000), rate) for rate in parameters]
         return sum(np.log(np.exp(s * part).sum()) for part in parts)
+    elif name == "LinearGaussian":  # over y, with x given
+        inputs = np.array([0.3, -2.0])
+        steps = np.linspace(-9, 9, 91) / np.sqrt(s * parameters.precision)
+        targets = inputs @ parameters.mean + steps
+        x = np.column_stack([np.tile(inputs, (len(targets), 1)), targets])
+        logs = s * case.scipy_log_likelihood(x, parameters)
+        return np.log(np.exp(logs).sum() * (steps[1] - steps[0]))
     else:
         # The trapezium rule converges exponentially for a Gaussian.
         if name == "IsotropicGaussian":
@@ -356,6 +372,7 @@ def test_samples_are_data_with_the_right_mean(name, data):
         "Bernoulli": lambda p: p,
         "Poisson": lambda p: p,
         "IsotropicGaussian": lambda p: p / 0.7,
+        # E[xy] = w where x is standard normal.
     }.get(name, lambda p: p.mean)(parameters)
     statistics = case.likelihood.statistics(x)
     first = statistics[:, : len(mean)]

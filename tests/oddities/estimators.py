@@ -12,11 +12,16 @@ import numpy as np
 import tempering
 from oddities import Case, tables
 from tempering import (
+    BayesianFactorAnalysis,
     BayesianGaussianMixture,
     BernoulliMixture,
     FactorialMixture,
+    GaussianHMM,
     LatentDirichletAllocation,
+    PoissonFactorization,
+    PoissonHMM,
     PoissonMixture,
+    RegressionMixture,
 )
 
 SMALL = {"max_iter": 5, "random_state": 0, "n_jobs": 1}
@@ -32,6 +37,30 @@ def _of(kind: Any, **own: Any) -> Callable[..., Any]:
     return lambda **options: kind(**{"n_components": 3, **SMALL, **own, **options})
 
 
+def _states(kind: Any) -> Callable[..., Any]:
+    small = {"n_components": 3, "n_iter": 5, "random_state": 0}
+    return lambda **options: kind(**{**small, **options})
+
+
+class _Lines(RegressionMixture):
+    """Regressions of an honest y on an odd X."""
+
+    def fit(self, X: Any, **options: Any) -> Any:
+        return super().fit(X, _targets(X), **options)
+
+    def partial_fit(self, X: Any) -> Any:
+        return super().partial_fit(X, _targets(X))
+
+    def score(self, X: Any) -> float:
+        return super().score(X, _targets(X))
+
+
+def _targets(X: Any) -> np.ndarray:
+    shape = np.shape(X) if isinstance(X, list | tuple) else getattr(X, "shape", ())
+    rows = shape[0] if isinstance(shape, tuple) and shape else 20
+    return np.linspace(-1.0, 1.0, rows)
+
+
 #: How each is made, and the kind of table that it is for.
 ESTIMATORS: dict[str, tuple[Callable[..., Any], str]] = {
     "topics": (_of(LatentDirichletAllocation), "counts"),
@@ -44,6 +73,11 @@ ESTIMATORS: dict[str, tuple[Callable[..., Any], str]] = {
     "Bernoulli mixture": (_of(BernoulliMixture), "binary"),
     "Poisson mixture": (_of(PoissonMixture), "counts"),
     "features": (_of(FactorialMixture), "real"),
+    "count factors": (_of(PoissonFactorization), "counts"),
+    "factors": (_of(BayesianFactorAnalysis), "real"),
+    "lines": (_of(_Lines), "real"),
+    "Gaussian states": (_states(GaussianHMM), "real"),
+    "Poisson states": (_states(PoissonHMM), "counts"),
 }
 
 USES = ("transform", "predict", "predict_proba", "score", "score_samples", "perplexity")
@@ -178,7 +212,8 @@ def warm(name: str) -> None:
     """Fit, stream and use an honest model."""
     make, kind = ESTIMATORS[name]
     _use(fitted(name), tables.honest(kind))
-    _stream(make, kind, tables.honest(kind))
+    if hasattr(make(), "partial_fit"):
+        _stream(make, kind, tables.honest(kind))
 
 
 def _use(model: Any, X: Any) -> list[Any]:
@@ -221,6 +256,8 @@ def _tables() -> Iterator[Case]:
             if odd not in {"a generator", "an iterator of lists"}:
                 yield Case(label + "fit", lambda m=make, t=table: _fit(m, t()), DATA)
             yield Case(label + "use", lambda n=name, t=table: _use(fitted(n), t()), DATA)
+            if not hasattr(make(), "partial_fit"):
+                continue
             yield Case(
                 label + "partial_fit",
                 lambda m=make, k=kind, t=table: _stream(m, k, t()),
@@ -233,7 +270,16 @@ def _tables() -> Iterator[Case]:
 
 
 def _parameters() -> Iterator[Case]:
-    for name in ("topics", "full mixture", "Bernoulli mixture", "Poisson mixture", "features"):
+    for name in (
+        "topics",
+        "full mixture",
+        "Bernoulli mixture",
+        "Poisson mixture",
+        "features",
+        "count factors",
+        "factors",
+        "lines",
+    ):
         make, kind = ESTIMATORS[name]
         X = tables.honest(kind)
         for parameter in inspect.signature(type(make()).__init__).parameters:
@@ -252,7 +298,8 @@ def _parameters() -> Iterator[Case]:
                 yield Case(
                     shown, lambda m=make, X=X, p=parameter, v=value: _fit(m, X, **{p: v}), told
                 )
-                if parameter in {"total_samples", "learning_offset", "learning_decay"}:
+                streams = hasattr(make(), "partial_fit")
+                if streams and parameter in {"total_samples", "learning_offset", "learning_decay"}:
                     yield Case(
                         shown + ", a stream",
                         lambda m=make, k=kind, X=X, p=parameter, v=value: _stream(
@@ -282,6 +329,8 @@ def _methods() -> Iterator[Case]:
         for use in (*USES, "sample", "save", "topics", "coherence", "inverse_transform"):
             if hasattr(make(), use):
                 arguments = {"sample": (), "topics": ()}.get(use, (tables.honest(kind),))
+                if (name, use) == ("lines", "sample"):
+                    arguments = (tables.honest(kind),)
                 if use == "save":
                     arguments = ("unfitted",)
                 yield Case(
@@ -300,7 +349,7 @@ def _methods() -> Iterator[Case]:
             DATA,
         )
         for n in (0, -1, 1, 2.5, "3", None, np.nan, 10**12, True, [3], np.int64(3)):
-            if hasattr(make(), "sample"):
+            if hasattr(make(), "sample") and name != "lines":  # there it takes a table
                 yield Case(
                     f"{name}, sample({n!r})",
                     lambda m=name, n=n: fitted(m).sample(n),

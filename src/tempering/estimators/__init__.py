@@ -2,13 +2,16 @@
 
 from tempering.estimators.discrete_mixtures import BernoulliMixture, PoissonMixture
 from tempering.estimators.early_stopping import EarlyStopping
+from tempering.estimators.factor_analysis import BayesianFactorAnalysis
 from tempering.estimators.factorial_mixture import FactorialMixture
 from tempering.estimators.gaussian_mixture import BayesianGaussianMixture
 from tempering.estimators.hmms import CategoricalHMM, GaussianHMM, PoissonHMM
 from tempering.estimators.lda import LatentDirichletAllocation
 from tempering.estimators.poisson_factorization import PoissonFactorization
+from tempering.estimators.regression_mixture import RegressionMixture
 
 __all__ = [
+    "BayesianFactorAnalysis",
     "BayesianGaussianMixture",
     "BernoulliMixture",
     "CategoricalHMM",
@@ -19,4 +22,5 @@ __all__ = [
     "PoissonFactorization",
     "PoissonHMM",
     "PoissonMixture",
+    "RegressionMixture",
 ]

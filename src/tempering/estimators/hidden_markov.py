@@ -319,7 +319,7 @@ class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
         """
         check_is_fitted(self)
         check_number(n_samples, "n_samples", "a whole number, at least 1", least=1, whole=True)
-        k, chain = self.n_components, self._chain()
+        n_samples, k, chain = int(n_samples), self.n_components, self._chain()
         if currstate is not None:
             expected = f"a state, 0 to {k - 1}, or None"
             check_number(currstate, "currstate", expected, least=0, most=k - 1, whole=True)

@@ -46,8 +46,8 @@ LARGEST_SAMPLE = 10**9
 
 
 @dataclass(eq=False, repr=False)
-class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMeta):
-    """A mixture with scikit-learn's interface. Subclasses say which, and how it starts."""
+class MixtureFit(SaveMixin, EngineEstimator, metaclass=ABCMeta):
+    """A mixture that can be fitted. Subclasses say which, and how it starts."""
 
     _parameter_constraints: ClassVar[dict] = {
         **EngineEstimator._parameter_constraints,
@@ -72,6 +72,11 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
     @abstractmethod
     def _prepare(self, X: Array) -> None:
         """Fix from the first data what the model needs to know: an offset, ``_component_prior``."""
+
+    @property
+    def _n_columns(self) -> int:
+        """Columns of the data as the model sees them."""
+        return self.n_features_in_
 
     def _transformed(self, X: Array) -> Array:
         """The data as the model sees them."""
@@ -191,29 +196,15 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
             self._expose(model, self._state.posterior)
         return self
 
-    def predict_proba(self, X: Any) -> Array:
-        """Posterior probability of each component, shape (n_samples, n_components)."""
-        check_is_fitted(self)
-        model, data = self._model(), self._transformed(self._validated(X, reset=False))
+    def _probabilities(self, data: Array) -> Array:
+        """q(z) of data as the model sees them, shape (n_samples, n_components)."""
+        model = self._model()
         model.check(data)
         assigned = model.assign(data, model.expectations(self._state.posterior))
         return assigned.probabilities.astype(self.weights_.dtype, copy=False)
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The most probable component of each sample."""
-        return self.predict_proba(X).argmax(axis=1)
-
-    def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
-        """Fit, then the most probable component of each sample."""
-        return self.fit(X).predict(X)
-
-    def score_samples(self, X: Any) -> Array:
-        """Log posterior predictive density of each sample: log Σ_k E[π_k] E[p(x | β_k)].
-
-        The expectation over β_k is exact, by conjugacy: E[p(x | β)] = h(x) exp{a(λ + t(x)) − a(λ)}.
-        """
-        check_is_fitted(self)
-        data = self._transformed(self._validated(X, reset=False))
+    def _log_predictive(self, data: Array) -> Array:
+        """log Σ_k E[π_k] E[p(x | β_k)] of data as the model sees them."""
         model, posterior = self._model(), self._state.posterior
         model.check(data)
         likelihood = model.likelihood
@@ -235,6 +226,48 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
                 ) from error
             scores.append(logsumexp(log_densities, axis=1) + likelihood.log_base_measure(rows))
         return np.concatenate(scores).astype(self.weights_.dtype, copy=False)
+
+    def _weights(self) -> tuple[MixingWeights, Array]:
+        """The family of the mixing weights, and its prior."""
+        k, concentration = self.n_components, self._concentration()
+        if self.weight_concentration_prior_type == "dirichlet_process":
+            return StickBreaking(k), np.repeat([1.0, concentration], k)
+        return Dirichlet(k), np.full(k, concentration)
+
+    def _concentration(self) -> float:
+        given = self.weight_concentration_prior
+        return 1.0 / self.n_components if given is None else float(given)
+
+    def _expose_weights(self, model: Mixture, posterior: Natural) -> None:
+        self.weights_ = _normalised_weights(model.weights, posterior)
+        concentration = posterior.weights
+        sticks = isinstance(model.weights, StickBreaking)
+        self.weight_concentration_ = tuple(np.split(concentration, 2)) if sticks else concentration
+
+
+class MixtureEstimator(DensityMixin, MixtureFit):
+    """A mixture of rows, with scikit-learn's interface."""
+
+    def predict_proba(self, X: Any) -> Array:
+        """Posterior probability of each component, shape (n_samples, n_components)."""
+        check_is_fitted(self)
+        return self._probabilities(self._transformed(self._validated(X, reset=False)))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable component of each sample."""
+        return self.predict_proba(X).argmax(axis=1)
+
+    def fit_predict(self, X: Any, y: Any = None) -> np.ndarray:
+        """Fit, then the most probable component of each sample."""
+        return self.fit(X).predict(X)
+
+    def score_samples(self, X: Any) -> Array:
+        """Log posterior predictive density of each sample: log Σ_k E[π_k] E[p(x | β_k)].
+
+        The expectation over β_k is exact, by conjugacy: E[p(x | β)] = h(x) exp{a(λ + t(x)) − a(λ)}.
+        """
+        check_is_fitted(self)
+        return self._log_predictive(self._transformed(self._validated(X, reset=False)))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log posterior predictive density of the samples."""
@@ -263,23 +296,6 @@ class MixtureEstimator(SaveMixin, DensityMixin, EngineEstimator, metaclass=ABCMe
     def _untransformed(self, X: Array) -> Array:
         """Back from what the model sees."""
         return X
-
-    def _weights(self) -> tuple[MixingWeights, Array]:
-        """The family of the mixing weights, and its prior."""
-        k, concentration = self.n_components, self._concentration()
-        if self.weight_concentration_prior_type == "dirichlet_process":
-            return StickBreaking(k), np.repeat([1.0, concentration], k)
-        return Dirichlet(k), np.full(k, concentration)
-
-    def _concentration(self) -> float:
-        given = self.weight_concentration_prior
-        return 1.0 / self.n_components if given is None else float(given)
-
-    def _expose_weights(self, model: Mixture, posterior: Natural) -> None:
-        self.weights_ = _normalised_weights(model.weights, posterior)
-        concentration = posterior.weights
-        sticks = isinstance(model.weights, StickBreaking)
-        self.weight_concentration_ = tuple(np.split(concentration, 2)) if sticks else concentration
 
 
 def print_every(interval: int) -> Callback:

@@ -174,7 +174,8 @@ executor, verbose
         if self.component_prior is None:
             mean = float(counts.sum()) / (counts.shape[0] * counts.shape[1])
             # Without any counts there is no scale to find.
-            own = 0.3, 0.3 * self.n_components * shape / rate / mean if mean > 0 else 1.0
+            own_rate = 0.3 * self.n_components * shape / rate / mean if mean > 0 else 1.0
+            own = 0.3, min(max(own_rate, 1e-100), 1e100)
         else:
             own = _pair(self.component_prior, "component_prior")
         return PoissonFactors(self.n_components, counts.shape[1], shape, rate, *own)

@@ -23,6 +23,7 @@ from tempering.estimators.words import words_of
 from tempering.inference import History, State
 from tempering.models import Natural
 from tempering.models.base import Array
+from tempering.models.factor.gaussian import GaussianFactors
 from tempering.models.factor.poisson import PoissonFactors
 from tempering.models.factorial_mixture import FactorialModel, FeatureExpectations
 from tempering.models.lda.model import LatentDirichlet
@@ -205,7 +206,7 @@ def check_topics(estimator: Any) -> None:
 def check_mixture(estimator: Any) -> None:
     """A mixture: the posterior against the model that the parameters make."""
     _expect_kinds(estimator, _state=State, _component_prior=Array, weights_=np.ndarray)
-    posterior, d = estimator._state.posterior, estimator.n_features_in_
+    posterior, d = estimator._state.posterior, estimator._n_columns
     # Before anything is made in the sizes that the parameters tell.
     expect(isinstance(posterior, Natural), "the posterior is missing.")
     shape = np.shape(posterior.get("components"))
@@ -214,7 +215,7 @@ def check_mixture(estimator: Any) -> None:
         f"the components have the shape {shape}; the parameters ask for {estimator.n_components} "
         f"of {d} columns.",
     )
-    _expect_centre(estimator)
+    _expect_centre(estimator, d)
     expect(estimator._transformed(np.zeros((1, d))).shape == (1, d), "data would change shape.")
     size = estimator._likelihood().conjugate.size
     expect(estimator._component_prior.shape == (size,), f"_component_prior must hold {size}.")
@@ -233,7 +234,7 @@ def check_states(estimator: Any) -> None:
         f"the emissions have the shape {shape}, and their prior {prior}; the parameters ask for "
         f"{estimator.n_components} states of {d} columns.",
     )
-    _expect_centre(estimator)
+    _expect_centre(estimator, d)
     for name in ("means_", "emissionprob_", "lambdas_"):
         vars(estimator).pop(name, None)
     model = estimator._model()
@@ -270,9 +271,19 @@ def check_factors(estimator: Any) -> None:
     model.check_posterior(estimator._state.posterior)
 
 
-def _expect_centre(estimator: Any) -> None:
+def check_loadings(estimator: Any) -> None:
+    """A factor analysis; what people read of it is made anew from its posterior."""
+    _expect_kinds(estimator, _model=GaussianFactors, _state=State, _centre=Array)
+    d = estimator.n_features_in_
+    _expect_centre(estimator, d)
+    expect(estimator._model.n_columns == d, f"the model must have {d} columns.")
+    estimator._model.check_posterior(estimator._state.posterior)
+    estimator._expose()
+
+
+def _expect_centre(estimator: Any, d: int) -> None:
     if hasattr(estimator, "_centre"):
-        centre, d = estimator._centre, estimator.n_features_in_
+        centre = estimator._centre
         expect(fits(centre, Array) and centre.shape == (d,), f"_centre must hold {d} numbers.")
 
 
@@ -283,6 +294,7 @@ def _expect_kinds(estimator: Any, **kinds: Any) -> None:
 
 #: The classes that can be loaded, and what holds their parts against each other.
 ESTIMATORS = {
+    "BayesianFactorAnalysis": check_loadings,
     "BayesianGaussianMixture": check_mixture,
     "BernoulliMixture": check_mixture,
     "CategoricalHMM": check_states,
@@ -292,4 +304,5 @@ ESTIMATORS = {
     "PoissonHMM": check_states,
     "PoissonFactorization": check_factors,
     "PoissonMixture": check_mixture,
+    "RegressionMixture": check_mixture,
 }

@@ -14,6 +14,9 @@ likelihood                of                                           conjugate
 :class:`TiedGaussian`     real vectors, components of one covariance   :class:`TiedNormalWishart`
 ========================  ===========================================  ============================
 
+A number given a vector, linear regression: :class:`LinearGaussian`, with
+:class:`MultivariateNormalGamma`.
+
 Mixing weights: :class:`Dirichlet`, :class:`StickBreaking`, :class:`FixedWeights`.
 """
 
@@ -35,6 +38,7 @@ from tempering.families.normal_wishart import (
     NormalWishartParameters,
 )
 from tempering.families.poisson import Gamma, GammaParameters, Poisson
+from tempering.families.regression import LinearGaussian, MultivariateNormalGamma
 from tempering.families.tied import TiedGaussian, TiedNormalWishart
 from tempering.families.weights import FixedWeights, MixingWeights, StickBreaking
 
@@ -54,8 +58,10 @@ __all__ = [
     "GaussianParameters",
     "IsotropicGaussian",
     "Likelihood",
+    "LinearGaussian",
     "MixingWeights",
     "Multinomial",
+    "MultivariateNormalGamma",
     "Normal",
     "NormalGamma",
     "NormalGammaParameters",

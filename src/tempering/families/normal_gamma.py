@@ -31,7 +31,8 @@ class GaussianParameters(NamedTuple):
 class NormalGammaParameters(NamedTuple):
     """The usual parameters of :class:`NormalGamma`, each [..., D].
 
-    Of :class:`SphericalNormalGamma`, all but the mean are [...].
+    Of :class:`SphericalNormalGamma`, all but the mean are [...]; of
+    :class:`MultivariateNormalGamma`, ``mean_precision`` is a matrix [..., D, D] besides.
 
     Examples
     --------

@@ -27,7 +27,7 @@ from tempering.inference.saddle import MOST_ESCAPES, leave_saddle, warn_of_saddl
 from tempering.inference.shard_tasks import BoundOfShard, SolveShard
 from tempering.inference.sources import Batch, Source
 from tempering.models.arguments import check_number
-from tempering.models.base import LocalStep, Model, blend
+from tempering.models.base import LocalStep, Model
 from tempering.temperature import COLD, Heat, Progress, Surroundings, TemperaturePolicy, Untempered
 
 UNTEMPERED = Untempered()
@@ -126,7 +126,7 @@ class Algorithm:
         # Line 6: λ ← (1 − ρ) λ + ρ λ̂.
         rate = self.learning_rate(state.step + 1)
         check_number(rate, f"learning_rate({state.step + 1})", "from 0 to 1", least=0, most=1)
-        posterior = blend(posterior, target, rate)
+        posterior = model.global_step(posterior, target, rate)
         if heat.finished:
             model.learn_hyperparameters(local, posterior, rate)
             posterior = model.revise(posterior, *progress.parts)

@@ -334,6 +334,15 @@ class Model(ABC):
         """
         return posterior
 
+    def global_step(self, posterior: Any, target: Any, rate: float) -> Any:
+        """λ after a step towards λ̂ = α + Σ_i s_i E[t(x_i, z_i)]: line 6 of Algorithm 1.
+
+        A model whose global variables are blocks that depend on each other updates them in turn
+        here, from the sums in λ̂, which then need not have the shape of λ. By default λ and λ̂ are
+        blended as they are.
+        """
+        return blend(posterior, target, rate)
+
     def log_partition(self, inverse_temperatures: Array, n_data: int) -> Array:
         """log C(s) [M] in closed form, where the model has one."""
         raise self._lacks("log_partition")

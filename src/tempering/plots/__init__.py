@@ -1,5 +1,6 @@
 """Pictures with matplotlib, which the extra ``tempering[plot]`` installs."""
 
+from tempering.plots.factors import plot_loadings, plot_state_sequence, plot_transition_matrix
 from tempering.plots.mixtures import plot_mixtures
 from tempering.plots.temperature_path import plot_temperature_path
 from tempering.plots.topics import (
@@ -12,8 +13,11 @@ from tempering.plots.topics import (
 __all__ = [
     "plot_document_temperatures",
     "plot_elbo",
+    "plot_loadings",
     "plot_mixtures",
+    "plot_state_sequence",
     "plot_temperature",
     "plot_temperature_path",
     "plot_topics",
+    "plot_transition_matrix",
 ]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tempering.models.base import LocalStep, Model, blend
+from tempering.models.base import LocalStep, Model
 from tempering.temperature.push import Few, pushed
 
 #: The first trial of s, and by how much log s rises from one to the next: first roughly, then not.
@@ -66,7 +66,7 @@ def _settled(model: Model, rows: Any, posterior: Any, s: float) -> Any:
     before = -math.inf
     for _ in range(SETTLE):
         bound, local = _update(model, rows, posterior, s)
-        posterior = blend(posterior, model.prior() + local.statistics, 1.0)
+        posterior = model.global_step(posterior, model.prior() + local.statistics, 1.0)
         if abs(bound - before) < 1e-6 * local.n:
             break
         before = bound
@@ -80,7 +80,7 @@ def _growth(model: Model, rows: Any, rest: Any, s: float, rng: np.random.Generat
     posterior = deepcopy(rest)
     costs = []
     for _ in range(RELAX):
-        posterior = blend(posterior, model.prior() + local.statistics, 1.0)
+        posterior = model.global_step(posterior, model.prior() + local.statistics, 1.0)
         pushed_bound, local = _update(model, rows, posterior, s)
         costs.append(bound - pushed_bound)
     if abs(costs[-1]) <= GONE * abs(costs[0]):

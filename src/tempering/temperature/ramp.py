@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from tempering.models.base import Array, Model, blend
+from tempering.models.base import Array, Model
 from tempering.temperature.push import Few, pushed
 
 #: Temperatures at which the data are looked at, and updates at each.
@@ -48,7 +48,7 @@ def find_ramp(model: Model, rows: Any, first: float, rng: np.random.Generator) -
             local = model.local_step(rows, model.expectations(posterior), float(s))
             energies[place] = local.energy
             local = pushed(local, model, rows, SHARE, ROWS, rng)
-            posterior = blend(posterior, model.prior() + local.statistics, 1.0)
+            posterior = model.global_step(posterior, model.prior() + local.statistics, 1.0)
     gains = np.diff(np.maximum.accumulate(energies))
     lengths = np.sqrt(gains * np.diff(places))
     lengths = (1.0 - EVEN) * lengths + EVEN * max(lengths.mean(), 1e-300)

@@ -1,0 +1,275 @@
+"""Bayesian factor analysis with scikit-learn's interface."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tempering.estimators.engine_estimator import EngineEstimator
+from tempering.estimators.parameters import POSITIVE, WHOLE, Tempering
+from tempering.estimators.saving import SaveMixin
+from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
+from tempering.inference import State, fit
+from tempering.inference.checkpoint import (
+    CheckpointLike,
+    alone_with_checkpoint,
+    keeping,
+    remembered_seed,
+)
+from tempering.inference.executors import Executor, open_executor
+from tempering.inference.fitting import FitOptions
+from tempering.models.arguments import as_numbers, check_number
+from tempering.models.base import Array
+from tempering.models.factor.gaussian import Factors, GaussianFactors
+
+#: Factors that are tried where nobody says how many.
+MOST_FACTORS = 50
+
+#: A factor counts where Σ_d τ_d w_dk² is more than this part of √(D/N), under which none can be
+#: told from noise. Those that were switched off shrink to 0.
+RELEVANT = 0.1
+
+
+@dataclass(eq=False, repr=False)
+class BayesianFactorAnalysis(
+    SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator
+):
+    """Factor analysis that finds how many factors there are, and allows for missing values.
+
+    x = components_' z + mean_ + noise, with z ~ N(0, 1). Factors that the data do not ask for are
+    switched off (automatic relevance determination), so ``n_components`` is only an upper limit.
+    Entries of X that are NaN are taken as not observed: in ``fit``, ``transform`` and ``score``.
+
+    Parameters
+    ----------
+    n_components : int, default=None
+        Most factors K; by default one less than there are rows or columns, and 50 at most.
+    noise : {"feature", "shared"}, default="feature"
+        Whether each column has a noise of its own (factor analysis), or all have one variance
+        (probabilistic PCA). With "shared", columns should have the same unit.
+    noise_prior, relevance_prior : float, default=1e-2, 1e-3
+        Shapes of the gamma priors of the precision of the noise, in units of the variance of the
+        columns, and of the relevances. The smaller, the vaguer.
+    tempering : {"annealing", "variational", "local"}, policy or None, default=None
+        Temperature policy. See the notes: little heat at most.
+    tol : float, default=1e-2
+        Rise of the ELBO, in nats, under which the fit has converged.
+    max_iter : int, default=500
+        Most passes over the data.
+    n_init : int, default=1
+        Runs; the one with the best ELBO is kept. They differ in minibatches and idle factors alone.
+    batch_size : int, default=None
+        Minibatch of stochastic variational inference; None for coordinate ascent.
+    learning_offset, learning_decay : float, default=10.0, 0.7
+        Minibatch step t has the size (learning_offset + t) ** −learning_decay.
+    random_state : int, RandomState instance or None, default=None
+        The same seed gives the same result, on any number of threads.
+    n_jobs : int, default=None
+        Threads; None for one a core.
+    executor : Executor, default=None
+        Who solves the shards of a batch. Never changes the result, and is not saved.
+    verbose : int, default=0
+        Show a progress bar.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        Posterior means of the loadings, the factor that explains most of the variance first.
+    noise_variance_ : array of shape (n_features,)
+        Variance of the noise.
+    mean_ : array of shape (n_features,)
+        Posterior mean of the columns' means.
+    n_relevant_ : int
+        How many factors explain something. The rows of ``components_`` after them are 0, nearly.
+    elbo_ : float
+        Evidence lower bound of the model at T = 1.
+    history_, temperature_, inverse_temperatures_, converged_, n_iter_, n_features_in_
+        As in :class:`tempering.FactorialMixture`.
+
+    Notes
+    -----
+    The fit starts from the principal components, next to its optimum. What heat does there is to
+    hide weak factors in noise, and a factor that is switched off does not come back. From T = 1.2
+    that is of use where chance looks like a factor (up to 5.5 nats on drawn tables), and costs more
+    where many factors are weak (45 nats on the digits of scikit-learn); from T = 2 on it loses
+    factors that are there: ``benchmarks/factor_analysis.py``.
+
+    References
+    ----------
+    Bishop (1999), "Variational principal components", ICANN.
+
+    Luttinen and Ilin (2010), "Transformations in variational Bayesian factor analysis to speed up
+    learning", Neurocomputing 73.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import BayesianFactorAnalysis
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2)) @ rng.normal(size=(2, 8)) + rng.normal(0, 0.3, size=(300, 8))
+    >>> X[rng.random(X.shape) < 0.1] = np.nan
+    >>> BayesianFactorAnalysis().fit(X).n_relevant_
+    2
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **EngineEstimator._parameter_constraints,
+        "n_components": [WHOLE, None],
+        "noise": [StrOptions({"feature", "shared"})],
+        "noise_prior": [POSITIVE],
+        "relevance_prior": [POSITIVE],
+    }
+
+    n_components: int | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
+    _: KW_ONLY
+    noise: Literal["feature", "shared"] = "feature"
+    noise_prior: float = 1e-2
+    relevance_prior: float = 1e-3
+    tempering: Tempering = None
+    tol: float = 1e-2
+    max_iter: int = 500
+    executor: Executor | None = None
+
+    @alone_with_checkpoint
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: Any = None, *, checkpoint: CheckpointLike = None, resume: bool = True
+    ) -> Self:
+        """Fit the factors.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data; NaN where a value is missing.
+        y : Ignored
+            Not used, present for API consistency.
+        checkpoint, resume
+            As in :meth:`tempering.PoissonFactorization.fit`.
+
+        Returns
+        -------
+        self
+        """
+        X = self._table(X, reset=True)
+        seen = ~np.isnan(X)
+        if not seen.any(axis=0).all():
+            column = int(np.argmin(seen.any(axis=0)))
+            raise ValueError(f"X must have a number in each column; column {column} is all NaN.")
+        policy = self._policy(self.max_iter)
+        rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
+        k = self.n_components
+        if k is None:
+            k = max(1, min(*X.shape, MOST_FACTORS + 1) - 1)
+        elif k > X.shape[1]:
+            raise ValueError(
+                f"n_components={k} must be at most n_features={X.shape[1]}: there are no more "
+                "directions."
+            )
+        # Squares of data far from 0 lose digits; the model sees centred data.
+        self._centre = np.nanmean(X, axis=0)
+        model = GaussianFactors(
+            int(k),
+            self._scales(X - self._centre),
+            self.noise == "shared",
+            float(self.noise_prior),
+            float(self.relevance_prior),
+        )
+        options: FitOptions = self._run_options()
+        seed = int(rng.randint(np.iinfo(np.int32).max))
+        options.update({"temperature": policy, "n_init": self.n_init, "seed": seed})
+        result = fit(model, X - self._centre, **options, **keeping(checkpoint, resume, "fit"))
+        self._summarise(result)
+        posterior = model.largest_first(result.posterior)
+        self._model = model
+        self._state = State(posterior, result.heat, len(result.history), X.shape[0])
+        self._expose()
+        return self
+
+    def _expose(self) -> None:
+        """Set the attributes that people read, from the posterior."""
+        expected = self._model.expectations(self._state.posterior)
+        self.components_ = np.ascontiguousarray(expected.loadings[:, :-1].T)
+        self.mean_ = expected.loadings[:, -1] + self._centre
+        self.noise_variance_ = 1.0 / expected.precision
+        explained = np.square(self.components_) @ expected.precision
+        limit = np.sqrt(len(self.mean_) / self._state.data_seen)
+        self.n_relevant_ = int(np.sum(explained > RELEVANT * limit))
+
+    def transform(self, X: Any) -> Array:
+        """Expected factors of each sample given what is observed of it, at the posterior means."""
+        return np.concatenate([part.means[:, :-1] for part in self._solved(X)])
+
+    def inverse_transform(self, X: Any) -> Array:
+        """Factors back to data: X @ components_ + mean_. With ``transform``, it fills in NaN."""
+        check_is_fitted(self)
+        k = len(self.components_)
+        factors = as_numbers(X, "X", f"values of {k} factors")
+        if factors.ndim != 2 or factors.shape[1] != k:
+            raise ValueError(f"X must hold values of {k} factors; got shape {factors.shape}.")
+        return factors @ self.components_ + self.mean_
+
+    def score_samples(self, X: Any) -> Array:
+        """Log density of what is observed of each sample, at the posterior means.
+
+        N(x | mean_, components_' components_ + diag(noise_variance_)).
+        """
+        return np.concatenate([part.energies + part.entropies for part in self._solved(X)])
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean of :meth:`score_samples`, in nats a row. Higher is better."""
+        return float(np.mean(self.score_samples(X)))
+
+    def sample(self, n_samples: int = 1) -> Array:
+        """Draw rows from the model, at the posterior means."""
+        check_is_fitted(self)
+        expected = "a whole number, from 1 to 1e9"
+        check_number(n_samples, "n_samples", expected, least=1, most=10**9, whole=True)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        factors = rng.standard_normal((int(n_samples), len(self.components_)))
+        noise = rng.standard_normal((int(n_samples), len(self.mean_)))
+        return self.inverse_transform(factors) + noise * np.sqrt(self.noise_variance_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def _scales(self, centred: Array) -> Array:
+        """The variance of each column, or that of all; 1 where there is none."""
+        if self.noise == "shared":
+            total = float(np.nanmean(np.square(centred)))
+            return np.full(centred.shape[1], total if total > 0 else 1.0)
+        variances = np.nanmean(np.square(centred), axis=0)
+        return np.where(variances > 0, variances, 1.0)
+
+    def _table(self, X: Any, *, reset: bool) -> Array:
+        with naming_the_table():
+            X = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
+        refuse(
+            np.abs(X) > LARGEST_VALUE,
+            X,
+            f"X must hold numbers, not infinity, of at most {LARGEST_VALUE:g}, or NaN where there "
+            "are none: rescale columns, or leave rows out",
+        )
+        return X
+
+    def _solved(self, X: Any) -> list[Factors]:
+        """q(z) of new data at T = 1 and the posterior means."""
+        check_is_fitted(self)
+        model, data = self._model, self._table(X, reset=False) - self._centre
+        known, size = model.point(self._state.posterior), model.shard_size
+        with open_executor(None, self.n_jobs) as executor:
+            return executor.map(
+                lambda start: model.solve(data[start : start + size], known, 1.0),
+                range(0, len(data), size),
+            )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags

@@ -1,0 +1,232 @@
+"""A mixture of Bayesian linear regressions, with scikit-learn's interface."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import RegressorMixin, _fit_context
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from tempering.estimators.mixture import MixtureFit
+from tempering.estimators.parameters import (
+    DEFAULTS,
+    POSITIVE,
+    PolicyNames,
+    Tempering,
+    as_policy,
+)
+from tempering.estimators.starts import random_assignment
+from tempering.families import LinearGaussian
+from tempering.families.checks import LARGEST_VALUE, refuse
+from tempering.inference.checkpoint import CheckpointLike
+from tempering.models import Mixture, Natural
+from tempering.models.arguments import as_numbers
+from tempering.models.base import Array
+from tempering.temperature import Annealing, TemperaturePolicy
+from tempering.temperature.schedules import linear_inverse
+
+#: Where "auto" begins, and the passes that it spends on cooling where the run is long enough.
+FIRST_TEMPERATURE, COOLING_PASSES = 1.5, 100
+
+
+@dataclass(eq=False, repr=False)
+class RegressionMixture(RegressorMixin, MixtureFit):
+    """Mixture of Bayesian linear regressions: rows that follow one of several lines.
+
+    Row i belongs to component k with the probability π_k, whatever its x; then y_i = w_k'x_i + b_k
+    and noise of the precision τ_k. So X is given, not modelled: for a new x the components have
+    their mixing weights, and :meth:`predict` is the mean of their lines, weighted by ``weights_``.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of components K.
+    coef_precision_prior : float, default=1e-3
+        Prior precision of coefficients, in units of the noise's and for columns of unit variance:
+        w_kj ~ N(0, 1 / (coef_precision_prior · Var(x_j) · τ_k)). That of the intercept too.
+    noise_shape_prior : float, default=1.0
+        Shape of the gamma prior of τ_k.
+    noise_rate_prior : float, default=None
+        Its rate; by default a thousandth of the variance of y.
+    tempering : {"auto", "annealing", "variational", "local"}, policy or None, default="auto"
+        Temperature policy: a name for its default setting, an object such as
+        ``tempering.AdaptiveTempering()``, or None for T = 1 throughout. "auto" cools from T = 1.5,
+        linearly in 1/T and in 100 passes, which ended nearest to the best optimum on the average of
+        ``benchmarks/regression_mixture.py``. Restarts (``n_init``) help besides.
+    tol, max_iter, n_init, weight_concentration_prior_type, weight_concentration_prior, \
+batch_size, learning_offset, learning_decay, total_samples, backend, random_state, n_jobs, \
+executor, verbose
+        As in :class:`tempering.BayesianGaussianMixture`.
+
+    Attributes
+    ----------
+    weights_ : array of shape (n_components,)
+        Mixing weights.
+    coef_ : array of shape (n_components, n_features)
+        Posterior means of the coefficients.
+    intercept_, noise_variance_ : arrays of shape (n_components,)
+        Intercepts, and variances of the noise.
+    elbo_, lower_bound_, history_, temperature_, inverse_temperatures_, converged_, n_iter_
+        As in :class:`tempering.BayesianGaussianMixture`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import RegressionMixture
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-2, 2, size=(300, 1))
+    >>> slopes = rng.choice([-1.0, 3.0], size=300)
+    >>> y = slopes * X[:, 0] + rng.normal(0, 0.1, size=300)
+    >>> lines = RegressionMixture(n_components=2, random_state=0).fit(X, y)
+    >>> np.sort(lines.coef_.ravel()).round()
+    array([-1.,  3.])
+    """
+
+    _parameter_constraints: ClassVar[dict] = {
+        **MixtureFit._parameter_constraints,
+        "coef_precision_prior": [POSITIVE],
+        "noise_shape_prior": [POSITIVE],
+        "noise_rate_prior": [POSITIVE, None],
+    }
+
+    n_components: int = 2
+    _: KW_ONLY
+    coef_precision_prior: float = 1e-3
+    noise_shape_prior: float = 1.0
+    noise_rate_prior: float | None = None
+    tempering: Tempering = "auto"
+    max_iter: int = 500
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: Any, *, checkpoint: CheckpointLike = None, resume: bool = True
+    ) -> Self:
+        """Fit the mixture.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            What is given.
+        y : array-like of shape (n_samples,)
+            What is to be explained.
+        checkpoint, resume
+            As in :meth:`tempering.BayesianGaussianMixture.fit`.
+
+        Returns
+        -------
+        self
+        """
+        rows = self._joined(X, y, reset=True)
+        return super().fit(rows, checkpoint=checkpoint, resume=resume)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Update the mixture with one more minibatch, as in :class:`BayesianGaussianMixture`."""
+        return super().partial_fit(self._joined(X, y, reset=not hasattr(self, "_state")))
+
+    def predict(self, X: Any) -> Array:
+        """E[y | x] = Σ_k E[π_k] (w_k'x + b_k): the mean of the lines, by their mixing weights."""
+        check_is_fitted(self)
+        X = super()._validated(X, reset=False)
+        return (X @ self.coef_.T + self.intercept_) @ self.weights_
+
+    def predict_proba(self, X: Any, y: Any = None) -> Array:
+        """Posterior probability of each component, given x and y.
+
+        Without y these are the mixing weights: x alone says nothing of the component.
+        """
+        check_is_fitted(self)
+        if y is None:
+            return np.tile(self.weights_, (len(super()._validated(X, reset=False)), 1))
+        return self._probabilities(self._transformed(self._joined(X, y, reset=False)))
+
+    def predict_log_density(self, X: Any, y: Any) -> Array:
+        """Log posterior predictive density of each y, given its x, in nats."""
+        check_is_fitted(self)
+        return self._log_predictive(self._transformed(self._joined(X, y, reset=False)))
+
+    def score(self, X: Any, y: Any) -> float:
+        """Mean of :meth:`predict_log_density`. Not R²."""
+        return float(np.mean(self.predict_log_density(X, y)))
+
+    def sample(self, X: Any) -> tuple[Array, np.ndarray]:
+        """Draw y for rows of X, at the posterior's central parameters.
+
+        Returns
+        -------
+        y : array of shape (n_samples,)
+        labels : array of shape (n_samples,)
+            The component of each.
+        """
+        check_is_fitted(self)
+        X = super()._validated(X, reset=False)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        labels = rng.choice(self.n_components, size=len(X), p=self.weights_)
+        noise = np.sqrt(self.noise_variance_[labels]) * rng.standard_normal(len(X))
+        return np.sum(X * self.coef_[labels], axis=1) + self.intercept_[labels] + noise, labels
+
+    def _joined(self, X: Any, y: Any, *, reset: bool) -> Array:
+        """Rows (1, x, y), of which the model sees x and y centred."""
+        X = super()._validated(X, reset=reset)
+        X, y = validate_data(self, X, y, reset=False, y_numeric=True)
+        y = as_numbers(y, "y", "numbers")
+        too_large = ~(np.abs(y) <= LARGEST_VALUE)[:, None]
+        refuse(too_large, y[:, None], f"y must hold numbers of at most {LARGEST_VALUE:g}")
+        return _row(X, y)
+
+    def _validated(self, X: Array, *, reset: bool) -> Array:
+        return X  # rows that :meth:`_joined` has checked
+
+    @property
+    def _n_columns(self) -> int:
+        return self.n_features_in_ + 2
+
+    def _prepare(self, X: Array) -> None:
+        self._centre = np.concatenate([[0.0], X[:, 1:].mean(axis=0)])
+        *inputs, target = X.var(axis=0)
+        # What is constant has no scale; its coefficient stays near 0.
+        scales = np.array([1.0, *(variance if variance > 0 else 1.0 for variance in inputs[1:])])
+        rate = self.noise_rate_prior
+        if rate is None:
+            rate = 1e-3 * target if target > 0 else 1e-3
+        self._component_prior = self._likelihood().conjugate.natural(
+            np.zeros(len(scales)),
+            np.diag(self.coef_precision_prior * scales),
+            self.noise_shape_prior,
+            rate,
+        )
+
+    def _transformed(self, X: Array) -> Array:
+        return X - self._centre
+
+    def _policy(self, planned_passes: float) -> TemperaturePolicy:
+        passes = min(float(COOLING_PASSES), planned_passes / 2)
+        schedule = linear_inverse(FIRST_TEMPERATURE)
+        names: PolicyNames = {"auto": lambda: Annealing(schedule, passes=passes), **DEFAULTS}
+        return as_policy(self.tempering, names)
+
+    def _likelihood(self) -> LinearGaussian:
+        return LinearGaussian(self.n_features_in_ + 1)
+
+    def _starts(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:
+        return model.prior() + model.statistics(X, random_assignment(X, self.n_components, rng))
+
+    def _expose(self, model: Mixture, posterior: Natural) -> None:
+        self._expose_weights(model, posterior)
+        coefficients, precision = model.likelihood.conjugate.point(posterior.components)
+        self.coef_ = np.ascontiguousarray(coefficients[:, 1:])
+        centre = self._centre[1:]
+        self.intercept_ = coefficients[:, 0] + centre[-1] - self.coef_ @ centre[:-1]
+        self.noise_variance_ = 1.0 / precision
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True  # its score is no R²
+        return tags
+
+
+def _row(X: Array, y: Array) -> Array:
+    return np.column_stack([np.ones(len(X)), X, y])

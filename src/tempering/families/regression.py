@@ -1,0 +1,180 @@
+"""The multivariate normal-gamma distribution, and the linear regression conjugate to it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import digamma, gammaln
+
+from tempering.families.arrays import align, join, log_rising, sample_log_gamma
+from tempering.families.base import Array, ExponentialFamily, Likelihood
+from tempering.families.checks import check_table
+from tempering.families.normal_gamma import GaussianParameters, NormalGammaParameters
+from tempering.families.normal_wishart import log_determinant_of
+
+
+class MultivariateNormalGamma(ExponentialFamily):
+    """Coefficients w of length D, and the precision τ of the noise:
+
+        τ ~ Gamma(shape a, rate b),   w | τ ~ N(m, (τK)^{−1}).
+
+    t = (τw [D], −½τww' [D²], −τ/2, ½ log τ), η = (Km, K, 2b + m'Km, 2a); h = τ^{D/2 − 1}.
+
+    Parameters
+    ----------
+    dimension : int
+        Number of coefficients D.
+
+    Examples
+    --------
+    >>> from tempering.families import MultivariateNormalGamma
+    >>> family = MultivariateNormalGamma(1)
+    >>> family.natural(mean=[2.0], mean_precision=[[1.0]], shape=3.0, rate=3.0)
+    array([ 2.,  1., 10.,  6.])
+    >>> family.point([2.0, 1.0, 10.0, 6.0]).mean
+    array([2.])
+    """
+
+    @property
+    def size(self) -> int:
+        return self.dimension + self.dimension**2 + 2
+
+    def natural(
+        self, mean: ArrayLike, mean_precision: ArrayLike, shape: ArrayLike, rate: ArrayLike
+    ) -> Array:
+        """η from m [..., D], K [..., D, D], and a and b, each [...]."""
+        m, matrix = np.asarray(mean, float), np.asarray(mean_precision, float)
+        linear = (matrix @ m[..., None])[..., 0]
+        quadratic = 2 * np.asarray(rate, float) + (linear * m).sum(-1)
+        degrees = 2 * np.asarray(shape, float)
+        return join_blocks(linear, matrix, quadratic[..., None], degrees[..., None])
+
+    def standard(self, natural: ArrayLike) -> NormalGammaParameters:
+        """m [..., D], K [..., D, D], and a and b, each [...], from η."""
+        eta, d = np.asarray(natural, float), self.dimension
+        matrix = eta[..., d:-2].reshape(*eta.shape[:-1], d, d)
+        matrix = (matrix + np.swapaxes(matrix, -1, -2)) / 2
+        mean = np.asarray(np.linalg.solve(matrix, eta[..., :d, None])[..., 0], float)
+        rate = (eta[..., -2] - (eta[..., :d] * mean).sum(-1)) / 2
+        return NormalGammaParameters(mean, matrix, eta[..., -1] / 2, rate)
+
+    def log_normalizer(self, natural: ArrayLike) -> Array:
+        _, matrix, shape, rate = self.standard(natural)
+        normal = self.dimension * np.log(2 * np.pi) - log_determinant_of(np.linalg.cholesky(matrix))
+        return gammaln(shape) - shape * np.log(rate) + normal / 2
+
+    def expected_statistics(self, natural: ArrayLike) -> Array:
+        mean, matrix, shape, rate = self.standard(natural)
+        precision = (shape / rate)[..., None]
+        squares = np.asarray(np.linalg.inv(matrix), float)
+        squares += precision[..., None] * mean[..., :, None] * mean[..., None, :]
+        log_precision = (digamma(shape) - np.log(rate))[..., None]
+        return join_blocks(precision * mean, -0.5 * squares, -0.5 * precision, 0.5 * log_precision)
+
+    def parameter_statistics(self, parameters: GaussianParameters) -> Array:
+        mean, precision = (np.asarray(part, float) for part in parameters)
+        precision = precision[..., None]
+        squares = precision[..., None] * mean[..., :, None] * mean[..., None, :]
+        return join_blocks(
+            precision * mean, -0.5 * squares, -0.5 * precision, 0.5 * np.log(precision)
+        )
+
+    def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> GaussianParameters:
+        mean, matrix, shape, rate = self.standard(natural)
+        precision = np.exp(sample_log_gamma(shape, rng, n) - np.log(rate))
+        root = np.swapaxes(np.linalg.cholesky(matrix), -1, -2)
+        noise = np.linalg.solve(root, rng.standard_normal((*precision.shape, self.dimension, 1)))
+        return GaussianParameters(mean + noise[..., 0] / np.sqrt(precision)[..., None], precision)
+
+    def point(self, natural: ArrayLike) -> GaussianParameters:
+        mean, _, shape, rate = self.standard(natural)
+        return GaussianParameters(mean, shape / rate)
+
+    def is_valid(self, natural: ArrayLike) -> NDArray[np.bool_]:
+        eta, d = np.asarray(natural, float), self.dimension
+        finite = np.asarray(np.isfinite(eta).all(-1))
+        # An improper row is replaced by a proper one, so that the rest can be judged.
+        harmless = self.natural(np.zeros(d), np.eye(d), 1.0, 1.0)
+        eta = np.where(finite[..., None], eta, harmless)
+        matrix = eta[..., d:-2].reshape(*eta.shape[:-1], d, d)
+        # In units of its diagonal: columns of very different sizes would look singular.
+        roots = np.sqrt(np.maximum(np.diagonal(matrix, axis1=-2, axis2=-1), 1e-300))
+        scaled = (matrix + np.swapaxes(matrix, -1, -2)) / (
+            2 * roots[..., None] * roots[..., None, :]
+        )
+        proper = finite & (np.linalg.eigvalsh(scaled)[..., 0] > 0)
+        _, _, shape, rate = self.standard(np.where(proper[..., None], eta, harmless))
+        return proper & (shape > 0) & (rate > 0)
+
+
+class LinearGaussian(Likelihood):
+    """N(y | w'x, 1/τ) of rows (x [D], y), where x is given: t = (xy, vec(xx'), y², 1).
+
+    log h = −½ log 2π, and ∫ p(y | x, w, τ)^s dy = (2π/τ)^{(1−s)/2} s^{−½}. An intercept is the
+    coefficient of a column of ones.
+
+    Parameters
+    ----------
+    dimension : int
+        Number of columns D of x; data have one more, y.
+
+    Examples
+    --------
+    >>> from tempering.families import GaussianParameters, LinearGaussian
+    >>> line = GaussianParameters([1.0, 2.0], 1.0)
+    >>> LinearGaussian(2).log_likelihood([[1.0, 3.0, 7.0], [1.0, 3.0, 8.0]], line).round(3)
+    array([-0.919, -1.419])
+    """
+
+    conjugate: MultivariateNormalGamma
+
+    def __init__(self, dimension: int):
+        self.conjugate = MultivariateNormalGamma(dimension)
+
+    def statistics(self, x: ArrayLike) -> Array:
+        table = np.asarray(x, float)
+        inputs, target = table[:, :-1], table[:, -1:]
+        outer = inputs[:, :, None] * inputs[:, None, :]
+        return join_blocks(inputs * target, outer, target**2, np.ones_like(target))
+
+    def log_base_measure(self, x: ArrayLike) -> Array:
+        return np.full(len(np.asarray(x)), -0.5 * np.log(2 * np.pi))
+
+    def log_likelihood(self, x: ArrayLike, parameters: GaussianParameters) -> Array:
+        table = np.asarray(x, float)
+        mean, precision = (np.asarray(part, float) for part in parameters)
+        squares = np.square(table[:, -1] - mean @ table[:, :-1].T)
+        precision = precision[..., None]
+        return 0.5 * (np.log(precision / (2 * np.pi)) - precision * squares)
+
+    def log_power_integral(
+        self, parameters: GaussianParameters, inverse_temperature: ArrayLike
+    ) -> Array:
+        s = np.asarray(inverse_temperature, float)
+        log_variance = align(np.log(2 * np.pi / np.asarray(parameters.precision, float)), s, 0)
+        return 0.5 * ((1 - s) * log_variance - np.log(s))
+
+    def log_expected_power_integral(
+        self, natural: ArrayLike, inverse_temperature: ArrayLike
+    ) -> Array:
+        """From E[τ^{−p}] = b^p Γ(a − p)/Γ(a), p = (1−s)/2; +∞ where a <= p."""
+        s = np.asarray(inverse_temperature, float)
+        _, _, shape, rate = self.conjugate.standard(natural)
+        power = (1 - s) / 2
+        moment = log_rising(align(shape, s, 0), -power)
+        return moment + power * align(np.log(2 * np.pi * rate), s, 0) - 0.5 * np.log(s)
+
+    def sample(self, parameters: GaussianParameters, rng: np.random.Generator, n: int) -> Array:
+        """n rows; x, of which the model says nothing, is standard normal."""
+        inputs, noise = rng.standard_normal((n, self.dimension)), rng.standard_normal(n)
+        target = inputs @ np.asarray(parameters.mean) + noise / np.sqrt(parameters.precision)
+        return np.column_stack([inputs, target])
+
+    def check(self, x: ArrayLike) -> None:
+        check_table(x, self.dimension + 1, "LinearGaussian")
+
+
+def join_blocks(linear: Array, matrix: Array, third: Array, fourth: Array) -> Array:
+    """Concatenate the four blocks [..., D], [..., D, D], [..., 1], [..., 1]."""
+    blocks = [linear, matrix.reshape(*matrix.shape[:-2], -1), third, fourth]
+    return join(blocks, [block.shape[-1] for block in blocks])

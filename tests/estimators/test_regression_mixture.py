@@ -1,0 +1,207 @@
+"""Mixtures of regressions as an estimator."""
+
+import pickle
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import tempering
+from tempering import AdaptiveTempering, Annealing, RegressionMixture, schedules
+from tempering.inference import evaluate_elbo
+from tempering.inference.sources import ArraySource
+
+
+@parametrize_with_checks(
+    [RegressionMixture(n_components=2), RegressionMixture(n_components=2, tempering=None)],
+    expected_failed_checks=lambda estimator: {
+        "check_regressors_no_decision_function": "predict_proba is of components, given x and y"
+    },
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def lines(n=400, seed=0):
+    """Three lines in two columns, far from 0."""
+    rng = np.random.default_rng(seed)
+    slopes, intercepts = np.array([[2.0, -1.0], [-2.0, 0.5], [0.5, 3.0]]), np.array([4.0, 0.0, -5])
+    X, z = rng.normal([5.0, -3.0], [1.0, 2.0], size=(n, 2)), rng.integers(3, size=n)
+    y = np.sum(X * slopes[z], axis=1) + intercepts[z] + rng.normal(0, 0.2, size=n)
+    return X, y, z, slopes, intercepts
+
+
+def test_lines_are_recovered():
+    X, y, z, slopes, intercepts = lines()
+    mixture = RegressionMixture(3, random_state=0).fit(X, y)
+    order = [int(np.argmin(np.abs(mixture.coef_ - slope).sum(axis=1))) for slope in slopes]
+    np.testing.assert_allclose(mixture.coef_[order], slopes, atol=0.05)
+    np.testing.assert_allclose(mixture.intercept_[order], intercepts, atol=0.25)
+    np.testing.assert_allclose(mixture.noise_variance_, 0.04, rtol=0.3)
+    labels = mixture.predict_proba(X, y).argmax(axis=1)
+    assert np.mean(np.array(order)[z] == labels) > 0.9
+    assert mixture.converged_
+    np.testing.assert_array_equal(mixture.predict_proba(X[:2]), [mixture.weights_] * 2)
+
+
+def one_line(X, y, mixture):
+    """What a single Bayesian regression is in closed form: log evidence, and its predictive."""
+    centre, middle = X.mean(axis=0), y.mean()
+    inputs = np.column_stack([np.ones(len(X)), X - centre])
+    prior = np.diag(mixture.coef_precision_prior * np.array([1.0, *X.var(axis=0)]))
+    a, b, t = 1.0, 1e-3 * y.var(), y - middle
+    # t ~ Student, with the scale matrix (b/a)(1 + inputs prior^-1 inputs').
+    shape = b / a * (np.eye(len(X)) + inputs @ np.linalg.inv(prior) @ inputs.T)
+    evidence = stats.multivariate_t.logpdf(t, np.zeros(len(t)), shape, 2 * a)
+    matrix = prior + inputs.T @ inputs
+    mean = np.linalg.solve(matrix, inputs.T @ t)
+    a_n, b_n = a + len(t) / 2, b + 0.5 * (t @ t - mean @ matrix @ mean)
+
+    def predictive(new):
+        rows = np.column_stack([np.ones(len(new)), new - centre])
+        spread = 1 + np.einsum("ni,ij,nj->n", rows, np.linalg.inv(matrix), rows)
+        return stats.t(2 * a_n, rows @ mean + middle, np.sqrt(b_n / a_n * spread))
+
+    return evidence, predictive
+
+
+def test_one_component_is_bayesian_regression_in_closed_form():
+    X, y, z, *_ = lines(60)
+    X, y = X[z == 0], y[z == 0]
+    mixture = RegressionMixture(1).fit(X, y)
+    evidence, predictive = one_line(X, y, mixture)
+    assert mixture.elbo_ == pytest.approx(evidence, abs=1e-6)
+    new, targets = lines(7, seed=1)[:2]
+    known = predictive(new)
+    np.testing.assert_allclose(mixture.predict_log_density(new, targets), known.logpdf(targets))
+    np.testing.assert_allclose(mixture.predict(new), known.mean())
+    assert mixture.score(new, targets) == pytest.approx(known.logpdf(targets).mean())
+
+
+def test_prediction_is_the_mean_of_what_the_predictive_density_says():
+    X, y, *_ = lines()
+    mixture = RegressionMixture(3, random_state=0).fit(X, y)
+    grid = np.linspace(-80, 80, 64_001)
+    for x in X[:3]:
+        density = np.exp(mixture.predict_log_density(np.tile(x, (len(grid), 1)), grid))
+        step = grid[1] - grid[0]
+        assert density.sum() * step == pytest.approx(1, abs=1e-6)
+        mean = (density * grid).sum() * step
+        assert mixture.predict(x[None])[0] == pytest.approx(mean, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [None, "annealing", "variational", "local", AdaptiveTempering()],
+    ids=["vi", "avi", "vt", "lvt", "adaptive"],
+)
+def test_every_policy_ends_at_an_optimum_of_the_model(policy):
+    X, y, *_ = lines(150)
+    mixture = RegressionMixture(3, tempering=policy, random_state=1, max_iter=400).fit(X, y)
+    assert mixture.history_[-1].temperature == 1.0
+    assert mixture.converged_
+    final = [record.elbo for record in mixture.history_ if record.phase == "final"]
+    assert np.diff([*final, mixture.elbo_]).min() > -1e-7
+    rows = mixture._transformed(mixture._joined(X, y, reset=False))
+    model = mixture._model()
+    again = (
+        model.prior()
+        + model.local_step(rows, model.expectations(mixture._state.posterior), 1.0).statistics
+    )
+    assert evaluate_elbo(model, again, ArraySource(rows)) == pytest.approx(mixture.elbo_, abs=0.01)
+
+
+def test_the_tempered_bound_never_falls():
+    X, y, *_ = lines(100)
+    policy = Annealing(schedules.constant(3.0))
+    mixture = RegressionMixture(3, tempering=policy, random_state=0).fit(X, y)
+    bounds = [r.tempered_elbo for r in mixture.history_ if r.phase == "tempered"]
+    assert len(bounds) > 20
+    assert np.diff(bounds).min() > -1e-8
+
+
+def test_units_and_origins_change_nothing_but_the_density():
+    X, y, *_ = lines(200)
+    one = RegressionMixture(3, random_state=0).fit(X, y)
+    other = RegressionMixture(3, random_state=0).fit(X * [10.0, 0.1] + 50, 7 * y - 300)
+    np.testing.assert_allclose(other.coef_ * [10.0, 0.1], 7 * one.coef_, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        other.predict(X * [10.0, 0.1] + 50), 7 * one.predict(X) - 300, rtol=1e-6
+    )
+    changed = other.score(X * [10.0, 0.1] + 50, 7 * y - 300)
+    assert changed == pytest.approx(one.score(X, y) - np.log(7), abs=1e-6)
+
+
+def test_draws_follow_the_lines():
+    X, y, *_ = lines()
+    mixture = RegressionMixture(3, random_state=0).fit(X, y)
+    many = np.repeat(X[:1], 30_000, axis=0)
+    drawn, labels = mixture.sample(many)
+    np.testing.assert_allclose(np.bincount(labels) / 30_000, mixture.weights_, atol=0.015)
+    for k in range(3):
+        part = drawn[labels == k]
+        line = X[0] @ mixture.coef_[k] + mixture.intercept_[k]
+        assert part.mean() == pytest.approx(line, abs=0.02)
+        assert part.var() == pytest.approx(mixture.noise_variance_[k], rel=0.08)
+
+
+def test_saved_and_pickled(tmp_path):
+    X, y, *_ = lines(80)
+    mixture = RegressionMixture(3, random_state=0, max_iter=60).fit(X, y)
+    mixture.save(tmp_path / "model")
+    for other in (tempering.load(tmp_path / "model"), pickle.loads(pickle.dumps(mixture))):
+        assert np.array_equal(other.predict(X), mixture.predict(X))
+        assert np.array_equal(other.predict_log_density(X, y), mixture.predict_log_density(X, y))
+
+
+def test_an_interrupted_fit_ends_in_the_same_bits(tmp_path):
+    X, y, *_ = lines(100)
+    whole = RegressionMixture(3, random_state=0).fit(X, y)
+    kept = RegressionMixture(3, random_state=0).fit(X, y, checkpoint=tmp_path / "kept")
+    again = RegressionMixture(3, random_state=0).fit(X, y, checkpoint=tmp_path / "kept")
+    assert whole.elbo_ == kept.elbo_ == again.elbo_
+    assert np.array_equal(whole.coef_, again.coef_)
+
+
+def test_a_stream_and_threads():
+    X, y, *_ = lines(3000)
+    stream = RegressionMixture(3, random_state=0, learning_offset=2.0)
+    for start in [*range(0, 3000, 100)] * 3:
+        stream.partial_fit(X[start : start + 100], y[start : start + 100])
+    batch, more = (RegressionMixture(3, random_state=0, n_jobs=n).fit(X, y) for n in (1, 2))
+    assert np.array_equal(batch.coef_, more.coef_)
+    assert stream.score(X, y) > RegressionMixture(1).fit(X, y).score(X, y) + 1.0
+
+
+def test_what_is_constant_breaks_nothing():
+    X, y, *_ = lines(50)
+    X[:, 1] = 3.0
+    for targets in (y, np.full(50, 2.0)):
+        mixture = RegressionMixture(2, random_state=0).fit(X, targets)
+        assert np.isfinite(mixture.predict(X)).all()
+    assert mixture.predict(X) == pytest.approx(2.0, abs=0.01)
+
+
+def test_bad_data():
+    X, y, *_ = lines(50)
+    mixture = RegressionMixture(2, random_state=0, max_iter=5, tempering=None)
+    holed = np.where(np.arange(50) == 7, np.nan, y)
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        mixture.fit(X, holed)
+    with pytest.raises(ValueError, match=r"y must hold numbers of at most 1e\+100; row 7"):
+        mixture.fit(X, np.where(np.arange(50) == 7, 1e200, y))
+    with pytest.raises(ValueError, match="y must be numbers"):
+        mixture.fit(X, np.full(50, "a"))
+    with pytest.raises(ValueError, match=r"NaN or infinity.*row 3, column 1"):
+        mixture.fit(np.where(np.arange(100).reshape(50, 2) == 7, np.inf, X), y)
+    with pytest.raises(ValueError, match="requires y to be passed"):
+        mixture.fit(X, None)
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        mixture.fit(X, y[:20])
+    with pytest.raises(ValueError, match="n_samples=1"):
+        mixture.fit(X[:1], y[:1])
+    with pytest.raises(ValueError, match="2 features"):
+        mixture.fit(X, y).predict(X[:, :1])
+    with pytest.raises(ValueError, match="'noise_rate_prior'"):
+        mixture.set_params(noise_rate_prior=0.0).fit(X, y)
