@@ -20,7 +20,7 @@ GALLERY_MARK = "<!-- gallery -->"
 FORMULA = re.compile(
     r'<(?P<tag>span|div) class="arithmatex">\\[(\[](?P<latex>.*?)\\[)\]]</(?P=tag)>', re.DOTALL
 )
-#: A link to the lab as it is written in `docs/`, and one out of the lab: in the site both are closer.
+#: Links to the lab from `docs/`, and back: in the site, the lab lies among the pages.
 TO_LAB, FROM_LAB = re.compile(r"\]\(\.\./((?:\.\./)*lab/)"), re.compile(r"\]\(\.\./docs/")
 log = logging.getLogger("mkdocs.plugins.tempering")
 
