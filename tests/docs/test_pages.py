@@ -43,3 +43,14 @@ def test_lines_of_prose_are_told_from_tables_and_code():
 
 def test_the_readme_is_read_at_a_glance():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 120
+
+
+def test_the_figures_of_the_readme_stand_among_those_measured():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    measured = (ROOT / "docs" / "measured.md").read_text(encoding="utf-8")
+    rows = readme.partition("\n## Measured\n")[2].partition("\n## ")[0].splitlines()
+    cells = [cell for row in rows if row.startswith("| ") for cell in row.split("|")[2:4]]
+    figures = re.findall(r"−?\d[\d,.]*%?", " ".join(cells))
+    assert len(figures) >= 12
+    known = re.findall(r"−?\d[\d,.]*%?", measured.replace(", ", " "))
+    assert [figure.rstrip(",") for figure in figures if figure.rstrip(",") not in known] == []
