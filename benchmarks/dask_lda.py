@@ -7,8 +7,8 @@ Speed: steps of 4,096 documents at K = 100, of a corpus drawn from the model (10
 document), in Parquet, read by the workers, with the estimator's default: half of the blocks of
 steps are tempered, in the others T = 1 and topics are sampled (40% and 60% of a whole fit). The
 clusters take turns, a block of steps each, so that a load on the machine meets all of them; medians
-are told, with the smallest and largest. Below stands what the formula of docs/scaling.md makes of
-the figures of one worker. Dask's own profiler is off on the workers, as that page advises.
+are told, with the smallest and largest. Below stands what the formula of lab/ makes of
+the figures of one worker. Dask's own profiler is off on the workers, as the lab advises.
 
 Memory: the largest resident memory of the process that runs the fit, one pass over corpora of these
 sizes, with the scheduler and two workers in processes of their own.

@@ -20,13 +20,27 @@ GALLERY_MARK = "<!-- gallery -->"
 FORMULA = re.compile(
     r'<(?P<tag>span|div) class="arithmatex">\\[(\[](?P<latex>.*?)\\[)\]]</(?P=tag)>', re.DOTALL
 )
+#: Links to the lab from `docs/`, and back: in the site, the lab lies among the pages.
+TO_LAB, FROM_LAB = re.compile(r"\]\(\.\./((?:\.\./)*lab/)"), re.compile(r"\]\(\.\./docs/")
 log = logging.getLogger("mkdocs.plugins.tempering")
+
+
+def on_files(files, config):
+    """Entries of the lab become pages: linked, but neither in the navigation nor in the search."""
+    root = Path(config.docs_dir).parent
+    for entry in sorted(root.glob("lab/*.md")):
+        uri = entry.relative_to(root).as_posix()
+        files.append(File.generated(config, uri, content=entry.read_text(encoding="utf-8")))
 
 
 def on_page_markdown(markdown, page, config, files):
     """Run what is to be run, and put what it shows below it."""
     root = Path(config.docs_dir).parent
     execute = config.extra["execute"]
+    if page.file.src_uri.startswith("lab/"):
+        page.meta["search"] = {"exclude": True}
+        return FROM_LAB.sub("](../", markdown)
+    markdown = TO_LAB.sub(r"](\1", markdown)
     if GALLERY_MARK in markdown:
         text, pictures = gallery.page(root / "docs" / "gallery", execute)
         add_files(config, files, "gallery", pictures)

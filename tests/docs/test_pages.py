@@ -1,0 +1,56 @@
+"""Pages are short, and their lines can be read in any editor."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LONGEST_LINE, MOST_WORDS = 120, 1500
+#: Written by a program (`python -m reproduction`), and as long as its results.
+WRITTEN = {"docs/reproduction.md"}
+PAGES = [
+    page
+    for page in sorted(
+        [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob(".github/**/*.md")]
+    )
+    if page.parent.name != "reference" and page.relative_to(ROOT).as_posix() not in WRITTEN
+]
+FENCED = re.compile(r"^( *)```.*?^\1```$", re.MULTILINE | re.DOTALL)
+
+
+def prose(text):
+    """The lines outside of tables and of code, fenced or indented."""
+    lines = FENCED.sub("", text).splitlines()
+    return [line for line in lines if not line.startswith(("|", "    "))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_a_page_is_short_and_so_are_its_lines(page):
+    text = page.read_text(encoding="utf-8")
+    assert [line for line in prose(text) if len(line) > LONGEST_LINE] == []
+    assert len(text.split()) <= MOST_WORDS
+
+
+def test_lines_of_prose_are_told_from_tables_and_code():
+    long = "x" * 200
+    assert prose(f"one\n| {long} |\n```python\n{long}\n```\n    {long}\n{long}") == [
+        "one",
+        "",
+        long,
+    ]
+
+
+def test_the_readme_is_read_at_a_glance():
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 120
+
+
+def test_the_figures_of_the_readme_stand_among_those_measured():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    measured = (ROOT / "docs" / "measured.md").read_text(encoding="utf-8")
+    rows = readme.partition("\n## Measured\n")[2].partition("\n## ")[0].splitlines()
+    cells = [cell for row in rows if row.startswith("| ") for cell in row.split("|")[2:4]]
+    figures = re.findall(r"−?\d[\d,.]*%?", " ".join(cells))
+    assert len(figures) >= 12
+    known = re.findall(r"−?\d[\d,.]*%?", measured.replace(", ", " "))
+    assert [figure.rstrip(",") for figure in figures if figure.rstrip(",") not in known] == []
