@@ -17,6 +17,8 @@ try:  # What workers of a cluster are sent.
 except ImportError:
     from pickle import dumps
 
+__all__ = ["check_model"]
+
 #: Temperatures that are tried beside T = 1, and updates for which the bound must not fall.
 HOT, UPDATES = 0.4, 20
 
