@@ -121,7 +121,14 @@ class EngineEstimator(_Declared):
         before = dict(vars(self))
         try:
             yield
-            if not all(np.isfinite(part).all() for part in self._state.posterior.values()):
+            shown = [
+                value
+                for name, value in vars(self).items()
+                if name.endswith("_") and isinstance(value, np.ndarray) and value.dtype.kind == "f"
+            ]
+            if not all(
+                np.isfinite(part).all() for part in [*self._state.posterior.values(), *shown]
+            ):
                 raise FloatingPointError("the parameters are no longer finite")
         except BaseException as error:
             self.__dict__ = before

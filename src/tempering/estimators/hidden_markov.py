@@ -17,6 +17,7 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import EngineEstimator, best_of
+from tempering.estimators.mixture import LARGEST_SAMPLE
 from tempering.estimators.parameters import (
     DEFAULTS,
     NOT_NEGATIVE,
@@ -318,7 +319,8 @@ class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
         first observation, which is drawn by default.
         """
         check_is_fitted(self)
-        check_number(n_samples, "n_samples", "a whole number, at least 1", least=1, whole=True)
+        expected = f"a whole number, from 1 to {LARGEST_SAMPLE}"
+        check_number(n_samples, "n_samples", expected, least=1, most=LARGEST_SAMPLE, whole=True)
         n_samples, k, chain = int(n_samples), self.n_components, self._chain()
         if currstate is not None:
             expected = f"a state, 0 to {k - 1}, or None"
