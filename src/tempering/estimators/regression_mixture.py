@@ -216,7 +216,11 @@ executor, verbose
 
     def _expose(self, model: Mixture, posterior: Natural) -> None:
         self._expose_weights(model, posterior)
-        coefficients, precision = model.likelihood.conjugate.point(posterior.components)
+        family = model.likelihood.conjugate
+        # Columns of very different sizes leave no matrix that can be inverted.
+        if not np.isfinite(family.log_normalizer(posterior.components)).all():
+            raise FloatingPointError("the coefficients are lost in rounding")
+        coefficients, precision = family.point(posterior.components)
         self.coef_ = np.ascontiguousarray(coefficients[:, 1:])
         centre = self._centre[1:]
         self.intercept_ = coefficients[:, 0] + centre[-1] - self.coef_ @ centre[:-1]
