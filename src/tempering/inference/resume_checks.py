@@ -88,7 +88,7 @@ class Fit:
     def _check_heat(self, heat: Heat) -> None:
         """The state of a policy: of its class, or at T = 1."""
         s, policy = heat.inverse_temperature, self.temperature
-        kind = get_type_hints(type(policy).begin).get("return", Any)
+        kind = get_type_hints(type(policy).begin).get("return", Heat)
         right = not isinstance(kind, type) or isinstance(heat, kind) or heat.finished
         expect(right, f"the state is not one of {type(policy).__name__}.")
         each = self.source.whole and np.shape(s) == (self.source.size,)
