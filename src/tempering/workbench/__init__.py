@@ -1,5 +1,12 @@
 """A workbench for topics: how many, how they change and differ, editing them, their tree."""
 
+from tempering.workbench.editing import (
+    drop_topic,
+    merge_topics,
+    rename_topics,
+    split_topic,
+    topic_labels,
+)
 from tempering.workbench.number_of_topics import TopicNumber, Trial, choose_n_topics
 from tempering.workbench.shares import TopicShares, topics_by_group, topics_over_time
 
@@ -8,6 +15,11 @@ __all__ = [
     "TopicShares",
     "Trial",
     "choose_n_topics",
+    "drop_topic",
+    "merge_topics",
+    "rename_topics",
+    "split_topic",
+    "topic_labels",
     "topics_by_group",
     "topics_over_time",
 ]
