@@ -1,9 +1,11 @@
 """How common topics are in groups of documents and over time, with posterior intervals.
 
-The proportions of documents are not known but inferred, and topics too. Each draw takes topics from
-q(β) and assigns the words of all documents to them by Gibbs sampling; the share of a topic in a
-group is the mean of its documents' θ in that draw. The prior of θ follows the group: one prior for
-all would draw the groups together, the more the shorter the documents are.
+The proportions of documents are not known but inferred, and topics too, so that both are drawn, by
+Gibbs sampling from where the fit ended: the words of the documents are assigned to topics, and
+topics follow from the words assigned to them. With topics held fixed, or drawn from q(β), the
+intervals were too narrow. The share of a topic in a group is the mean of its documents' θ in a
+draw. The prior of θ follows the group: one for all would draw the groups together, the more the
+shorter the documents are.
 """
 
 from __future__ import annotations
@@ -21,8 +23,11 @@ from tempering.evaluation.checks import as_counts
 from tempering.models.arguments import check_number
 from tempering.plots.canvas import new_figure
 
-#: Draws in which the priors of the groups settle, and sweeps of the words in each draw.
-SETTLING_DRAWS, SWEEPS = 10, 30
+#: Draws in which topics and priors settle, and sweeps of the words in each draw.
+SETTLING_DRAWS, SWEEPS = 20, 30
+
+#: Numbers that are held at a time where words are assigned.
+ROOM = 2**23
 
 #: The part of a group's prior that all topics share, so that none is shut out.
 EVEN_PART = 0.05
@@ -122,7 +127,13 @@ def _interval(draws: NDArray[np.float64], level: float) -> NDArray[np.float64]:
 
 
 def topics_by_group(
-    model: Any, X: Any, groups: ArrayLike, *, n_draws: int = 100, seed: int = 0
+    model: Any,
+    X: Any,
+    groups: ArrayLike,
+    *,
+    new_documents: bool = False,
+    n_draws: int = 100,
+    seed: int = 0,
 ) -> TopicShares:
     """How common each topic is in each group of documents, with intervals.
 
@@ -133,9 +144,11 @@ def topics_by_group(
     model : LatentDirichletAllocation
         Fitted topics.
     X : sparse matrix or array [D, V], or Corpus
-        Whole counts over the vocabulary of the fit; the documents of the fit, or others.
+        Whole counts over the vocabulary of the fit: all documents of the fit.
     groups : array [D]
         The group of each document.
+    new_documents : bool
+        Whether X holds other documents, from which the topics learn besides those of the fit.
     n_draws : int
         Draws from the posterior, at least 2.
     seed : int
@@ -155,17 +168,25 @@ def topics_by_group(
     """
     counts, groups = _documents(model, X, groups, "groups")
     names, places = np.unique(groups, return_inverse=True)
-    return _shares(model, counts, names.tolist(), places, n_draws, seed)
+    parameters = _known(model, counts, new_documents)
+    return _shares(model, parameters, counts, names.tolist(), places, n_draws, seed)
 
 
 def topics_over_time(
-    model: Any, X: Any, times: ArrayLike, bins: Any = 10, *, n_draws: int = 100, seed: int = 0
+    model: Any,
+    X: Any,
+    times: ArrayLike,
+    bins: Any = 10,
+    *,
+    new_documents: bool = False,
+    n_draws: int = 100,
+    seed: int = 0,
 ) -> TopicShares:
     """How common each topic is from time to time, with intervals.
 
     Parameters
     ----------
-    model, X, n_draws, seed
+    model, X, new_documents, n_draws, seed
         As in :func:`topics_by_group`.
     times : array [D]
         Of each document: numbers, or dates as ``numpy.datetime64``.
@@ -211,7 +232,8 @@ def topics_over_time(
     used, places = np.unique(bin_of, return_inverse=True)
     listed = edges.tolist() if edges.dtype.kind != "M" else list(edges)
     names = [(listed[place], listed[place + 1]) for place in used]
-    return _shares(model, counts, names, places, n_draws, seed)
+    parameters = _known(model, counts, new_documents)
+    return _shares(model, parameters, counts, names, places, n_draws, seed)
 
 
 def _documents(model: Any, X: Any, of_each: ArrayLike, name: str) -> tuple[Any, NDArray[Any]]:
@@ -227,31 +249,74 @@ def _documents(model: Any, X: Any, of_each: ArrayLike, name: str) -> tuple[Any, 
     return counts, told
 
 
+def _known(model: Any, counts: Any, new_documents: bool) -> NDArray[np.float64]:
+    """What is known of topics without these documents: Dirichlet parameters [K, V]."""
+    known = model.components_.astype(np.float64)
+    if new_documents:
+        return known
+    prior = np.full_like(known, model.topic_word_prior_)
+    n_words, n_fitted = float(counts.sum()), float((known - prior).sum())
+    if not 0.5 < n_words / n_fitted < 2:
+        raise ValueError(
+            f"X has {n_words:.0f} words, but the model was fitted to about {n_fitted:.0f}: give "
+            "all documents of the fit, or say new_documents=True."
+        )
+    return prior
+
+
 def _shares(
-    model: Any, counts: Any, names: list[Any], places: NDArray[Any], n_draws: int, seed: int
+    model: Any,
+    known: NDArray[np.float64],
+    counts: Any,
+    names: list[Any],
+    places: NDArray[Any],
+    n_draws: int,
+    seed: int,
 ) -> TopicShares:
-    """Draw the shares; one group after the other has a step of its own."""
+    """Draw the shares of the groups in turn, then the topics, and so on."""
     check_number(n_draws, "n_draws", "a whole number of at least 2", least=2, whole=True)
     check_number(seed, "seed", "a whole number, 0 or more", least=0, whole=True)
     rng = np.random.default_rng(seed)
     alpha, parameters = model.doc_topic_prior_, model.components_.astype(np.float64)
     groups = [counts[np.flatnonzero(places == group)] for group in range(len(names))]
-    priors = np.tile(alpha / alpha.sum(), (len(names), 1))
+    priors = np.tile(alpha, (len(names), 1))
     draws = np.empty((n_draws + SETTLING_DRAWS, *priors.shape))
     for draw in draws:
         topics = rng.standard_gamma(parameters)
         topics /= topics.sum(axis=1, keepdims=True)
+        parameters = known.copy()
         for group, documents in enumerate(groups):
-            prior = alpha.sum() * (
-                (1 - EVEN_PART) * priors[group] + EVEN_PART * alpha / alpha.sum()
-            )
-            stream = int(rng.integers(2**62))
+            prior, stream = priors[group], int(rng.integers(2**62))
             theta = gibbs_proportions(
                 documents, topics, prior, seed=stream, burn_in=SWEEPS, n_sweeps=1
             )
             # E[θ | z] times its total: the parameters of θ's Dirichlet given z.
             totals = documents.sum(axis=1)[:, None] + prior.sum()
-            drawn = rng.standard_gamma(theta * totals)
-            draw[group] = (drawn / drawn.sum(axis=1, keepdims=True)).mean(axis=0)
-            priors[group] = draw[group]
+            theta = rng.standard_gamma(theta * totals)
+            theta /= theta.sum(axis=1, keepdims=True)
+            _assign(documents, theta, topics, rng, parameters)
+            draw[group] = theta.mean(axis=0)
+            priors[group] = (1 - EVEN_PART) * alpha.sum() * draw[group] + EVEN_PART * alpha
     return TopicShares(names, np.array([part.shape[0] for part in groups]), draws[SETTLING_DRAWS:])
+
+
+def _assign(
+    documents: Any,
+    theta: NDArray[np.float64],
+    topics: NDArray[np.float64],
+    rng: np.random.Generator,
+    parameters: NDArray[np.float64],
+) -> None:
+    """Draw a topic for each word, and add the words of each topic to the parameters."""
+    n_topics, n_words = topics.shape
+    rows = np.repeat(np.arange(documents.shape[0]), np.diff(documents.indptr))
+    step = max(1, ROOM // n_topics)
+    for start in range(0, rows.size, step):
+        some = slice(start, start + step)
+        words = documents.indices[some]
+        chances = theta[rows[some]] * topics[:, words].T
+        chances += np.finfo(float).tiny  # a word that no topic can make goes anywhere
+        chances /= chances.sum(axis=1, keepdims=True)
+        drawn = rng.multinomial(documents.data[some].astype(np.int64), chances)
+        for topic in range(n_topics):
+            parameters[topic] += np.bincount(words, drawn[:, topic], n_words)
