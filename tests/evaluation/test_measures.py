@@ -17,9 +17,7 @@ from tempering.evaluation import (
 )
 
 LENGTHS = [3, 9, 10, 11, 40, 109, 110, 111, 150, 0]
-TEXTS = [
-    [(i * i + 3 * j * j + i * j) % 23 % 13 for j in range(n)] for i, n in enumerate(LENGTHS)
-]
+TEXTS = [[(i * i + 3 * j * j + i * j) % 23 % 13 for j in range(n)] for i, n in enumerate(LENGTHS)]
 TOPICS = np.full((3, 13), 0.01)
 for row, words in zip(TOPICS, [[0, 3, 5, 7], [1, 2, 6, 12], [4, 11, 8, 9]]):
     row[words] = [0.4, 0.3, 0.2, 0.1]
@@ -37,9 +35,7 @@ OF_GENSIM = {
 def test_gensims_values(vocabulary):
     texts = TEXTS if vocabulary is None else [[vocabulary[v] for v in text] for text in TEXTS]
     for measure, name in ((c_v, "c_v"), (c_npmi, "c_npmi")):
-        assert_allclose(
-            measure(TOPICS, texts, vocabulary, n_words=4), OF_GENSIM[name], atol=1e-9
-        )
+        assert_allclose(measure(TOPICS, texts, vocabulary, n_words=4), OF_GENSIM[name], atol=1e-9)
     assert_allclose(umass(TOPICS, COUNTS, n_words=4), OF_GENSIM["umass"], atol=1e-9)
 
 
@@ -91,9 +87,7 @@ def test_the_table_has_what_was_asked_for():
     plain = topic_measures(TOPICS, COUNTS, n_words=4)
     assert set(plain.of_topics) == {"npmi", "umass"}
     theta, labels = np.tile(np.eye(2), (5, 2))[:, :3], ["x", "y"] * 5
-    whole = topic_measures(
-        TOPICS, COUNTS, texts=iter(TEXTS), theta=theta, labels=labels, n_words=4
-    )
+    whole = topic_measures(TOPICS, COUNTS, texts=iter(TEXTS), theta=theta, labels=labels, n_words=4)
     for name, values in OF_GENSIM.items():
         assert_allclose(whole.of_topics[name], values, atol=1e-9)
         assert_allclose(whole.of_model[name], np.mean(values), atol=1e-9)

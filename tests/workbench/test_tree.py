@@ -38,7 +38,7 @@ def test_every_cut_has_as_many_groups_as_asked_for(model):
     for n_groups in range(1, 7):
         groups = tree.cut(n_groups)
         assert len(groups) == n_groups
-        assert sorted(sum(groups, [])) == list(range(6))
+        assert sorted(k for group in groups for k in group) == list(range(6))
     with pytest.raises(ValueError, match="n_groups must be a whole number from 1 to 6"):
         tree.cut(7)
 

@@ -9,6 +9,7 @@ number of topics, as with α of its own each model would be judged by another me
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from tempering.estimators import LatentDirichletAllocation
+from tempering.estimators.topic_health import TopicWarning
 from tempering.evaluation import Split, gibbs_proportions, split_documents
 from tempering.evaluation.checks import as_counts, normalised, word_rows
 from tempering.evaluation.completion import fill_probabilities
@@ -250,7 +252,9 @@ def _fitted(
     some = documents[: max(1, round(part * documents.shape[0]))]
     model: Any = clone(plain)
     model.set_params(n_components=n_topics, max_iter=passes, random_state=seed)
-    topics = model.fit(some).components_.astype(np.float64)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TopicWarning)  # numbers that do not fit are to be tried
+        topics = model.fit(some).components_.astype(np.float64)
     return topics, passes * some.shape[0] / (plain.max_iter * documents.shape[0])
 
 

@@ -281,7 +281,7 @@ def _shares(
     groups = [counts[np.flatnonzero(places == group)] for group in range(len(names))]
     priors = np.tile(alpha, (len(names), 1))
     draws = np.empty((n_draws + SETTLING_DRAWS, *priors.shape))
-    for draw in draws:
+    for number in range(len(draws)):
         topics = rng.standard_gamma(parameters)
         topics /= topics.sum(axis=1, keepdims=True)
         parameters = known.copy()
@@ -295,8 +295,8 @@ def _shares(
             theta = rng.standard_gamma(theta * totals)
             theta /= theta.sum(axis=1, keepdims=True)
             _assign(documents, theta, topics, rng, parameters)
-            draw[group] = theta.mean(axis=0)
-            priors[group] = (1 - EVEN_PART) * alpha.sum() * draw[group] + EVEN_PART * alpha
+            draws[number, group] = share = theta.mean(axis=0)
+            priors[group] = (1 - EVEN_PART) * alpha.sum() * share + EVEN_PART * alpha
     return TopicShares(names, np.array([part.shape[0] for part in groups]), draws[SETTLING_DRAWS:])
 
 
