@@ -35,6 +35,7 @@ ALLOWED = {
         "gpu",
     },
     "plots": {"inference", "evaluation", "estimators"},
+    "workbench": {"models", "evaluation", "estimators", "plots"},
     "report": {"storage", "inference", "evaluation", "estimators"},
     "cli": {
         "storage",

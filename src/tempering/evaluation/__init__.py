@@ -1,4 +1,4 @@
-"""Measures of topics: held-out document completion, coherence, stability."""
+"""Measures of topics: held-out document completion, coherence, diversity, stability, labels."""
 
 from tempering.evaluation.coherence import npmi, top_words
 from tempering.evaluation.completion import (
@@ -9,18 +9,38 @@ from tempering.evaluation.completion import (
     split_documents,
 )
 from tempering.evaluation.gibbs import gibbs_proportions
+from tempering.evaluation.measures import (
+    TopicMeasures,
+    inverted_rbo,
+    label_nmi,
+    purity,
+    topic_diversity,
+    topic_measures,
+)
 from tempering.evaluation.stability import Matching, match_topics, topic_stability
+from tempering.evaluation.windows import WindowCounts, c_npmi, c_v, umass, window_counts
 
 __all__ = [
     "Matching",
     "Split",
+    "TopicMeasures",
+    "WindowCounts",
+    "c_npmi",
+    "c_v",
     "completion_score",
     "completion_score_from_theta",
     "gibbs_proportions",
+    "inverted_rbo",
+    "label_nmi",
     "match_topics",
     "mean_field_proportions",
     "npmi",
+    "purity",
     "split_documents",
     "top_words",
+    "topic_diversity",
+    "topic_measures",
     "topic_stability",
+    "umass",
+    "window_counts",
 ]

@@ -1,0 +1,234 @@
+"""Topics edited by hand: merged, split, dropped, named. Each edit gives a new fitted model.
+
+The model that is edited stays as it was, so that to undo is to keep it. An edited model transforms,
+scores, and is saved as any other; documents that come later go on from it with ``partial_fit``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from copy import copy, deepcopy
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from tempering.estimators import LatentDirichletAllocation
+from tempering.evaluation import top_words
+from tempering.evaluation.checks import as_counts
+from tempering.models.arguments import check_number
+from tempering.models.lda.topics import Topics
+
+
+def merge_topics(
+    model: LatentDirichletAllocation, topics: Sequence[int]
+) -> LatentDirichletAllocation:
+    """A model in which some topics are one, in the place of the first that is named.
+
+    Its counts are their sum, and so is its prior α. It keeps the label of the first.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation
+        Fitted topics.
+    topics : sequence of int
+        Two of their numbers or more.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import LatentDirichletAllocation
+    >>> from tempering.workbench import merge_topics
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> merge_topics(LatentDirichletAllocation(3, random_state=0).fit(X), [0, 2]).n_components
+    2
+    """
+    counts, alpha = _parts(model)
+    places = [_topic(model, topic, "topics") for topic in topics]
+    if len(set(places)) < 2 or len(set(places)) < len(places):
+        raise ValueError(f"topics must name two different topics or more; got {topics!r:.100}.")
+    first, others = places[0], places[1:]
+    counts[first], alpha[first] = counts[places].sum(axis=0), alpha[places].sum()
+    return _remade(model, np.delete(counts, others, 0), np.delete(alpha, others), others)
+
+
+def drop_topic(model: LatentDirichletAllocation, topic: int) -> LatentDirichletAllocation:
+    """A model without a topic; its words go to the others when documents are transformed.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation
+        Fitted topics, two at least.
+    topic : int
+        The number of one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import LatentDirichletAllocation
+    >>> from tempering.workbench import drop_topic
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> drop_topic(LatentDirichletAllocation(3, random_state=0).fit(X), 1).n_components
+    2
+    """
+    counts, alpha = _parts(model)
+    place = _topic(model, topic, "topic")
+    if alpha.size < 2:
+        raise ValueError("topic cannot be dropped: it is the only one of the model.")
+    return _remade(model, np.delete(counts, place, 0), np.delete(alpha, place), [place])
+
+
+def split_topic(
+    model: LatentDirichletAllocation, topic: int, X: Any, *, random_state: int = 0
+) -> LatentDirichletAllocation:
+    """A model in which a topic is two: itself in its place, and a new one at the end.
+
+    The words that documents have of the topic are fitted with two topics, as documents of their
+    own; the topic's counts and its α are shared out between these.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation
+        Fitted topics.
+    topic : int
+        The number of one.
+    X : sparse matrix or array [D, V], or Corpus
+        Documents, best those of the fit.
+    random_state : int
+        Of the fit with two topics.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import LatentDirichletAllocation
+    >>> from tempering.workbench import split_topic
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> model = split_topic(LatentDirichletAllocation(1, random_state=0).fit(X), 0, X)
+    >>> sorted(model.transform(X[[0, 99]]).argmax(axis=1).tolist())
+    [0, 1]
+    """
+    counts, alpha = _parts(model)
+    place = _topic(model, topic, "topic")
+    X = as_counts(X, "X", model.n_features_in_)
+    part = copy(X)
+    part.data = X.data * _responsibilities(model, X, place)
+    if not part.sum() >= 2:
+        raise ValueError(f"topic {topic} has no two words in X to split: give other documents.")
+    halves = LatentDirichletAllocation(2, random_state=random_state).fit(part).components_
+    ways = halves / halves.sum(axis=0)
+    both = counts[place] * ways
+    shares = both.sum(axis=1) / both.sum()
+    counts[place], alpha_whole = both[0], alpha[place]
+    alpha[place] = max(shares[0], 0.05) * alpha_whole
+    counts = np.vstack([counts, both[1]])
+    return _remade(model, counts, np.append(alpha, max(shares[1], 0.05) * alpha_whole))
+
+
+def _responsibilities(model: Any, X: Any, topic: int) -> NDArray[np.float64]:
+    """The part of each entry of X that is due to a topic."""
+    topics = model.components_ / model.components_.sum(axis=1, keepdims=True)
+    theta = model.transform(X)
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    of_topic, whole = np.zeros(X.nnz), np.zeros(X.nnz)
+    for k in range(len(topics)):
+        part = theta[rows, k] * topics[k, X.indices]
+        whole += part
+        if k == topic:
+            of_topic = part
+    return of_topic / np.maximum(whole, np.finfo(float).tiny)
+
+
+def rename_topics(
+    model: LatentDirichletAllocation, labels: Mapping[int, str] | Sequence[str]
+) -> LatentDirichletAllocation:
+    """A model whose topics have names: ``topic_labels_``, which are saved with it.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation
+        Fitted topics.
+    labels : mapping of int to str, or sequence of str
+        The names of some topics by their numbers, or of all. Topics without one are called by
+        their first three words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import LatentDirichletAllocation
+    >>> from tempering.workbench import rename_topics
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> lda = LatentDirichletAllocation(2, random_state=0).fit(X)
+    >>> rename_topics(lda, ["summer", "winter"]).topic_labels_.tolist()
+    ['summer', 'winter']
+    """
+    check_is_fitted(model)
+    names = topic_labels(model)
+    if not isinstance(labels, Mapping):
+        if isinstance(labels, str) or len(labels) != len(names):
+            raise ValueError(
+                f"labels must hold one name for each of the {len(names)} topics, or a mapping from "
+                f"numbers of topics to names; got {labels!r:.100}."
+            )
+        labels = dict(enumerate(labels))
+    for topic, name in labels.items():
+        names[_topic(model, topic, "labels")] = str(name)
+    new: Any = deepcopy(model)
+    new.topic_labels_ = np.array(names, dtype=object)
+    return new
+
+
+def topic_labels(model: LatentDirichletAllocation) -> list[str]:
+    """The names of a model's topics; of those without one, their first three words.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import LatentDirichletAllocation
+    >>> from tempering.workbench import topic_labels
+    >>> X = np.repeat([[5, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> topic_labels(LatentDirichletAllocation(1, random_state=0).fit(X))
+    ['0, 2, 3']
+    """
+    check_is_fitted(model)
+    given = getattr(model, "topic_labels_", None)
+    if given is not None:
+        return [str(name) for name in given]
+    words = top_words(model.components_, min(3, model.n_features_in_))
+    names = getattr(model, "vocabulary_", getattr(model, "feature_names_in_", None))
+    return [", ".join(str(v if names is None else names[v]) for v in row) for row in words]
+
+
+def _topic(model: Any, topic: Any, name: str) -> int:
+    most = model.n_components - 1
+    expected = f"the number of a topic, from 0 to {most}"
+    check_number(topic, name, expected, least=0, most=most, whole=True)
+    return int(topic)
+
+
+def _parts(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Copies of the topics' counts without the prior, [K, V], and of α."""
+    check_is_fitted(model)
+    counts = model._state.posterior.counts().T.astype(np.float64)
+    return np.array(counts), np.array(model.doc_topic_prior_)
+
+
+def _remade(
+    model: Any, counts: NDArray[np.float64], alpha: NDArray[np.float64], gone: Sequence[int] = ()
+) -> LatentDirichletAllocation:
+    """A copy of a model with other topics."""
+    new = deepcopy(model)
+    new.n_components = len(counts)
+    new._model.n_topics = len(counts)
+    new._model.doc_topic_prior = alpha
+    new._model._mean_prior_statistics = None  # learned of other topics
+    if np.ndim(model.doc_topic_prior) == 1:
+        new.doc_topic_prior = alpha  # one a topic was given
+    prior = model.topic_word_prior_
+    posterior = Topics(np.ascontiguousarray(counts.T) + prior, prior)
+    new._state = model._state._replace(posterior=posterior, solved=())
+    if hasattr(model, "topic_labels_"):
+        labels = np.delete(model.topic_labels_, gone)
+        n_new = len(counts) - labels.size
+        new.topic_labels_ = np.append(labels, np.array(["new topic"] * n_new, dtype=object))
+    return new

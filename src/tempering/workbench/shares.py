@@ -1,0 +1,322 @@
+"""How common topics are in groups of documents and over time, with posterior intervals.
+
+The proportions of documents are not known but inferred, and topics too, so that both are drawn, by
+Gibbs sampling from where the fit ended: the words of the documents are assigned to topics, and
+topics follow from the words assigned to them. With topics held fixed, or drawn from q(β), the
+intervals were too narrow. The share of a topic in a group is the mean of its documents' θ in a
+draw. The prior of θ follows the group: one for all would draw the groups together, the more the
+shorter the documents are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from tempering.evaluation import gibbs_proportions
+from tempering.evaluation.checks import as_counts
+from tempering.models.arguments import check_number
+from tempering.plots.canvas import new_figure
+
+#: Draws in which topics and priors settle, and sweeps of the words in each draw.
+SETTLING_DRAWS, SWEEPS = 20, 30
+
+#: Numbers that are held at a time where words are assigned.
+ROOM = 2**23
+
+#: The part of a group's prior that all topics share, so that none is shut out.
+EVEN_PART = 0.05
+
+
+@dataclass(frozen=True)
+class TopicShares:
+    """Shares of topics in groups of documents, as draws from their posterior; print it to read it.
+
+    Attributes
+    ----------
+    names : list
+        The groups; of times, the (start, end) of each bin.
+    n_documents : array [G]
+        Documents of each.
+    draws : array [S, G, K]
+        Mean topic proportions of the documents of each group.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering.workbench import TopicShares
+    >>> draws = np.array([[[0.25, 0.75], [0.5, 0.5]], [[0.25, 0.75], [0.5, 0.5]]])
+    >>> shares = TopicShares(["sea", "land"], np.array([4, 6]), draws)
+    >>> print(shares)
+    topic             sea            land
+        0  0.250 to 0.250  0.500 to 0.500
+        1  0.750 to 0.750  0.500 to 0.500
+    >>> shares.ratio("land", "sea")[0]
+    array([2., 2.])
+    """
+
+    names: list[Any]
+    n_documents: NDArray[np.intp]
+    draws: NDArray[np.float64]
+
+    def mean(self) -> NDArray[np.float64]:
+        """Posterior means, [G, K]."""
+        return self.draws.mean(axis=0)
+
+    def interval(self, level: float = 0.95) -> NDArray[np.float64]:
+        """The ends of the intervals that hold the shares with this probability, [G, K, 2]."""
+        return _interval(self.draws, level)
+
+    def ratio(self, group: Any, other: Any, level: float = 0.95) -> NDArray[np.float64]:
+        """How many times as common each topic is in one group as in another: intervals [K, 2]."""
+        one, two = (self.draws[:, self._place(name)] for name in (group, other))
+        return _interval(one / two, level)
+
+    def difference(self, group: Any, other: Any, level: float = 0.95) -> NDArray[np.float64]:
+        """Intervals of the differences between the shares in two groups, [K, 2]."""
+        one, two = (self.draws[:, self._place(name)] for name in (group, other))
+        return _interval(one - two, level)
+
+    def _place(self, name: Any) -> int:
+        for place, known in enumerate(self.names):
+            if known == name:
+                return place
+        raise ValueError(f"there is no group {name!r}; choose one of {self.names!r:.200}.")
+
+    def __str__(self) -> str:
+        ends = self.interval()
+        heads = [_told(name) for name in self.names]
+        widths = [max(16, len(head) + 2) for head in heads]
+        lines = ["topic" + "".join(f"{head:>{width}}" for head, width in zip(heads, widths))]
+        for topic in range(self.draws.shape[2]):
+            cells = (f"{low:.3f} to {high:.3f}" for low, high in ends[:, topic])
+            row = "".join(f"{cell:>{width}}" for cell, width in zip(cells, widths))
+            lines.append(f"{topic:>5}{row}")
+        return "\n".join(lines)
+
+    def plot(self, topics: Sequence[int] | None = None, axis: Any = None) -> Any:
+        """Draw the shares of some topics (all by default) with their intervals; the figure."""
+        axis = new_figure(figsize=(7, 4)).add_subplot() if axis is None else axis
+        means, ends, places = self.mean(), self.interval(), np.arange(len(self.names))
+        for topic in range(means.shape[1]) if topics is None else topics:
+            errors = np.abs(ends[:, topic].T - means[:, topic])
+            axis.errorbar(
+                places, means[:, topic], errors, marker="o", capsize=2, label=f"topic {topic}"
+            )
+        axis.set_xticks(places, [_told(name) for name in self.names], rotation=45, ha="right")
+        axis.set(ylabel="share of the documents", ylim=(0, None))
+        axis.legend(fontsize="small")
+        return axis.figure
+
+
+def _told(name: Any) -> str:
+    return str(name[0]) if isinstance(name, tuple) else str(name)
+
+
+def _interval(draws: NDArray[np.float64], level: float) -> NDArray[np.float64]:
+    check_number(level, "level", "between 0 and 1", above=0, most=np.nextafter(1.0, 0.0))
+    tail = (1 - level) / 2
+    # Of n draws, the next one falls between these ends with this probability: not so by default.
+    ends = np.quantile(draws, [tail, 1 - tail], axis=0, method="weibull")
+    return np.moveaxis(ends, 0, -1)
+
+
+def topics_by_group(
+    model: Any,
+    X: Any,
+    groups: ArrayLike,
+    *,
+    new_documents: bool = False,
+    n_draws: int = 100,
+    seed: int = 0,
+) -> TopicShares:
+    """How common each topic is in each group of documents, with intervals.
+
+    They tell of these documents, and not of others that the same authors might write.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation
+        Fitted topics.
+    X : sparse matrix or array [D, V], or Corpus
+        Whole counts over the vocabulary of the fit: all documents of the fit.
+    groups : array [D]
+        The group of each document.
+    new_documents : bool
+        Whether X holds other documents, from which the topics learn besides those of the fit.
+    n_draws : int
+        Draws from the posterior, at least 2.
+    seed : int
+        Of the draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import LatentDirichletAllocation
+    >>> from tempering.workbench import topics_by_group
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> lda = LatentDirichletAllocation(2, random_state=0).fit(X)
+    >>> shares = topics_by_group(lda, X, ["sea"] * 50 + ["snow"] * 50, n_draws=20)
+    >>> shares.names, shares.mean().argmax(axis=1).tolist() == lda.transform(X[49:51]).argmax(
+    ...     axis=1).tolist()
+    (['sea', 'snow'], True)
+    """
+    counts, groups = _documents(model, X, groups, "groups")
+    names, places = np.unique(groups, return_inverse=True)
+    parameters = _known(model, counts, new_documents)
+    return _shares(model, parameters, counts, names.tolist(), places, n_draws, seed)
+
+
+def topics_over_time(
+    model: Any,
+    X: Any,
+    times: ArrayLike,
+    bins: Any = 10,
+    *,
+    new_documents: bool = False,
+    n_draws: int = 100,
+    seed: int = 0,
+) -> TopicShares:
+    """How common each topic is from time to time, with intervals.
+
+    Parameters
+    ----------
+    model, X, new_documents, n_draws, seed
+        As in :func:`topics_by_group`.
+    times : array [D]
+        Of each document: numbers, or dates as ``numpy.datetime64``.
+    bins : int or array
+        Bins of one length between the first time and the last, or their edges, rising; an edge
+        belongs to the bin that it begins, the last one to the bin that it ends. Bins without a
+        document are left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import LatentDirichletAllocation
+    >>> from tempering.workbench import topics_over_time
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> lda = LatentDirichletAllocation(2, random_state=0).fit(X)
+    >>> years = np.repeat([1990, 2000], 50)
+    >>> topics_over_time(lda, X, years, bins=2, n_draws=20).names
+    [(1990, 1995), (1995, 2000)]
+    """
+    counts, times = _documents(model, X, times, "times")
+    if times.dtype.kind not in "biufM" or not np.all(times == times):
+        raise ValueError(
+            "times must be numbers or dates without gaps: for text such as '2020-01-31' give "
+            "numpy.array(times, dtype='datetime64[D]')."
+        )
+    edges = np.asarray(bins)
+    if edges.ndim == 0:
+        check_number(bins, "bins", "a whole number of at least 1, or edges", least=1, whole=True)
+        first, last = times.min(), times.max()
+        parts = np.arange(int(bins) + 1) / int(bins)
+        steps = (last - first) * parts
+        edges = first + (steps.astype((last - first).dtype) if times.dtype.kind in "iuM" else steps)
+        edges[-1] = last
+    if edges.ndim != 1 or edges.size < 2 or np.any(edges[1:] < edges[:-1]):
+        raise ValueError(f"bins must be a number, or rising edges; got {bins!r:.100}.")
+    outside = int(np.sum((times < edges[0]) | (times > edges[-1])))
+    if outside:
+        raise ValueError(
+            f"bins must hold all times, but {outside} document(s) lie outside of {edges[0]} to "
+            f"{edges[-1]}: add edges, or leave these documents out."
+        )
+    bin_of = np.clip(np.searchsorted(edges, times, side="right") - 1, 0, edges.size - 2)
+    used, places = np.unique(bin_of, return_inverse=True)
+    listed = edges.tolist() if edges.dtype.kind != "M" else list(edges)
+    names = [(listed[place], listed[place + 1]) for place in used]
+    parameters = _known(model, counts, new_documents)
+    return _shares(model, parameters, counts, names, places, n_draws, seed)
+
+
+def _documents(model: Any, X: Any, of_each: ArrayLike, name: str) -> tuple[Any, NDArray[Any]]:
+    """The counts, and what is told of each document."""
+    check_is_fitted(model)
+    counts: Any = as_counts(X, "X", model.n_features_in_)
+    told = np.asarray(of_each)
+    if told.shape != counts.shape[:1] or told.size == 0:
+        raise ValueError(
+            f"{name} must hold one value for each of the {counts.shape[0]} documents of X; got "
+            f"shape {told.shape}."
+        )
+    return counts, told
+
+
+def _known(model: Any, counts: Any, new_documents: bool) -> NDArray[np.float64]:
+    """What is known of topics without these documents: Dirichlet parameters [K, V]."""
+    known = model.components_.astype(np.float64)
+    if new_documents:
+        return known
+    prior = np.full_like(known, model.topic_word_prior_)
+    n_words, n_fitted = float(counts.sum()), float((known - prior).sum())
+    if not 0.5 < n_words / n_fitted < 2:
+        raise ValueError(
+            f"X has {n_words:.0f} words, but the model was fitted to about {n_fitted:.0f}: give "
+            "all documents of the fit, or say new_documents=True."
+        )
+    return prior
+
+
+def _shares(
+    model: Any,
+    known: NDArray[np.float64],
+    counts: Any,
+    names: list[Any],
+    places: NDArray[Any],
+    n_draws: int,
+    seed: int,
+) -> TopicShares:
+    """Draw the shares of the groups in turn, then the topics, and so on."""
+    check_number(n_draws, "n_draws", "a whole number of at least 2", least=2, whole=True)
+    check_number(seed, "seed", "a whole number, 0 or more", least=0, whole=True)
+    rng = np.random.default_rng(seed)
+    alpha, parameters = model.doc_topic_prior_, model.components_.astype(np.float64)
+    groups = [counts[np.flatnonzero(places == group)] for group in range(len(names))]
+    priors = np.tile(alpha, (len(names), 1))
+    draws = np.empty((n_draws + SETTLING_DRAWS, *priors.shape))
+    for number in range(len(draws)):
+        topics = rng.standard_gamma(parameters)
+        topics /= topics.sum(axis=1, keepdims=True)
+        parameters = known.copy()
+        for group, documents in enumerate(groups):
+            prior, stream = priors[group], int(rng.integers(2**62))
+            theta = gibbs_proportions(
+                documents, topics, prior, seed=stream, burn_in=SWEEPS, n_sweeps=1
+            )
+            # E[θ | z] times its total: the parameters of θ's Dirichlet given z.
+            totals = documents.sum(axis=1)[:, None] + prior.sum()
+            theta = rng.standard_gamma(theta * totals)
+            theta /= theta.sum(axis=1, keepdims=True)
+            _assign(documents, theta, topics, rng, parameters)
+            draws[number, group] = share = theta.mean(axis=0)
+            priors[group] = (1 - EVEN_PART) * alpha.sum() * share + EVEN_PART * alpha
+    return TopicShares(names, np.array([part.shape[0] for part in groups]), draws[SETTLING_DRAWS:])
+
+
+def _assign(
+    documents: Any,
+    theta: NDArray[np.float64],
+    topics: NDArray[np.float64],
+    rng: np.random.Generator,
+    parameters: NDArray[np.float64],
+) -> None:
+    """Draw a topic for each word, and add the words of each topic to the parameters."""
+    n_topics, n_words = topics.shape
+    rows = np.repeat(np.arange(documents.shape[0]), np.diff(documents.indptr))
+    step = max(1, ROOM // n_topics)
+    for start in range(0, rows.size, step):
+        some = slice(start, start + step)
+        words = documents.indices[some]
+        chances = theta[rows[some]] * topics[:, words].T
+        chances += np.finfo(float).tiny  # a word that no topic can make goes anywhere
+        chances /= chances.sum(axis=1, keepdims=True)
+        drawn = rng.multinomial(documents.data[some].astype(np.int64), chances)
+        for topic in range(n_topics):
+            parameters[topic] += np.bincount(words, drawn[:, topic], n_words)

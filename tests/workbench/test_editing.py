@@ -1,0 +1,116 @@
+"""Edited models: what they hold, that they work as any other, and that the old one stays."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import tempering
+from tempering import LatentDirichletAllocation
+from tempering.datasets import make_lda
+from tempering.evaluation import match_topics
+from tempering.workbench import (
+    drop_topic,
+    merge_topics,
+    rename_topics,
+    split_topic,
+    topic_labels,
+)
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    return make_lda(400, n_topics=4, n_words=200, document_length=60, seed=3)
+
+
+@pytest.fixture(scope="module")
+def model(drawn):
+    return LatentDirichletAllocation(4, random_state=0).fit(drawn.counts)
+
+
+def counts_of(model):
+    return model.components_ - model.topic_word_prior_
+
+
+def test_merged_topics_have_the_words_of_both(model):
+    merged = merge_topics(model, [2, 0])
+    expected = np.delete(counts_of(model), 0, 0)
+    expected[1] += counts_of(model)[0]
+    assert_allclose(counts_of(merged), expected, atol=1e-2)
+    assert_allclose(merged.doc_topic_prior_.sum(), model.doc_topic_prior_.sum())
+
+
+def test_documents_move_with_the_merged_topics(model, drawn):
+    before, after = (m.transform(drawn.counts) for m in (model, merge_topics(model, [0, 1])))
+    assert np.abs(after[:, 0] - before[:, :2].sum(axis=1)).mean() < 0.02
+
+
+def test_a_dropped_topic_is_gone(model):
+    dropped = drop_topic(model, 1)
+    assert_allclose(counts_of(dropped), np.delete(counts_of(model), 1, 0), atol=1e-2)
+
+
+def test_a_split_undoes_a_merge(model, drawn):
+    again = split_topic(merge_topics(model, [0, 3]), 0, drawn.counts)
+    matching = match_topics(model.components_, again.components_)
+    assert matching.indices.tolist() in ([0, 1, 2, 3], [3, 1, 2, 0])
+    assert matching.similarities.min() > 0.95
+    assert_allclose(counts_of(again).sum(), counts_of(model).sum(), rtol=1e-3)
+
+
+def test_the_old_model_stays_and_the_new_one_works(model, drawn, tmp_path):
+    before = model.components_.copy()
+    for number, edited in enumerate(
+        (
+            merge_topics(model, [0, 1]),
+            drop_topic(model, 3),
+            split_topic(model, 2, drawn.counts),
+            rename_topics(model, {1: "one"}),
+        )
+    ):
+        n = edited.n_components
+        assert edited.transform(drawn.counts).shape == (400, n)
+        assert np.isfinite(edited.completion_score(drawn.counts))
+        edited.save(tmp_path / str(number))
+        loaded = tempering.load(tmp_path / str(number))
+        assert np.array_equal(loaded.components_, edited.components_)
+        loaded.partial_fit(drawn.counts[:50])
+        assert loaded.components_.shape == (n, 200)
+        assert len(topic_labels(edited)) == n
+    assert np.array_equal(model.components_, before)
+    assert model.n_components == 4
+
+
+def test_labels_go_with_their_topics_and_into_the_file(model, drawn, tmp_path):
+    named = rename_topics(model, ["a", "b", "c", "d"])
+    assert topic_labels(merge_topics(named, [2, 1])) == ["a", "c", "d"]
+    assert topic_labels(drop_topic(named, 0)) == ["b", "c", "d"]
+    assert topic_labels(split_topic(named, 0, drawn.counts)) == ["a", "b", "c", "d", "new topic"]
+    named.save(tmp_path / "model")
+    assert topic_labels(tempering.load(tmp_path / "model")) == ["a", "b", "c", "d"]
+    assert topic_labels(rename_topics(named, {3: "z"})) == ["a", "b", "c", "z"]
+    assert not hasattr(model, "topic_labels_")
+    assert topic_labels(model)[0] == ", ".join(map(str, model.topics(n_words=3)[0]))
+
+
+@pytest.mark.parametrize(
+    ("message", "edit"),
+    [
+        ("topics must name two different", lambda m: merge_topics(m, [1])),
+        ("topics must name two different", lambda m: merge_topics(m, [1, 1, 2])),
+        ("topics must be the number of a topic, from 0 to 3", lambda m: merge_topics(m, [0, 4])),
+        ("topic must be the number", lambda m: drop_topic(m, -1)),
+        ("X has 3 columns", lambda m: split_topic(m, 0, np.ones((2, 3)))),
+        ("no two words in X", lambda m: split_topic(m, 0, np.zeros((2, 200), int))),
+        ("labels must hold one name for each of the 4", lambda m: rename_topics(m, ["a"])),
+        ("labels must be the number", lambda m: rename_topics(m, {9: "a"})),
+    ],
+)
+def test_edits_that_cannot_be_are_refused(model, message, edit):
+    with pytest.raises(ValueError, match=message):
+        edit(model)
+
+
+def test_the_only_topic_cannot_be_dropped():
+    model = LatentDirichletAllocation(1, random_state=0).fit(np.ones((20, 3), int))
+    with pytest.raises(ValueError, match="only one"):
+        drop_topic(model, 0)

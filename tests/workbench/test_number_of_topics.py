@@ -1,0 +1,103 @@
+"""The number of topics of drawn corpora is found, at the cost that is told."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from tempering import LatentDirichletAllocation
+from tempering.datasets import make_lda
+from tempering.evaluation import split_documents
+from tempering.workbench import TopicNumber, Trial, choose_n_topics
+from tempering.workbench.merging import merged_topics
+from tempering.workbench.number_of_topics import _compared, _document_scores
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return make_lda(600, n_topics=6, n_words=300, document_length=60, seed=0).counts
+
+
+@pytest.fixture(scope="module")
+def answer(corpus):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # of trials that have topics to spare, say
+        return choose_n_topics(corpus, (2, 30))
+
+
+def test_the_number_that_was_drawn_from(answer):
+    assert abs(answer.n_topics - 6) <= 1
+
+
+def test_the_search_costs_about_three_fits_at_most(answer):
+    assert 1 < answer.cost <= 3.1
+    assert "as much work as" in str(answer)
+
+
+def test_the_smallest_within_one_error_is_chosen(answer):
+    last = [trial for trial in answer.trials if trial.round == answer.trials[-1].round]
+    good = [trial.n_topics for trial in last if trial.behind <= trial.error]
+    assert answer.n_topics == min(good)
+
+
+def test_the_same_seed_gives_the_same_answer(corpus):
+    first, second = (choose_n_topics(corpus[:200], [2, 4, 8]) for _ in range(2))
+    assert first == second
+    assert {trial.n_topics for trial in first.trials if trial.round < 3} <= {2, 4, 8}
+
+
+def test_errors_are_those_of_paired_documents(corpus):
+    """The standard error of a ratio of sums, against drawing the documents again."""
+    split = split_documents(corpus[:300])
+    topics = [
+        LatentDirichletAllocation(k, max_iter=2, random_state=0).fit(corpus[300:]).components_
+        for k in (3, 6)
+    ]
+    scores = [_document_scores(table, split, 2.0) for table in topics]
+    worse = max(_compared(0, [3, 6], [1.0, 1.0], scores), key=lambda trial: trial.behind)
+    rng = np.random.default_rng(0)
+    again = []
+    for _ in range(400):
+        some = rng.integers(0, 300, 300)
+        means = [logs[some].sum() / words[some].sum() for logs, words in scores]
+        again.append(abs(means[0] - means[1]))
+    assert worse.behind == pytest.approx(np.mean(again), rel=0.05)
+    assert worse.error == pytest.approx(np.std(again), rel=0.2)
+
+
+def test_merging_undoes_what_was_split():
+    rng = np.random.default_rng(0)
+    whole = rng.dirichlet(np.full(50, 0.1), 4) * 1000
+    parts = np.repeat(whole, 2, axis=0) * rng.uniform(0.2, 0.8, (8, 1))
+    path = list(merged_topics(parts))
+    assert [len(topics) for topics in path] == [7, 6, 5, 4, 3, 2, 1]
+    found = path[3] / path[3].sum(axis=1, keepdims=True)
+    expected = whole / whole.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(np.sort(found, axis=0), np.sort(expected, axis=0), atol=1e-12)
+    for topics in path:
+        np.testing.assert_allclose(topics.sum(axis=0), parts.sum(axis=0))
+
+
+def test_the_picture():
+    pytest.importorskip("matplotlib")
+    trials = [Trial(0, 5, 0.1, -6.0, 0.5, 0.1), Trial(0, 9, 0.1, -5.5, 0.0, 0.0)]
+    axis = TopicNumber(9, trials).plot().axes[0]
+    assert axis.get_xlabel() == "topics"
+    assert axis.get_legend_handles_labels()[1] == ["round 1: 10% of a fit each"]
+
+
+@pytest.mark.parametrize(
+    ("message", "arguments"),
+    [
+        ("candidates must be", {"candidates": (20, 5)}),
+        ("candidates must be", {"candidates": []}),
+        ("candidates must be", {"candidates": [2.5, 3, 4]}),
+        ("prior_weight must be positive", {"prior_weight": 0}),
+        ("random_state must be", {"random_state": -1}),
+        ("X must hold whole counts", {"X": [[0.5, 1.0]] * 20}),
+        ("too few documents", {"X": [[1, 2], [3, 4]]}),
+    ],
+)
+def test_what_cannot_be_chosen_from_is_refused(corpus, message, arguments):
+    with pytest.raises(ValueError, match=message):
+        choose_n_topics(**{"X": corpus, **arguments})
