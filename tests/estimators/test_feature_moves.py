@@ -142,8 +142,9 @@ def test_dependence_is_mutual_information():
     assert dependent_pairs(constant @ constant.T / n, n) == []
 
 
-def test_a_fit_that_took_a_pass_more_to_end_at_temperature_one_has_none_left():
+@pytest.mark.parametrize("max_iter", [2, 3, 5])
+def test_a_short_fit_ends_at_temperature_one_within_the_passes_asked_for(max_iter):
     X = np.full((20, 4), 3.4e38, np.float32)
-    mixture = FactorialMixture(3, max_iter=5, random_state=0).fit(X)
-    assert mixture.history_[-1].passes == 6
+    mixture = FactorialMixture(3, max_iter=max_iter, random_state=0).fit(X)
+    assert mixture.history_[-1].passes <= max_iter
     assert mixture.history_[-1].temperature == 1.0

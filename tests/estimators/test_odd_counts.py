@@ -222,9 +222,8 @@ def test_texts_are_sent_to_where_words_are_counted(texts):
 
 
 def test_an_unknown_policy_is_told_all_names():
-    with pytest.raises(
-        ValueError, match="None, one of 'auto', 'annealing', 'variational', 'local'"
-    ):
+    names = "None, one of 'auto', 'adaptive', 'annealing', 'variational', 'local'"
+    with pytest.raises(ValueError, match=names):
         LatentDirichletAllocation(3, tempering="hot").fit(counts_of())
 
 
