@@ -115,9 +115,9 @@ class BernoulliMixture(_DiscreteMixture):
     def _transformed(self, X: Array) -> Array:
         return (X > 0).astype(float)
 
-    def _expose(self, model: Mixture, posterior: Natural) -> None:
-        self._expose_weights(model, posterior)
-        self.probabilities_ = model.likelihood.conjugate.point(posterior.components)
+    def _expose(self, model: Mixture, data: Any = None) -> None:
+        self._expose_weights(model)
+        self.probabilities_ = model.likelihood.conjugate.point(self._state.posterior.components)
 
 
 class _WeightedPoisson(Poisson):
@@ -159,9 +159,9 @@ class PoissonMixture(_DiscreteMixture):
             rate = 1.0 / X.mean(axis=0)
         return 1.0, np.where(np.isfinite(rate), rate, 1.0)
 
-    def _expose(self, model: Mixture, posterior: Natural) -> None:
-        self._expose_weights(model, posterior)
-        self.rates_ = model.likelihood.conjugate.point(posterior.components)
+    def _expose(self, model: Mixture, data: Any = None) -> None:
+        self._expose_weights(model)
+        self.rates_ = model.likelihood.conjugate.point(self._state.posterior.components)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,23 +1,33 @@
-"""What estimators share that run the engine on a table: parameters, online steps, results."""
+"""What estimators share that run the engine on a table: parameters, fits, online steps, results."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from tempering.estimators.parameters import NOT_NEGATIVE, SHARED_CONSTRAINTS, Tempering, as_policy
+from tempering.estimators.saving import SaveMixin
 from tempering.estimators.table_backend import model_on
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
 from tempering.gpu.jax_device import Backend
-from tempering.inference import Algorithm, Batch, History, Result, RobbinsMonro, State
+from tempering.inference import Algorithm, Batch, History, Result, RobbinsMonro, State, fit
+from tempering.inference.checkpoint import (
+    CheckpointLike,
+    alone_with_checkpoint,
+    keeping,
+    remembered_seed,
+)
 from tempering.inference.executors import Executor, open_executor
 from tempering.inference.fitting import FitOptions
 from tempering.models import Model, Natural
@@ -26,12 +36,7 @@ from tempering.models.base import Array
 from tempering.temperature import TemperaturePolicy, Untempered
 
 
-def best_of(run: Callable[[int], Result], n_runs: int) -> Result:
-    """The result with the highest ELBO, of runs 0, 1, 2, …"""
-    return max(map(run, range(n_runs)), key=lambda result: result.elbo)
-
-
-class _Declared(BaseEstimator):
+class _Declared(SaveMixin, BaseEstimator):
     """Parameters that not all of them have, for the reader and the type checker."""
 
     max_iter: int
@@ -42,7 +47,11 @@ class _Declared(BaseEstimator):
 
 @dataclass(eq=False, repr=False)
 class EngineEstimator(_Declared):
-    """An estimator whose fit is a run of the engine; its fields are parameters of all of them."""
+    """An estimator whose fit is a run of the engine; its fields are parameters of all of them.
+
+    A subclass gives the model (:meth:`_new_model`) and reads what was found (:meth:`_expose`); what
+    else :meth:`fit` asks for, such as a start, has a default.
+    """
 
     _parameter_constraints: ClassVar[dict] = {
         **SHARED_CONSTRAINTS,
@@ -63,6 +72,93 @@ class EngineEstimator(_Declared):
     random_state: Any = None
     n_jobs: int | None = None
     verbose: int = 0
+
+    #: What is said where a batch fit has not converged, if anything.
+    _not_converged = ""
+
+    @alone_with_checkpoint
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self, X: Any, y: Any = None, *, checkpoint: CheckpointLike = None, resume: bool = True
+    ) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The data.
+        y : Ignored
+            Not used, present for API consistency.
+        checkpoint : path or Checkpoint, optional
+            A directory in which the fit is kept; see :class:`tempering.Checkpoint`.
+        resume : bool
+            Go on from the checkpoint, if there is one, and end in the same bits; False starts anew.
+        """
+        return self._fit_rows(X, checkpoint, resume)
+
+    def _fit_rows(
+        self,
+        X: Any,
+        checkpoint: CheckpointLike,
+        resume: bool,
+        as_data: Callable[[Any], Any] = lambda rows: rows,
+    ) -> Self:
+        """The way of every fit; ``as_data`` makes data of rows. One that fails changes nothing."""
+        before = dict(vars(self))
+        try:
+            going_on = self._going_on
+            X = self._validated(X, reset=not going_on)
+            policy = Untempered() if going_on else self._policy(self.max_iter)
+            model, data = self._new_model(X), as_data(self._transformed(X))
+            rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
+            best, elbos = None, []
+            for number in range(1 if going_on else self._n_starts()):
+                options: Any = {**self._run_options(), "temperature": policy}
+                options |= keeping(checkpoint, resume, f"restart-{number}")
+                start = self._state.posterior if going_on else self._starts(model, data, rng)
+                options["initial"], options["seed"] = start, int(rng.randint(2**31 - 1))
+                result = self._search(model, data, options)
+                elbos += result.restart_elbos
+                best = result if best is None or result.elbo > best.elbo else best
+            assert best is not None
+            self._summarise(replace(best, restart_elbos=elbos))
+            self._state = State(best.posterior, best.heat, len(best.history), data.shape[0])
+            self._expose(best.model, data)
+        except BaseException:
+            self.__dict__ = before
+            raise
+        if self._not_converged and not (self.converged_ or self.batch_size) and self.max_iter:
+            warnings.warn(self._not_converged, ConvergenceWarning, stacklevel=5)
+        return self
+
+    @property
+    def _going_on(self) -> bool:
+        """Whether a fit goes on from the one before."""
+        return False
+
+    def _new_model(self, X: Any) -> Any:
+        """The model of these rows; what of them it takes to make it again is kept."""
+        raise NotImplementedError
+
+    def _transformed(self, X: Any) -> Any:
+        """The rows as the model sees them."""
+        return X
+
+    def _n_starts(self) -> int:
+        """How many starts are worth trying."""
+        return self.n_init
+
+    def _starts(self, model: Any, data: Any, rng: np.random.RandomState) -> Any:
+        """λ at step 0, from data that stand for all of them; None for the model's own start."""
+        return None
+
+    def _search(self, model: Any, data: Any, options: FitOptions) -> Result:
+        """One run of the engine."""
+        return fit(model, data, **options)
+
+    def _expose(self, model: Any, data: Any = None) -> None:
+        """Set the attributes that people read, from the posterior in ``_state``."""
+        raise NotImplementedError
 
     def _policy(self, planned_passes: float) -> TemperaturePolicy:
         """The temperature policy that ``tempering`` stands for, in a run of so many passes."""
@@ -103,14 +199,13 @@ class EngineEstimator(_Declared):
         )
         return X
 
-    def _activations(self, X: Any, what: str) -> Array:
-        """What ``inverse_transform`` is given."""
-        expected = f"activations, at most {LARGEST_VALUE:g}, of {self.n_components} {what}"
+    def _activations(self, X: Any, what: str, k: int) -> Array:
+        """What ``inverse_transform`` is given, of ``k`` features."""
+        expected = f"activations, at most {LARGEST_VALUE:g}, of {k} {what}"
         activations = as_numbers(X, "X", expected)
-        if activations.ndim != 2 or activations.shape[1] != self.n_components:
+        if activations.ndim != 2 or activations.shape[1] != k:
             raise ValueError(
-                f"X must hold activations of {self.n_components} {what}; got shape "
-                f"{activations.shape}."
+                f"X must hold activations of {k} {what}; got shape {activations.shape}."
             )
         refuse(~(np.abs(activations) <= LARGEST_VALUE), activations, f"X must hold {expected}")
         return activations
@@ -146,6 +241,7 @@ class EngineEstimator(_Declared):
         self.converged_ = result.converged
         self.n_iter_ = int(np.ceil(result.history[-1].passes)) if len(result.history) else 0
         self.elbo_ = result.elbo
+        self.restart_elbos_ = list(result.restart_elbos)
         self.temperature_ = 1.0 / float(np.mean(result.heat.inverse_temperature))
         self.inverse_temperatures_ = result.heat.inverse_temperature
 

@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Literal, Self
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tempering.estimators.engine_estimator import EngineEstimator
 from tempering.estimators.parameters import POSITIVE, WHOLE, Tempering
-from tempering.estimators.saving import SaveMixin
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
-from tempering.inference import State, fit
-from tempering.inference.checkpoint import (
-    CheckpointLike,
-    alone_with_checkpoint,
-    keeping,
-    remembered_seed,
-)
+from tempering.inference import Result
 from tempering.inference.executors import Executor, open_executor
 from tempering.inference.fitting import FitOptions
-from tempering.models.arguments import as_numbers, check_number
+from tempering.models.arguments import check_number
 from tempering.models.base import Array
 from tempering.models.factor.gaussian import Factors, GaussianFactors
 
@@ -37,9 +30,7 @@ RELEVANT = 0.1
 
 
 @dataclass(eq=False, repr=False)
-class BayesianFactorAnalysis(
-    SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator
-):
+class BayesianFactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator):
     """Factor analysis that finds how many factors there are, and allows for missing values.
 
     x = components_' z + mean_ + noise, with z ~ N(0, 1). Factors that the data do not ask for are
@@ -136,33 +127,11 @@ class BayesianFactorAnalysis(
     max_iter: int = 500
     executor: Executor | None = None
 
-    @alone_with_checkpoint
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: Any, y: Any = None, *, checkpoint: CheckpointLike = None, resume: bool = True
-    ) -> Self:
-        """Fit the factors.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data; NaN where a value is missing.
-        y : Ignored
-            Not used, present for API consistency.
-        checkpoint, resume
-            As in :meth:`tempering.PoissonFactorization.fit`.
-
-        Returns
-        -------
-        self
-        """
-        X = self._table(X, reset=True)
+    def _new_model(self, X: Array) -> GaussianFactors:
         seen = ~np.isnan(X)
         if not seen.any(axis=0).all():
             column = int(np.argmin(seen.any(axis=0)))
             raise ValueError(f"X must have a number in each column; column {column} is all NaN.")
-        policy = self._policy(self.max_iter)
-        rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
         k = self.n_components
         if k is None:
             k = max(1, min(*X.shape, MOST_FACTORS + 1) - 1)
@@ -173,27 +142,26 @@ class BayesianFactorAnalysis(
             )
         # Squares of data far from 0 lose digits; the model sees centred data.
         self._centre = np.nanmean(X, axis=0)
-        model = GaussianFactors(
+        return GaussianFactors(
             int(k),
             self._scales(X - self._centre),
             self.noise == "shared",
             float(self.noise_prior),
             float(self.relevance_prior),
         )
-        options: FitOptions = self._run_options()
-        seed = int(rng.randint(np.iinfo(np.int32).max))
-        options.update({"temperature": policy, "n_init": self.n_init, "seed": seed})
-        result = fit(model, X - self._centre, **options, **keeping(checkpoint, resume, "fit"))
-        self._summarise(result)
-        posterior = model.largest_first(result.posterior)
-        self._model = model
-        self._state = State(posterior, result.heat, len(result.history), X.shape[0])
-        self._expose()
-        return self
 
-    def _expose(self) -> None:
-        """Set the attributes that people read, from the posterior."""
-        expected = self._model.expectations(self._state.posterior)
+    def _transformed(self, X: Array) -> Array:
+        return X - self._centre
+
+    def _n_starts(self) -> int:
+        return 1  # the engine itself starts anew
+
+    def _search(self, model: GaussianFactors, data: Array, options: FitOptions) -> Result:
+        result = super()._search(model, data, {**options, "n_init": self.n_init})
+        return replace(result, posterior=model.largest_first(result.posterior))
+
+    def _expose(self, model: GaussianFactors, data: Any = None) -> None:
+        self._model, expected = model, model.expectations(self._state.posterior)
         self.components_ = np.ascontiguousarray(expected.loadings[:, :-1].T)
         self.mean_ = expected.loadings[:, -1] + self._centre
         self.noise_variance_ = 1.0 / expected.precision
@@ -208,10 +176,7 @@ class BayesianFactorAnalysis(
     def inverse_transform(self, X: Any) -> Array:
         """Factors back to data: X @ components_ + mean_. With ``transform``, it fills in NaN."""
         check_is_fitted(self)
-        k = len(self.components_)
-        factors = as_numbers(X, "X", f"values of {k} factors")
-        if factors.ndim != 2 or factors.shape[1] != k:
-            raise ValueError(f"X must hold values of {k} factors; got shape {factors.shape}.")
+        factors = self._activations(X, "factors", len(self.components_))
         return factors @ self.components_ + self.mean_
 
     def score_samples(self, X: Any) -> Array:
@@ -247,7 +212,7 @@ class BayesianFactorAnalysis(
         variances = np.nanmean(np.square(centred), axis=0)
         return np.where(variances > 0, variances, 1.0)
 
-    def _table(self, X: Any, *, reset: bool) -> Array:
+    def _validated(self, X: Any, *, reset: bool) -> Array:
         with naming_the_table():
             X = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
         refuse(
@@ -261,7 +226,7 @@ class BayesianFactorAnalysis(
     def _solved(self, X: Any) -> list[Factors]:
         """q(z) of new data at T = 1 and the posterior means."""
         check_is_fitted(self)
-        model, data = self._model, self._table(X, reset=False) - self._centre
+        model, data = self._model, self._transformed(self._validated(X, reset=False))
         known, size = model.point(self._state.posterior), model.shard_size
         with open_executor(None, self.n_jobs) as executor:
             return executor.map(

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self, Unpack
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.engine_estimator import EngineEstimator, best_of
+from tempering.estimators.engine_estimator import EngineEstimator
 from tempering.estimators.feature_moves import move_features
 from tempering.estimators.moves import MovedResult
 from tempering.estimators.parameters import (
@@ -24,16 +25,9 @@ from tempering.estimators.parameters import (
     as_policy,
     check_n_components,
 )
-from tempering.estimators.saving import SaveMixin
 from tempering.estimators.table_backend import fit_table
 from tempering.gpu.jax_device import Backend
-from tempering.inference import ArraySource, Result, State
-from tempering.inference.checkpoint import (
-    CheckpointLike,
-    alone_with_checkpoint,
-    keeping,
-    remembered_seed,
-)
+from tempering.inference import ArraySource, Result
 from tempering.inference.executors import Executor
 from tempering.inference.fitting import FitOptions
 from tempering.models.arguments import as_numbers, shown
@@ -55,9 +49,7 @@ VARIANCES = (1e-100, 1e100)
 
 
 @dataclass(eq=False, repr=False)
-class FactorialMixture(
-    SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator
-):
+class FactorialMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator):
     """Factorial mixture model: each sample is a sum of some of K features, plus noise.
 
     x_n = Σ_k z_nk μ_k + ε_n with z_nk ~ Bern(π), μ_k ~ N(0, σ_μ²·1) and ε_n ~ N(0, σ²·1). The data
@@ -162,46 +154,6 @@ random_state, n_jobs, executor, verbose
     backend: Backend = "cpu"
     executor: Executor | None = None
 
-    @alone_with_checkpoint
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: Any, y: Any = None, *, checkpoint: CheckpointLike = None, resume: bool = True
-    ) -> Self:
-        """Fit the features.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data.
-        checkpoint : path or Checkpoint, optional
-            A directory in which the fit is kept; see :class:`tempering.Checkpoint`.
-        resume : bool
-            Go on from the checkpoint, if there is one, and end in the same bits; False starts anew.
-        """
-        X = self._validated(X, reset=True)
-        policy = self._policy(self.max_iter)
-        rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
-        check_n_components(self.n_components, len(X), "samples")
-        model = self._new_model(X)
-        narrow = None
-        if self.batch_size is None and worthwhile(len(X), X.shape[1], self.n_components):
-            narrow = Narrow.of(X, self.n_components)
-        self.restart_elbos_ = []
-
-        def run(number: int) -> Result:
-            seed = int(rng.randint(np.iinfo(np.int32).max))
-            kept = keeping(checkpoint, resume, f"restart-{number}")
-            result = self._search(model, X, policy, seed, narrow, **kept)
-            self.restart_elbos_.append(result.elbo)
-            return result
-
-        best = best_of(run, self.n_init)
-        assert isinstance(best.model, FactorialModel)
-        self._summarise(best)
-        self._state = State(best.posterior, best.heat, len(best.history), len(X))
-        self._expose(best.model, X)
-        return self
-
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Update the features with one more minibatch: stochastic variational inference.
@@ -214,11 +166,10 @@ random_state, n_jobs, executor, verbose
         first = not hasattr(self, "_state")
         X = self._validated(X, reset=first)
         rng = check_random_state(self.random_state)
-        check_n_components(self.n_components, max(len(X), self.total_samples or 0), "samples")
         model = self._new_model(X) if first else copy(self._model)
 
         def start() -> Natural:
-            given = self._given_start(model, X)
+            given = self._starts(model, X, rng)
             generator = np.random.default_rng(rng.randint(2**31))
             return model.initialize(ArraySource(X), generator) if given is None else given
 
@@ -236,7 +187,7 @@ random_state, n_jobs, executor, verbose
     def inverse_transform(self, X: Any) -> Array:
         """Sums of the active features, of activations (n_samples, n_components)."""
         check_is_fitted(self)
-        return self._activations(X, "features") @ self.features_
+        return self._activations(X, "features", self.n_components) @ self.features_
 
     def score_samples(self, X: Any) -> Array:
         """Log predictive density of each sample, with the untempered model.
@@ -274,30 +225,19 @@ random_state, n_jobs, executor, verbose
     def _n_features_out(self) -> int:
         return self.n_components
 
-    def _search(
-        self,
-        model: FactorialModel,
-        X: Array,
-        policy: TemperaturePolicy,
-        seed: int,
-        narrow: Narrow | None,
-        /,
-        **kept: Unpack[FitOptions],
-    ) -> Result:
-        """One run of the engine, with moves where they are possible."""
+    def _search(self, model: FactorialModel, X: Array, options: FitOptions) -> Result:
         moves = {"features": move_features} if self.moves and self.batch_size is None else {}
-        initial = self._given_start(model, X)
-        own: FitOptions = {"temperature": policy, "initial": initial, "seed": seed}
-        options: FitOptions = {**self._run_options(), **kept, **own}
-        if narrow is None:
-            return fit_table(model, X, backend=self.backend, moves=moves, **options)
+        on_table = partial(fit_table, backend=self.backend, moves=moves)
+        if self.batch_size or not worthwhile(len(X), X.shape[1], self.n_components):
+            return on_table(model, X, **options)
+        narrow, initial = Narrow.of(X, self.n_components), options.get("initial")
         if initial is None:
-            initial = model.initialize(ArraySource(X), np.random.default_rng(seed))
+            rng = np.random.default_rng(options.get("seed"))
+            initial = model.initialize(ArraySource(X), rng)
         options["initial"] = narrow.turned(initial)
         # Who watches the fit sees features of the data as they are.
         options["callbacks"] = [narrow.shown_to(each) for each in options.get("callbacks", ())]
-        turned = narrow.model(model)
-        result = fit_table(turned, narrow.data, backend=self.backend, moves=moves, **options)
+        result = on_table(narrow.model(model), narrow.data, **options)
         assert isinstance(result.model, FactorialModel)
         result.model.columns = model.columns
         return replace(result, posterior=narrow.back(result.posterior))
@@ -314,6 +254,8 @@ random_state, n_jobs, executor, verbose
         return as_policy(self.tempering, names)
 
     def _new_model(self, X: Array) -> FactorialModel:
+        n = max(len(X), self.total_samples or 0)
+        check_n_components(self.n_components, n, "samples")
         k, local = self.n_components, self.local
         if local == "auto":
             local = "exact" if k <= MAX_ENUMERATED else "mean-field"
@@ -338,8 +280,8 @@ random_state, n_jobs, executor, verbose
             learn=self.learn,
         )
 
-    def _given_start(self, model: FactorialModel, X: Array) -> Any:
-        """The posterior about features that were given; None for the model's own start."""
+    def _starts(self, model: FactorialModel, X: Array, rng: np.random.RandomState) -> Any:
+        """About features that were given."""
         if isinstance(self.init, str):
             return None
         shape = self.n_components, X.shape[1]
@@ -351,7 +293,7 @@ random_state, n_jobs, executor, verbose
         return model.features_at(means, len(X) * model.activation_probability)
 
     def _expose(self, model: FactorialModel, X: Array) -> None:
-        """Set the attributes that people read; from here on, the most active feature is first."""
+        """From here on, the most active feature is first."""
         posterior = self._state.posterior
         rates = model.local_step(X, model.expectations(posterior), 1.0).activations.mean(axis=0)
         order = np.argsort(-rates, kind="stable")

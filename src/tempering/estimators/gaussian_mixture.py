@@ -24,7 +24,7 @@ from tempering.families import Likelihood
 from tempering.inference import Result
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
-from tempering.temperature import TemperaturePolicy, Untempered
+from tempering.temperature import Untempered
 
 #: Attributes of the type of the data, as scikit-learn's are.
 SINGLE_PRECISION = ("weights_", "means_", "precisions_", "covariances_", "precisions_cholesky_")
@@ -231,7 +231,7 @@ covariance_prior_
         chance = self.init_params != "annealed" or self.batch_size or self.tempering is not None
         return self.n_init if chance else 1
 
-    def _moves(self, data: Array, policy: TemperaturePolicy) -> dict[str, Move]:
+    def _moves(self, data: Array, policy: Any) -> dict[str, Move]:
         moves: dict[str, Move] = {}
         if self.n_components == 1 or self.batch_size is not None:
             return moves
@@ -248,10 +248,10 @@ covariance_prior_
         self.n_merge_split_ = accepted.get("merge_split", 0)
         self.lower_bounds_ = [*result.history["elbo"][1:].tolist(), result.elbo]
 
-    def _expose(self, model: Mixture, posterior: Natural) -> None:
-        self._expose_weights(model, posterior)
+    def _expose(self, model: Mixture, data: Any = None) -> None:
+        self._expose_weights(model)
         kind = self._kind
-        described = kind.describe(model.likelihood, posterior.components)
+        described = kind.describe(model.likelihood, self._state.posterior.components)
         self.means_ = described.means + self._centre
         self.precisions_ = described.precisions
         self.covariances_ = kind.inverse(described.precisions)

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.engine_estimator import EngineEstimator, best_of
+from tempering.estimators.engine_estimator import EngineEstimator
 from tempering.estimators.mixture import LARGEST_SAMPLE
 from tempering.estimators.parameters import (
     DEFAULTS,
@@ -26,23 +25,15 @@ from tempering.estimators.parameters import (
     PolicyNames,
     as_policy,
 )
-from tempering.estimators.saving import SaveMixin
 from tempering.estimators.starts import column_metric, kmeans_labels
 from tempering.families import Likelihood
-from tempering.inference import ArraySource, Result, State, fit
-from tempering.inference.checkpoint import (
-    CheckpointLike,
-    alone_with_checkpoint,
-    keeping,
-    remembered_seed,
-)
-from tempering.inference.fitting import FitOptions
+from tempering.inference import ArraySource
+from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint
 from tempering.models import HiddenMarkov, Natural, Sequences
 from tempering.models.arguments import as_numbers, check_number
 from tempering.models.base import Array
 from tempering.models.hmm.chains import Chain, best_paths, solve_paths
 from tempering.models.hmm.model import BLOCK_ROWS
-from tempering.models.hmm.sequences import checked_lengths
 from tempering.temperature import Annealing, TemperaturePolicy, schedules
 
 #: Rows that k-means looks at; more would change its centres little.
@@ -97,7 +88,7 @@ default="annealing"
 
 
 @dataclass(eq=False, repr=False)
-class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
+class HiddenMarkovEstimator(EngineEstimator):
     """A hidden Markov model with hmmlearn's interface. Subclasses say of what."""
 
     _parameter_constraints: ClassVar[dict] = {
@@ -141,10 +132,6 @@ class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
     @abstractmethod
     def _expose_emissions(self, model: HiddenMarkov, posterior: Natural) -> None:
         """Set those attributes from the posterior."""
-
-    def _transformed(self, X: Array) -> Any:
-        """The rows as the model sees them in a fit."""
-        return X
 
     def _observed(self, X: Array) -> Any:
         """The rows as the likelihood sees them at the parameters of :meth:`_point`."""
@@ -196,44 +183,18 @@ class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
         resume : bool
             Go on from the checkpoint, if there is one, and end in the same bits; False starts anew.
         """
-        before = dict(vars(self))
-        try:
-            self._fit(X, lengths, checkpoint, resume)
-        except BaseException:
-            self.__dict__ = before  # a fit that fails leaves the one before
-            raise
-        if not self.converged_ and self.batch_size is None:
-            warnings.warn(
-                f"The best fit did not converge in n_iter={self.n_iter} iterations. Raise n_iter "
-                "or tol.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        return self
+        return self._fit_rows(X, checkpoint, resume, partial(Sequences, lengths=lengths))
 
-    def _fit(
-        self, X: Any, lengths: ArrayLike | None, checkpoint: CheckpointLike, resume: bool
-    ) -> None:
-        X = self._validated(X, reset=True)
-        lengths = checked_lengths(lengths, len(X))
+    def _new_model(self, X: Array) -> HiddenMarkov:
         self._prepare(X)
-        model, policy = self._model(), self._policy(self.n_iter)
-        data = Sequences(self._transformed(X), lengths)
-        rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
+        return self._model()
 
-        def run(number: int) -> Result:
-            options: FitOptions = {
-                "temperature": policy,
-                "initial": self._starts(model, data, rng),
-                "seed": int(rng.randint(np.iinfo(np.int32).max)),
-            }
-            kept = keeping(checkpoint, resume, f"restart-{number}")
-            return fit(model, data, **{**self._run_options(), **options, **kept})
-
-        best = best_of(run, self.n_init)
-        self._summarise(best)
-        self._state = State(best.posterior, best.heat, len(best.history), len(data))
-        self._expose(model, best.posterior)
+    @property
+    def _not_converged(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return (
+            f"The best fit did not converge in n_iter={self.n_iter} iterations. Raise n_iter or "
+            "tol."
+        )
 
     def _starts(self, model: HiddenMarkov, data: Sequences, rng: np.random.RandomState) -> Natural:
         """λ at step 0: clusters of the observations for states, or states drawn at random."""
@@ -246,8 +207,8 @@ class HiddenMarkovEstimator(SaveMixin, EngineEstimator):
         assignment = np.eye(self.n_components)[labels]
         return model.prior() + len(data) / len(sample) * model.statistics(sample, assignment)
 
-    def _expose(self, model: HiddenMarkov, posterior: Natural) -> None:
-        """Set the attributes that people read, from the posterior."""
+    def _expose(self, model: HiddenMarkov, data: Any = None) -> None:
+        posterior = self._state.posterior
         self.startprob_ = model.states.mean_weights(posterior.start)
         self.transmat_ = model.states.mean_weights(posterior.transitions)
         self._expose_emissions(model, posterior)

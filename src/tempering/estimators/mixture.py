@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from abc import ABCMeta, abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
@@ -12,31 +11,23 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import logsumexp
 from sklearn.base import DensityMixin, _fit_context
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.engine_estimator import EngineEstimator, best_of
+from tempering.estimators.engine_estimator import EngineEstimator
 from tempering.estimators.moves import Move
 from tempering.estimators.parameters import POSITIVE, check_n_components
-from tempering.estimators.saving import SaveMixin
 from tempering.estimators.table_backend import fit_table
 from tempering.families import Dirichlet, Likelihood, MixingWeights, StickBreaking
 from tempering.gpu.jax_device import Backend
-from tempering.inference import ArraySource, History, Result, State, evaluate_elbo
+from tempering.inference import ArraySource, History, Result, evaluate_elbo
 from tempering.inference.callbacks import Callback, Report
-from tempering.inference.checkpoint import (
-    CheckpointLike,
-    alone_with_checkpoint,
-    keeping,
-    remembered_seed,
-)
 from tempering.inference.executors import Executor
 from tempering.inference.fitting import FitOptions
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
-from tempering.temperature import Heat, TemperaturePolicy, Untempered
+from tempering.temperature import Heat
 
 #: Rows whose predictive density is computed at a time; bounds the memory, not the result.
 PREDICTION_ROWS = 2048
@@ -46,7 +37,7 @@ LARGEST_SAMPLE = 10**9
 
 
 @dataclass(eq=False, repr=False)
-class MixtureFit(SaveMixin, EngineEstimator, metaclass=ABCMeta):
+class MixtureFit(EngineEstimator, metaclass=ABCMeta):
     """A mixture that can be fitted. Subclasses say which, and how it starts."""
 
     _parameter_constraints: ClassVar[dict] = {
@@ -69,6 +60,11 @@ class MixtureFit(SaveMixin, EngineEstimator, metaclass=ABCMeta):
     warm_start = False
     verbose_interval = 10
 
+    _not_converged = (
+        "Best performing initialization did not converge. Try different init parameters, or "
+        "increase max_iter, tol, or check for degenerate data."
+    )
+
     @abstractmethod
     def _prepare(self, X: Array) -> None:
         """Fix from the first data what the model needs to know: an offset, ``_component_prior``."""
@@ -78,10 +74,6 @@ class MixtureFit(SaveMixin, EngineEstimator, metaclass=ABCMeta):
         """Columns of the data as the model sees them."""
         return self.n_features_in_
 
-    def _transformed(self, X: Array) -> Array:
-        """The data as the model sees them."""
-        return X
-
     @abstractmethod
     def _likelihood(self) -> Likelihood:
         """The likelihood of a row, of the sizes that :meth:`_prepare` fixed."""
@@ -90,74 +82,31 @@ class MixtureFit(SaveMixin, EngineEstimator, metaclass=ABCMeta):
         """The model, from the parameters and what :meth:`_prepare` fixed."""
         return Mixture(self._likelihood(), *self._weights(), self._component_prior)
 
-    @abstractmethod
-    def _starts(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:
-        """λ at step 0, from data that stand for all of them."""
+    @property
+    def _going_on(self) -> bool:
+        return self.warm_start and hasattr(self, "_state")
 
-    @abstractmethod
-    def _expose(self, model: Mixture, posterior: Natural) -> None:
-        """Set the attributes that people read, from the posterior."""
-
-    @alone_with_checkpoint
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: Any, y: Any = None, *, checkpoint: CheckpointLike = None, resume: bool = True
-    ) -> Self:
-        """Fit the mixture.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The data.
-        checkpoint : path or Checkpoint, optional
-            A directory in which the fit is kept; see :class:`tempering.Checkpoint`.
-        resume : bool
-            Go on from the checkpoint, if there is one, and end in the same bits; False starts anew.
-        """
-        going_on = self.warm_start and hasattr(self, "_state")
-        X = self._validated(X, reset=not going_on)
+    def _new_model(self, X: Array) -> Mixture:
         if X.shape[0] < self.n_components:
             raise ValueError(
                 f"Expected n_samples >= n_components: n_components={self.n_components} is more "
                 f"than n_samples={X.shape[0]}. Ask for fewer components, or give more data."
             )
-        policy = Untempered() if going_on else self._policy(self.max_iter)
-        rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
-        if not going_on:
+        if not self._going_on:
             self._prepare(X)
-        model, data = self._model(), self._transformed(X)
-        if going_on:
+        model = self._model()
+        if self._going_on:
             _check_same_shape(model.prior(), self._state.posterior)
+        return model
 
-        def run(number: int) -> Result:
-            initial = self._state.posterior if going_on else self._starts(model, data, rng)
-            seed = int(rng.randint(np.iinfo(np.int32).max))
-            kept = keeping(checkpoint, resume, f"restart-{number}")
-            if self.max_iter == 0:
-                return _nothing_but(model, model.revise(initial), data)
-            own: dict[str, Any] = {"temperature": policy, "initial": initial, "seed": seed}
-            options = {**self._run_options(), **kept, **own}
-            moves = self._moves(data, policy)
-            return fit_table(model, data, backend=self.backend, moves=moves, **options)
+    def _search(self, model: Mixture, data: Array, options: FitOptions) -> Result:
+        if self.max_iter == 0:
+            start: Any = options.get("initial")
+            return _nothing_but(model, model.revise(start), data)
+        moves = self._moves(data, options.get("temperature"))
+        return fit_table(model, data, backend=self.backend, moves=moves, **options)
 
-        best = best_of(run, 1 if going_on else self._n_starts())
-        self._summarise(best)
-        self._state = State(best.posterior, best.heat, len(best.history), X.shape[0])
-        self._expose(model, best.posterior)
-        if not self.converged_ and self.max_iter and self.batch_size is None:
-            warnings.warn(
-                "Best performing initialization did not converge. Try different init parameters, "
-                "or increase max_iter, tol, or check for degenerate data.",
-                ConvergenceWarning,
-                stacklevel=3,
-            )
-        return self
-
-    def _n_starts(self) -> int:
-        """How many starts are worth trying."""
-        return self.n_init
-
-    def _moves(self, data: Array, policy: TemperaturePolicy) -> dict[str, Move]:
+    def _moves(self, data: Array, policy: Any) -> dict[str, Move]:
         """The moves of a fit, by their names; see :mod:`tempering.estimators.moves`."""
         return {}
 
@@ -193,7 +142,7 @@ class MixtureFit(SaveMixin, EngineEstimator, metaclass=ABCMeta):
             model, data = self._model(), self._transformed(X)
             model.sorts = False  # labels stay what they were from batch to batch
             self._advance(model, data, lambda: self._starts(model, data, rng), rng)
-            self._expose(model, self._state.posterior)
+            self._expose(model)
         return self
 
     def _probabilities(self, data: Array) -> Array:
@@ -238,9 +187,9 @@ class MixtureFit(SaveMixin, EngineEstimator, metaclass=ABCMeta):
         given = self.weight_concentration_prior
         return 1.0 / self.n_components if given is None else float(given)
 
-    def _expose_weights(self, model: Mixture, posterior: Natural) -> None:
-        self.weights_ = _normalised_weights(model.weights, posterior)
-        concentration = posterior.weights
+    def _expose_weights(self, model: Mixture) -> None:
+        self.weights_ = _normalised_weights(model.weights, self._state.posterior)
+        concentration = self._state.posterior.weights
         sticks = isinstance(model.weights, StickBreaking)
         self.weight_concentration_ = tuple(np.split(concentration, 2)) if sticks else concentration
 

@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
-from sklearn.utils import Tags, check_random_state
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tempering.estimators.engine_estimator import EngineEstimator
 from tempering.estimators.parameters import PolicyNames, Tempering, as_policy, check_n_components
-from tempering.estimators.saving import SaveMixin
 from tempering.families.checks import naming_the_table
 from tempering.families.csr import check_compressed, check_counts
-from tempering.inference import State, fit
-from tempering.inference.checkpoint import (
-    CheckpointLike,
-    alone_with_checkpoint,
-    keeping,
-    remembered_seed,
-)
+from tempering.inference import Result
 from tempering.inference.executors import Executor, open_executor
 from tempering.inference.fitting import FitOptions
 from tempering.models.arguments import as_numbers, shown
@@ -37,14 +30,13 @@ FIRST_TEMPERATURE, COOLING_PASSES = 1.4, 50
 
 
 @dataclass(eq=False, repr=False)
-class PoissonFactorization(
-    SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator
-):
+class PoissonFactorization(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator):
     """Bayesian Poisson factorisation of counts: X ≈ transform(X) @ components_.
 
     x_ij ~ Poisson(Σ_k θ_ik β_kj) with gamma priors on the activations θ and the components β. What
     non-negative matrix factorisation with the Kullback-Leibler loss maximises is the likelihood of
-    this model. Zeros cost nothing: a pass takes time in proportion to the other entries.
+    this model. X may be sparse, and its zeros cost nothing: a pass takes time in proportion to the
+    other entries.
 
     Parameters
     ----------
@@ -105,38 +97,16 @@ executor, verbose
     max_iter: int = 300
     executor: Executor | None = None
 
-    @alone_with_checkpoint
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self, X: Any, y: Any = None, *, checkpoint: CheckpointLike = None, resume: bool = True
-    ) -> Self:
-        """Fit the components.
+    def _n_starts(self) -> int:
+        return 1  # the engine itself starts anew
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Counts, or other numbers that are not negative.
-        checkpoint : path or Checkpoint, optional
-            A directory in which the fit is kept; see :class:`tempering.Checkpoint`.
-        resume : bool
-            Go on from the checkpoint, if there is one, and end in the same bits; False starts anew.
-        """
-        counts = self._counts(X, reset=True)
-        policy = self._policy(self.max_iter)
-        rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
-        check_n_components(self.n_components, counts.shape[0] * counts.shape[1], "entries of X")
-        model = self._new_model(counts)
-        seed = int(rng.randint(np.iinfo(np.int32).max))
-        options: FitOptions = self._run_options()
-        options.update({"temperature": policy, "n_init": self.n_init, "seed": seed})
-        result = fit(model, counts, **options, **keeping(checkpoint, resume, "fit"))
-        self._summarise(result)
-        self.restart_elbos_ = list(result.restart_elbos)
-        posterior = _largest_first(result.posterior, model.component_shape)
-        self._model = model
-        self._state = State(posterior, result.heat, len(result.history), counts.shape[0])
+    def _search(self, model: PoissonFactors, data: Any, options: FitOptions) -> Result:
+        result = super()._search(model, data, {**options, "n_init": self.n_init})
+        return replace(result, posterior=_largest_first(result.posterior, model.component_shape))
+
+    def _expose(self, model: PoissonFactors, data: Any = None) -> None:
+        self._model, posterior = model, self._state.posterior
         self.components_ = np.ascontiguousarray((posterior.shape / posterior.rate).T)
-        return self
 
     def transform(self, X: Any) -> Array:
         """Expected activations of samples, seen or not, at T = 1: (n_samples, n_components)."""
@@ -146,7 +116,7 @@ executor, verbose
     def inverse_transform(self, X: Any) -> Array:
         """Expected counts of activations (n_samples, n_components): (n_samples, n_features)."""
         check_is_fitted(self)
-        return self._activations(X, "components") @ self.components_
+        return self._activations(X, "components", self.n_components) @ self.components_
 
     def score_samples(self, X: Any) -> Array:
         """A lower bound of the log predictive probability of each sample: its part of the ELBO."""
@@ -170,6 +140,7 @@ executor, verbose
         return as_policy(self.tempering, names)
 
     def _new_model(self, counts: sparse.csr_array) -> PoissonFactors:
+        check_n_components(self.n_components, counts.shape[0] * counts.shape[1], "entries of X")
         shape, rate = _pair(self.activation_prior, "activation_prior")
         if self.component_prior is None:
             mean = float(counts.sum()) / (counts.shape[0] * counts.shape[1])
@@ -180,7 +151,7 @@ executor, verbose
             own = _pair(self.component_prior, "component_prior")
         return PoissonFactors(self.n_components, counts.shape[1], shape, rate, *own)
 
-    def _counts(self, X: Any, *, reset: bool) -> sparse.csr_array:
+    def _validated(self, X: Any, *, reset: bool) -> Any:
         check_compressed(X, "X")
         with naming_the_table():
             X = validate_data(self, X, reset=reset, dtype=np.float64, accept_sparse="csr")
@@ -193,7 +164,7 @@ executor, verbose
     def _solved(self, X: Any) -> list[FactorStep]:
         """q(θ) of new data at T = 1."""
         check_is_fitted(self)
-        counts, model = self._counts(X, reset=False), self._model
+        counts, model = self._validated(X, reset=False), self._model
         model.check(counts)
         expectations, size = model.expectations(self._state.posterior), model.shard_size
         starts = range(0, counts.shape[0], size)

@@ -214,13 +214,13 @@ executor, verbose
     def _starts(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:
         return model.prior() + model.statistics(X, random_assignment(X, self.n_components, rng))
 
-    def _expose(self, model: Mixture, posterior: Natural) -> None:
-        self._expose_weights(model, posterior)
-        family = model.likelihood.conjugate
+    def _expose(self, model: Mixture, data: Any = None) -> None:
+        self._expose_weights(model)
+        family, components = model.likelihood.conjugate, self._state.posterior.components
         # Columns of very different sizes leave no matrix that can be inverted.
-        if not np.isfinite(family.log_normalizer(posterior.components)).all():
+        if not np.isfinite(family.log_normalizer(components)).all():
             raise FloatingPointError("the coefficients are lost in rounding")
-        coefficients, precision = family.point(posterior.components)
+        coefficients, precision = family.point(components)
         self.coef_ = np.ascontiguousarray(coefficients[:, 1:])
         centre = self._centre[1:]
         self.intercept_ = coefficients[:, 0] + centre[-1] - self.coef_ @ centre[:-1]

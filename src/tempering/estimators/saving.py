@@ -239,7 +239,7 @@ def check_states(estimator: Any) -> None:
         vars(estimator).pop(name, None)
     model = estimator._model()
     model.check_posterior(posterior)
-    estimator._expose(model, posterior)
+    estimator._expose(model)
 
 
 def check_features(estimator: Any) -> None:
@@ -278,7 +278,7 @@ def check_loadings(estimator: Any) -> None:
     _expect_centre(estimator, d)
     expect(estimator._model.n_columns == d, f"the model must have {d} columns.")
     estimator._model.check_posterior(estimator._state.posterior)
-    estimator._expose()
+    estimator._expose(estimator._model)
 
 
 def _expect_centre(estimator: Any, d: int) -> None:
