@@ -6,7 +6,6 @@ import json
 import shutil
 import time
 import warnings
-import zipfile
 
 import numpy as np
 import pyarrow
@@ -16,7 +15,7 @@ from scipy import sparse
 
 from mutations import mutate
 from tempering.corpus import Corpus, CorpusError, ParquetSource, read, write
-from tempering.datasets import load_yale_faces, read_arxiv, read_wikipedia
+from tempering.datasets import read_arxiv, read_wikipedia
 
 LONGEST_SECONDS = 5.0
 #: What to put in the place of a number.
@@ -62,15 +61,6 @@ def wikipedia():
     return f"<mediawiki><siteinfo/>{pages}</mediawiki>".encode()
 
 
-def faces():
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-        for azimuth in range(4):
-            pixels = np.random.default_rng(azimuth).bytes(48)
-            archive.writestr(f"yaleB01_P00A+00{azimuth}E+00.pgm", b"P5\n8 6\n255\n" + pixels)
-    return file.getvalue()
-
-
 def arxiv():
     row = {"id": "1", "title": "On x", "abstract": "We show.", "categories": "stat.ML cs.LG"}
     return "\n".join([json.dumps(row)] * 10).encode()
@@ -80,7 +70,6 @@ def arxiv():
 OTHERS = {
     "dump.xml": (wikipedia(), lambda path: list(read_wikipedia(path))),
     "dump.xml.bz2": (bz2.compress(wikipedia()), lambda path: list(read_wikipedia(path))),
-    "faces.zip": (faces(), load_yale_faces),
     "arxiv.json": (arxiv(), lambda path: list(read_arxiv(path, ["stat"]))),
 }
 

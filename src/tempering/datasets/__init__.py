@@ -3,7 +3,6 @@
 from tempering.datasets.docstrings import load_docstrings
 from tempering.datasets.download import fetch
 from tempering.datasets.dumps import read_arxiv, read_wikipedia
-from tempering.datasets.faces import YaleFaces, load_yale_faces
 from tempering.datasets.synthetic import (
     LDAStream,
     SyntheticLDA,
@@ -18,13 +17,11 @@ __all__ = [
     "LDAStream",
     "SyntheticLDA",
     "ToyImages",
-    "YaleFaces",
     "cache_directory",
     "fetch",
     "fetch_uci",
     "load_docstrings",
     "load_uci",
-    "load_yale_faces",
     "make_lda",
     "make_toy_images",
     "read_arxiv",
