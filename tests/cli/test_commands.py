@@ -12,7 +12,7 @@ from tempering.corpus import Corpus, read, write
 
 COMMANDS = ["fit", "topics", "transform", "evaluate", "report", "convert", "info", "demo"]
 COMMANDS += ["datasets list", "datasets fetch", "datasets docstrings", "datasets synthetic"]
-COMMANDS += ["datasets arxiv", "datasets wikipedia"]
+COMMANDS += ["datasets arxiv"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -226,9 +226,3 @@ def test_dumps(command, tmp_path):
         "datasets", "arxiv", dump, "--out", out, "--category", "stat", *options, "--json"
     )
     assert (told["n_documents"], told["n_words"]) == (3, 4)
-    page = "<page><title>A</title><ns>0</ns><revision><text>the ''sea''</text></revision></page>"
-    (tmp_path / "wiki.xml").write_text(f"<mediawiki>{page}</mediawiki>")
-    out = tmp_path / "wiki.npz"
-    told = command("datasets", "wikipedia", tmp_path / "wiki.xml", "--out", out, *options, "--json")
-    assert read(out).vocabulary == ["sea", "the"]
-    assert read(out).names == ["A"]

@@ -1,6 +1,5 @@
 """Damaged files of any kind: read, or refused with the package's error; never wrong, no hang."""
 
-import bz2
 import io
 import json
 import shutil
@@ -15,7 +14,7 @@ from scipy import sparse
 
 from mutations import mutate
 from tempering.corpus import Corpus, CorpusError, ParquetSource, read, write
-from tempering.datasets import read_arxiv, read_wikipedia
+from tempering.datasets import read_arxiv
 
 LONGEST_SECONDS = 5.0
 #: What to put in the place of a number.
@@ -54,13 +53,6 @@ def table(name):
     return file.getvalue()
 
 
-def wikipedia():
-    text = "<revision><text>A [[b|c]] {{{{d}}}}</text></revision>"
-    page = f"<page><title>T{{0}}</title><ns>0</ns>{text}</page>"
-    pages = "".join(page.format(i) for i in range(20))
-    return f"<mediawiki><siteinfo/>{pages}</mediawiki>".encode()
-
-
 def arxiv():
     row = {"id": "1", "title": "On x", "abstract": "We show.", "categories": "stat.ML cs.LG"}
     return "\n".join([json.dumps(row)] * 10).encode()
@@ -68,8 +60,6 @@ def arxiv():
 
 #: For each name, its content and how it is read.
 OTHERS = {
-    "dump.xml": (wikipedia(), lambda path: list(read_wikipedia(path))),
-    "dump.xml.bz2": (bz2.compress(wikipedia()), lambda path: list(read_wikipedia(path))),
     "arxiv.json": (arxiv(), lambda path: list(read_arxiv(path, ["stat"]))),
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -15,12 +15,10 @@ datasets = typer.Typer(
     no_args_is_help=True,
 )
 
-#: Which words of arXiv's abstracts, and of Wikipedia's articles, count unless told otherwise.
+#: Which words of arXiv's abstracts count unless told otherwise.
 PAPERS = Counting(min_df="5", max_df="0.5")
-ARTICLES = Counting(min_df="20", max_df="0.1", max_words=50_000)
 
 Out = Annotated[Path, typer.Option(help="The corpus; its name tells the format.")]
-Dump = Annotated[Path, typer.Argument(metavar="DUMP", help="The file that you have.")]
 
 
 @datasets.command("list")
@@ -50,10 +48,6 @@ def list_datasets(as_json: Json = False) -> None:
             ("synthetic", "drawn from a topic model, of any size"),
             *bags,
             ("arxiv DUMP", "titles and abstracts of arXiv, from its dump of metadata"),
-            (
-                "wikipedia DUMP",
-                "articles, from a dump such as enwiki-latest-pages-articles.xml.bz2",
-            ),
             ("", f"What is fetched is kept in {cache_directory()} (TEMPERING_CACHE)."),
         ]
     )
@@ -145,7 +139,7 @@ def synthetic(
 @datasets.command()
 @reported
 def arxiv(
-    dump: Dump,
+    dump: Annotated[Path, typer.Argument(metavar="DUMP", help="The file that you have.")],
     out: Out,
     category: Annotated[
         list[str] | None, typer.Option(help="Keep papers of stat.ML, or of all of stat; repeat.")
@@ -162,41 +156,13 @@ def arxiv(
     Example:
       tempering datasets arxiv arxiv-metadata-oai-snapshot.json --out arxiv.parquet
     """
-    from tempering.datasets import read_arxiv
-
-    _count(read_arxiv(dump, category), counting, out, overwrite, as_json)
-
-
-@datasets.command()
-@reported
-def wikipedia(
-    dump: Dump,
-    out: Out,
-    overwrite: Overwrite = False,
-    as_json: Json = False,
-    counting: Counting = ARTICLES,
-) -> None:
-    """Count the words of Wikipedia's articles.
-
-    They are read from a dump, packed or not.
-
-    \b
-    Example:
-      tempering datasets wikipedia enwiki-latest-pages-articles.xml.bz2 --out wikipedia.parquet
-    """
-    from tempering.datasets import read_wikipedia
-
-    _count(read_wikipedia(dump), counting, out, overwrite, as_json)
-
-
-def _count(texts: Any, counting: Counting, out: Path, overwrite: bool, as_json: bool) -> None:
-    """Texts as counts of words."""
     from tempering.cli.corpora import counter
     from tempering.cli.printing import error_console, print_written
     from tempering.corpus import write
     from tempering.corpus.text_counts import TextCounts
+    from tempering.datasets import read_arxiv
 
     with error_console().status("Counting words"):
-        stored = TextCounts(texts, counter(counting))
+        stored = TextCounts(read_arxiv(dump, category), counter(counting))
         write(out, stored, overwrite=overwrite)
     print_written(out, stored.shape, as_json)

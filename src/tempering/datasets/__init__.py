@@ -2,7 +2,7 @@
 
 from tempering.datasets.docstrings import load_docstrings
 from tempering.datasets.download import fetch
-from tempering.datasets.dumps import read_arxiv, read_wikipedia
+from tempering.datasets.dumps import read_arxiv
 from tempering.datasets.synthetic import (
     LDAStream,
     SyntheticLDA,
@@ -25,5 +25,4 @@ __all__ = [
     "make_lda",
     "make_toy_images",
     "read_arxiv",
-    "read_wikipedia",
 ]
