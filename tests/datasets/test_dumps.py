@@ -1,4 +1,4 @@
-"""Dumps of arXiv and Wikipedia, and faces, read from files made here."""
+"""The dump of arXiv, read from a file made here."""
 
 import gzip
 import json
