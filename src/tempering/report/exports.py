@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -90,10 +91,10 @@ def to_pyldavis(
     >>> prepared = to_pyldavis(lda, X, ["sun", "sea", "snow", "ice"])  # doctest: +SKIP
     """
     try:
-        import pyLDAvis
+        library = import_module("pyLDAvis")
     except ImportError as error:
         raise ImportError(
             f"to_pyldavis needs pyLDAvis, which cannot be imported ({error}). "
             "Install it with: pip install pyLDAvis"
         ) from error
-    return pyLDAvis.prepare(**pyldavis_arguments(model, X, vocabulary))
+    return library.prepare(**pyldavis_arguments(model, X, vocabulary))
