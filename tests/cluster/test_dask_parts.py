@@ -13,8 +13,7 @@ from tempering.cluster.dask_executor import cut_into_runs
 from tempering.cluster.dask_source import bag_counts, checked_counts, with_width
 from tempering.datasets import make_lda
 from tempering.inference import ArraySource, MappedCSR, fit, write_csr
-from tempering.inference.executors import Executor, Serial, add_in_pairs
-from tempering.inference.shard_tasks import BoundOfShard
+from tempering.inference.executors import BoundOfShard, Executor, Serial, add_in_pairs
 from tempering.inference.sources import RowReference
 from tempering.models.lda.model import LatentDirichlet
 from tempering.temperature import (

@@ -19,8 +19,7 @@ from tempering.cluster.dask_source import (
     is_dask_collection,
 )
 from tempering.cluster.dask_worker import solve_run
-from tempering.inference.executors import ClusterLost, Executor, add_in_pairs
-from tempering.inference.shard_tasks import SolveShard
+from tempering.inference.executors import ClusterLost, Executor, SolveShard, add_in_pairs
 from tempering.inference.sources import ArraySource, Block, RowReference, Source
 from tempering.inference.streaming import BlockSource
 

@@ -16,9 +16,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
+from tempering.estimators.moves import model_on
 from tempering.estimators.parameters import NOT_NEGATIVE, SHARED_CONSTRAINTS, Tempering, as_policy
 from tempering.estimators.saving import SaveMixin
-from tempering.estimators.table_backend import model_on
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
 from tempering.gpu.jax_device import Backend
 from tempering.inference import Algorithm, Batch, History, Result, RobbinsMonro, State, fit

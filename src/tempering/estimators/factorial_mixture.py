@@ -18,14 +18,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import EngineEstimator
 from tempering.estimators.feature_moves import move_features
-from tempering.estimators.moves import MovedResult
+from tempering.estimators.moves import MovedResult, fit_table
 from tempering.estimators.parameters import (
     DEFAULTS,
     Tempering,
     as_policy,
     check_n_components,
 )
-from tempering.estimators.table_backend import fit_table
 from tempering.gpu.jax_device import Backend
 from tempering.inference import ArraySource, Result
 from tempering.inference.executors import Executor

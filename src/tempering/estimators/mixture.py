@@ -16,9 +16,8 @@ from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import EngineEstimator
-from tempering.estimators.moves import Move
+from tempering.estimators.moves import Move, fit_table
 from tempering.estimators.parameters import POSITIVE, check_n_components
-from tempering.estimators.table_backend import fit_table
 from tempering.families import Dirichlet, Likelihood, MixingWeights, StickBreaking
 from tempering.gpu.jax_device import Backend
 from tempering.inference import ArraySource, History, Result, evaluate_elbo
