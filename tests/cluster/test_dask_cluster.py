@@ -378,7 +378,7 @@ sys.meta_path.insert(0, Without())
 OTHER = """
 import sys, types
 
-for name in ("tempering", "tempering.cluster", "tempering.cluster.dask_worker"):
+for name in ("tempering", "tempering.cluster", "tempering.cluster.dask_source"):
     sys.modules[name] = types.ModuleType(name)
 sys.modules["tempering"].__version__ = "0.0.1"
 """

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from tempering.corpus import CorpusError
+from tempering.datasets import download as uci_module
 from tempering.datasets import fetch, fetch_uci, load_uci
-from tempering.datasets import uci as uci_module
 
 
 class Server(ThreadingHTTPServer):

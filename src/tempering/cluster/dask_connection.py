@@ -103,7 +103,7 @@ class Connection:
         if not workers:
             return
         # Sent without a thing of the package, which a worker that lacks it could not unpack.
-        version = "__import__('tempering.cluster.dask_worker').__version__"
+        version = "__import__('tempering.cluster.dask_source').__version__"
         answers = self.client.run(eval, version, workers=sorted(workers), on_error="return")
         for worker, answer in sorted(answers.items()):
             if answer == __version__:

@@ -17,8 +17,8 @@ from tempering.cluster.dask_source import (
     DaskSource,
     RepeatedArray,
     is_dask_collection,
+    solve_run,
 )
-from tempering.cluster.dask_worker import solve_run
 from tempering.inference.executors import ClusterLost, Executor, SolveShard, add_in_pairs
 from tempering.inference.sources import ArraySource, Block, RowReference, Source
 from tempering.inference.streaming import BlockSource

@@ -1,7 +1,7 @@
 """Data sets: real text that is on every machine, known corpora, and data with a known answer."""
 
 from tempering.datasets.docstrings import load_docstrings
-from tempering.datasets.download import fetch
+from tempering.datasets.download import fetch, fetch_uci, load_uci
 from tempering.datasets.dumps import read_arxiv
 from tempering.datasets.synthetic import (
     LDAStream,
@@ -10,7 +10,6 @@ from tempering.datasets.synthetic import (
     make_lda,
     make_toy_images,
 )
-from tempering.datasets.uci import fetch_uci, load_uci
 from tempering.storage.caches import cache_directory
 
 __all__ = [

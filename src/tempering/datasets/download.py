@@ -1,4 +1,4 @@
-"""Files from the network: fetched once, checked, and taken up where a download broke off."""
+"""Files from the network, fetched once, checked, and taken up where they broke off; UCI's corpora."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+from tempering.corpus import Corpus, CorpusError, open_corpus, read
 from tempering.storage.caches import cache_directory
 
 CHUNK_BYTES = 1 << 18
@@ -121,3 +122,77 @@ class Continued:
                     came += len(chunk)
             if expected is not None and came != int(expected):
                 raise OSError(f"it broke off after {came} of {expected} bytes")
+
+
+URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/bag-of-words"
+#: Documents and words, as the repository tells them.
+SHAPES = {
+    "kos": (3_430, 6_906),
+    "nips": (1_500, 12_419),
+    "enron": (39_861, 28_102),
+    "nytimes": (300_000, 102_660),
+    "pubmed": (8_200_000, 141_043),
+}
+
+
+def fetch_uci(name: str, folder: Path | None = None, url: str = URL) -> Path:
+    """Fetch a bag of words, unless it is here already.
+
+    The largest two want to stream: ``corpus.convert(fetch_uci("pubmed"), "pubmed.parquet")``, then
+    ``corpus.open_source("pubmed.parquet")``.
+
+    Parameters
+    ----------
+    name : "kos", "nips", "enron", "nytimes" or "pubmed"
+        Which: 3,430 blog posts, 1,500 papers, 39,861 e-mails, 300,000 news articles or 8,200,000
+        abstracts.
+    folder : path, optional
+        Where it is kept; by default :func:`cache_directory`.
+    url : str
+        The directory it is fetched from.
+
+    Returns
+    -------
+    Path
+        The ``docword`` file; the words stand beside it.
+
+    Examples
+    --------
+    >>> from tempering.datasets import fetch_uci
+    >>> fetch_uci("wikipedia")
+    Traceback (most recent call last):
+        ...
+    ValueError: name must be one of kos, nips, enron, nytimes, pubmed; got 'wikipedia'.
+    """
+    if name not in SHAPES:
+        raise ValueError(f"name must be one of {', '.join(SHAPES)}; got {name!r}.")
+    fetch(f"{url}/vocab.{name}.txt", folder)
+    path = fetch(f"{url}/docword.{name}.txt.gz", folder)
+    shape = open_corpus(path).shape
+    if shape != SHAPES[name]:
+        raise CorpusError(
+            f"{path} has {shape[0]} documents and {shape[1]} words instead of {SHAPES[name][0]} "
+            f"and {SHAPES[name][1]}: delete it, and fetch it again."
+        )
+    return path
+
+
+def load_uci(name: str, folder: Path | None = None, url: str = URL) -> Corpus:
+    """Fetch a bag of words, unless it is here already, and read it.
+
+    Parameters
+    ----------
+    name, folder, url
+        As in :func:`fetch_uci`.
+
+    Examples
+    --------
+    ``load_uci("kos")`` is a corpus of 3,430 blog posts.
+
+    >>> from tempering.datasets import load_uci
+    >>> load_uci("blogs")
+    Traceback (most recent call last):
+        ...
+    ValueError: name must be one of kos, nips, enron, nytimes, pubmed; got 'blogs'.
+    """
+    return read(fetch_uci(name, folder, url))

@@ -4,9 +4,8 @@ from tempering.inference.callbacks import Report
 from tempering.inference.checkpoint import Checkpoint, CheckpointWarning
 from tempering.inference.engine import Algorithm, Step, evaluate_elbo
 from tempering.inference.fitting import fit
-from tempering.inference.history import History, Record
 from tempering.inference.learning_rate import Constant, RobbinsMonro, Settling
-from tempering.inference.run import Result, State
+from tempering.inference.run import History, Record, Result, State
 from tempering.inference.saddle import SaddleWarning
 from tempering.inference.sources import ArraySource, Batch, Source
 from tempering.inference.streaming import BlockSource, MappedCSR, write_csr

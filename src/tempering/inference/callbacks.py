@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from tempering.inference.compilation import COMPILING, telling
-from tempering.inference.history import Record
+from tempering.inference.run import Record
 from tempering.temperature import Heat
 
 

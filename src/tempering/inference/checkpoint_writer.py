@@ -20,9 +20,8 @@ from tempering.inference.checkpoint import (
     CheckpointWarning,
     as_checkpoint,
 )
-from tempering.inference.fingerprint import describe, describe_source, differences
 from tempering.inference.interrupts import Terminated, catching_sigterm, postponed_interrupt
-from tempering.inference.resume_checks import Fit
+from tempering.inference.resume_checks import Fit, describe, describe_source, differences
 from tempering.inference.run import Result, Run
 from tempering.inference.sources import Source
 from tempering.models.base import Model

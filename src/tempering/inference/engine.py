@@ -20,9 +20,8 @@ from tempering.inference.callbacks import Callback, Report
 from tempering.inference.checkpoint_writer import Restarts
 from tempering.inference.compilation import working_seconds
 from tempering.inference.executors import BoundOfShard, Executor, Serial, SolveShard, add_in_pairs
-from tempering.inference.history import History, Record
 from tempering.inference.learning_rate import LearningRate
-from tempering.inference.run import Result, Run, State
+from tempering.inference.run import History, Record, Result, Run, State
 from tempering.inference.saddle import MOST_ESCAPES, leave_saddle, warn_of_saddle
 from tempering.inference.sources import Batch, Source
 from tempering.models.arguments import check_number

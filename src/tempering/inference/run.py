@@ -1,15 +1,143 @@
-"""What a run is made of: its state from step to step, all that it must remember, its result."""
+"""What a run is made of: its state from step to step, its history, what it remembers, its result."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tempering.inference.history import History
+import numpy as np
+
 from tempering.models.base import LocalStep, Model
 from tempering.storage.classes import stored
 from tempering.temperature import Heat
+
+
+class Record(NamedTuple):
+    """One step.
+
+    Attributes
+    ----------
+    step : int
+        Steps made before this one.
+    passes : float
+        Passes over the data made, this step included.
+    data_seen : int
+        Data visited, this step included.
+    temperature : float
+        1 / E[1/T]; with local temperatures, 1 / the mean of E[1/T_i].
+    inverse_temperature : float
+        E[1/T].
+    learning_rate : float
+        ρ.
+    tempered_elbo : float
+        The bound that this step ascends: annealed or tempered, with q(T) included. From a minibatch
+        it is an unbiased estimate. NaN at steps where it was not asked for.
+    elbo : float
+        The ELBO of the original model (T = 1) at the current q(β) and q(z). NaN likewise.
+    seconds : float
+        Since the start of the run, without those spent compiling.
+    phase : str
+        "tempered", or "final" for the finishing phase at T = 1.
+    weights : array [M] or None
+        q(y) over the grid of temperatures.
+
+    Examples
+    --------
+    >>> from tempering import Mixture, fit
+    >>> from tempering.families import Dirichlet, Poisson
+    >>> last = fit(Mixture(Poisson(1), Dirichlet(1), [1.0], [1.0, 1.0]), [[1], [2]]).history[-1]
+    >>> last.temperature, last.phase
+    (1.0, 'final')
+    """
+
+    step: int
+    passes: float
+    data_seen: int
+    temperature: float
+    inverse_temperature: float
+    learning_rate: float
+    tempered_elbo: float
+    elbo: float
+    seconds: float
+    phase: str
+    weights: np.ndarray | None
+
+
+#: The columns of a history that are numbers, and their types.
+COLUMNS = {
+    name: "i8" if name in ("step", "data_seen") else "f8"
+    for name in Record._fields
+    if name not in ("phase", "weights")
+}
+
+
+def _take_columns(history: History) -> dict[str, Any]:
+    """Column by column; the weights one after the other, with their lengths."""
+    weights = [np.empty(0) if r.weights is None else np.asarray(r.weights, float) for r in history]
+    return {
+        **{name: history[name].astype(kind) for name, kind in COLUMNS.items()},
+        # A list stands in the JSON part: the arrays of two runs of one fit have the same bytes.
+        "seconds": history["seconds"].tolist(),
+        "final": np.array([record.phase == "final" for record in history], bool),
+        "weights": np.concatenate([np.empty(0), *weights]),
+        "n_weights": np.array([part.size for part in weights], np.int64),
+    }
+
+
+def _make_history(parts: dict[str, Any]) -> History:
+    counts, steps = parts.pop("n_weights"), np.arange(len(parts["step"]))
+    parts["seconds"] = np.array(parts["seconds"], float)
+    *weights, rest = np.split(parts.pop("weights").ravel(), np.cumsum(counts))
+    right = np.array_equal(parts["step"], steps) and [w.size for w in weights] == counts.tolist()
+    for name, kind in {**COLUMNS, "final": "?"}.items():
+        right &= parts[name].shape == steps.shape and parts[name].dtype == kind
+    if not right or parts.keys() != {*COLUMNS, "final"} or len(weights) != steps.size or rest.size:
+        raise ValueError("the columns of the history must have one entry for each step.")
+    for name in ("passes", "temperature", "inverse_temperature", "learning_rate", "seconds"):
+        if not np.isfinite(parts[name]).all():
+            raise ValueError(f"{name} of the history must be finite.")
+    columns = {name: parts[name].tolist() for name in COLUMNS}
+    columns["phase"] = ["final" if final else "tempered" for final in parts["final"]]
+    columns["weights"] = [part if part.size else None for part in weights]
+    return History([Record(**dict(zip(columns, row))) for row in zip(*columns.values())])
+
+
+@stored("history", take=_take_columns, make=_make_history)
+class History(Sequence[Record]):
+    """The records of a run; a column of them by name.
+
+    >>> history = History()
+    >>> len(history)
+    0
+    """
+
+    def __init__(self, records: Sequence[Record] = ()):
+        self._records = list(records)
+
+    def append(self, record: Record) -> None:
+        """Add the newest record."""
+        self._records.append(record)
+
+    def __getitem__(self, index: Any) -> Any:
+        """A record by its index, or a column (array) by its name."""
+        if isinstance(index, str):
+            return np.array([getattr(record, index) for record in self._records])
+        if isinstance(index, slice):
+            return History(self._records[index])
+        return self._records[index]
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    @property
+    def final_phase_start(self) -> int | None:
+        """The step at which the finishing phase at T = 1 began; None if it never did."""
+        return next((record.step for record in self if record.phase == "final"), None)
+
+    def __repr__(self) -> str:
+        return f"History({len(self)} steps, final phase from step {self.final_phase_start})"
 
 
 @stored("state", check=lambda state: _check_counts(state))

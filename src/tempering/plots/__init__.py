@@ -1,7 +1,11 @@
 """Pictures with matplotlib, which the extra ``tempering[plot]`` installs."""
 
-from tempering.plots.factors import plot_loadings, plot_state_sequence, plot_transition_matrix
-from tempering.plots.mixtures import plot_mixtures
+from tempering.plots.hidden import (
+    plot_loadings,
+    plot_mixtures,
+    plot_state_sequence,
+    plot_transition_matrix,
+)
 from tempering.plots.temperature_path import plot_temperature_path
 from tempering.plots.topics import (
     plot_document_temperatures,
