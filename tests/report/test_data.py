@@ -8,7 +8,7 @@ from tempering import LatentDirichletAllocation, load
 from tempering.inference import History, MappedCSR, write_csr
 from tempering.inference.run import Record
 from tempering.report import collect, render
-from tempering.report.curves import POINTS, fit_curves
+from tempering.report.data import POINTS, fit_curves
 from tempering.report.documents import ABOUT, BINS, EXAMPLES
 
 

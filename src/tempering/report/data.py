@@ -13,20 +13,22 @@ from sklearn.utils.validation import check_is_fitted
 import tempering
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.words import check_words, words_of
-from tempering.evaluation.checks import check_number, is_corpus
+from tempering.evaluation.checks import as_numbers, check_number, is_corpus
 from tempering.inference import History
-from tempering.report.curves import fit_curves, short
 from tempering.report.documents import ReportedDocuments, describe
 from tempering.report.topics import (
     RELEVANCE_STEPS,
     TOP_WORDS,
     TopicWords,
+    short,
     topic_table,
     word_table,
 )
 
 #: Characters of a parameter's value.
 VALUE_WIDTH = 120
+#: Points of a curve; a screen shows no more.
+POINTS = 400
 #: Top words by which coherence is measured.
 COHERENCE_WORDS = 10
 
@@ -154,6 +156,39 @@ def collect(
         documents=described,
         temperatures=temperatures,
     )
+
+
+def fit_curves(
+    history: History | None, validation: Sequence[tuple[float, float]] | None = None
+) -> dict[str, Any]:
+    """Curves of (documents seen, value), each of at most :data:`POINTS` points.
+
+    A value that was not computed at a step (NaN) is no point. ``validation`` are held-out scores
+    that were taken during the fit; ``final_start`` is None, or the documents seen when the final
+    phase at T = 1 began.
+    """
+    records = history or History()
+    seen = records["data_seen"].astype(float)
+    final = next((each.data_seen for each in records if each.phase == "final"), None)
+    pairs = "pairs (documents seen, score) of numbers"
+    scores = as_numbers([] if validation is None else validation, "validation", pairs)
+    if scores.size and (scores.ndim != 2 or scores.shape[1] != 2):
+        raise ValueError(f"validation must be {pairs}; got shape {scores.shape}.")
+    scores = scores.reshape(-1, 2)
+    return {
+        "temperature": _thin(seen, records["temperature"]),
+        "elbo": _thin(seen, records["elbo"]),
+        "validation": _thin(scores[:, 0], scores[:, 1]),
+        "final_start": final,
+    }
+
+
+def _thin(places: np.ndarray, values: np.ndarray) -> list[tuple[float, float]]:
+    """Finite points, evenly chosen, with the first and the last."""
+    finite = np.flatnonzero(np.isfinite(values))
+    chosen = np.linspace(0, finite.size - 1, min(POINTS, finite.size)).round().astype(int)
+    # An ELBO of millions differs from step to step in its last digits.
+    return [(short(places[i], 9), short(values[i], 9)) for i in finite[chosen]]
 
 
 def vocabulary_of(

@@ -13,7 +13,7 @@ from scipy import sparse
 from tempering.estimators import LatentDirichletAllocation
 from tempering.evaluation.checks import as_counts
 from tempering.inference import ArraySource, BlockSource
-from tempering.report.curves import short, shorts
+from tempering.report.topics import short, shorts
 
 #: Example documents of a topic, and how much of a document must be about a topic to count as such.
 EXAMPLES, ABOUT = 5, 0.1

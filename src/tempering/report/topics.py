@@ -14,11 +14,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist, squareform
 
 from tempering.evaluation.checks import normalised
-from tempering.report.curves import short, shorts
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -31,6 +30,16 @@ RELEVANCE_STEPS = np.linspace(0.0, 1.0, 21)
 SEARCHED_WORDS = 5_000
 #: Topics that are stored of a word, and the least part of the word's uses that counts.
 TOPICS_OF_A_WORD, LEAST_SHARE = 8, 0.01
+
+
+def short(value: Any, digits: int = 5) -> float:
+    """A number with that many significant digits: a page of full doubles is three times as big."""
+    return float(f"{value:.{digits}g}")
+
+
+def shorts(values: ArrayLike) -> list[float]:
+    """Each number of a row, shortened."""
+    return [short(value) for value in np.asarray(values, float)]
 
 
 @dataclass(frozen=True)
