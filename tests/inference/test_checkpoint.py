@@ -27,8 +27,7 @@ from tempering.inference import (
     stored,
     write_csr,
 )
-from tempering.inference.checkpoint_writer import read_checkpoint
-from tempering.inference.interrupts import postponed_interrupt
+from tempering.inference.checkpoint_writer import postponed_interrupt, read_checkpoint
 from tempering.models import Mixture
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.models.lda.model import LatentDirichlet

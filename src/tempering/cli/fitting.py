@@ -19,9 +19,9 @@ from tempering.corpus.text_counts import TextCounts
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.recipe import batch_size_for
 from tempering.inference import Checkpoint
+from tempering.inference.checkpoint_writer import Terminated
 from tempering.inference.compilation import working_seconds
 from tempering.inference.executors import ClusterLost
-from tempering.inference.interrupts import Terminated
 from tempering.storage.errors import StorageError
 
 #: Topics that are printed; `tempering topics` prints all.

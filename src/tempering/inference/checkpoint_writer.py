@@ -1,4 +1,4 @@
-"""What the restarts of a fit came to: in memory alone, or in checkpoints too.
+"""What the restarts of a fit came to, in memory or in checkpoints too; Ctrl-C and SIGTERM wait."""
 
 A checkpoint is one file, which appears whole or not at all: the run between two steps, what earlier
 restarts came to, and a description of the data and of all parameters. The last two are kept.
@@ -7,11 +7,14 @@ restarts came to, and a description of the data and of all parameters. The last 
 from __future__ import annotations
 
 import re
+import signal
+import threading
 import time
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import FrameType
 from typing import Any, Self
 
 from tempering.inference.checkpoint import (
@@ -20,7 +23,6 @@ from tempering.inference.checkpoint import (
     CheckpointWarning,
     as_checkpoint,
 )
-from tempering.inference.interrupts import Terminated, catching_sigterm, postponed_interrupt
 from tempering.inference.resume_checks import Fit, describe, describe_source, differences
 from tempering.inference.run import Result, Run
 from tempering.inference.sources import Source
@@ -28,6 +30,71 @@ from tempering.models.base import Model
 from tempering.storage.errors import WRONG, StorageError, expect, reading
 from tempering.storage.lock import alone_in
 from tempering.storage.tree import read_tree, write_tree
+
+#: What a shell reports of a process that SIGTERM has ended.
+TERMINATED = 128 + signal.SIGTERM
+
+
+class Terminated(SystemExit):
+    """SIGTERM has ended a fit; the message tells what is kept of it.
+
+    Where nobody catches it, the process ends with status 143.
+    """
+
+    def __init__(self, message: str = "terminated."):
+        super().__init__(TERMINATED)
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def _terminate(number: int, frame: FrameType | None) -> None:
+    raise Terminated
+
+
+@contextmanager
+def catching_sigterm() -> Iterator[None]:
+    """Have SIGTERM raise :class:`Terminated`, unless the program has a way of its own with it.
+
+    Only the main thread can do that.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
+@contextmanager
+def postponed_interrupt() -> Iterator[None]:
+    """Let the first Ctrl-C or SIGTERM wait until the block is done; the second acts at once."""
+    handlers: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        found = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        handlers = {number: handler for number, handler in found.items() if callable(handler)}
+    waiting: list[tuple[int, FrameType | None]] = []
+
+    def wait(number: int, frame: FrameType | None) -> None:
+        if waiting:
+            handlers[number](number, frame)
+        waiting.append((number, frame))
+
+    for number in handlers:
+        signal.signal(number, wait)
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    if waiting:
+        number, frame = waiting[0]
+        handlers[number](number, frame)
+
 
 KEPT = 2
 KIND = "checkpoint"

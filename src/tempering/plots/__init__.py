@@ -6,11 +6,11 @@ from tempering.plots.hidden import (
     plot_state_sequence,
     plot_transition_matrix,
 )
-from tempering.plots.temperature_path import plot_temperature_path
 from tempering.plots.topics import (
     plot_document_temperatures,
     plot_elbo,
     plot_temperature,
+    plot_temperature_path,
     plot_topics,
 )
 
