@@ -1,4 +1,4 @@
-"""What the restarts of a fit came to, in memory or in checkpoints too; Ctrl-C and SIGTERM wait."""
+"""What the restarts of a fit came to, in memory or in checkpoints too; Ctrl-C waits.
 
 A checkpoint is one file, which appears whole or not at all: the run between two steps, what earlier
 restarts came to, and a description of the data and of all parameters. The last two are kept.
