@@ -1,4 +1,4 @@
-"""What workers of a cluster run, and the rows that they keep in memory; Dask bags and dataframes."""
+"""What workers of a cluster run, and the rows that they keep; Dask bags and dataframes."""
 
 from __future__ import annotations
 

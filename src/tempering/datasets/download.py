@@ -1,4 +1,4 @@
-"""Files from the network, fetched once, checked, and taken up where they broke off; UCI's corpora."""
+"""Files from the network, checked, and taken up where a download broke off; UCI's corpora."""
 
 from __future__ import annotations
 

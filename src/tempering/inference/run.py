@@ -1,4 +1,4 @@
-"""What a run is made of: its state from step to step, its history, what it remembers, its result."""
+"""What a run is made of: its state from step to step, history, what it remembers, its result."""
 
 from __future__ import annotations
 
