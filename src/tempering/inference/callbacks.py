@@ -41,22 +41,29 @@ Callback = Callable[[Report], bool | None]
 
 
 @contextmanager
-def progress_bar(enabled: bool) -> Iterator[Callback | None]:
-    """A bar with passes, data a second, temperature and ELBO on a terminal; nothing elsewhere."""
+def progress_bar(
+    enabled: bool, name: str = "", more: Callable[[], str] = str
+) -> Iterator[Callback | None]:
+    """A bar with passes, data a second, temperature and ELBO on a terminal; nothing elsewhere.
+
+    It has a name, or else that of the phase, and tells what ``more`` gives besides.
+    """
     if not enabled or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+    from rich.progress import TimeRemainingColumn as TimeLeft
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
+        TaskProgressColumn(),
         TextColumn("{task.fields[where]}"),
-        TimeElapsedColumn(),
+        TimeLeft(compact=True, elapsed_when_finished=True),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task("fit", total=None, where="")
+        task = bar.add_task(name or "fit", total=None, where="")
         elbo = ""
 
         def compiling() -> None:
@@ -69,13 +76,13 @@ def progress_bar(enabled: bool) -> Iterator[Callback | None]:
                 elbo = f"  ELBO {record.elbo:,.1f}"
             speed = record.data_seen / max(record.seconds, 1e-9)
             where = f"pass {record.passes:.2f}/{report.planned_passes:g}  {speed:,.0f}/s"
-            where += f"  T {record.temperature:.3f}{elbo}"
+            where += f"  T {record.temperature:.3f}{elbo}{more()}"
             if report.restart:
                 where += f"  restart {report.restart + 1}"
             phase = "T = 1" if record.phase == "final" else "tempered"
             bar.update(
                 task,
-                description=report.heat.telling or phase,
+                description=name or report.heat.telling or phase,
                 completed=record.passes,
                 total=report.planned_passes,
                 where=where,
