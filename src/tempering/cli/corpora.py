@@ -31,7 +31,7 @@ from tempering.corpus.parquet import ParquetRows
 from tempering.corpus.text_counts import TextCounts
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.saving import load
-from tempering.estimators.words import words_of
+from tempering.estimators.words import check_words, words_of
 from tempering.storage.errors import StorageError
 
 #: Characters of a text that are kept to be quoted.
@@ -170,7 +170,9 @@ class ModelCorpus:
                 "counts): the text is taken in lower case, as words of two letters and more."
             )
         self.n_words = model.n_features_in_
-        _check_words(reading.path, self.stored, words, self.n_words)
+        # Without names of words, some formats end at the last one that they use.
+        if self.stored.vocabulary is not None or self.stored.shape[1] > self.n_words:
+            check_words(model, self.stored, str(reading.path))
 
     @property
     def names(self) -> list[str] | None:
@@ -205,20 +207,3 @@ def drawn(n_documents: int, n: int, seed: int) -> Any:
     """The places that every source draws: n without replacement, in order."""
     rng = np.random.default_rng(seed)
     return np.sort(rng.choice(n_documents, size=n, replace=False))
-
-
-def _check_words(path: Path, stored: Stored, words: Any, n_words: int) -> None:
-    """Columns must stand for the same words as in the model."""
-    found = stored.shape[1]
-    if found > n_words or (stored.vocabulary is not None and found != n_words):
-        raise CorpusError(
-            f"{path} has {found} words, but the model {n_words}: it was fitted to another corpus."
-        )
-    if words is None or stored.vocabulary is None:
-        return
-    for column, (ours, theirs) in enumerate(zip(stored.vocabulary, words)):
-        if ours != theirs:
-            raise CorpusError(
-                f"{path}: column {column} is {ours!r}, but {theirs!r} in the model: it was fitted "
-                "to a corpus with other words."
-            )

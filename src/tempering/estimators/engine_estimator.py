@@ -141,8 +141,9 @@ class EngineEstimator(_Declared):
         raise NotImplementedError
 
     def _transformed(self, X: Any) -> Any:
-        """The rows as the model sees them."""
-        return X
+        """The rows as the model sees them: centred, where squares of large numbers lose digits."""
+        centre = getattr(self, "_centre", None)
+        return X if centre is None else X - centre
 
     def _n_starts(self) -> int:
         """How many starts are worth trying."""

@@ -140,7 +140,6 @@ class BayesianFactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
                 f"n_components={k} must be at most n_features={X.shape[1]}: there are no more "
                 "directions."
             )
-        # Squares of data far from 0 lose digits; the model sees centred data.
         self._centre = np.nanmean(X, axis=0)
         return GaussianFactors(
             int(k),
@@ -149,9 +148,6 @@ class BayesianFactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             float(self.noise_prior),
             float(self.relevance_prior),
         )
-
-    def _transformed(self, X: Array) -> Array:
-        return X - self._centre
 
     def _n_starts(self) -> int:
         return 1  # the engine itself starts anew

@@ -189,7 +189,6 @@ covariance_prior_
         return table
 
     def _prepare(self, X: Array) -> None:
-        # Second moments of data far from 0 lose digits; the model sees centred data.
         centre = X.mean(axis=0)
         names = "mean_prior", "degrees_of_freedom_prior", "covariance_prior"
         given = self.mean_prior, self.degrees_of_freedom_prior, self.covariance_prior
@@ -208,12 +207,6 @@ covariance_prior_
         self.mean_prior_, self.mean_precision_prior_ = mean, precision
         self.degrees_of_freedom_prior_, self.covariance_prior_ = degrees, covariance
         self.weight_concentration_prior_ = self._concentration()
-
-    def _transformed(self, X: Array) -> Array:
-        return X - self._centre
-
-    def _untransformed(self, X: Array) -> Array:
-        return X + self._centre
 
     @property
     def _kind(self) -> CovarianceType:

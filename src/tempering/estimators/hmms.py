@@ -91,7 +91,6 @@ class GaussianHMM(HiddenMarkovEstimator):
         return self._kind.likelihood(len(self._centre), self.n_components)
 
     def _prepare(self, X: Array) -> None:
-        # Second moments of data far from 0 lose digits; the model sees centred data.
         centre, kind = X.mean(axis=0), self._kind
         names = "means_prior", "dof_prior", "scale_prior"
         given = self.means_prior, self.dof_prior, self.scale_prior
@@ -105,9 +104,6 @@ class GaussianHMM(HiddenMarkovEstimator):
         self._emission_prior = kind.prior(
             self._likelihood(), mean - centre, self.beta_prior, degrees, scale
         )
-
-    def _transformed(self, X: Array) -> Array:
-        return X - self._centre
 
     def _expose_emissions(self, model: HiddenMarkov, posterior: Natural) -> None:
         described = self._kind.describe(model.likelihood, posterior.emissions)

@@ -239,11 +239,7 @@ class MixtureEstimator(DensityMixin, MixtureFit):
             for k, count in enumerate(np.bincount(labels, minlength=self.n_components))
             if count
         ]
-        return self._untransformed(np.concatenate(parts)), labels
-
-    def _untransformed(self, X: Array) -> Array:
-        """Back from what the model sees."""
-        return X
+        return np.concatenate(parts) + getattr(self, "_centre", 0), labels
 
 
 def print_every(interval: int) -> Callback:

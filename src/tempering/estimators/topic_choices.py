@@ -24,7 +24,7 @@ from tempering.evaluation import completion_score, split_documents
 from tempering.evaluation.checks import is_corpus
 from tempering.gpu.device_fit import advance_on_device
 from tempering.gpu.jax_device import Backend, choose_backend, has_gpu
-from tempering.inference import Algorithm, Batch, BlockSource, Report, State
+from tempering.inference import Algorithm, ArraySource, Batch, BlockSource, Report, State
 from tempering.inference.callbacks import Callback
 from tempering.inference.executors import Executor
 from tempering.inference.learning_rate import LearningRate
@@ -296,11 +296,8 @@ def told_documents(source: Any) -> Any:
 
 def _some(source: Any) -> Any:
     """A few documents, the same ones with every seed."""
-    if isinstance(source, BlockSource):
-        return source.sample(PREDICTED_DOCUMENTS, np.random.default_rng(0))
-    n = min(PREDICTED_DOCUMENTS, source.shape[0])
-    rows = np.random.default_rng(0).choice(source.shape[0], size=n, replace=False)
-    return source[np.sort(rows)]
+    known = source if isinstance(source, BlockSource) else ArraySource(source)
+    return known.sample(PREDICTED_DOCUMENTS, np.random.default_rng(0))
 
 
 def _is_auto(prior: Any) -> bool:

@@ -29,10 +29,11 @@ def remember_words(estimator: Any, X: Any) -> None:
             setattr(estimator, name, value)
 
 
-def check_words(estimator: Any, X: Any) -> None:
+def check_words(estimator: Any, X: Any, called: str = "") -> None:
     """Refuse a corpus whose columns stand for other words than those of the fit."""
-    if not is_corpus(X):
+    if not called and not is_corpus(X):
         return
+    called = called or "the corpus"
     found, expected = X.shape[1], estimator.n_features_in_
     ours = words_of(estimator)
     remedy = (
@@ -41,7 +42,7 @@ def check_words(estimator: Any, X: Any) -> None:
     )
     if found != expected:
         raise ValueError(
-            f"the corpus has {found} words, but the model {expected}: it was fitted to another "
+            f"{called} has {found} words, but the model {expected}: it was fitted to another "
             f"one; {remedy}"
         )
     if X.vocabulary is None or ours is None:
@@ -49,7 +50,7 @@ def check_words(estimator: Any, X: Any) -> None:
     for column, (theirs, word) in enumerate(zip(X.vocabulary, ours)):
         if theirs != word:
             raise ValueError(
-                f"column {column} of the corpus is {theirs!r:.80}, but {str(word)!r:.80} in the "
+                f"column {column} of {called} is {theirs!r:.80}, but {str(word)!r:.80} in the "
                 f"model: it was fitted to other words; {remedy}"
             )
 
