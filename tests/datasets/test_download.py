@@ -1,4 +1,4 @@
-"""Downloads: kept, checked, and taken up where they broke off; from a server on this machine."""
+"""Downloads: kept and checked; from a server on this machine."""
 
 import gzip
 import hashlib
@@ -14,15 +14,13 @@ from tempering.datasets import fetch, fetch_uci, load_uci
 
 
 class Server(ThreadingHTTPServer):
-    """Files in memory, with ranges; a download may be made to break off."""
+    """Files in memory; a download may be made to break off."""
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
         self.files = {}
-        self.tags = {}
         self.break_after = []
         self.requests = []
-        self.ranges = True
 
     @property
     def url(self):
@@ -34,30 +32,19 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         server = self.server
-        asked = self.headers.get("Range")
-        server.requests.append((self.path, asked))
+        server.requests.append(self.path)
         name = self.path.lstrip("/")
         if name not in server.files:
             self.send_error(404)
             return
-        content, tag = server.files[name], server.tags.get(name, '"1"')
-        start = 0
-        if asked and server.ranges and self.headers.get("If-Range") == tag:
-            start = int(asked.removeprefix("bytes=").removesuffix("-"))
-            if start >= len(content):
-                self.send_error(416)
-                return
-        self.send_response(206 if start else 200)
-        self.send_header("Content-Length", str(len(content) - start))
-        self.send_header("ETag", tag)
-        if start:
-            self.send_header("Content-Range", f"bytes {start}-{len(content) - 1}/{len(content)}")
+        content = server.files[name]
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        part = content[start:]
         if server.break_after:
-            part = part[: server.break_after.pop(0)]
+            content = content[: server.break_after.pop(0)]
             self.close_connection = True
-        self.wfile.write(part)
+        self.wfile.write(content)
 
     def log_message(self, *_):
         pass
@@ -86,47 +73,12 @@ def test_a_file_is_fetched_once(server, tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == ["a.bin"]
 
 
-def test_a_download_is_taken_up_where_it_broke_off(server, tmp_path):
+def test_a_download_that_breaks_off_leaves_nothing(server, tmp_path):
     server.files["a.bin"] = CONTENT
-    server.break_after = [300_000, 400_000]
-    assert fetch(f"{server.url}/a.bin", tmp_path, HASH).read_bytes() == CONTENT
-    ranges = [asked for _, asked in server.requests]
-    assert ranges == [None, "bytes=300000-", "bytes=700000-"]
-
-
-def test_a_download_goes_on_in_another_call(server, tmp_path):
-    server.files["a.bin"] = CONTENT
-    server.break_after = [100_000, 100_000, 100_000]
-    with pytest.raises(OSError, match="The 300000 bytes that came are kept; call again to go on"):
-        fetch(f"{server.url}/a.bin", tmp_path, HASH)
-    assert not (tmp_path / "a.bin").exists()
-    assert fetch(f"{server.url}/a.bin", tmp_path, HASH).read_bytes() == CONTENT
-    assert server.requests[-1][1] == "bytes=300000-"
-    assert [p.name for p in tmp_path.iterdir()] == ["a.bin"]
-
-
-def test_a_file_that_changed_meanwhile_comes_anew(server, tmp_path):
-    server.files["a.bin"] = CONTENT[::-1]
-    server.break_after = [100_000] * 3
-    with pytest.raises(OSError, match="could not be fetched"):
+    server.break_after = [300_000]
+    with pytest.raises(OSError, match=r"a\.bin could not be fetched"):
         fetch(f"{server.url}/a.bin", tmp_path)
-    server.files["a.bin"], server.tags["a.bin"] = CONTENT, '"2"'
-    assert fetch(f"{server.url}/a.bin", tmp_path, HASH).read_bytes() == CONTENT
-
-
-def test_a_server_without_ranges(server, tmp_path):
-    server.files["a.bin"] = CONTENT
-    server.ranges = False
-    server.break_after = [100_000]
-    assert fetch(f"{server.url}/a.bin", tmp_path, HASH).read_bytes() == CONTENT
-
-
-def test_what_came_may_be_longer_than_the_file(server, tmp_path):
-    server.files["a.bin"] = CONTENT
-    (tmp_path / ".a.bin.partial").write_bytes(CONTENT + b"more")
-    (tmp_path / ".a.bin.partial.tag").write_text('"1"')
-    with pytest.raises(OSError, match="416"):
-        fetch(f"{server.url}/a.bin", tmp_path, HASH)
+    assert list(tmp_path.iterdir()) == []
     assert fetch(f"{server.url}/a.bin", tmp_path, HASH).read_bytes() == CONTENT
 
 

@@ -65,7 +65,7 @@ def fetch(
 ) -> None:
     """Fetch a bag of words of the UCI repository.
 
-    One that is here already is not fetched again. A download that breaks off is taken up again.
+    One that is here already is not fetched again.
 
     \b
     Examples:
