@@ -17,7 +17,13 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from tempering.estimators.moves import model_on
-from tempering.estimators.parameters import NOT_NEGATIVE, SHARED_CONSTRAINTS, Tempering, as_policy
+from tempering.estimators.parameters import (
+    NOT_NEGATIVE,
+    SHARED_CONSTRAINTS,
+    Tempering,
+    as_policy,
+    check_n_components,
+)
 from tempering.estimators.saving import SaveMixin
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
 from tempering.gpu.jax_device import Backend
@@ -30,7 +36,7 @@ from tempering.inference.checkpoint import (
 )
 from tempering.inference.executors import Executor, open_executor
 from tempering.inference.fitting import FitOptions
-from tempering.models import Model, Natural
+from tempering.models import Model
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
 from tempering.temperature import TemperaturePolicy, Untempered
@@ -40,8 +46,6 @@ class _Declared(SaveMixin, BaseEstimator):
     """Parameters that not all of them have, for the reader and the type checker."""
 
     max_iter: int
-    total_samples: float | None
-    backend: Backend
     executor: Executor | None
 
 
@@ -211,6 +215,75 @@ class EngineEstimator(_Declared):
         refuse(~(np.abs(activations) <= LARGEST_VALUE), activations, f"X must hold {expected}")
         return activations
 
+    def _summarise(self, result: Result) -> None:
+        """Set the attributes that say how the fit went."""
+        self.history_ = result.history
+        self.converged_ = result.converged
+        self.n_iter_ = int(np.ceil(result.history[-1].passes)) if len(result.history) else 0
+        self.elbo_ = result.elbo
+        self.restart_elbos_ = list(result.restart_elbos)
+        self.temperature_ = 1.0 / float(np.mean(result.heat.inverse_temperature))
+        self.inverse_temperatures_ = result.heat.inverse_temperature
+
+
+@dataclass(eq=False, repr=False)
+class OnlineEstimator(EngineEstimator):
+    """One that takes a stream too, by minibatches."""
+
+    _: KW_ONLY
+    total_samples: float | None = None
+    backend: Backend = "cpu"
+    executor: Executor | None = None
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Update the model with one more minibatch: stochastic variational inference.
+
+        The first call fixes the start, and what the data decide of the priors. With
+        ``total_samples`` the tempered part runs over its share of them; without it, the length of
+        the stream is not known and every step is made at T = 1.
+        """
+        X = self._validated(X, reset=not hasattr(self, "_state"))
+        check_n_components(self.n_components, max(len(X), self.total_samples or 0), "samples")
+        with self._all_or_nothing(X):
+            model = self._model_of_stream(X)
+            data = self._transformed(X)
+            self._advance(model, data, check_random_state(self.random_state))
+            self._expose(model, data)
+        return self
+
+    def _model_of_stream(self, X: Array) -> Any:
+        """The model for one more minibatch; the first one decides what the data are to decide."""
+        raise NotImplementedError
+
+    def _start_of_stream(self, model: Any, data: Array, rng: np.random.RandomState) -> Any:
+        """λ at step 0."""
+        return self._starts(model, data, rng)
+
+    def _advance(self, model: Model, data: Array, rng: np.random.RandomState) -> None:
+        """One step."""
+        first = not hasattr(self, "_state")
+        seen = 0 if first else self._state.data_seen
+        total = float(self.total_samples or 0)
+        solver = model_on(self.backend, model, data.shape[0])
+        with open_executor(self.executor, self.n_jobs) as executor:
+            algorithm = Algorithm(
+                solver,
+                self._policy(1.0) if self.total_samples else Untempered(),
+                self._learning_rate(),
+                executor,
+                n_data=int(max(total, seen + data.shape[0])),
+                planned_passes=1.0,
+            )
+            if first:
+                posterior = self._start_of_stream(model, data, rng)
+                generator = np.random.default_rng(rng.randint(2**31))
+                self._state: State = algorithm.start(posterior, generator)
+                self.history_ = History()
+            self._state = algorithm.advance(self._state, Batch(data), evaluate=False).state
+        vars(model).update(vars(solver))  # what it has learned
+        self.n_iter_ = self._state.step
+
     @contextmanager
     def _all_or_nothing(self, X: Array) -> Iterator[None]:
         """Take a step back as a whole if it fails, or ends in numbers that are not finite."""
@@ -235,43 +308,3 @@ class EngineEstimator(_Declared):
                 f"X breaks the model ({error}), which stays as it was: the largest number in X is "
                 f"{X[row, column]}, row {row}, column {column}. Rescale it, or leave the row out."
             ) from error
-
-    def _summarise(self, result: Result) -> None:
-        """Set the attributes that say how the fit went."""
-        self.history_ = result.history
-        self.converged_ = result.converged
-        self.n_iter_ = int(np.ceil(result.history[-1].passes)) if len(result.history) else 0
-        self.elbo_ = result.elbo
-        self.restart_elbos_ = list(result.restart_elbos)
-        self.temperature_ = 1.0 / float(np.mean(result.heat.inverse_temperature))
-        self.inverse_temperatures_ = result.heat.inverse_temperature
-
-    def _advance(
-        self, model: Model, data: Array, start: Callable[[], Natural], rng: np.random.RandomState
-    ) -> None:
-        """One step of stochastic variational inference; at the first, from ``start()``.
-
-        With ``total_samples`` the tempered part runs over its share of them; without it, the length
-        of the stream is not known and every step is made at T = 1.
-        """
-        first = not hasattr(self, "_state")
-        seen = 0 if first else self._state.data_seen
-        total = float(self.total_samples or 0)
-        solver = model_on(self.backend, model, data.shape[0])
-        with open_executor(self.executor, self.n_jobs) as executor:
-            algorithm = Algorithm(
-                solver,
-                self._policy(1.0) if self.total_samples else Untempered(),
-                self._learning_rate(),
-                executor,
-                n_data=int(max(total, seen + data.shape[0])),
-                planned_passes=1.0,
-            )
-            if first:
-                posterior = start()
-                generator = np.random.default_rng(rng.randint(2**31))
-                self._state: State = algorithm.start(posterior, generator)
-                self.history_ = History()
-            self._state = algorithm.advance(self._state, Batch(data), evaluate=False).state
-        vars(model).update(vars(solver))  # what it has learned
-        self.n_iter_ = self._state.step

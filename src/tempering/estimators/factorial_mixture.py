@@ -7,16 +7,15 @@ from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
-from sklearn.utils import check_random_state
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.engine_estimator import EngineEstimator
+from tempering.estimators.engine_estimator import OnlineEstimator
 from tempering.estimators.feature_moves import move_features
 from tempering.estimators.moves import MovedResult, fit_table
 from tempering.estimators.parameters import (
@@ -25,9 +24,7 @@ from tempering.estimators.parameters import (
     as_policy,
     check_n_components,
 )
-from tempering.gpu.jax_device import Backend
 from tempering.inference import ArraySource, Result
-from tempering.inference.executors import Executor
 from tempering.inference.fitting import FitOptions
 from tempering.models.arguments import as_numbers, shown
 from tempering.models.base import Array, Natural
@@ -48,7 +45,7 @@ VARIANCES = (1e-100, 1e100)
 
 
 @dataclass(eq=False, repr=False)
-class FactorialMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, EngineEstimator):
+class FactorialMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnlineEstimator):
     """Factorial mixture model: each sample is a sum of some of K features, plus noise.
 
     x_n = Σ_k z_nk μ_k + ε_n with z_nk ~ Bern(π), μ_k ~ N(0, σ_μ²·1) and ε_n ~ N(0, σ²·1). The data
@@ -125,7 +122,7 @@ random_state, n_jobs, executor, verbose
     """
 
     _parameter_constraints: ClassVar[dict] = {
-        **EngineEstimator._parameter_constraints,
+        **OnlineEstimator._parameter_constraints,
         "noise_variance": [Interval(Real, *VARIANCES, closed="both"), None],
         "feature_variance": [Interval(Real, *VARIANCES, closed="both"), None],
         "activation_probability": [Interval(Real, 0, 1, closed="neither"), "array-like"],
@@ -149,33 +146,15 @@ random_state, n_jobs, executor, verbose
     moves: bool = True
     tol: float = 1e-2
     max_iter: int = 300
-    total_samples: float | None = None
-    backend: Backend = "cpu"
-    executor: Executor | None = None
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Update the features with one more minibatch: stochastic variational inference.
+    def _model_of_stream(self, X: Array) -> FactorialModel:
+        return copy(self._model) if hasattr(self, "_state") else self._new_model(X)
 
-        The first call fixes the variances that are not given, and the start. With ``total_samples``
-        the tempered part runs over its share of them; without it, the length of the stream is not
-        known and every step is made at T = 1, from which features are not always found.
-
-        """
-        first = not hasattr(self, "_state")
-        X = self._validated(X, reset=first)
-        rng = check_random_state(self.random_state)
-        model = self._new_model(X) if first else copy(self._model)
-
-        def start() -> Natural:
-            given = self._starts(model, X, rng)
-            generator = np.random.default_rng(rng.randint(2**31))
-            return model.initialize(ArraySource(X), generator) if given is None else given
-
-        with self._all_or_nothing(X):
-            self._advance(model, X, start, rng)
-            self._expose(model, X)
-        return self
+    def _start_of_stream(
+        self, model: FactorialModel, data: Array, rng: np.random.RandomState
+    ) -> Any:
+        given, generator = self._starts(model, data, rng), np.random.default_rng(rng.randint(2**31))
+        return model.initialize(ArraySource(data), generator) if given is None else given
 
     def transform(self, X: Any) -> Array:
         """Probability that each feature is active in each sample, at T = 1: (n_samples, K)."""
@@ -253,8 +232,7 @@ random_state, n_jobs, executor, verbose
         return as_policy(self.tempering, names)
 
     def _new_model(self, X: Array) -> FactorialModel:
-        n = max(len(X), self.total_samples or 0)
-        check_n_components(self.n_components, n, "samples")
+        check_n_components(self.n_components, max(len(X), self.total_samples or 0), "samples")
         k, local = self.n_components, self.local
         if local == "auto":
             local = "exact" if k <= MAX_ENUMERATED else "mean-field"

@@ -6,23 +6,21 @@ import sys
 from abc import ABCMeta, abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import logsumexp
-from sklearn.base import DensityMixin, _fit_context
+from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.engine_estimator import EngineEstimator
+from tempering.estimators.engine_estimator import OnlineEstimator
 from tempering.estimators.moves import Move, fit_table
-from tempering.estimators.parameters import POSITIVE, check_n_components
+from tempering.estimators.parameters import POSITIVE
 from tempering.families import Dirichlet, Likelihood, MixingWeights, StickBreaking
-from tempering.gpu.jax_device import Backend
 from tempering.inference import ArraySource, History, Result, evaluate_elbo
 from tempering.inference.callbacks import Callback, Report
-from tempering.inference.executors import Executor
 from tempering.inference.fitting import FitOptions
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
@@ -36,11 +34,11 @@ LARGEST_SAMPLE = 10**9
 
 
 @dataclass(eq=False, repr=False)
-class MixtureFit(EngineEstimator, metaclass=ABCMeta):
+class MixtureFit(OnlineEstimator, metaclass=ABCMeta):
     """A mixture that can be fitted. Subclasses say which, and how it starts."""
 
     _parameter_constraints: ClassVar[dict] = {
-        **EngineEstimator._parameter_constraints,
+        **OnlineEstimator._parameter_constraints,
         "weight_concentration_prior_type": [
             StrOptions({"dirichlet_process", "dirichlet_distribution"})
         ],
@@ -51,9 +49,6 @@ class MixtureFit(EngineEstimator, metaclass=ABCMeta):
     max_iter: int = 200
     weight_concentration_prior_type: str = "dirichlet_distribution"
     weight_concentration_prior: float | None = None
-    total_samples: float | None = None
-    backend: Backend = "cpu"
-    executor: Executor | None = None
 
     # Parameters of some mixtures only.
     warm_start = False
@@ -122,27 +117,12 @@ class MixtureFit(EngineEstimator, metaclass=ABCMeta):
             options["callbacks"] = [print_every(self.verbose_interval)]
         return options
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Update the mixture with one more minibatch: stochastic variational inference.
-
-        The first call fixes the data-driven priors and the start. With ``total_samples`` the
-        tempered part runs over its share of them; without it, the length of the stream is not known
-        and every step is made at T = 1.
-
-        """
-        first = not hasattr(self, "_state")
-        X = self._validated(X, reset=first)
-        check_n_components(self.n_components, max(len(X), self.total_samples or 0), "samples")
-        rng = check_random_state(self.random_state)
-        with self._all_or_nothing(X):
-            if first:
-                self._prepare(X)
-            model, data = self._model(), self._transformed(X)
-            model.sorts = False  # labels stay what they were from batch to batch
-            self._advance(model, data, lambda: self._starts(model, data, rng), rng)
-            self._expose(model)
-        return self
+    def _model_of_stream(self, X: Array) -> Mixture:
+        if not hasattr(self, "_state"):
+            self._prepare(X)
+        model = self._model()
+        model.sorts = False  # labels stay what they were from batch to batch
+        return model
 
     def _probabilities(self, data: Array) -> Array:
         """q(z) of data as the model sees them, shape (n_samples, n_components)."""
