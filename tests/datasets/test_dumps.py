@@ -1,4 +1,4 @@
-"""The dump of arXiv, read from a file made here."""
+"""Dumps of arXiv and Wikipedia, and faces, read from files made here."""
 
 import gzip
 import json

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from tempering.report import pyldavis_arguments, to_pyldavis
+from tempering.report import pyldavis_arguments, to_arviz, to_pyldavis
+from tempering.report.exports import _dirichlet_draws
 
 
 def test_the_arguments_of_pyldavis(fitted):
@@ -31,7 +32,49 @@ def test_pyldavis_takes_them(fitted):
     assert words.loc[words.logprob.idxmax(), "Term"] == best
 
 
-def test_a_missing_package_is_named(fitted, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyLDAvis", None)
-    with pytest.raises(ImportError, match="pip install pyLDAvis"):
-        to_pyldavis(fitted.model, fitted.X)
+def test_draws_have_the_moments_of_a_dirichlet():
+    parameters = np.array([[0.5, 3.0, 2.0, 4.5], [10.0, 1.0, 0.2, 0.8]])
+    kept = np.array([0, 2])
+    draws = _dirichlet_draws(parameters, kept, 20_000, np.random.default_rng(0))
+    assert draws.shape == (1, 20_000, 2, 2)
+    total = parameters.sum(axis=1, keepdims=True)
+    means = (parameters / total)[:, kept]
+    variances = means * (1 - means) / (total + 1)
+    np.testing.assert_allclose(draws[0].mean(axis=0), means, rtol=0.05)
+    np.testing.assert_allclose(draws[0].var(axis=0), variances, rtol=0.06)
+    # Two entries of a Dirichlet vector have the covariance −m₁m₂ / (Σλ + 1).
+    covariance = np.mean((draws[0] - means).prod(axis=2), axis=0)
+    np.testing.assert_allclose(covariance, -means.prod(axis=1) / (total[:, 0] + 1), rtol=0.15)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_arviz_takes_them(fitted):
+    pytest.importorskip("arviz")
+    data = to_arviz(
+        fitted.model, draws=200, X=fitted.X[:7], vocabulary=fitted.vocabulary, n_words=6
+    )
+    topics = data["posterior"]["topics"]
+    assert topics.dims == ("chain", "draw", "topic", "word")
+    assert topics.shape[:3] == (1, 200, 5)
+    components = fitted.model.components_
+    means = components / components.sum(axis=1, keepdims=True)
+    columns = [fitted.vocabulary.index(word) for word in topics["word"].values]
+    np.testing.assert_allclose(topics.mean(("chain", "draw")), means[:, columns], atol=0.005)
+    proportions = data["posterior"]["proportions"]
+    assert proportions.dims == ("chain", "draw", "document", "topic")
+    np.testing.assert_allclose(proportions.sum("topic"), 1.0)
+    expected = fitted.model.transform(fitted.X[:7])
+    np.testing.assert_allclose(proportions.mean(("chain", "draw")), expected, atol=0.03)
+
+
+@pytest.mark.parametrize(
+    ("package", "call"),
+    [
+        ("pyLDAvis", lambda fitted: to_pyldavis(fitted.model, fitted.X)),
+        ("arviz", lambda fitted: to_arviz(fitted.model)),
+    ],
+)
+def test_a_missing_package_is_named(fitted, monkeypatch, package, call):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=f"pip install {package}"):
+        call(fitted)

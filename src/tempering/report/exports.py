@@ -1,9 +1,10 @@
-"""Fitted topics for pyLDAvis."""
+"""Fitted topics for other tools: pyLDAvis and ArviZ."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.words import check_words
+from tempering.evaluation import top_words
 from tempering.evaluation.checks import as_counts, normalised
 from tempering.report.data import vocabulary_of
 
@@ -90,11 +92,95 @@ def to_pyldavis(
     >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
     >>> prepared = to_pyldavis(lda, X, ["sun", "sea", "snow", "ice"])  # doctest: +SKIP
     """
+    library = _required("pyLDAvis", "to_pyldavis")
+    return library.prepare(**pyldavis_arguments(model, X, vocabulary))
+
+
+def to_arviz(
+    model: LatentDirichletAllocation,
+    draws: int = 500,
+    *,
+    X: Any = None,
+    vocabulary: Sequence[str] | None = None,
+    n_words: int | None = 20,
+    random_state: int = 0,
+) -> Any:
+    """Independent draws from the variational posterior q, for ArviZ.
+
+    Parameters
+    ----------
+    model, vocabulary
+        As in :func:`pyldavis_arguments`.
+    draws : int
+        How many.
+    X : array, sparse matrix or Corpus of shape (n_documents, n_words), optional
+        Documents whose topic proportions are drawn too.
+    n_words : int or None
+        Only words among so many most probable ones of a topic are kept, which does not change
+        their distribution; None keeps all, draws × topics × words numbers.
+    random_state : int
+        The same seed gives the same draws.
+
+    Returns
+    -------
+    arviz.InferenceData, or xarray.DataTree from ArviZ 1.0 on
+        The posterior holds ``topics`` (chain, draw, topic, word) and, with X, ``proportions``
+        (chain, draw, document, topic).
+
+    Examples
+    --------
+    ArviZ is no dependency of this package:
+
+    >>> import numpy as np
+    >>> from tempering import LatentDirichletAllocation
+    >>> from tempering.report import to_arviz
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
+    >>> posterior = to_arviz(lda, draws=10)  # doctest: +SKIP
+    """
+    library = _required("arviz", "to_arviz")
+    check_is_fitted(model)
+    if draws < 1:
+        raise ValueError(f"draws must be at least 1; got {draws}.")
+    words = vocabulary_of(model, vocabulary, X)
+    rng = np.random.default_rng(random_state)
+    parameters = model.components_.astype(np.float64)
+    n_all = parameters.shape[1]
+    kept = np.unique(top_words(parameters, n_all if n_words is None else min(n_words, n_all)))
+    posterior = {"topics": _dirichlet_draws(parameters, kept, draws, rng)}
+    coords = {"topic": np.arange(len(parameters)), "word": [str(words[v]) for v in kept]}
+    dims = {"topics": ["topic", "word"]}
+    if X is not None:
+        proportions = model.transform(X, normalize=False)
+        every = np.arange(len(parameters))
+        posterior["proportions"] = _dirichlet_draws(proportions, every, draws, rng)
+        coords["document"] = np.arange(len(proportions))
+        dims["proportions"] = ["document", "topic"]
+    # ArviZ 1.0 made the groups a level of the first argument.
+    if int(version("arviz").split(".")[0]) >= 1:
+        return library.from_dict({"posterior": posterior}, coords=coords, dims=dims)
+    return library.from_dict(posterior=posterior, coords=coords, dims=dims)
+
+
+def _dirichlet_draws(
+    parameters: np.ndarray, kept: np.ndarray, draws: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Draws of some columns of Dirichlet rows, [1, draws, rows, kept]: the one chain is first.
+
+    A Dirichlet vector is made of independent gamma variables divided by their sum, and those that
+    are not kept enter only by their own sum, which is a gamma variable too.
+    """
+    rest = parameters.sum(axis=1) - parameters[:, kept].sum(axis=1)
+    gammas = rng.gamma(parameters[:, kept], size=(draws, len(parameters), kept.size))
+    others = rng.gamma(np.maximum(rest, 0.0), size=(draws, len(parameters)))
+    return (gammas / (gammas.sum(axis=2) + others)[..., None])[None]
+
+
+def _required(package: str, caller: str) -> Any:
     try:
-        library = import_module("pyLDAvis")
+        return import_module(package)
     except ImportError as error:
         raise ImportError(
-            f"to_pyldavis needs pyLDAvis, which cannot be imported ({error}). "
-            "Install it with: pip install pyLDAvis"
+            f"{caller} needs {package}, which cannot be imported ({error}). "
+            f"Install it with: pip install {package}"
         ) from error
-    return library.prepare(**pyldavis_arguments(model, X, vocabulary))
