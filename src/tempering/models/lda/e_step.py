@@ -28,7 +28,6 @@ from tempering.models.lda.layout import (
     check_gamma,
     check_inverse_temperature,
     check_settings,
-    is_collapsed,
     new_document_topics,
     new_room,
     new_solved_documents,
@@ -56,15 +55,11 @@ class LocalResult(NamedTuple):
         Expected counts, weighted by the inverse temperatures and summed over documents.
     iterations : int array of shape (n_documents,)
         Sweeps that each document took.
-    log_normalizer : float64 array of shape (n_documents,)
-        sum_v n_dv log sum_k exp{s_d (E log theta_dk + E log beta_kv)}, which is
-        s_d times the energy of the document plus the entropy of its phi.
     """
 
     gamma: Float32
     statistics: Float32 | None
     iterations: Int64
-    log_normalizer: Float64
 
 
 class DocumentEnergy(NamedTuple):
@@ -163,7 +158,7 @@ def e_step(
 
     in_blocks(fit_block, n_documents, n_threads)
     if not return_statistics:
-        return LocalResult(fit.gamma, None, fit.sweeps, fit.log_normalizers)
+        return LocalResult(fit.gamma, None, fit.sweeps)
     statistics = np.empty(log_rows.shape, np.float32)
     occurrences = find_occurrences(batch, log_rows.shape[0])
 
@@ -173,7 +168,7 @@ def e_step(
         fill_statistics(start, stop, occurrences, batch, word_rows, settings, room, fit, statistics)
 
     in_blocks(fill_block, log_rows.shape[0], n_threads, WORDS_PER_BLOCK)
-    return LocalResult(fit.gamma, statistics, fit.sweeps, fit.log_normalizers)
+    return LocalResult(fit.gamma, statistics, fit.sweeps)
 
 
 def document_energy(
@@ -184,7 +179,6 @@ def document_energy(
     gamma: ArrayLike,
     inverse_temperature: float | ArrayLike = 1.0,
     *,
-    theta: ThetaForm = "variational",
     n_threads: int = 1,
 ) -> DocumentEnergy:
     """Energy and entropy of each document under the phi that belongs to a given gamma.
@@ -194,7 +188,6 @@ def document_energy(
     batch, log_rows = check_batch(indptr, columns, counts, log_rows, "log_rows")
     n_documents = batch.indptr.size - 1
     inverse_temperatures, _ = check_inverse_temperature(inverse_temperature, n_documents)
-    collapsed = is_collapsed(theta)
     gamma = check_gamma(gamma, (n_documents, log_rows.shape[1]))
     maxima = _row_maxima(log_rows, n_threads)
     energy = np.zeros(n_documents)
@@ -210,7 +203,6 @@ def document_energy(
             maxima,
             gamma,
             inverse_temperatures,
-            collapsed,
             room,
             kept,
             energy,

@@ -91,7 +91,6 @@ class SolvedDocuments(NamedTuple):
     n_active: Int64  # [n_documents]; n_topics means all of them, in order
     word_weights: Float32  # [nnz], s n_u / z_u, or IN_LOGS
     sweeps: Int64  # [n_documents]
-    log_normalizers: Float64  # [n_documents]
 
 
 class DocumentTopics(NamedTuple):
@@ -174,7 +173,6 @@ def new_solved_documents(n_documents: int, n_topics: int, n_entries: int) -> Sol
         np.empty(n_documents, np.int64),
         np.empty(n_entries, np.float32),
         np.empty(n_documents, np.int64),
-        np.empty(n_documents, np.float64),
     )
 
 

@@ -158,7 +158,6 @@ def fill_energies(
     maxima,
     gamma,
     inverse_temperatures,
-    collapsed,
     room,
     kept,
     energy,
@@ -173,7 +172,7 @@ def fill_energies(
     every, log_theta, scores = room.index, room.log_theta, room.share
     for d in range(start, stop):
         s = inverse_temperatures[d]
-        largest = fill_log_proportions(gamma[d], collapsed, log_theta)
+        largest = fill_log_proportions(gamma[d], log_theta)
         n_kept = 0
         for k in range(n_topics):
             if s * (log_theta[k] - largest) > FLUSHED:
@@ -193,15 +192,15 @@ def fill_energies(
 
 
 @njit(**KERNEL)
-def fill_log_proportions(gamma, collapsed, log_theta):
-    """Set E log theta, or log(gamma / sum(gamma)) where collapsed; return its largest value."""
+def fill_log_proportions(gamma, log_theta):
+    """Set E log theta; return its largest value."""
     total = ZERO
     for k in range(gamma.size):
         total += gamma[k]
-    log_total = log(total) if collapsed else digamma(total)
+    log_total = digamma(total)
     largest = f32(-np.inf)
     for k in range(gamma.size):
-        log_theta[k] = (log(gamma[k]) if collapsed else digamma(gamma[k])) - log_total
+        log_theta[k] = digamma(gamma[k]) - log_total
         largest = larger(largest, log_theta[k])
     return largest
 
