@@ -2,8 +2,8 @@
 
 The formulas are those of :mod:`tempering.models.lda.temperatures`. To the host come, for each
 document (with one temperature for all: for ten of them), its energy and the log normaliser of one
-of its words at a few inverse temperatures. Only the formulas "words" and "paper", which are there
-for the record, bring γ of all documents.
+of its words at a few inverse temperatures. Only the formula "paper", which is there for the record,
+brings γ of all documents.
 """
 
 from __future__ import annotations
@@ -19,11 +19,7 @@ from tempering.gpu.device_topics import DeviceExpectations, DeviceStep
 from tempering.gpu.jax_functions import pad_topics
 from tempering.models.base import Array, TemperatureTerms
 from tempering.models.lda.steps import SAMPLED_DOCUMENTS, mean_proportions
-from tempering.models.lda.temperatures import (
-    check_formula,
-    log_normalizers,
-    without_proportions,
-)
+from tempering.models.lda.temperatures import check_formula, log_normalizers
 from tempering.models.lda.topics import Interpolation
 
 
@@ -38,7 +34,7 @@ def temperature_terms(
 ) -> TemperatureTerms:
     """Energies and log normalisers of documents, by the formula's name: a method of the model."""
     check_formula(formula)
-    alpha, n_topics = model.doc_topic_prior, model.n_topics
+    n_topics = model.n_topics
     to_grid, lengths = Interpolation(inverse_temperatures), data.corpus.totals[data.rows]
     nodes, topics = to_grid.nodes.astype(np.float32), expectations.posterior
     if formula == "calibrated" and shared:
@@ -56,8 +52,7 @@ def temperature_terms(
     else:
         energies, gamma = model.terms_of(local, expectations)[0], local.gamma[:, :n_topics]
         host_z = np.asarray(log_z, float)[:n_topics]
-        if formula == "words":
-            energies = without_proportions(energies, gamma, alpha, local.inverse_temperature)
+        alpha = model.doc_topic_prior
         normalizers = log_normalizers(formula, gamma, alpha, host_z, to_grid.nodes)
     if formula == "z-integrated":
         return TemperatureTerms(energies, np.zeros((1, inverse_temperatures.size)), exact=False)

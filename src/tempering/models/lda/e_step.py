@@ -25,12 +25,11 @@ from tempering.models.lda.layout import (
     WordRows,
     check_batch,
     check_finite,
-    check_gamma,
     check_inverse_temperature,
-    check_settings,
     new_document_topics,
     new_room,
     new_solved_documents,
+    sweep_settings,
 )
 from tempering.models.lda.statistics import (
     fill_energies,
@@ -131,7 +130,7 @@ def e_step(
     batch, log_rows = check_batch(indptr, columns, counts, log_rows, "log_rows")
     n_documents = batch.indptr.size - 1
     n_topics = log_rows.shape[1]
-    settings, shared = check_settings(
+    settings, shared = sweep_settings(
         n_documents,
         n_topics,
         alpha,
@@ -144,7 +143,7 @@ def e_step(
     word_rows = temper_rows(log_rows, settings, shared, n_threads)
     fit = new_solved_documents(n_documents, n_topics, batch.columns.size)
     if gamma is not None:
-        fit.gamma[:] = check_gamma(gamma, fit.gamma.shape)
+        fit.gamma[:] = gamma
         settings = settings._replace(equal_start=False)
     elif not settings.equal_start:
         running = np.append(0.0, np.cumsum(batch.counts, dtype=np.float64))
@@ -188,7 +187,7 @@ def document_energy(
     batch, log_rows = check_batch(indptr, columns, counts, log_rows, "log_rows")
     n_documents = batch.indptr.size - 1
     inverse_temperatures, _ = check_inverse_temperature(inverse_temperature, n_documents)
-    gamma = check_gamma(gamma, (n_documents, log_rows.shape[1]))
+    gamma = np.ascontiguousarray(gamma, np.float32)
     maxima = _row_maxima(log_rows, n_threads)
     energy = np.zeros(n_documents)
     entropy = np.zeros(n_documents)

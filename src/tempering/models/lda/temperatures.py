@@ -16,11 +16,10 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import digamma, logsumexp
+from scipy.special import logsumexp
 
 from tempering.families import Dirichlet
 from tempering.models.base import Array, LocalStep, TemperatureTerms, UnsupportedTemperature
-from tempering.models.lda.e_step import document_energy
 from tempering.models.lda.expectations import TopicExpectations
 from tempering.models.lda.steps import (
     DocumentStep,
@@ -49,7 +48,6 @@ def temperature_terms(
     VT "calibrated"        Σ log p̄ of a sample of documents, and N_d log Σ_v p̄_v^s
     VT "z-integrated"      Σ log p̄ of all documents (log C(s) is the model's, by Monte Carlo)
     LVT "calibrated"       Σ log p̄, and N_d log Σ_k θ̄_k Z_k(s) with Z_k(s) = Σ_v E[β_kv^s]
-    LVT "words"            Σ φ E log β, and N_d Σ_k φ̄_k log Z_k(s)
     LVT "paper"            E log p(w, z), and N_d log Σ_k E[θ_k^s] Z_k(s)
     =====================  ======================================================================
     """
@@ -64,8 +62,6 @@ def temperature_terms(
     assert isinstance(local, DocumentStep)  # local temperatures are learned where it was solved
     if formula == "calibrated":
         energies = predictive_energies(local, expectations)
-    elif formula == "words":
-        energies = _word_energies(local, expectations, alpha)
     else:
         energies = local.energies
     to_grid = Interpolation(grid)
@@ -78,7 +74,7 @@ def temperature_terms(
 
 def check_formula(formula: str) -> None:
     """Raise if topics have no such formula."""
-    if formula not in ("calibrated", "z-integrated", "words", "paper"):
+    if formula not in ("calibrated", "z-integrated", "paper"):
         raise UnsupportedTemperature(f"LatentDirichlet has no temperature formula {formula!r}.")
 
 
@@ -101,34 +97,8 @@ def _sampled_documents(
     return TemperatureTerms(energies, lengths[:, None] * normalizers, share or 1.0, exact=False)
 
 
-def _word_energies(local: DocumentStep, expectations: TopicExpectations, alpha: Array) -> Array:
-    """Σ_v n_dv Σ_k φ_dvk E log β_kv: the energy less its part in θ."""
-    documents = local.documents
-    energy = document_energy(
-        *documents.word_counts,
-        expectations.log_rows(documents.words),
-        local.gamma,
-        local.inverse_temperature,
-        n_threads=expectations.n_threads,
-    ).energy
-    return without_proportions(energy, local.gamma, alpha, local.inverse_temperature)
-
-
-def without_proportions(
-    energies: Array, gamma: Any, alpha: Array, inverse_temperature: float | Array
-) -> Array:
-    """Energies less their part in θ, Σ_v n_dv Σ_k φ_dvk E log θ_dk."""
-    gamma, s = gamma.astype(np.float64), np.reshape(inverse_temperature, (-1, 1))
-    expected = digamma(gamma) - digamma(gamma.sum(axis=1, keepdims=True))
-    return energies - np.sum((gamma - alpha) / s * expected, axis=1)
-
-
 def log_normalizers(formula: str, gamma: Any, alpha: Array, log_z: Array, nodes: Array) -> Array:
     """The log normaliser of one word of each document at the nodes, [n, nodes]."""
-    if formula == "words":
-        used = np.maximum(gamma - alpha, 0.0)
-        share = used / np.maximum(used.sum(axis=1, keepdims=True), 1e-30)
-        return share @ log_z
     if formula == "paper":
         log_theta = Dirichlet(alpha.size).log_moment(gamma, nodes)  # [n, nodes, K]
         return logsumexp(log_theta + log_z.T, axis=2)
