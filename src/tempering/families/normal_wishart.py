@@ -98,14 +98,6 @@ class NormalWishart(ExponentialFamily):
             linear, -0.5 * precision, -0.5 * quadratic[..., None], 0.5 * log_determinant[..., None]
         )
 
-    def parameter_statistics(self, parameters: GaussianParameters) -> Array:
-        mean, precision = (np.asarray(part, float) for part in parameters)
-        linear = (precision @ mean[..., None])[..., 0]
-        quadratic = (linear * mean).sum(-1, keepdims=True)
-        # Not by Cholesky: a draw with ν close to D − 1 may be singular to double precision.
-        log_determinant = np.linalg.slogdet(precision)[1][..., None]
-        return self._join(linear, -0.5 * precision, -0.5 * quadratic, 0.5 * log_determinant)
-
     def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> GaussianParameters:
         mean, kappa, degrees, scale = self.standard(natural)
         precision, noise = sample_wishart(degrees, scale, rng, (n, *mean.shape[:-1]), 1)

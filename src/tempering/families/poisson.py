@@ -65,10 +65,6 @@ class Gamma(ExponentialFamily):
         shape, rate = self.standard(natural)
         return np.concatenate([digamma(shape) - np.log(rate), -shape / rate], axis=-1)
 
-    def parameter_statistics(self, parameters: ArrayLike) -> Array:
-        rates = np.asarray(parameters, float)
-        return np.concatenate([safe_log(rates), -rates], axis=-1)
-
     def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> Array:
         shape, rate = self.standard(natural)
         return np.exp(sample_log_gamma(shape, rng, n) - np.log(rate))
@@ -109,8 +105,9 @@ class Poisson(Likelihood):
         return -gammaln(np.asarray(x, float) + 1.0).sum(-1)
 
     def log_likelihood(self, x: ArrayLike, parameters: ArrayLike) -> Array:
-        statistics = self.conjugate.parameter_statistics(parameters)
-        return weighted_logs(self.statistics(x), statistics) + self.log_base_measure(x)
+        rates = np.asarray(parameters, float)
+        natural = np.concatenate([safe_log(rates), -rates], axis=-1)
+        return weighted_logs(self.statistics(x), natural) + self.log_base_measure(x)
 
     def log_power_integral(self, parameters: ArrayLike, inverse_temperature: ArrayLike) -> Array:
         s = np.asarray(inverse_temperature, float)

@@ -92,9 +92,6 @@ class TiedNormalWishart(ExponentialFamily):
     def expected_statistics(self, natural: ArrayLike) -> Array:
         return self.alone.expected_statistics(self.marginals(natural))
 
-    def parameter_statistics(self, parameters: GaussianParameters) -> Array:
-        return self.alone.parameter_statistics(parameters)
-
     def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> GaussianParameters:
         """Means [n, ..., K, D], and the precision [n, ..., K, D, D], alike for all k."""
         mean, kappa, degrees, scale = self.standard(natural)
