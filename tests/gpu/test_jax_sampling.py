@@ -20,8 +20,7 @@ from tempering.datasets import make_lda
 from tempering.evaluation import completion_score, split_documents
 from tempering.gpu.compiled_steps import group_functions
 from tempering.gpu.device_corpus import Group, HostCorpus
-from tempering.gpu.jax_functions import NEVER, pad_topics
-from tempering.gpu.jax_sampling import Sweeps, draw_topic, uniform
+from tempering.gpu.jax_functions import NEVER, Sweeps, draw_topic, pad_topics, uniform
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.sampling import sample_topics
 from tempering.models.lda.topics import Topics

@@ -21,7 +21,7 @@ from tempering.models.lda.priors import (
     prior_draws,
     share_out,
 )
-from tempering.models.lda.temperatures import TopicDraws
+from tempering.models.lda.steps import TopicDraws
 from tempering.models.lda.topics import Interpolation, TopicPrior, Topics, WordStatistics
 from tempering.temperature import (
     Annealing,

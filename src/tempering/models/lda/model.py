@@ -42,8 +42,12 @@ from tempering.models.lda.priors import (
 )
 from tempering.models.lda.sampling import Settled, can_be_sampled, sample_topics
 from tempering.models.lda.start import anchored_topics
-from tempering.models.lda.steps import DocumentStep
-from tempering.models.lda.temperatures import TopicDraws, log_mean_power_sums, temperature_terms
+from tempering.models.lda.steps import (
+    DocumentStep,
+    TopicDraws,
+    log_mean_power_sums,
+    temperature_terms,
+)
 from tempering.models.lda.topics import TopicPrior, Topics, WordStatistics, compact_words
 from tempering.storage.classes import stored
 

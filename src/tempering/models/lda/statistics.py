@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from tempering.models.fastmath import (
+    CACHE_LINE,
     ENTRY,
     FLUSHED,
     KERNEL,
@@ -18,11 +19,11 @@ from tempering.models.fastmath import (
     f32,
     larger,
     log,
+    prefetch,
 )
 from tempering.models.lda.documents import IN_LOGS
 from tempering.models.lda.layout import Int32, Int64, WordCounts
 from tempering.models.lda.sweeps import ZERO, add_word_in_logs, fill_log_theta
-from tempering.models.prefetch import CACHE_LINE, prefetch
 
 # How many entries ahead a document's topics are asked for, and how many of these.
 ENTRIES_AHEAD = 8
