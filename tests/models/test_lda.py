@@ -12,7 +12,6 @@ from tempering.families import Dirichlet
 from tempering.inference import Algorithm, ArraySource, Constant, RobbinsMonro, fit
 from tempering.inference.executors import Serial
 from tempering.models import Natural, UnsupportedTemperature
-from tempering.models.base import blend
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.priors import (
     fit_concentration,
@@ -167,7 +166,7 @@ def test_lazy_and_dense_global_steps_agree(rates):
         rate = {"robbins-monro": RobbinsMonro(1.0, 0.7)(t), "large": 0.9, "one": 1.0}[rates]
         prior = rng.uniform(0.1, 0.3)  # as where the joint is annealed, or η is learned
         target = TopicPrior(prior) + 7.0 * WordStatistics(words, values)
-        topics = blend(topics, target, rate)
+        topics = topics.blend(target, rate)
         dense.blend(prior, words, values, 7.0, rate)
     np.testing.assert_allclose(topics.parameters(), dense.parameters, rtol=2e-5)
     np.testing.assert_allclose(topics.totals(), dense.parameters.sum(axis=0), rtol=1e-5)
@@ -180,9 +179,7 @@ def test_mean_rows_are_rows_of_the_mean():
     rng = np.random.default_rng(0)
     topics = Topics(rng.gamma(2.0, size=(40, 4)), 0.3)
     target = TopicPrior(0.3) + 7.0 * WordStatistics(np.arange(3), np.ones((3, 4), np.float32))
-    expected = LatentDirichlet(4, 40, 0.1, 0.3, n_threads=2).expectations(
-        blend(topics, target, 0.4)
-    )
+    expected = LatentDirichlet(4, 40, 0.1, 0.3, n_threads=2).expectations(topics.blend(target, 0.4))
     means = topics.parameters() / topics.totals()
     words = np.array([0, 2, 17, 30])
     np.testing.assert_allclose(expected.mean_rows(words), means[words], rtol=1e-6)
@@ -502,8 +499,9 @@ def test_alpha_adapts_to_the_documents_and_keeps_its_sum():
 
 def test_a_user_posterior_without_blend_is_blended_by_arithmetic():
     one, other = Natural(a=[1.0]), Natural(a=[3.0])
-    assert blend(one, other, 0.5).a == pytest.approx(2.0)
-    assert blend(one, other, 1.0).a == pytest.approx(3.0)
+    model, _ = model_and_topics()
+    assert model.global_step(one, other, 0.5).a == pytest.approx(2.0)
+    assert model.global_step(one, other, 1.0).a == pytest.approx(3.0)
 
 
 def test_updates_without_a_bound_report_none():

@@ -103,21 +103,8 @@ class Spool:
 class TextCounts:
     """Texts as counts of words, equal to ``vectorizer.fit_transform(texts)``, read in blocks.
 
-    Parameters
-    ----------
-    texts : iterable
-        Strings, :class:`Document`, lists of words, or mappings with a column of text.
-    vectorizer : CountVectorizer, optional
-        Tokeniser, stop words, least and largest document frequency, most words; by default that of
-        :class:`WordCounting`.
-    column, name_column : str, optional
-        Where the text, and the name, of a mapping stand.
-
-    Attributes
-    ----------
-    counting : WordCounting or None
-        How a text became words; None where lists of words were given, or a function of one's own
-        did it.
+    ``counting`` tells how a text became words; None where lists of words were given, or a function
+    of one's own did it.
     """
 
     dtype = np.dtype(np.int32)

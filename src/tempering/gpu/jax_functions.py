@@ -116,22 +116,9 @@ def solve_group(
 
         φ_duk ∝ exp{ s_d (log θ_dk + log β_ku) },     γ_dk = α_k + s_d Σ_u n_du φ_duk.
 
-    A document that has settled keeps its γ while the others of its group go on.
-
-    Parameters
-    ----------
-    columns, counts, lengths : arrays [size, width], [size, width], [size]
-        The documents; see :class:`tempering.gpu.device_corpus.Rectangle`.
-    s : array [size]
-        Inverse temperatures.
-    mass : array [size, K]
-        Words of each topic at the start.
-    table : array [n_words, K]
-        log β; see :func:`log_word_table`.
-    alpha : array [K]
-        α.
-    settings : SweepLimits
-        How to iterate.
+    A document that has settled keeps its γ while the others of its group go on. Given are the
+    documents as in :class:`tempering.gpu.device_corpus.Rectangle`, s [size], the words of each
+    topic at the start [size, K], log β [n_words, K] and α [K].
     """
     import jax
     import jax.numpy as jnp
@@ -187,17 +174,8 @@ def sample_group(
 ) -> Solved:
     """Sample the topics of all tokens of a rectangle, and sum their expected counts.
 
-    Parameters
-    ----------
-    columns, counts, lengths : arrays [size, width], [size, width], [size]
-        The documents; see :class:`tempering.gpu.device_corpus.Rectangle`. Counts are whole, and no
-        document has more than `width` tokens.
-    table : array [n_words, K]
-        log β, times the power to which it enters, up to a constant for each word.
-    alpha : array [K]
-        α.
-    sweeps : Sweeps
-        How long the chains are.
+    Counts are whole, and no document has more than `width` tokens. ``table`` is log β, times the
+    power to which it enters, up to a constant for each word.
     """
     import jax.numpy as jnp
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from copy import copy
+from functools import partial
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
@@ -84,24 +85,10 @@ class Natural(Mapping[str, Array]):
         return Natural(**{name: part - other[name] for name, part in self.items()})
 
     def __reduce__(self):
-        return _rebuild_natural, (self._parts,)
+        return partial(Natural, **self._parts), ()
 
     def __repr__(self) -> str:
         return f"Natural({', '.join(f'{name}={part.shape}' for name, part in self.items())})"
-
-
-def _rebuild_natural(parts: dict[str, Array]) -> Natural:
-    return Natural(**parts)
-
-
-def blend(posterior: Any, target: Any, rate: float) -> Any:
-    """(1 − ρ) λ + ρ λ̂, line 6 of Algorithm 1.
-
-    A posterior that is stored in another way (lazily, say) brings a ``blend`` method of its own.
-    """
-    if hasattr(posterior, "blend"):
-        return posterior.blend(target, rate)
-    return (1.0 - rate) * posterior + rate * target if rate != 1.0 else target
 
 
 @stored("local_terms")
@@ -180,12 +167,6 @@ class LocalStep:
         """The mean of s_i over the data."""
         return float(np.mean(self.inverse_temperature))
 
-    def with_bound(self, bound: float) -> Self:
-        """The same step, with what local temperatures add to the tempered ELBO."""
-        changed = copy(self)
-        changed.bound = bound
-        return changed
-
     def reweighted(self, inverse_temperature: float) -> Self:
         """The same q(z), its statistics weighted with another (common) inverse temperature."""
         if np.ndim(self.inverse_temperature):
@@ -217,24 +198,12 @@ def join_temperatures(first: LocalStep, second: LocalStep) -> float | Array:
 
 
 class TemperatureTerms(NamedTuple):
-    """What a temperature is learned from: s E_i − log c_i(s) is a datum's score at s.
+    """What a temperature is learned from: s E_i − log c_i(s) is a datum's score at s."""
 
-    Attributes
-    ----------
-    energies : array [n']
-        E_i, for all data of the batch or for a sample of them.
-    log_normalizers : array [n', M] or [1, M]
-        log c_i(s_m).
-    share : float
-        Which share of the batch these data are.
-    exact : bool
-        Whether the scores belong to the bound that the fit ascends.
-    """
-
-    energies: Array
-    log_normalizers: Array
-    share: float = 1.0
-    exact: bool = True
+    energies: Array  # E_i of all data of the batch, or of a sample of them, [n']
+    log_normalizers: Array  # log c_i(s_m), [n', M] or [1, M]
+    share: float = 1.0  # which share of the batch these data are
+    exact: bool = True  # whether the scores belong to the bound that the fit ascends
 
 
 def check_like_prior(posterior: Any, prior: Natural) -> None:
@@ -328,20 +297,20 @@ class Model(ABC):
         """Adjust the priors after a step at T = 1 (empirical Bayes). By default they stay."""
 
     def revise(self, posterior: Any, before: float, after: float) -> Any:
-        """λ after a step at T = 1 that took the run from one part of it to another.
-
-        For a model that knows how to leave an optimum that its steps cannot. By default λ stays.
-        """
+        """λ after a step at T = 1, from one part of the run to another; for a model that knows how
+        to leave an optimum that its steps cannot."""
         return posterior
 
     def global_step(self, posterior: Any, target: Any, rate: float) -> Any:
-        """λ after a step towards λ̂ = α + Σ_i s_i E[t(x_i, z_i)]: line 6 of Algorithm 1.
+        """(1 − ρ) λ + ρ λ̂ with λ̂ = α + Σ_i s_i E[t(x_i, z_i)]: line 6 of Algorithm 1.
 
-        A model whose global variables are blocks that depend on each other updates them in turn
-        here, from the sums in λ̂, which then need not have the shape of λ. By default λ and λ̂ are
-        blended as they are.
+        A posterior that is stored in another way (lazily, say) brings a ``blend`` method. Global
+        variables in blocks that depend on each other are updated in turn here, from the sums in λ̂,
+        which then need not have the shape of λ.
         """
-        return blend(posterior, target, rate)
+        if hasattr(posterior, "blend"):
+            return posterior.blend(target, rate)
+        return (1.0 - rate) * posterior + rate * target if rate != 1.0 else target
 
     def log_partition(self, inverse_temperatures: Array, n_data: int) -> Array:
         """log C(s) [M] in closed form, where the model has one."""
@@ -396,12 +365,10 @@ class Model(ABC):
         formula: str,
         shared: bool,
     ) -> TemperatureTerms:
-        """What learned temperatures weigh: the data's energies, and log c_i(s) on the grid.
+        """What learned temperatures weigh: by default the terms of p(x_i, z_i | β)^s / c_i(s).
 
-        By default those of p(x_i, z_i | β)^s / c_i(s). A model whose temperatures are better
-        learned from another representation of its likelihood overrides this. ``formula`` is the
-        policy's; ``shared`` says that all data have one temperature, so that a sample of them will
-        do.
+        ``formula`` is the policy's; ``shared`` says that all data have one temperature, so that a
+        sample of them will do.
         """
         if formula not in ("calibrated", "paper"):
             raise UnsupportedTemperature(

@@ -152,8 +152,8 @@ class LocalTempering(TemperaturePolicy[LocalHeat]):
             change = np.max(np.abs(damped - s), initial=0.0)
             s = damped
             exact = terms.exact and heat.level == 1.0
-            bound = float(np.sum(learned.bound)) if exact else math.nan
-            local = model.continue_local_step(local, data, expectations, s).with_bound(bound)
+            local = model.continue_local_step(local, data, expectations, s)
+            local.bound = float(np.sum(learned.bound)) if exact else math.nan
             if change < self.tolerance:
                 break
         return local

@@ -289,19 +289,12 @@ def _compared(
 
 
 def merged_topics(counts: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
-    """Topics with one less at a time, down to one; two become one where that costs least.
+    """Topics [K, V] with one less at a time, down to one; two become one where that costs least.
 
     The cost is what the log probability of their words falls by, if they must share one topic:
     Σ_v c_v log(c_v / c) of each, less that of their sum. So twins are merged first, and topics of
     few words.
 
-    Parameters
-    ----------
-    counts : array [K, V]
-        How often each topic has each word.
-
-    Examples
-    --------
     >>> import numpy as np
     >>> counts = np.array([[4.0, 4.0, 0.0], [0.0, 0.0, 9.0], [5.0, 5.0, 0.0]])
     >>> next(merged_topics(counts))

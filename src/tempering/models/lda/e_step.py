@@ -44,36 +44,18 @@ ThetaForm = Literal["variational", "collapsed"]
 
 
 class LocalResult(NamedTuple):
-    """What an E-step finds out about a batch.
+    """What an E-step finds out about a batch."""
 
-    Attributes
-    ----------
-    gamma : float32 array of shape (n_documents, n_topics)
-        Dirichlet parameters of the documents' topic proportions.
-    statistics : float32 array of shape (n_words, n_topics), or None
-        Expected counts, weighted by the inverse temperatures and summed over documents.
-    iterations : int array of shape (n_documents,)
-        Sweeps that each document took.
-    """
-
-    gamma: Float32
-    statistics: Float32 | None
-    iterations: Int64
+    gamma: Float32  # of the documents' proportions, [D, K]
+    statistics: Float32 | None  # Σ_d s_d n_dv φ_dvk, [U, K]
+    iterations: Int64  # sweeps that each document took, [D]
 
 
 class DocumentEnergy(NamedTuple):
-    """Energy and entropy of each document's phi.
+    """Of each document's phi, [D]."""
 
-    Attributes
-    ----------
-    energy : float64 array of shape (n_documents,)
-        sum_v n_dv sum_k phi_dvk (E log theta_dk + E log beta_kv).
-    entropy : float64 array of shape (n_documents,)
-        -sum_v n_dv sum_k phi_dvk log phi_dvk.
-    """
-
-    energy: Float64
-    entropy: Float64
+    energy: Float64  # Σ_v n_dv Σ_k φ_dvk (E log θ_dk + E log β_kv)
+    entropy: Float64  # −Σ_v n_dv Σ_k φ_dvk log φ_dvk
 
 
 def e_step(
@@ -98,34 +80,19 @@ def e_step(
     ----------
     indptr, columns, counts : arrays
         The batch as a compressed sparse matrix. A column is a position among the batch's words.
-    log_rows : array of shape (n_words, n_topics)
+    log_rows : array [U, K]
         E log beta of the batch's words, or another log weight of the topics, untempered.
         An entry may be minus infinity, a row may not.
-    alpha : float or array of shape (n_topics,)
-        Dirichlet prior of the topic proportions.
-    inverse_temperature : float or array of shape (n_documents,)
-        1/T in (0, 1], one for all documents or one for each. With one for each, every document
-        needs its own exponentials of its rows, about half as much work again.
+    alpha, inverse_temperature
+        One number, or one for each topic; in (0, 1], or one for each document. With one for each,
+        every document needs its own exponentials of its rows, about half as much work again.
     theta : {"variational", "collapsed"}
         Whether topic proportions enter phi as exp(E log theta) or as gamma / sum(gamma).
     tolerance : float
-        A document is done when a sweep moves less than this part of its words between topics:
-        sum_k |change of gamma_dk| <= tolerance * s_d * N_d. Unlike a mean over topics, this
-        does not weaken as topics are added. 1e-2 saves a tenth to a quarter of the time and leaves
-        about four times the error; in a hot phase, where documents move slowly, it may stop
-        them before topics can separate.
-    min_iterations, max_iterations : int
-        Fewest and most sweeps of a document.
-    n_threads : int
-        Threads to use. The result is the same for any number.
-    gamma : array of shape (n_documents, n_topics), optional
+        A document is done when a sweep moves less than this part of its words between topics. In a
+        hot phase, where documents move slowly, 1e-2 may stop them before topics can separate.
+    gamma : array [D, K], optional
         Where to start. By default alpha + s_d N_d / K.
-    return_statistics : bool
-        Whether to sum the statistics up. Inference alone does not need them.
-
-    Returns
-    -------
-    LocalResult
     """
     batch, log_rows = check_batch(indptr, columns, counts, log_rows, "log_rows")
     n_documents = batch.indptr.size - 1
@@ -221,22 +188,9 @@ def log_predictive(
     *,
     n_threads: int = 1,
 ) -> Float64:
-    """Log probability of each document's words, sum_v n_dv log sum_k theta_dk beta_kv.
+    """Log probability of each document's words, sum_v n_dv log sum_k theta_dk beta_kv, [D].
 
-    Parameters
-    ----------
-    indptr, columns, counts : arrays
-        The batch, as in `e_step`.
-    topic_rows : array of shape (n_words, n_topics)
-        Probability of each of the batch's words under each topic.
-    proportions : array of shape (n_documents, n_topics)
-        Topic proportions of each document.
-    n_threads : int
-        Threads to use. The result is the same for any number.
-
-    Returns
-    -------
-    float64 array of shape (n_documents,)
+    ``topic_rows`` [U, K] are the probabilities of the batch's words, ``proportions`` [D, K].
     """
     batch, topic_rows = check_batch(indptr, columns, counts, topic_rows, "topic_rows")
     n_documents = batch.indptr.size - 1

@@ -44,25 +44,13 @@ SAMPLED_DOCUMENTS = 10
 
 
 class Summary(NamedTuple):
-    """What is left of documents that were solved.
+    """What is left of documents that were solved."""
 
-    Attributes
-    ----------
-    documents, gamma
-        The first few, a sample of the batch: its documents come in random order.
-    n_tokens : float
-        Words of all documents.
-    prior_statistics : array [K] or None
-        What α is learned from, summed over the documents; None where it is not learned.
-    predictive : array [n] or None
-        Σ_n log p̄_{w_n} of each document, where energies are wanted.
-    """
-
-    documents: Documents
-    gamma: Float32
-    n_tokens: float
-    prior_statistics: Array | None
-    predictive: Array | None
+    documents: Documents  # the first few, a sample of the batch: they come in random order
+    gamma: Float32  # of these
+    n_tokens: float  # words of all documents
+    prior_statistics: Array | None  # what α is learned from, summed; None where it is not, [K]
+    predictive: Array | None  # Σ_n log p̄_{w_n} of each, where energies are wanted, [n]
 
     def joined(self, other: Summary) -> Summary:
         """Of the documents of both; the sample is that of the first."""
