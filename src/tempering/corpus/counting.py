@@ -102,7 +102,7 @@ class WordCounting:
                 raise CorpusError(f"{name} must be one of {known}; got {getattr(self, name)!r:.80}")
 
     def vectorizer(self, vocabulary: Iterable[str] | None = None, **chosen: Any) -> CountVectorizer:
-        """scikit-learn's counter of words: of a vocabulary, or by default of all words that there are.
+        """The counter of words of scikit-learn: of a vocabulary, or by default of all words.
 
         Of these ``min_df``, ``max_df`` and ``max_features`` may keep some.
 

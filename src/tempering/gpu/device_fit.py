@@ -47,7 +47,6 @@ from tempering.inference import Algorithm, BlockSource, Result, RobbinsMonro, St
 from tempering.inference.fitting import FitOptions
 from tempering.models.base import Array, DataSource, LocalTerms, UnsupportedTemperature
 from tempering.models.lda.model import LatentDirichlet
-from tempering.models.lda.topics import Topics
 from tempering.temperature import AdaptiveTempering
 
 
@@ -252,9 +251,6 @@ class DeviceLatentDirichlet(LatentDirichlet):
         return np.asarray(local.prior_statistics, float)[: self.n_topics] / local.n
 
     temperature_terms = temperature_terms  # pyright: ignore[reportAssignmentType]
-
-    def topics_on_host(self, posterior: DeviceTopics) -> Topics:
-        return posterior.host
 
     def topics_divergence(self, posterior: DeviceTopics, prior_weight: float) -> float:
         eta, n_words = self.topic_word_prior, self.n_words

@@ -28,8 +28,7 @@ from tempering.models.base import (
 )
 from tempering.models.lda.e_step import document_energy, e_step
 from tempering.models.lda.expectations import TopicExpectations
-from tempering.models.lda.layout import Documents, Float32
-from tempering.models.lda.model_checks import check_parameters, check_topics
+from tempering.models.lda.layout import Documents, Float32, check_parameters
 from tempering.models.lda.priors import (
     LOOKS,
     fit_concentration,
@@ -48,7 +47,13 @@ from tempering.models.lda.steps import (
     log_mean_power_sums,
     temperature_terms,
 )
-from tempering.models.lda.topics import TopicPrior, Topics, WordStatistics, compact_words
+from tempering.models.lda.topics import (
+    TopicPrior,
+    Topics,
+    WordStatistics,
+    check_topics,
+    compact_words,
+)
 from tempering.storage.classes import stored
 
 #: η takes a pass over all topics to learn, so that is done once in so many steps.
@@ -59,7 +64,6 @@ TopicStart = Literal["random", "words"]
 
 #: Words of the documents that topics start from, where they start from words.
 START_WORDS = 1_000_000
-
 
 #: What a run of topics learns besides the priors.
 LEARNED = {"_mean_prior_statistics": Array | None, "_steps_at_temperature_one": int}
@@ -347,16 +351,11 @@ class LatentDirichlet(Model):
         """Let α count for more, if that predicts better; if not, never look again."""
         if self.prior_documents is None:
             return
-        topics = self.topics_on_host(posterior)
         prior = self.doc_topic_prior
-        raised = raised_prior(topics, prior, self.prior_documents, self.n_threads)
+        raised = raised_prior(posterior.host, prior, self.prior_documents, self.n_threads)
         if raised is prior:
             self.prior_documents = None
         self.doc_topic_prior = raised
-
-    def topics_on_host(self, posterior: Any) -> Topics:
-        """The topics, wherever they are."""
-        return posterior
 
     def for_workers(self) -> LatentDirichlet:
         model = copy(self)
