@@ -139,28 +139,23 @@ class SolvedGroup(NamedTuple):
     gamma: Any  # [size, padded topics]
 
 
+@dataclass(eq=False, repr=False)
 class DeviceStep(LocalStep):
     """A local step whose terms of the ELBO are computed only if somebody asks."""
 
-    def __init__(
-        self,
-        statistics: DeviceStatistics,
-        inverse_temperature: float | Array,
-        solved: Sequence[SolvedGroup],
-        prior_statistics: Any,
-        compute_terms: Callable[[DeviceStep], LocalTerms],
-    ):
-        self.statistics = statistics
-        self.inverse_temperature = inverse_temperature
-        self.bound = 0.0
-        self.n = sum(own.group.rows.size for own in solved)
-        self.solved = solved
-        self.prior_statistics = prior_statistics  # [padded topics], where α learns from the step
-        self._compute_terms = compute_terms
+    statistics: DeviceStatistics
+    inverse_temperature: float | Array
+    solved: Sequence[SolvedGroup]
+    prior_statistics: Any  # [padded topics], where α learns from the step
+    compute_terms: Callable[[DeviceStep], LocalTerms]
+    bound: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.n = sum(own.group.rows.size for own in self.solved)
 
     @cached_property
     def terms(self) -> LocalTerms:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._compute_terms(self)
+        return self.compute_terms(self)
 
     @property
     def gamma(self) -> Array:

@@ -187,6 +187,16 @@ class LocalStep:
         )
 
 
+#: What is stored of a local step, beside what its class adds.
+LOCAL_STEP = {
+    "statistics": Natural,
+    "terms": LocalTerms,
+    "inverse_temperature": float | Array,
+    "bound": float,
+    "n": int,
+}
+
+
 def join_temperatures(first: LocalStep, second: LocalStep) -> float | Array:
     """The inverse temperatures of two steps as one: a common one stays a number."""
     mine, theirs = first.inverse_temperature, second.inverse_temperature

@@ -22,10 +22,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tempering.models.base import (
+    LOCAL_STEP,
     Array,
     DataSource,
     LocalStep,
-    LocalTerms,
     Model,
     Natural,
     check_like_prior,
@@ -54,14 +54,7 @@ class FeatureExpectations(NamedTuple):
 
 
 #: What is stored of a local step with activations.
-ACTIVATION_STEP = {
-    "activations": Array,
-    "statistics": Natural,
-    "terms": LocalTerms,
-    "inverse_temperature": float | Array,
-    "bound": float,
-    "n": int,
-}
+ACTIVATION_STEP = {"activations": Array, **LOCAL_STEP}
 
 
 @stored("activation_step", constructed=False, attributes=ACTIVATION_STEP)

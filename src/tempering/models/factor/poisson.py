@@ -14,6 +14,7 @@ alone, so that a sweep takes (stored entries) · K steps.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,10 +27,10 @@ from tempering.families.checks import check_shape
 from tempering.families.csr import LARGEST_COUNT, check_compressed
 from tempering.models.arguments import check_number
 from tempering.models.base import (
+    LOCAL_STEP,
     Array,
     DataSource,
     LocalStep,
-    LocalTerms,
     Model,
     Natural,
     check_like_prior,
@@ -51,19 +52,10 @@ class FactorExpectations(NamedTuple):
     totals: Array  # Σ_j E β_kj, [K]
 
 
-FACTOR_STEP = {
-    "shapes": Array,
-    "rates": Array,
-    "entropies": Array,
-    "statistics": Natural,
-    "terms": LocalTerms,
-    "inverse_temperature": float | Array,
-    "bound": float,
-    "n": int,
-}
+FACTOR_STEP = {"shapes": Array, "rates": Array, "entropies": Array}
 
 
-@stored("factor_step", constructed=False, attributes=FACTOR_STEP)
+@stored("factor_step", constructed=False, attributes={**FACTOR_STEP, **LOCAL_STEP})
 class FactorStep(LocalStep):
     """A local step that still has its q(θ): shapes and rates, [n, K]."""
 
@@ -73,6 +65,7 @@ class FactorStep(LocalStep):
 
 
 @stored("poisson_factors")
+@dataclass(eq=False, repr=False)
 class PoissonFactors(Model):
     """Poisson factorisation, with gamma priors.
 
@@ -96,25 +89,18 @@ class PoissonFactors(Model):
     (4, 2)
     """
 
+    n_components: int
+    n_columns: int
+    activation_shape: float = 0.3
+    activation_rate: float = 0.3
+    component_shape: float = 0.3
+    component_rate: float = 0.3
+
     continues_steps = True
     learned = ()
     shard_size = 1024
 
-    def __init__(
-        self,
-        n_components: int,
-        n_columns: int,
-        activation_shape: float = 0.3,
-        activation_rate: float = 0.3,
-        component_shape: float = 0.3,
-        component_rate: float = 0.3,
-    ):
-        self.n_components = n_components
-        self.n_columns = n_columns
-        self.activation_shape = activation_shape
-        self.activation_rate = activation_rate
-        self.component_shape = component_shape
-        self.component_rate = component_rate
+    def __post_init__(self) -> None:
         self.check_parameters()
 
     def check_parameters(self) -> None:

@@ -19,6 +19,7 @@ is, as in the paper's supplement,
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -63,40 +64,32 @@ class Summary(NamedTuple):
         return Summary(self.documents, self.gamma, n_tokens, statistics, predictive)
 
 
+@dataclass(eq=False, repr=False)
 class DocumentStep(LocalStep):
     """A local step of documents. Its terms of the ELBO are computed only if somebody asks.
 
     Asking is possible until the global update: the terms are those of the topics before it.
     """
 
-    def __init__(
-        self,
-        statistics: WordStatistics,
-        inverse_temperature: float | Array,
-        gamma: Float32,
-        documents: Documents,
-        compute_terms: Callable[[], LocalTerms],
-        sum_prior_statistics: Callable[[Float32], Array] | None,
-    ):
-        self.statistics = statistics
-        self.inverse_temperature = inverse_temperature
-        self.bound = 0.0
-        self.n = gamma.shape[0]
-        self.gamma = gamma
-        self.documents = documents
-        self._compute_terms = compute_terms
-        self._sum_prior_statistics = sum_prior_statistics
+    statistics: WordStatistics
+    inverse_temperature: float | Array
+    gamma: Float32
+    documents: Documents
+    compute_terms: Callable[[], LocalTerms]
+    sum_prior_statistics: Callable[[Float32], Array] | None
+    bound: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.n = self.gamma.shape[0]
 
     @cached_property
     def terms(self) -> LocalTerms:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._compute_terms()
+        return self.compute_terms()
 
     @property
     def prior_statistics(self) -> Array | None:
         """What α is learned from, summed over the documents; None where it is not learned."""
-        return (
-            None if self._sum_prior_statistics is None else self._sum_prior_statistics(self.gamma)
-        )
+        return None if self.sum_prior_statistics is None else self.sum_prior_statistics(self.gamma)
 
     def detached(self, expectations: TopicExpectations, terms: bool) -> DocumentSums:
         """The step as it leaves its process; with energies only if they are asked for here."""
@@ -111,32 +104,24 @@ class DocumentStep(LocalStep):
         )
 
 
+@dataclass(eq=False, repr=False)
 class DocumentSums(LocalStep):
     """What the steps of some documents add up to."""
 
-    def __init__(
-        self,
-        statistics: WordStatistics,
-        inverse_temperature: float | Array,
-        bound: float,
-        n: int,
-        terms: LocalTerms | None,
-        summary: Summary,
-    ):
-        self.statistics = statistics
-        self.inverse_temperature = inverse_temperature
-        self.bound = bound
-        self.n = n
-        self.summary = summary
-        self._terms = terms
+    statistics: WordStatistics
+    inverse_temperature: float | Array
+    bound: float
+    n: int
+    kept_terms: LocalTerms | None
+    summary: Summary
 
     @property
     def terms(self) -> LocalTerms:  # pyright: ignore[reportIncompatibleVariableOverride]
-        if self._terms is None:
+        if self.kept_terms is None:
             raise RuntimeError(
                 "the energies of these documents were not asked for when they were solved."
             )
-        return self._terms
+        return self.kept_terms
 
     @property
     def prior_statistics(self) -> Array | None:
@@ -147,7 +132,7 @@ class DocumentSums(LocalStep):
         if not isinstance(other, DocumentSums):
             return NotImplemented
         terms = None
-        if self._terms is not None and other._terms is not None:
+        if self.kept_terms is not None and other.kept_terms is not None:
             energies = np.concatenate([self.energies, other.energies])
             terms = LocalTerms(energies, self.entropy + other.entropy)
         return DocumentSums(
