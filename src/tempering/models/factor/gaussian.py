@@ -23,14 +23,8 @@ from tempering.families import Gamma
 from tempering.families.arrays import log_rising
 from tempering.families.checks import LARGEST_VALUE, check_shape, refuse
 from tempering.models.arguments import as_numbers, check_number
-from tempering.models.base import (
-    Array,
-    DataSource,
-    LocalStep,
-    Model,
-    Natural,
-    check_like_prior,
-)
+from tempering.models.base import Array, DataSource, LocalStep, Model
+from tempering.models.natural import Natural, check_like_prior
 from tempering.storage.classes import stored
 
 #: Prior precision of the mean, in units of the column's variance. Data are centred.
