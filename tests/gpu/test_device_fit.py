@@ -12,7 +12,7 @@ pytest.importorskip("jax")
 
 from tempering import AdaptiveTempering, Annealing, schedules
 from tempering.datasets import make_lda
-from tempering.gpu import device_corpus, device_fit
+from tempering.gpu import device_corpus, device_lda
 from tempering.gpu.compiled_steps import steps_of
 from tempering.gpu.device_fit import fit_on_device
 from tempering.gpu.jax_device import JaxUnavailable, choose_backend
@@ -81,7 +81,7 @@ def test_a_start_from_words_equals_that_of_the_engine():
 def test_alpha_adapts_to_the_documents_as_in_the_engine(
     monkeypatch, update, steps, batch_size, tolerance
 ):
-    monkeypatch.setattr(device_fit, "PRIOR_STEPS", steps)
+    monkeypatch.setattr(device_lda, "PRIOR_STEPS", steps)
     model = new_model(update=update, tolerance=1e-5, max_iterations=500, adapted_part=0.9)
     run = {**RUN, "max_passes": batch_size / 2, "batch_size": batch_size}
     topics = new_topics(model)

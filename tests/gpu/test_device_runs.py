@@ -10,7 +10,8 @@ pytest.importorskip("jax")
 from tempering import Annealing, Checkpoint, LatentDirichletAllocation, schedules
 from tempering.datasets import make_lda
 from tempering.gpu.device_corpus import CorpusSource
-from tempering.gpu.device_fit import DeviceLatentDirichlet, fit_on_device
+from tempering.gpu.device_fit import fit_on_device
+from tempering.gpu.device_lda import DeviceLatentDirichlet
 from tempering.gpu.device_topics import DeviceTopics
 from tempering.inference import MappedCSR, RobbinsMonro, evaluate_elbo, fit, write_csr
 from tempering.inference.sources import ArraySource

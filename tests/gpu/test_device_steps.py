@@ -11,7 +11,7 @@ pytest.importorskip("jax")
 
 from tempering.gpu import jax_functions
 from tempering.gpu.device_corpus import CorpusSource, DeviceCorpus, cut_into_groups, ladder_step
-from tempering.gpu.device_fit import DeviceLatentDirichlet
+from tempering.gpu.device_lda import DeviceLatentDirichlet
 from tempering.gpu.device_topics import DeviceTopics
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.topics import Topics

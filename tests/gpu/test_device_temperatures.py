@@ -19,7 +19,8 @@ from tempering import (
 from tempering.datasets import make_lda
 from tempering.gpu import jax_functions
 from tempering.gpu.device_corpus import CorpusSource
-from tempering.gpu.device_fit import DeviceLatentDirichlet, fit_on_device
+from tempering.gpu.device_fit import fit_on_device
+from tempering.gpu.device_lda import DeviceLatentDirichlet
 from tempering.gpu.device_topics import DeviceTopics
 from tempering.inference import RobbinsMonro, fit
 from tempering.inference.executors import Serial
@@ -113,7 +114,7 @@ def test_the_gpu_kernels_learn_temperatures_and_priors(policy):
 @pytest.mark.parametrize("learned", LEARNED)
 def test_priors_are_learned_as_on_the_cpu(learned, monkeypatch):
     monkeypatch.setattr("tempering.models.lda.model.TOPIC_PRIOR_STEPS", 3)
-    monkeypatch.setattr("tempering.gpu.device_fit.PRIOR_STEPS", 1)
+    monkeypatch.setattr("tempering.gpu.device_lda.PRIOR_STEPS", 1)
     model = new_model(**LEARNED[learned])
     found, expected = both_fits(model, None, max_passes=5)
     assert_same_fit(found, expected)

@@ -9,21 +9,16 @@ Kernels trust their indices, so nothing wrong may pass the checks at the end of 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-
-from tempering.models.arguments import check_number
 
 Float32 = NDArray[np.float32]
 Float64 = NDArray[np.float64]
 Int32 = NDArray[np.int32]
 UInt32 = NDArray[np.uint32]  # to index with: Numba need not ask whether a place is negative
 Int64 = NDArray[np.int64]
-
-POSITIVE = "positive and finite"
-LARGEST_NUMBER = float(np.finfo(np.float64).max)
 
 
 class WordCounts(NamedTuple):
@@ -254,35 +249,3 @@ def check_finite(maxima: Float32) -> None:
             f"log_rows must hold numbers, with a finite one in each row, but row {wrong[0]} of "
             f"{maxima.size} does not: check the topics."
         )
-
-
-def check_parameters(model: Any) -> None:
-    """Raise ``ValueError`` if the numbers of a model cannot be."""
-    alpha = np.asarray(model.doc_topic_prior)
-    with np.errstate(over="ignore"):
-        narrow = alpha.astype(np.float32)  # as the kernels hold it
-    proper = alpha.shape == (model.n_topics,) and alpha.dtype == np.float64
-    if not proper or not np.all(np.isfinite(narrow) & (narrow > 0)):
-        raise ValueError(
-            f"doc_topic_prior must hold {model.n_topics} positive numbers; got {alpha!r:.60}."
-        )
-    for name in ("topic_word_prior", "mean_length"):
-        check_number(getattr(model, name), name, POSITIVE, above=0, most=LARGEST_NUMBER)
-    powers = [model.word_power]
-    if model.settled is not None:
-        powers.append(model.settled.word_power)
-        for name in ("part", "prior_factor"):
-            number = getattr(model.settled, name)
-            check_number(number, f"{name} of settled", POSITIVE, above=0, most=LARGEST_NUMBER)
-    for power in powers:
-        check_number(power, "word_power", "from 0.5 to 1", least=0.5, most=1)
-    for name in ("tolerance", "adapted_part"):
-        number = getattr(model, name)
-        if not 0 <= number < 1:
-            raise ValueError(f"{name} must be from 0 to below 1; got {number}.")
-    check_number(model.max_iterations, "max_iterations", "at least 1", least=1, whole=True)
-    check_number(model.min_iterations, "min_iterations", "0 or more", least=0, whole=True)
-    steps, mean = model._steps_at_temperature_one, model._mean_prior_statistics
-    check_number(steps, "_steps_at_temperature_one", "0 or more", least=0, whole=True)
-    if mean is not None and (np.shape(mean) != alpha.shape or not np.isfinite(mean).all()):
-        raise ValueError(f"_mean_prior_statistics must hold {model.n_topics} numbers.")

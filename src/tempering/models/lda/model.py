@@ -28,7 +28,8 @@ from tempering.models.base import (
 )
 from tempering.models.lda.e_step import document_energy, e_step
 from tempering.models.lda.expectations import TopicExpectations
-from tempering.models.lda.layout import Documents, Float32, check_parameters
+from tempering.models.lda.layout import Documents, Float32
+from tempering.models.lda.model_checks import check_parameters, check_topics
 from tempering.models.lda.priors import (
     LOOKS,
     fit_concentration,
@@ -51,7 +52,6 @@ from tempering.models.lda.topics import (
     TopicPrior,
     Topics,
     WordStatistics,
-    check_topics,
     compact_words,
 )
 from tempering.storage.classes import stored

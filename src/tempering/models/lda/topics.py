@@ -238,31 +238,6 @@ class Topics:
         return divergence + prior_weight * n_topics * float(normalizer)
 
 
-def check_topics(model: Any, topics: Any) -> None:
-    """Raise ``ValueError`` if these cannot be topics of the model: kernels trust them."""
-    n_topics = model.n_topics
-    shape = model.n_words, n_topics
-    if not isinstance(topics, model.posterior_type):
-        raise ValueError(f"the topics must be {model.posterior_type.__name__}; got {topics!r:.60}.")
-    if isinstance(topics, Topics):
-        nodes, sums = topics._power_sums or (np.empty(0), np.empty((n_topics, 0)))
-        right = topics._values.ndim == 2 and topics._sums.shape == (n_topics,)
-        if not (right and nodes.ndim == 1 and sums.shape == (n_topics, nodes.size)):
-            raise ValueError(f"the parts of the topics must be those of {n_topics} topics.")
-    if topics.shape != shape:
-        raise ValueError(
-            f"the topics have the shape {topics.shape}; the parameters ask for {shape}."
-        )
-    parameters = topics.parameters()
-    proper = np.isfinite(parameters).all() and (parameters >= 0).all() and parameters.any(axis=0)
-    if not np.all(proper):
-        raise ValueError("the topics must be proper distributions.")
-    # The sums are kept with the topics. Steps round them differently, but not by that much.
-    ratio = topics.totals() / parameters.sum(axis=0, dtype=np.float64)
-    if not np.all((ratio > 0.5) & (ratio < 2)):
-        raise ValueError("the sums kept with the topics must be theirs.")
-
-
 class Interpolation:
     """Smooth functions of s, known at Chebyshev nodes, on a grid of inverse temperatures."""
 

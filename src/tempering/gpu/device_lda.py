@@ -1,0 +1,175 @@
+"""Latent Dirichlet allocation whose topics and documents are on the device.
+
+The host decides which documents come next, how hot it is and what the priors are. What travels:
+
+- to the device: the documents, once or batch by batch; 1/T, one number or one for each document; α
+- to the host, where a temperature is learned: see :mod:`tempering.gpu.device_topics`
+- where α is learned, or adapts to the documents: K numbers each step at T = 1, or each eighth
+- where η is learned: a number for each word, once in a hundred steps
+- and what somebody asks for: bounds, checkpoints, the topics at the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import gammaln
+
+from tempering.gpu.compiled_steps import GROUP_SIZES, CompiledSteps, Kernel, steps_of
+from tempering.gpu.device_corpus import DeviceDocuments, Group, on_device
+from tempering.gpu.device_topics import (
+    DeviceExpectations,
+    DeviceStatistics,
+    DeviceStep,
+    DeviceTopics,
+    SolvedGroup,
+    temperature_terms,
+)
+from tempering.gpu.jax_device import counterpart
+from tempering.gpu.jax_functions import pad_topics
+from tempering.models.base import Array, DataSource, LocalTerms
+from tempering.models.lda.model import LatentDirichlet
+
+#: Steps from one to the next that α adapts to the documents of: each time the host has to wait for
+#: the device, and its batches are large enough to tell.
+PRIOR_STEPS = 8
+
+
+class DeviceLatentDirichlet(LatentDirichlet):
+    """:class:`tempering.models.lda.model.LatentDirichlet` on the device."""
+
+    #: A batch is never cut into shards: its groups are made in `local_step`.
+    shard_size = 1 << 40
+
+    posterior_type: ClassVar[type] = DeviceTopics
+
+    kernel: Kernel
+
+    @classmethod
+    def of(cls, model: LatentDirichlet, kernel: Kernel) -> DeviceLatentDirichlet:
+        """The same model, on the device."""
+        return counterpart(model, cls, kernel=kernel)
+
+    @property
+    def steps(self) -> CompiledSteps:
+        """The compiled parts for this model."""
+        return steps_of(self, self.kernel)
+
+    @property
+    def placed_prior(self) -> Any:
+        """α on the device."""
+        return place_prior(self.doc_topic_prior.tobytes())
+
+    @property
+    def alpha_steps(self) -> int:
+        return 1 if self.learn_doc_topic_prior else PRIOR_STEPS
+
+    def initialize(self, source: DataSource, rng: np.random.Generator) -> Any:
+        """As on the host; but Gamma(100, 1/100) draws are made on the device."""
+        if self.start == "words":
+            return DeviceTopics.of(super().initialize(source, rng))
+        topics = self.steps.draw(int(rng.integers(2**31)))
+        return DeviceTopics(topics, self.n_topics, self.topic_word_prior)
+
+    def expectations(self, posterior: Any) -> Any:
+        return DeviceExpectations(self.steps.table(posterior.values), posterior)
+
+    def local_step(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        data: DeviceDocuments,
+        expectations: Any,
+        inverse_temperature: float | Array,
+        before: DeviceStep | None = None,
+    ) -> DeviceStep:
+        steps, alpha, log_rows = self.steps, self.placed_prior, expectations.log_rows
+        at_one = self.update == "sampled" and bool(np.all(np.equal(inverse_temperature, 1.0)))
+        sampled = at_one and data.can_be_sampled
+        if sampled and self.word_power != 1.0:
+            log_rows = np.float32(self.word_power) * log_rows
+        statistics, prior_statistics, solved = None, None, []
+        for group, rectangle, start in self._groups(data, sampled, before):
+            s = temperatures_of(group, data, inverse_temperature)
+            if sampled:
+                statistics, gamma = steps.sample(rectangle, log_rows, alpha, statistics)
+            else:
+                statistics, gamma = steps.solve(rectangle, s, log_rows, alpha, statistics, start)
+            if self.learns_alpha_next:
+                prior_statistics = self._prior_statistics(gamma, group, prior_statistics)
+            solved.append(SolvedGroup(group, rectangle, s, gamma))
+
+        def compute_terms(local: DeviceStep) -> LocalTerms:
+            if self.update != "variational":
+                # The other updates ascend no bound, so none is reported.
+                return LocalTerms(np.full(local.n, np.nan), np.nan)
+            energies, entropies = self.terms_of(local, expectations)
+            return LocalTerms(energies, float(entropies.sum()))
+
+        weighted = DeviceStatistics(statistics)
+        return DeviceStep(weighted, inverse_temperature, solved, prior_statistics, compute_terms)
+
+    def terms_of(self, local: DeviceStep, expectations: DeviceExpectations) -> list[Array]:
+        """Energies of documents, and their entropies less divergences."""
+        terms, log_rows, alpha = self.steps.terms, expectations.log_rows, self.placed_prior
+        parts = [terms(own.rectangle, own.s, log_rows, alpha, own.gamma) for own in local.solved]
+        return [local.in_order(part) for part in zip(*parts)]
+
+    def continue_local_step(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        local: DeviceStep,
+        data: DeviceDocuments,
+        expectations: Any,
+        inverse_temperature: float | Array,
+    ) -> DeviceStep:
+        return self.local_step(data, expectations, inverse_temperature, before=local)
+
+    def _groups(
+        self, data: DeviceDocuments, sampled: bool, before: DeviceStep | None
+    ) -> Iterable[tuple[Group, Any, Any]]:
+        """Groups of documents, their rectangles, and the γ that they start from, if there is one.
+
+        Those of the step before do again, but not for chains, which have a place for each token.
+        """
+        if before is None or sampled:
+            for group in data.groups(GROUP_SIZES[self.kernel], for_tokens=sampled):
+                yield group, data.corpus.rectangle(group), None
+        else:
+            yield from ((own.group, own.rectangle, own.gamma) for own in before.solved)
+
+    def _prior_statistics(self, gamma: Any, group: Group, so_far: Any) -> Any:
+        if self.learn_doc_topic_prior:
+            return self.steps.log_proportions(gamma, np.int32(group.rows.size), so_far)
+        return self.steps.prior_draws(gamma, self.placed_prior, so_far)
+
+    def prior_statistics(self, local: DeviceStep) -> Array:
+        return np.asarray(local.prior_statistics, float)[: self.n_topics] / local.n
+
+    temperature_terms = temperature_terms  # pyright: ignore[reportAssignmentType]
+
+    def topics_divergence(self, posterior: DeviceTopics, prior_weight: float) -> float:
+        eta, n_words = self.topic_word_prior, self.n_words
+        priors = np.float32(prior_weight * eta), np.float32(eta)
+        words, totals = self.steps.divergence(posterior.values, *priors)
+        log_gammas = gammaln(np.asarray(totals, float)[: self.n_topics])
+        # The words have log Γ(η) already, to the power of one.
+        normalizer = (prior_weight - 1) * n_words * gammaln(eta)
+        normalizer -= prior_weight * gammaln(n_words * eta)
+        total = np.asarray(words, float).sum() + log_gammas.sum()
+        return float(total + self.n_topics * normalizer)
+
+
+def temperatures_of(group: Group, data: DeviceDocuments, inverse_temperature: Any) -> Any:
+    """The inverse temperatures of a group: one for all, or one for each document."""
+    if np.ndim(inverse_temperature) == 0:
+        return np.float32(inverse_temperature)
+    s = np.ones(group.size, np.float32)
+    s[: group.rows.size] = inverse_temperature[np.searchsorted(data.rows, group.rows)]
+    return s
+
+
+@lru_cache(maxsize=16)
+def place_prior(numbers: bytes) -> Any:
+    """α on the device, from its numbers: sent once, as every step needs it."""
+    return on_device(pad_topics(np.frombuffer(numbers), 1.0))
