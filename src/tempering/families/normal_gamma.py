@@ -238,8 +238,7 @@ class SphericalNormalGamma(ExponentialFamily):
         precision = shape / rate
         square = self.dimension / kappa + precision * np.square(mean).sum(-1)
         log_precision = digamma(shape) - np.log(rate)
-        numbers = [-0.5 * precision, -0.5 * square, self.dimension / 2 * log_precision]
-        return np.concatenate([precision[..., None] * mean, np.stack(numbers, axis=-1)], axis=-1)
+        return self._join(mean, precision, square, log_precision)
 
     def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> GaussianParameters:
         mean, kappa, shape, rate = self.standard(natural)
@@ -256,6 +255,11 @@ class SphericalNormalGamma(ExponentialFamily):
         with np.errstate(divide="ignore", invalid="ignore"):
             mean, *positive = self.standard(natural)
         return np.isfinite(mean).all(-1) & all_positive(np.stack(positive, axis=-1))
+
+    def _join(self, mean: Array, precision: Array, square: Array, log_precision: Array) -> Array:
+        """t from μ (or m), τ, τ|μ|² and log τ, or their expectations."""
+        numbers = [-0.5 * precision, -0.5 * square, self.dimension / 2 * log_precision]
+        return np.concatenate([precision[..., None] * mean, np.stack(numbers, axis=-1)], axis=-1)
 
 
 class SphericalGaussian(GaussianLikelihood):

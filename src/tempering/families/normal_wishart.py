@@ -70,7 +70,7 @@ class NormalWishart(ExponentialFamily):
         kappa = np.asarray(mean_precision, float)[..., None]
         degrees = np.asarray(degrees_of_freedom, float)[..., None]
         outer = kappa[..., None] * m[..., :, None] * m[..., None, :]
-        return join_blocks(kappa * m, psi + outer, kappa, degrees)
+        return self._join(kappa * m, psi + outer, kappa, degrees)
 
     def standard(self, natural: ArrayLike) -> NormalWishartParameters:
         """m, κ, ν and Ψ from η."""
@@ -95,7 +95,7 @@ class NormalWishart(ExponentialFamily):
         quadratic = self.dimension / kappa + (linear * mean).sum(-1)
         half_degrees = (degrees[..., None] - np.arange(self.dimension)) / 2
         log_determinant = (digamma(half_degrees) + np.log(2)).sum(-1) - log_determinant_of(factor)
-        return join_blocks(
+        return self._join(
             linear, -0.5 * precision, -0.5 * quadratic[..., None], 0.5 * log_determinant[..., None]
         )
 
@@ -118,6 +118,11 @@ class NormalWishart(ExponentialFamily):
         scale = self.standard(np.where(finite[..., None], eta, harmless)).scale
         positive = np.linalg.eigvalsh(scale)[..., 0] > 0
         return finite & positive & (eta[..., -1] > self.dimension - 1)
+
+    def _join(self, linear: Array, matrix: Array, third: Array, fourth: Array) -> Array:
+        """Concatenate the four blocks [..., D], [..., D, D], [..., 1], [..., 1]."""
+        blocks = [linear, matrix.reshape(*matrix.shape[:-2], -1), third, fourth]
+        return join(blocks, [self.dimension, self.dimension**2, 1, 1])
 
 
 class FullGaussian(GaussianLikelihood):
@@ -217,13 +222,6 @@ def sample_wishart(
     noise = rng.standard_normal((*leading, d, columns))
     noise = factor @ np.linalg.solve(np.swapaxes(bartlett, -1, -2), noise)
     return root @ np.swapaxes(root, -1, -2), noise
-
-
-def join_blocks(linear: Array, matrix: Array, third: Array, fourth: Array) -> Array:
-    """Concatenate the four blocks [..., D], [..., D, D], [..., 1], [..., 1]."""
-    blocks = [linear, matrix.reshape(*matrix.shape[:-2], -1), third, fourth]
-    d = matrix.shape[-1]
-    return join(blocks, [d, d**2, 1, 1])
 
 
 def log_determinant_of(factor: NDArray[np.floating]) -> Array:

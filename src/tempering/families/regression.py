@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, gammaln
 
-from tempering.families.arrays import align, log_rising, sample_log_gamma
+from tempering.families.arrays import align, join, log_rising, sample_log_gamma
 from tempering.families.base import Array, ExponentialFamily, Likelihood
 from tempering.families.checks import check_table
 from tempering.families.normal_gamma import GaussianParameters, NormalGammaParameters
-from tempering.families.normal_wishart import join_blocks, log_determinant_of
+from tempering.families.normal_wishart import log_determinant_of
 
 
 class MultivariateNormalGamma(ExponentialFamily):
@@ -164,3 +164,9 @@ class LinearGaussian(Likelihood):
 
     def check(self, x: ArrayLike) -> None:
         check_table(x, self.dimension + 1, "LinearGaussian")
+
+
+def join_blocks(linear: Array, matrix: Array, third: Array, fourth: Array) -> Array:
+    """Concatenate the four blocks [..., D], [..., D, D], [..., 1], [..., 1]."""
+    blocks = [linear, matrix.reshape(*matrix.shape[:-2], -1), third, fourth]
+    return join(blocks, [block.shape[-1] for block in blocks])

@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 
 from tempering.models.natural import Array, Natural
+from tempering.models.natural import check_like_prior as check_like_prior
 from tempering.storage.classes import stored
 
 

@@ -20,8 +20,14 @@ from scipy.special import logsumexp
 
 from tempering.families import Likelihood, MixingWeights, StickBreaking
 from tempering.models.arguments import as_numbers
-from tempering.models.base import Array, DataSource, LocalStep, Model
-from tempering.models.natural import Natural, check_like_prior
+from tempering.models.base import (
+    Array,
+    DataSource,
+    LocalStep,
+    Model,
+    Natural,
+    check_like_prior,
+)
 
 
 class MixtureExpectations(NamedTuple):

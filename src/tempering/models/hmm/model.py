@@ -18,10 +18,16 @@ from scipy.special import logsumexp
 
 from tempering.families import Dirichlet, Likelihood
 from tempering.models.arguments import as_numbers, check_number
-from tempering.models.base import Array, DataSource, LocalStep, Model
+from tempering.models.base import (
+    Array,
+    DataSource,
+    LocalStep,
+    Model,
+    Natural,
+    check_like_prior,
+)
 from tempering.models.hmm.chains import Chain, Paths, solve_paths
 from tempering.models.hmm.sequences import Sequences
-from tempering.models.natural import Natural, check_like_prior
 
 #: Rows that are solved at a time, unless one sequence has more; bounds the memory.
 BLOCK_ROWS = 2048
