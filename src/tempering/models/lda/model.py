@@ -48,12 +48,7 @@ from tempering.models.lda.steps import (
     log_mean_power_sums,
     temperature_terms,
 )
-from tempering.models.lda.topics import (
-    TopicPrior,
-    Topics,
-    WordStatistics,
-    compact_words,
-)
+from tempering.models.lda.topics import TopicPrior, Topics, WordStatistics, compact_words
 from tempering.storage.classes import stored
 
 #: η takes a pass over all topics to learn, so that is done once in so many steps.
@@ -64,6 +59,7 @@ TopicStart = Literal["random", "words"]
 
 #: Words of the documents that topics start from, where they start from words.
 START_WORDS = 1_000_000
+
 
 #: What a run of topics learns besides the priors.
 LEARNED = {"_mean_prior_statistics": Array | None, "_steps_at_temperature_one": int}

@@ -55,6 +55,15 @@ FOLDINGS = 8.0
 def anchored_topics(X: Any, n_topics: int) -> Array:
     """Topics to start from, [V, K]; fewer where documents do not tell so many words apart.
 
+    Parameters
+    ----------
+    X : CSR matrix [D, V]
+        Counts of words in documents.
+    n_topics : int
+        K.
+
+    Examples
+    --------
     Three words that occur together, and three others:
 
     >>> from scipy import sparse
