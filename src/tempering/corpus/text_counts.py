@@ -32,6 +32,8 @@ from tempering.inference.csr_files import CSRFiles, write_csr
 
 #: Documents that are put aside at a time.
 SPOOL_BLOCK = 1024
+#: Different words that are held in memory; with more, the rarest are given up.
+MOST_DISTINCT = 5_000_000
 
 
 class Bag(NamedTuple):
@@ -224,10 +226,6 @@ def _words_in_order(dictionary: Mapping[int, str]) -> list[str]:
         raise CorpusError(
             f"dictionary must have the numbers 0 to {len(dictionary) - 1}; {error} is missing."
         ) from None
-
-
-#: Different words that are held in memory; with more, the rarest are given up.
-MOST_DISTINCT = 5_000_000
 
 
 class Tally:

@@ -33,6 +33,8 @@ Inference = Literal["gibbs", "vi"] | Callable[[sparse.csr_array], ArrayLike]
 
 # A topic that cannot make a word has a log probability of −∞, which the E-step does not take.
 SMALLEST_PROBABILITY = 1e-30
+#: Words that are visited one by one; each takes some bytes of memory.
+MOST_TOKENS = 1e9
 
 
 class Split(NamedTuple):
@@ -260,10 +262,6 @@ def fill_probabilities(indptr, columns, rows, theta, probabilities):
             for k in range(theta.shape[1]):
                 total += theta[d, k] * rows[v, k]
             probabilities[entry] = total
-
-
-#: Words that are visited one by one; each takes some bytes of memory.
-MOST_TOKENS = 1e9
 
 
 def gibbs_proportions(

@@ -26,6 +26,8 @@ NEVER = -1e30
 
 #: Topics are padded to a multiple of this, so that rows start on equal footing.
 TOPICS_MULTIPLE = 32
+GOLDEN_32 = np.uint32(0x9E3779B9)
+FIRST_FACTOR_32, SECOND_FACTOR_32 = np.uint32(0x7FEB352D), np.uint32(0x846CA68B)
 
 
 class SweepLimits(NamedTuple):
@@ -147,10 +149,6 @@ def solve_group(
     # Places without a word have a column that is out of bounds, and are dropped.
     statistics = jnp.zeros_like(table).at[columns].add(weighted, mode="drop")
     return Solved(alpha + s[:, None] * mass, statistics, sweeps)
-
-
-GOLDEN_32 = np.uint32(0x9E3779B9)
-FIRST_FACTOR_32, SECOND_FACTOR_32 = np.uint32(0x7FEB352D), np.uint32(0x846CA68B)
 
 
 class Sweeps(NamedTuple):

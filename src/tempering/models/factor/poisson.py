@@ -36,6 +36,8 @@ SWEEPS, CONTINUED_SWEEPS = 100, 3
 
 #: Change of q(θ), as a part of the row's counts, under which it has converged.
 TOLERANCE = 1e-5
+#: Sums of weights below this have lost digits, or all: they are made anew from logarithms.
+SMALLEST_TOTAL = 1e-200
 
 
 class FactorExpectations(NamedTuple):
@@ -183,7 +185,7 @@ class PoissonFactors(Model):
             energies,
             entropies,
             np.empty((4, k)),
-            np.empty((most_entries(counts.indptr), k)),
+            np.empty((np.diff(counts.indptr).max(initial=0), k)),
         )
         activations = shapes / rates
         energies -= activations @ totals + log_factorials(counts)
@@ -233,10 +235,6 @@ def log_factorials(counts: sparse.csr_array) -> Array:
     """Σ_j log x_ij! of each row."""
     logs = np.concatenate([[0.0], np.cumsum(gammaln(counts.data + 1.0))])
     return logs[counts.indptr[1:]] - logs[counts.indptr[:-1]]
-
-
-#: Sums of weights below this have lost digits, or all: they are made anew from logarithms.
-SMALLEST_TOTAL = 1e-200
 
 
 @njit(**KERNEL)
@@ -356,8 +354,3 @@ def solve_rows(
                 statistics[column, k] += s * count * share
             energies[row] += count * mean
             entropies[row] += count * (math.log(total) + left_out - s * mean)
-
-
-def most_entries(indptr):
-    """The most stored entries of a row."""
-    return int(np.diff(indptr).max(initial=0))

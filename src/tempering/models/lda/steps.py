@@ -42,6 +42,8 @@ from tempering.models.lda.topics import Interpolation, WordStatistics
 
 #: Documents of a batch whose normaliser over the whole vocabulary is computed for VT.
 SAMPLED_DOCUMENTS = 10
+#: Draws of θ for each draw of the topics.
+PROPORTION_DRAWS = 100
 
 
 class Summary(NamedTuple):
@@ -175,10 +177,6 @@ def predictive_energies(local: DocumentStep, expectations: TopicExpectations) ->
         mean_proportions(local.gamma),
         n_threads=expectations.n_threads,
     )
-
-
-#: Draws of θ for each draw of the topics.
-PROPORTION_DRAWS = 100
 
 
 def temperature_terms(
