@@ -11,7 +11,7 @@ import numpy as np
 
 from gpu_tasks import RATES, Task, new_model
 from tempering.gpu.compiled_steps import default_kernel, group_functions, settings_of
-from tempering.gpu.device_corpus import HostCorpus, cut_into_groups
+from tempering.gpu.device_corpus import DeviceCorpus, cut_into_groups
 from tempering.gpu.device_fit import fit_on_device
 from tempering.gpu.jax_functions import NEVER, pad_topics
 from tempering.models.lda.model import LatentDirichlet
@@ -33,7 +33,7 @@ def limits(task: Task, n_topics: int, options: argparse.Namespace) -> dict[str, 
     rows = np.arange(min(options.batch_size, task.train.shape[0]))
     lengths = np.diff(task.train.indptr)
     (group,) = cut_into_groups(lengths, rows, rows.size)
-    words = HostCorpus(task.train).rectangle(group)
+    words = DeviceCorpus(task.train, False).rectangle(group)
     mass = np.repeat(words.counts.sum(axis=1, keepdims=True) / n_topics, n_topics, axis=1)
     alpha = pad_topics(model.doc_topic_prior, 1.0)
     arguments = _on_device(
@@ -72,7 +72,7 @@ def sampling_seconds(task: Task, model: LatentDirichlet, rows: Any, table: Any) 
 
     sample = jax.jit(group_functions(default_kernel())[1])
     alpha = pad_topics(model.doc_topic_prior, 1.0)
-    corpus, seconds = HostCorpus(task.train), 0.0
+    corpus, seconds = DeviceCorpus(task.train, False), 0.0
     for group in cut_into_groups(corpus.tokens, rows, rows.size):
         words = corpus.rectangle(group)
         seconds += median_seconds(sample, *_on_device(*words, table, alpha))[1]

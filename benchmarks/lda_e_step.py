@@ -21,10 +21,10 @@ from tempering.models.lda.layout import (
     WordCounts,
     WordRows,
     check_batch,
-    check_settings,
     new_document_topics,
     new_room,
     new_solved_documents,
+    sweep_settings,
 )
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.statistics import fill_statistics, find_occurrences
@@ -107,7 +107,7 @@ def e_step_work(scene: Scene, tolerances: list[float]) -> dict[tuple, Callable[[
 
     def run_sweeps(tolerance: float) -> None:
         for batch, rows in tempered:
-            settings, _ = check_settings(
+            settings, _ = sweep_settings(
                 batch.indptr.size - 1, scene.model.n_topics, alpha, 1.0, "variational",
                 tolerance, 5, 100,
             )  # fmt: skip
@@ -166,7 +166,7 @@ def own_rows(scene: Scene, batch: sparse.csr_matrix) -> tuple[Any, ...]:
 def tempered_rows(scene: Scene, prepared: tuple[Any, ...]) -> tuple[Any, Any]:
     """The same with exponentials of the rows, which is what scikit-learn's E-step is given."""
     batch, log_rows = check_batch(*prepared, "log_rows")
-    settings, shared = check_settings(
+    settings, shared = sweep_settings(
         batch.indptr.size - 1, scene.model.n_topics, scene.model.doc_topic_prior, 1.0,
         "variational", 1e-3, 5, 100,
     )  # fmt: skip

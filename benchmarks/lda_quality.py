@@ -146,9 +146,7 @@ def policies() -> Iterator[tuple[str, Any, str]]:
     yield "annealing, 1/T from 0.5", "annealing", "variational"
     tempering = VariationalTempering(formula="calibrated", damping=1.0, every=4)
     yield "VT, calibrated", tempering, "variational"
-    for formula in ("calibrated", "words"):
-        tempering = LocalTempering(formula=formula, max_alternations=5, tolerance=0.02)
-        yield f"LVT, {formula}", tempering, "variational"
+    yield "LVT, calibrated", LocalTempering(max_alternations=5, tolerance=0.02), "variational"
     yield "LVT, damped", "local", "variational"
     yield "SVI, mean topics", None, "mean"
     yield "annealing, mean topics", "annealing", "mean"

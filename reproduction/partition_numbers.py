@@ -17,7 +17,7 @@ from tempering.models import Mixture
 from tempering.models.base import Array
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.models.lda.model import LatentDirichlet
-from tempering.models.lda.temperatures import TopicDraws, log_mean_power_sums
+from tempering.models.lda.steps import TopicDraws, log_mean_power_sums
 from tempering.temperature import (
     VariationalTempering,
     exponential_temperatures,

@@ -27,7 +27,7 @@ from tempering.corpus import (
     read,
     read_texts,
 )
-from tempering.corpus import tally as tally_module
+from tempering.corpus import text_counts as tally_module
 from tempering.inference import MappedCSR
 
 WORDS = ["apple", "banana", "cherry", "date", "elder", "fig", "grape", "the", "and", "x"]

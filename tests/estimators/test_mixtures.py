@@ -184,7 +184,7 @@ def test_score_is_the_posterior_predictive_density():
     ).fit(X)
     inner, rng = model._model(), np.random.default_rng(0)
     posterior = model._state.posterior
-    weights = inner.weights.sample_weights(posterior.weights, rng, 4000)
+    weights = np.exp(inner.weights.sample_log_weights(posterior.weights, rng, 4000))
     draws = inner.likelihood.conjugate.sample(posterior.components, rng, 4000)
     points = X[:5] - model._centre
     densities = np.exp(inner.likelihood.log_likelihood(points, draws))  # [draws, K, n]

@@ -33,6 +33,7 @@ from tempering.families import (
     SphericalGaussian,
     SphericalNormalGamma,
     StickBreaking,
+    TiedNormalWishart,
 )
 
 
@@ -253,3 +254,40 @@ LIKELIHOODS: dict[str, LikelihoodCase] = {
         FullGaussian(2), normal_wishart(2), reals(6, 2), _full_log_likelihood
     ),
 }
+
+
+def parameter_statistics(family: ExponentialFamily, parameters: Any) -> np.ndarray:
+    """t(β) of parameters as ``sample`` and ``point`` of a family give them, [..., size]."""
+    if isinstance(family, FixedWeights):
+        return np.asarray(parameters, float)  # of size 0
+    if isinstance(family, Dirichlet | Beta | Gamma | Normal):
+        values = np.asarray(parameters, float)
+        with np.errstate(divide="ignore"):
+            if isinstance(family, Dirichlet):
+                return np.log(values)
+            if isinstance(family, Beta):
+                return np.concatenate([np.log(values), np.log1p(-values)], axis=-1)
+            if isinstance(family, Gamma):
+                return np.concatenate([np.log(values), -values], axis=-1)
+        return np.concatenate([values, -0.5 * np.square(values).sum(-1, keepdims=True)], axis=-1)
+    mean, precision = (np.asarray(part, float) for part in parameters)
+    if isinstance(family, NormalGamma):
+        logs = 0.5 * np.log(precision)
+        return np.concatenate(
+            [precision * mean, -0.5 * precision, -0.5 * precision * mean**2, logs], axis=-1
+        )
+    if isinstance(family, NormalWishart | TiedNormalWishart):
+        linear = (precision @ mean[..., None])[..., 0]
+        quadratic = (linear * mean).sum(-1, keepdims=True)
+        logs = np.linalg.slogdet(precision)[1][..., None]
+        matrix = precision.reshape(*precision.shape[:-2], -1)
+        return np.concatenate([linear, -0.5 * matrix, -0.5 * quadratic, 0.5 * logs], axis=-1)
+    precision = precision[..., None]
+    if isinstance(family, SphericalNormalGamma):
+        square = precision * np.square(mean).sum(-1, keepdims=True)
+        logs = family.dimension / 2 * np.log(precision)
+        return np.concatenate([precision * mean, -0.5 * precision, -0.5 * square, logs], axis=-1)
+    outer = mean[..., :, None] * mean[..., None, :]
+    squares = precision * outer.reshape(*outer.shape[:-2], -1)
+    logs = 0.5 * np.log(precision)
+    return np.concatenate([precision * mean, -0.5 * squares, -0.5 * precision, logs], axis=-1)

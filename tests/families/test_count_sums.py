@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.special import gammaln, logsumexp
 
 from tempering.families.arrays import log_rising, stirling_error
-from tempering.families.count_sums import log_expected_poisson_power_sum, log_poisson_power_sum
+from tempering.families.poisson import log_expected_poisson_power_sum, log_poisson_power_sum
 
 
 def brute(rate: float, s: float) -> float:

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from family_cases import LIKELIHOODS, log_density, take
+from family_cases import LIKELIHOODS, log_density, parameter_statistics, take
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 from scipy import integrate, sparse, stats
@@ -59,7 +59,7 @@ def test_log_likelihood_is_scipys(name, data):
 def test_log_likelihood_is_linear_in_both_statistics(name, data):
     case = LIKELIHOODS[name]
     x, parameters = data.draw(case.data), parameters_from(case, data.draw(case.prior), 2)
-    statistics = case.likelihood.conjugate.parameter_statistics(parameters)
+    statistics = parameter_statistics(case.likelihood.conjugate, parameters)
     inner = statistics @ case.likelihood.statistics(x).T + case.likelihood.log_base_measure(x)
     direct = case.likelihood.log_likelihood(x, parameters)
     scale = 1 + np.abs(statistics) @ np.abs(case.likelihood.statistics(x)).T

@@ -41,7 +41,7 @@ def test_expectations_are_those_of_the_draws(name, data):
         error = 5 * draws.std(0) / np.sqrt(20_000) + 1e-12
         assert np.all(np.abs(draws.mean(0) - expected) < error)
     np.testing.assert_array_equal(
-        values, weights.sample_weights(natural, np.random.default_rng(0), 20_000)
+        values, np.exp(weights.sample_log_weights(natural, np.random.default_rng(0), 20_000))
     )
     assert np.all(values.sum(-1) <= 1 + 1e-12)
 
@@ -79,7 +79,7 @@ def test_moments_at_zero_and_one_and_shapes(name, data):
     assert weights.expected_log_weights(batch).shape == (2, 4, 3)
     assert weights.mean_weights(batch).shape == (2, 4, 3)
     rng = np.random.default_rng(0)
-    assert weights.sample_weights(batch, rng, 5).shape == (5, 2, 4, 3)
+    assert np.exp(weights.sample_log_weights(batch, rng, 5)).shape == (5, 2, 4, 3)
     # d/ds log E[π^s] at s = 0 is E[log π].
     slope = (weights.log_moment(natural, 1e-5) - weights.log_moment(natural, -1e-5)) / 2e-5
     np.testing.assert_allclose(slope, weights.expected_log_weights(natural), rtol=1e-5, atol=1e-5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from family_cases import parameter_statistics
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
@@ -94,7 +95,7 @@ def test_divergence_is_the_expected_log_ratio_of_scipy_densities(q, p):
 def test_samples_have_the_expected_statistics_and_share_their_precision(natural):
     parameters = draw(natural, 20_000)
     np.testing.assert_array_equal(parameters.precision[:, 0], parameters.precision[:, 2])
-    statistics = FAMILY.parameter_statistics(parameters)
+    statistics = parameter_statistics(FAMILY, parameters)
     error = statistics.std(0) / np.sqrt(20_000)
     expected = FAMILY.expected_statistics(natural)
     assert np.all(np.abs(statistics.mean(0) - expected) < 5 * error + 1e-9)
@@ -103,8 +104,8 @@ def test_samples_have_the_expected_statistics_and_share_their_precision(natural)
 @quick
 @given(naturals)
 def test_point_is_the_mode_in_the_likelihoods_coordinates(natural):
-    best = np.sum(FAMILY.parameter_statistics(FAMILY.point(natural)) * natural)
-    others = FAMILY.parameter_statistics(draw(natural, 200))
+    best = np.sum(parameter_statistics(FAMILY, FAMILY.point(natural)) * natural)
+    others = parameter_statistics(FAMILY, draw(natural, 200))
     assert np.all((others * natural).sum((1, 2)) <= best + 1e-9 * (1 + abs(best)))
 
 

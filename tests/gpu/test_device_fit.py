@@ -113,7 +113,7 @@ def test_a_corpus_that_is_sent_gives_the_same_bits(monkeypatch):
     model = new_model()
     kept = fit_on_device(model, DATA, **RUN)
     monkeypatch.setattr(device_corpus, "device_memory", lambda: 1000.0)
-    assert isinstance(device_corpus.place_corpus(DATA), device_corpus.HostCorpus)
+    assert not device_corpus.DeviceCorpus(DATA).resident
     sent = fit_on_device(model, DATA, **RUN)
     assert_array_equal(sent.posterior.parameters(), kept.posterior.parameters())
 

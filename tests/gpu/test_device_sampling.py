@@ -13,7 +13,7 @@ pytest.importorskip("jax")
 from tempering import Annealing, Checkpoint, LatentDirichletAllocation, schedules
 from tempering.datasets import make_lda
 from tempering.gpu.compiled_steps import steps_of
-from tempering.gpu.device_corpus import CorpusSource, HostCorpus
+from tempering.gpu.device_corpus import CorpusSource, DeviceCorpus
 from tempering.gpu.device_fit import fit_on_device
 from tempering.gpu.device_lda import DeviceLatentDirichlet
 from tempering.gpu.device_topics import DeviceTopics
@@ -98,7 +98,7 @@ def test_what_can_be_sampled_is_what_the_cpu_samples():
     for batch in source.sweep():
         own = counts[batch.data.rows]
         assert batch.data.can_be_sampled == can_be_sampled(own.data)
-    assert np.flatnonzero(np.isnan(HostCorpus(counts).tokens)).tolist() == [7]
+    assert np.flatnonzero(np.isnan(DeviceCorpus(counts).tokens)).tolist() == [7]
 
 
 def test_a_fit_that_is_taken_up_again_ends_in_the_same_bits(tmp_path):

@@ -10,7 +10,7 @@ from scipy import sparse, special
 pytest.importorskip("jax")
 
 from tempering.gpu import jax_functions
-from tempering.gpu.device_corpus import CorpusSource, cut_into_groups, ladder_step, place_corpus
+from tempering.gpu.device_corpus import CorpusSource, DeviceCorpus, cut_into_groups, ladder_step
 from tempering.gpu.device_lda import DeviceLatentDirichlet
 from tempering.gpu.device_topics import DeviceTopics
 from tempering.models.lda.model import LatentDirichlet
@@ -145,7 +145,7 @@ def test_digamma():
 def test_groups_hold_every_document_once(lengths, size):
     lengths = np.array(lengths)
     data = sparse.csr_matrix(np.arange(300) < lengths[:, None], dtype=np.float32)
-    corpora = [place_corpus(data, resident) for resident in (False, True)]
+    corpora = [DeviceCorpus(data, resident) for resident in (False, True)]
     seen = []
     for group in cut_into_groups(lengths, np.arange(lengths.size), size):
         seen.extend(group.rows)

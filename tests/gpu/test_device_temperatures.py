@@ -41,7 +41,6 @@ POLICIES = {
     "variational": VariationalTempering(formula="calibrated", damping=1.0),
     "variational, z-integrated": VariationalTempering(formula="z-integrated", n_samples=5),
     "local": LocalTempering(max_alternations=3, tolerance=0.02, damping=1.0),
-    "local, words": LocalTempering(max_alternations=2, formula="words"),
     "local, paper": LocalTempering(max_alternations=2, formula="paper"),
 }
 
@@ -133,7 +132,6 @@ def test_priors_are_learned_as_on_the_cpu(learned, monkeypatch):
         ("calibrated", True),
         ("z-integrated", True),
         ("calibrated", False),
-        ("words", False),
         ("paper", False),
     ],
 )

@@ -19,9 +19,8 @@ from tempering import LatentDirichletAllocation
 from tempering.datasets import make_lda
 from tempering.evaluation import completion_score, split_documents
 from tempering.gpu.compiled_steps import group_functions
-from tempering.gpu.device_corpus import Group, HostCorpus
-from tempering.gpu.jax_functions import NEVER, pad_topics
-from tempering.gpu.jax_sampling import Sweeps, draw_topic, uniform
+from tempering.gpu.device_corpus import DeviceCorpus, Group
+from tempering.gpu.jax_functions import NEVER, Sweeps, draw_topic, pad_topics, uniform
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.sampling import sample_topics
 from tempering.models.lda.topics import Topics
@@ -50,7 +49,7 @@ def sample(kernel, counts, topics, alpha, width=32, **sweeps):
     """γ [n, K] and statistics [V, K] of documents given as a table."""
     matrix = sparse.csr_matrix(counts, dtype=np.float32)
     group = Group(np.arange(len(counts)), len(counts), width)
-    rectangle = HostCorpus(matrix).rectangle(group)
+    rectangle = DeviceCorpus(matrix, False).rectangle(group)
     table = pad_topics(np.log(topics.T), NEVER)
     solve = compiled(kernel, Sweeps(**sweeps))
     solved = solve(*rectangle, table, pad_topics(np.asarray(alpha), 1.0))

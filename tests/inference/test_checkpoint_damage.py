@@ -84,7 +84,7 @@ CASES = {
     "topics, LVT": (
         topics,
         documents,
-        {**ONLINE, "temperature": LocalTempering(formula="words", damping=1.0)},
+        {**ONLINE, "temperature": LocalTempering(damping=1.0)},
     ),
     "topics, annealed": (
         topics,

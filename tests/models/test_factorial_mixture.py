@@ -15,10 +15,10 @@ import factorial_oracle as oracle
 from tempering.inference import Algorithm, ArraySource, Constant, evaluate_elbo, fit
 from tempering.inference.executors import Serial
 from tempering.models import Natural
+from tempering.models.factorial.blocks import both_sides, log_of_product, rough_sigmoid
 from tempering.models.factorial.enumeration import enumerate_activations
 from tempering.models.factorial.mean_field import settle_activations
 from tempering.models.factorial.prediction import log_density, log_hidden_density
-from tempering.models.factorial.sigmoid import both_sides, log_of_product, rough_sigmoid
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.temperature import (
     Annealing,

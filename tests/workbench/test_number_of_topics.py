@@ -9,8 +9,7 @@ from tempering import LatentDirichletAllocation
 from tempering.datasets import make_lda
 from tempering.evaluation import split_documents
 from tempering.workbench import TopicNumber, Trial, choose_n_topics
-from tempering.workbench.merging import merged_topics
-from tempering.workbench.number_of_topics import _compared, _document_scores
+from tempering.workbench.number_of_topics import _compared, _document_scores, merged_topics
 
 
 @pytest.fixture(scope="module")

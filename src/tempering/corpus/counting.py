@@ -102,14 +102,9 @@ class WordCounting:
                 raise CorpusError(f"{name} must be one of {known}; got {getattr(self, name)!r:.80}")
 
     def vectorizer(self, vocabulary: Iterable[str] | None = None, **chosen: Any) -> CountVectorizer:
-        """scikit-learn's counter of words.
+        """The counter of words of scikit-learn: of a vocabulary, or by default of all words.
 
-        Parameters
-        ----------
-        vocabulary : iterable of str, optional
-            The words to count; by default all that there are.
-        chosen
-            ``min_df``, ``max_df``, ``max_features``: which of them are kept.
+        Of these ``min_df``, ``max_df`` and ``max_features`` may keep some.
 
         Examples
         --------

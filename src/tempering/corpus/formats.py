@@ -16,9 +16,18 @@ from tempering.corpus.beside import UCI_NAME, read_counting, read_vocabulary, wr
 from tempering.corpus.checks import CorpusError, check_regular, fail, reading
 from tempering.corpus.corpus import Corpus, Stored, gather
 from tempering.corpus.counting import ReadingOptions, StopWords, chosen_vectorizer
+from tempering.corpus.line_formats import (
+    UCIFile,
+    open_lda_c,
+    open_matrix_market,
+    open_svmlight,
+    write_lda_c,
+    write_matrix_market,
+    write_svmlight,
+    write_uci,
+)
 from tempering.corpus.lines import open_bytes
 from tempering.corpus.matrices import CSRDirectory, open_npz, write_directory, write_npz
-from tempering.corpus.pairs import open_lda_c, open_svmlight, write_lda_c, write_svmlight
 from tempering.corpus.parquet import (
     COUNTS,
     IDS,
@@ -29,7 +38,6 @@ from tempering.corpus.parquet import (
 )
 from tempering.corpus.text_counts import TextCounts
 from tempering.corpus.text_files import FAIL, LINES, read_texts, text_kind
-from tempering.corpus.triples import UCIFile, open_matrix_market, write_matrix_market, write_uci
 from tempering.inference.streaming import BlockSource, MappedCSR
 from tempering.storage.atomic import as_path, atomic_file
 

@@ -5,19 +5,21 @@ from tempering.evaluation.completion import (
     Split,
     completion_score,
     completion_score_from_theta,
+    gibbs_proportions,
     mean_field_proportions,
     split_documents,
 )
-from tempering.evaluation.gibbs import gibbs_proportions
 from tempering.evaluation.measures import (
+    Matching,
     TopicMeasures,
     inverted_rbo,
     label_nmi,
+    match_topics,
     purity,
     topic_diversity,
     topic_measures,
+    topic_stability,
 )
-from tempering.evaluation.stability import Matching, match_topics, topic_stability
 from tempering.evaluation.windows import WindowCounts, c_npmi, c_v, umass, window_counts
 
 __all__ = [

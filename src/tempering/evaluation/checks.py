@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from tempering.families.checks import refuse
 from tempering.families.csr import canonical_csr, check_compressed, check_counts, supported
 from tempering.models.arguments import MOST_THREADS, as_numbers, check_number
 
@@ -74,12 +75,7 @@ def as_nonnegative(rows: ArrayLike, name: str) -> NDArray[Any]:
             f"{table.shape} of type {table.dtype}."
         )
     wrong = ~(np.isfinite(table) & (table >= 0))
-    if wrong.any():
-        row, column = (int(index) for index in np.argwhere(wrong)[0])
-        raise ValueError(
-            f"{name} must be finite and not negative; row {row}, column {column} holds "
-            f"{table[row, column]} ({int(wrong.sum())} such value(s))."
-        )
+    refuse(wrong, table, f"{name} must be finite and not negative")
     empty = np.flatnonzero(table.max(axis=1) == 0)
     if empty.size:
         raise ValueError(f"{name} must have something in each row, but row {empty[0]} is all 0.")

@@ -36,10 +36,11 @@ from tempering.families.normal_wishart import (
     FullGaussian,
     NormalWishart,
     NormalWishartParameters,
+    TiedGaussian,
+    TiedNormalWishart,
 )
 from tempering.families.poisson import Gamma, GammaParameters, Poisson
 from tempering.families.regression import LinearGaussian, MultivariateNormalGamma
-from tempering.families.tied import TiedGaussian, TiedNormalWishart
 from tempering.families.weights import FixedWeights, MixingWeights, StickBreaking
 
 __all__ = [

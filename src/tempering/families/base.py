@@ -57,10 +57,6 @@ class ExponentialFamily(ABC):
         """E_η[t(β)] = ∇a(η), shape [..., size]."""
 
     @abstractmethod
-    def parameter_statistics(self, parameters: Any) -> Array:
-        """t(β) of parameters as :meth:`sample` and :meth:`point` give them, shape [..., size]."""
-
-    @abstractmethod
     def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> Any:
         """Draw n values of β for each leading index; parameters with shape [n, ...]."""
 

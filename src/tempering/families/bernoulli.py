@@ -66,11 +66,6 @@ class Beta(ExponentialFamily):
         total = digamma(a + b)
         return np.concatenate([digamma(a) - total, digamma(b) - total], axis=-1)
 
-    def parameter_statistics(self, parameters: ArrayLike) -> Array:
-        probability = np.asarray(parameters, float)
-        with np.errstate(divide="ignore"):
-            return np.concatenate([np.log(probability), np.log1p(-probability)], axis=-1)
-
     def log_moment(self, natural: ArrayLike, power: ArrayLike) -> tuple[Array, Array]:
         """log E[β_d^s] and log E[(1 − β_d)^s], each [..., *s.shape, D].
 
@@ -126,7 +121,10 @@ class Bernoulli(Likelihood):
         return np.concatenate([table, 1.0 - table], axis=-1)
 
     def log_likelihood(self, x: ArrayLike, parameters: ArrayLike) -> Array:
-        return weighted_logs(self.statistics(x), self.conjugate.parameter_statistics(parameters))
+        probability = np.asarray(parameters, float)
+        with np.errstate(divide="ignore"):
+            logs = np.concatenate([np.log(probability), np.log1p(-probability)], axis=-1)
+        return weighted_logs(self.statistics(x), logs)
 
     def log_power_integral(self, parameters: ArrayLike, inverse_temperature: ArrayLike) -> Array:
         s = np.asarray(inverse_temperature, float)

@@ -50,9 +50,6 @@ class Dirichlet(MixingWeights):
         concentration = np.asarray(natural, float)
         return digamma(concentration) - digamma(concentration.sum(-1, keepdims=True))
 
-    def parameter_statistics(self, parameters: ArrayLike) -> Array:
-        return safe_log(parameters)
-
     def log_moment(self, natural: ArrayLike, power: ArrayLike) -> Array:
         """log E[β_v^s], shape [..., *s.shape, V].
 

@@ -69,10 +69,6 @@ class Normal(ExponentialFamily):
         square = np.square(mean).sum(-1) + self.dimension * variance
         return np.concatenate([mean, -0.5 * square[..., None]], axis=-1)
 
-    def parameter_statistics(self, parameters: ArrayLike) -> Array:
-        mean = np.asarray(parameters, float)
-        return np.concatenate([mean, -0.5 * np.square(mean).sum(-1, keepdims=True)], axis=-1)
-
     def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> Array:
         mean, variance = self.standard(natural)
         return mean + np.sqrt(variance)[..., None] * rng.standard_normal((n, *mean.shape))

@@ -102,16 +102,6 @@ class NormalGamma(ExponentialFamily):
         ]
         return np.concatenate(blocks, axis=-1)
 
-    def parameter_statistics(self, parameters: GaussianParameters) -> Array:
-        mean, precision = (np.asarray(part, float) for part in parameters)
-        blocks = [
-            precision * mean,
-            -0.5 * precision,
-            -0.5 * precision * mean**2,
-            0.5 * np.log(precision),
-        ]
-        return np.concatenate(blocks, axis=-1)
-
     def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> GaussianParameters:
         mean, kappa, shape, rate = self.standard(natural)
         precision = np.exp(sample_log_gamma(shape, rng, n) - np.log(rate))
@@ -249,11 +239,6 @@ class SphericalNormalGamma(ExponentialFamily):
         square = self.dimension / kappa + precision * np.square(mean).sum(-1)
         log_precision = digamma(shape) - np.log(rate)
         return self._join(mean, precision, square, log_precision)
-
-    def parameter_statistics(self, parameters: GaussianParameters) -> Array:
-        mean, precision = (np.asarray(part, float) for part in parameters)
-        square = precision * np.square(mean).sum(-1)
-        return self._join(mean, precision, square, np.log(precision))
 
     def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> GaussianParameters:
         mean, kappa, shape, rate = self.standard(natural)

@@ -71,14 +71,6 @@ class MultivariateNormalGamma(ExponentialFamily):
         log_precision = (digamma(shape) - np.log(rate))[..., None]
         return join_blocks(precision * mean, -0.5 * squares, -0.5 * precision, 0.5 * log_precision)
 
-    def parameter_statistics(self, parameters: GaussianParameters) -> Array:
-        mean, precision = (np.asarray(part, float) for part in parameters)
-        precision = precision[..., None]
-        squares = precision[..., None] * mean[..., :, None] * mean[..., None, :]
-        return join_blocks(
-            precision * mean, -0.5 * squares, -0.5 * precision, 0.5 * np.log(precision)
-        )
-
     def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> GaussianParameters:
         mean, matrix, shape, rate = self.standard(natural)
         precision = np.exp(sample_log_gamma(shape, rng, n) - np.log(rate))

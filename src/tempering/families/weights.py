@@ -51,10 +51,6 @@ class MixingWeights(ExponentialFamily):
     def sample_log_weights(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> Array:
         """n draws of log π, shape [n, ..., K]."""
 
-    def sample_weights(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> Array:
-        """n draws of π, shape [n, ..., K]."""
-        return np.exp(self.sample_log_weights(natural, rng, n))
-
 
 class FixedWeights(MixingWeights):
     """Weights π that are given: a point mass, with natural parameters of size 0, [..., 0].
@@ -93,9 +89,6 @@ class FixedWeights(MixingWeights):
     def expected_statistics(self, natural: ArrayLike) -> Array:
         return np.zeros(np.shape(natural))
 
-    def parameter_statistics(self, parameters: ArrayLike) -> Array:
-        return np.zeros(np.shape(parameters))
-
     point = expected_statistics
 
     def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> Array:
@@ -128,8 +121,7 @@ class FixedWeights(MixingWeights):
 class StickBreaking(Beta, MixingWeights):
     """π_k = v_k Π_{j<k} (1 − v_j) with independent sticks v_k ~ Beta(a_k, b_k), k = 1 … K.
 
-    The global variable is the vector of sticks v, which :meth:`sample` draws; π is drawn by
-    :meth:`sample_weights`.
+    The global variable is the vector of sticks v, which :meth:`sample` draws.
     The prior of a Dirichlet process with concentration γ is a = 1, b = γ.
 
     All K sticks have a beta distribution, as in scikit-learn's ``BayesianGaussianMixture``

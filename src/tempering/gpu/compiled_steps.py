@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import Any, Literal, NamedTuple
 
-from tempering.gpu import jax_functions, jax_sampling, pallas_kernels
+from tempering.gpu import jax_functions, pallas_kernels
 from tempering.gpu.jax_device import has_gpu
 from tempering.gpu.jax_functions import (
     NEVER,
@@ -62,7 +62,7 @@ def settings_of(model: LatentDirichlet) -> SweepLimits:
 def group_functions(kernel: Kernel) -> tuple[Any, Any]:
     """What solves a group, and what samples its topics, to be called inside compiled code."""
     if kernel == "plain":
-        return jax_functions.solve_group, jax_sampling.sample_group
+        return jax_functions.solve_group, jax_functions.sample_group
     interpret = kernel == "interpreted"
     return (
         partial(pallas_kernels.solve_group, interpret=interpret),

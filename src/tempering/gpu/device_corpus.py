@@ -7,7 +7,6 @@ has on the step that holds its longest document.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -74,12 +73,25 @@ def cut_into_groups(lengths: NDArray, rows: NDArray, size: int) -> Iterator[Grou
         start += n
 
 
-class _Corpus(ABC):
-    """What the host knows of a corpus."""
+class DeviceCorpus:
+    """A corpus, kept in the memory of the device or sent to it.
 
-    def __init__(self, data: Any):
+    If ``resident``, groups are gathered there. If not, they are sent while the device still
+    computes; by default where all would not fit.
+    """
+
+    def __init__(self, data: Any, resident: bool | None = None):
         self.n_words = data.shape[1]
         self._matrix = data
+        if resident is None:
+            fits = data.nnz * DEVICE_ENTRY_BYTES <= MEMORY_SHARE * device_memory()
+            resident = fits and data.nnz < np.iinfo(np.int32).max
+        # There is nothing to gather from where no document has a word.
+        self.resident = resident and data.nnz > 0
+        if self.resident:
+            self._indptr = np.asarray(data.indptr, np.int64)
+            self._indices = on_device(np.ascontiguousarray(data.indices, np.int32))
+            self._counts = on_device(np.ascontiguousarray(data.data, _sent_type(data.data)))
 
     def rectangle(self, group: Group) -> Any:
         """The group's words and counts, as arrays on the device."""
@@ -88,9 +100,17 @@ class _Corpus(ABC):
         extent[:, : group.rows.size] = extents
         return _compiled_gather(group.width, self.n_words)(indices, counts, extent)
 
-    @abstractmethod
     def _entries(self, rows: NDArray[np.int64]) -> tuple[Any, ...]:
         """Words and counts, and where those of these documents start, and how many they are."""
+        if self.resident:
+            starts = self._indptr[rows]
+            return self._indices, self._counts, starts, self._indptr[rows + 1] - starts
+        # One after the other, filled up to one of few lengths: less to send than a rectangle.
+        documents = self._matrix[rows]
+        length = ladder_step(documents.nnz)
+        indices, counts = np.zeros(length, np.int32), np.zeros(length, _sent_type(documents.data))
+        indices[: documents.nnz], counts[: documents.nnz] = documents.indices, documents.data
+        return indices, counts, documents.indptr[:-1], np.diff(documents.indptr)
 
     @cached_property
     def totals(self) -> NDArray[np.float64]:
@@ -107,37 +127,11 @@ class _Corpus(ABC):
         return tokens
 
 
-class ResidentCorpus(_Corpus):
-    """All documents in the memory of the device; a group is gathered there."""
-
-    def __init__(self, data: Any):
-        super().__init__(data)
-        self._indptr = np.asarray(data.indptr, np.int64)
-        self._indices = on_device(np.ascontiguousarray(data.indices, np.int32))
-        self._counts = on_device(np.ascontiguousarray(data.data, _sent_type(data.data)))
-
-    def _entries(self, rows: NDArray[np.int64]) -> tuple[Any, ...]:
-        starts = self._indptr[rows]
-        return self._indices, self._counts, starts, self._indptr[rows + 1] - starts
-
-
-class HostCorpus(_Corpus):
-    """Documents in the memory of the host; a group is sent while the device still computes."""
-
-    def _entries(self, rows: NDArray[np.int64]) -> tuple[Any, ...]:
-        """One after the other, filled up to one of few lengths: less to send than a rectangle."""
-        documents = self._matrix[rows]
-        length = ladder_step(documents.nnz)
-        indices, counts = np.zeros(length, np.int32), np.zeros(length, _sent_type(documents.data))
-        indices[: documents.nnz], counts[: documents.nnz] = documents.indices, documents.data
-        return indices, counts, documents.indptr[:-1], np.diff(documents.indptr)
-
-
 @dataclass(frozen=True)
 class DeviceDocuments:
     """Some documents of a corpus, by their rows: the batch of a fit on the device."""
 
-    corpus: ResidentCorpus | HostCorpus
+    corpus: DeviceCorpus
     lengths: NDArray  # distinct words of each document of the corpus
     rows: NDArray[np.int64]  # rising
     batch_size: int  # the largest batch of the run
@@ -166,14 +160,11 @@ class DeviceDocuments:
 
 
 class CorpusSource(ArraySource):
-    """A CSR matrix as :class:`tempering.inference.ArraySource`, its batches on the device.
-
-    If ``resident``, the corpus is kept in the memory of the device; by default, if it fits.
-    """
+    """A CSR matrix as :class:`tempering.inference.ArraySource`, its batches on the device."""
 
     def __init__(self, data: Any, batch_size: int | None = None, resident: bool | None = None):
         super().__init__(data, batch_size)
-        self._corpus = place_corpus(data, resident)
+        self._corpus = DeviceCorpus(data, resident)
         self._lengths = np.diff(data.indptr)
         self._rows = ArraySource(np.arange(self.size), batch_size)
 
@@ -204,16 +195,7 @@ class CorpusStream(BlockSource):
     def _batch(self, batch: Batch) -> Batch:
         data, lengths = batch.data, np.diff(batch.data.indptr)
         rows = np.arange(batch.size)
-        return Batch(DeviceDocuments(HostCorpus(data), lengths, rows, self.batch_size))
-
-
-def place_corpus(data: Any, resident: bool | None = None) -> ResidentCorpus | HostCorpus:
-    """The corpus on the device if it fits there, or as ``resident`` says."""
-    if resident is None:
-        fits = data.nnz * DEVICE_ENTRY_BYTES <= MEMORY_SHARE * device_memory()
-        resident = fits and data.nnz < np.iinfo(np.int32).max
-    # There is nothing to gather from where no document has a word.
-    return ResidentCorpus(data) if resident and data.nnz else HostCorpus(data)
+        return Batch(DeviceDocuments(DeviceCorpus(data, False), lengths, rows, self.batch_size))
 
 
 def _sent_type(counts: NDArray) -> Any:

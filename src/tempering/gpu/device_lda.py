@@ -3,7 +3,7 @@
 The host decides which documents come next, how hot it is and what the priors are. What travels:
 
 - to the device: the documents, once or batch by batch; 1/T, one number or one for each document; α
-- to the host, where a temperature is learned: see :mod:`tempering.gpu.device_temperatures`
+- to the host, where a temperature is learned: see :mod:`tempering.gpu.device_topics`
 - where α is learned, or adapts to the documents: K numbers each step at T = 1, or each eighth
 - where η is learned: a number for each word, once in a hundred steps
 - and what somebody asks for: bounds, checkpoints, the topics at the end.
@@ -20,19 +20,18 @@ from scipy.special import gammaln
 
 from tempering.gpu.compiled_steps import GROUP_SIZES, CompiledSteps, Kernel, steps_of
 from tempering.gpu.device_corpus import DeviceDocuments, Group, on_device
-from tempering.gpu.device_temperatures import temperature_terms
 from tempering.gpu.device_topics import (
     DeviceExpectations,
     DeviceStatistics,
     DeviceStep,
     DeviceTopics,
     SolvedGroup,
+    temperature_terms,
 )
 from tempering.gpu.jax_device import counterpart
 from tempering.gpu.jax_functions import pad_topics
 from tempering.models.base import Array, DataSource, LocalTerms
 from tempering.models.lda.model import LatentDirichlet
-from tempering.models.lda.topics import Topics
 
 #: Steps from one to the next that α adapts to the documents of: each time the host has to wait for
 #: the device, and its batches are large enough to tell.
@@ -148,9 +147,6 @@ class DeviceLatentDirichlet(LatentDirichlet):
         return np.asarray(local.prior_statistics, float)[: self.n_topics] / local.n
 
     temperature_terms = temperature_terms  # pyright: ignore[reportAssignmentType]
-
-    def topics_on_host(self, posterior: DeviceTopics) -> Topics:
-        return posterior.host
 
     def topics_divergence(self, posterior: DeviceTopics, prior_weight: float) -> float:
         eta, n_words = self.topic_word_prior, self.n_words

@@ -1,11 +1,18 @@
-"""The tempered E-step of a group of documents in plain JAX, and the functions that it shares with
-other JAX paths, in float32."""
+"""The tempered E-step and short Gibbs chains of a group of documents in plain JAX, for any device,
+and the functions that they share with other JAX paths, in float32.
+
+Chains are those of :mod:`tempering.models.lda.sampling`, with documents side by side. Each draw has
+a random number of its own, a hash of the topics, the document, the sweep and the token: so what a
+step draws does not depend on which kernel runs it.
+"""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from tempering.models.lda.sampling import BURN_IN, N_SWEEPS
 
 #: digamma(x) is about -1/x: below this it would leave the range of float32.
 SMALLEST_PARAMETER = 1e-30
@@ -19,6 +26,8 @@ NEVER = -1e30
 
 #: Topics are padded to a multiple of this, so that rows start on equal footing.
 TOPICS_MULTIPLE = 32
+GOLDEN_32 = np.uint32(0x9E3779B9)
+FIRST_FACTOR_32, SECOND_FACTOR_32 = np.uint32(0x7FEB352D), np.uint32(0x846CA68B)
 
 
 class SweepLimits(NamedTuple):
@@ -109,22 +118,9 @@ def solve_group(
 
         φ_duk ∝ exp{ s_d (log θ_dk + log β_ku) },     γ_dk = α_k + s_d Σ_u n_du φ_duk.
 
-    A document that has settled keeps its γ while the others of its group go on.
-
-    Parameters
-    ----------
-    columns, counts, lengths : arrays [size, width], [size, width], [size]
-        The documents; see :class:`tempering.gpu.device_corpus.Rectangle`.
-    s : array [size]
-        Inverse temperatures.
-    mass : array [size, K]
-        Words of each topic at the start.
-    table : array [n_words, K]
-        log β; see :func:`log_word_table`.
-    alpha : array [K]
-        α.
-    settings : SweepLimits
-        How to iterate.
+    A document that has settled keeps its γ while the others of its group go on. Given are the
+    documents as in :class:`tempering.gpu.device_corpus.Rectangle`, s [size], the words of each
+    topic at the start [size, K], log β [n_words, K] and α [K].
     """
     import jax
     import jax.numpy as jnp
@@ -153,3 +149,144 @@ def solve_group(
     # Places without a word have a column that is out of bounds, and are dropped.
     statistics = jnp.zeros_like(table).at[columns].add(weighted, mode="drop")
     return Solved(alpha + s[:, None] * mass, statistics, sweeps)
+
+
+class Sweeps(NamedTuple):
+    """Sweeps before the counts are averaged, and sweeps that they are averaged over."""
+
+    burn_in: int = BURN_IN
+    kept: int = N_SWEEPS
+
+    @property
+    def in_all(self) -> int:
+        """With the one that draws each token given those before it, to start from."""
+        return 1 + self.burn_in + self.kept
+
+
+#: As on the CPU.
+FEW_SWEEPS = Sweeps()
+
+
+def sample_group(
+    columns: Any, counts: Any, lengths: Any, table: Any, alpha: Any, sweeps: Sweeps = FEW_SWEEPS
+) -> Solved:
+    """Sample the topics of all tokens of a rectangle, and sum their expected counts.
+
+    Counts are whole, and no document has more than `width` tokens. ``table`` is log β, times the
+    power to which it enters, up to a constant for each word.
+    """
+    import jax.numpy as jnp
+
+    del lengths  # empty places have no counts
+    weights = word_weights(table)
+    streams = document_streams(table, columns, counts)
+    gamma = alpha + run_chains(columns, counts, streams, weights, alpha, sweeps)
+    rows = weights[jnp.minimum(columns, table.shape[0] - 1)]
+    shares = token_shares(gamma[:, None, :], rows, alpha)
+    # Places without a word have a column that is out of bounds, and are dropped.
+    statistics = jnp.zeros_like(table).at[columns].add(counts[:, :, None] * shares, mode="drop")
+    return Solved(gamma, statistics)
+
+
+def run_chains(
+    columns: Any,
+    counts: Any,
+    streams: tuple[Any, Any],
+    weights: Any,
+    alpha: Any,
+    sweeps: Sweeps,
+) -> Any:
+    """Mean number of tokens of each topic, [size, K]."""
+    import jax
+    import jax.numpy as jnp
+
+    (size, width), (n_words, n_topics) = columns.shape, weights.shape
+    ends = jnp.cumsum(counts.astype(jnp.int32), axis=1)
+    n_tokens = ends[:, -1]
+    places = jax.vmap(lambda own: jnp.searchsorted(own, jnp.arange(width), side="right"))(ends)
+    words = jnp.take_along_axis(columns, jnp.minimum(places, width - 1), axis=1)
+    words = jnp.minimum(words, n_words - 1)
+    longest, lanes = n_tokens.max(), jnp.arange(n_topics)
+
+    def one_hot(topics):
+        return (lanes == topics[:, None]).astype(jnp.float32)
+
+    def sweep(number, state):
+        def token(i, state):
+            held, topics = state
+            others = held - one_hot(topics[i])
+            random = uniform(*streams, number * width + i)
+            drawn = jax.vmap(draw_topic)((others + alpha) * weights[words[:, i]], random)
+            drawn = jnp.where(i < n_tokens, drawn, -1)
+            return others + one_hot(drawn), topics.at[i].set(drawn)
+
+        held, topics, sums = state
+        held, topics = jax.lax.fori_loop(0, longest, token, (held, topics))
+        return held, topics, sums + jnp.where(number > sweeps.burn_in, held, 0.0)
+
+    nothing = jnp.zeros((size, n_topics), jnp.float32)
+    # No token has a topic at first, and places beyond the last token never have.
+    start = (nothing, jnp.full((width, size), -1, jnp.int32), nothing)
+    return jax.lax.fori_loop(0, sweeps.in_all, sweep, start)[2] / sweeps.kept
+
+
+def draw_topic(weights: Any, share: Any) -> Any:
+    """The topic at the given share, in [0, 1), of the weights [K]; never one without weight."""
+    import jax
+    import jax.numpy as jnp
+
+    n_topics = weights.shape[0]
+    sums = jnp.where(weights > 0.0, jax.lax.cumsum(weights), 0.0)
+    # Less than the largest of the sums, also when rounded, as the share has 24 bits.
+    point = share * jnp.max(sums)
+    return jnp.min(jnp.where(sums > point, jnp.arange(n_topics, dtype=jnp.int32), n_topics))
+
+
+def token_shares(gamma: Any, rows: Any, alpha: Any) -> Any:
+    """φ of a token given the others, from γ and β [..., K]: its own share is taken out of γ."""
+    import jax.numpy as jnp
+
+    own = gamma * rows
+    own = own / jnp.sum(own, axis=-1)[..., None]
+    # A share of the others would be negative where γ, a mean over sweeps, holds less than its own.
+    others = jnp.maximum(gamma - own, 0.5 * alpha) * rows
+    return others / jnp.sum(others, axis=-1)[..., None]
+
+
+def word_weights(table: Any) -> Any:
+    """β, scaled to a largest entry of 1 for each word."""
+    import jax.numpy as jnp
+
+    return jnp.exp(table - table.max(axis=1, keepdims=True))
+
+
+def document_streams(table: Any, columns: Any, counts: Any) -> tuple[Any, Any]:
+    """Two numbers for each document, [size], which no other of its group has.
+
+    They are made on the device, of all bits of the topics, the document's words and its row. Sums
+    of whole numbers are the same in any order.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    bits = jax.lax.bitcast_convert_type(table, jnp.uint32).sum(dtype=jnp.uint32)
+    entries = mix(columns.astype(jnp.uint32) * GOLDEN_32 + counts.astype(jnp.uint32))
+    content = jnp.where(counts > 0, entries, 0).sum(axis=1, dtype=jnp.uint32)
+    rows = jnp.arange(columns.shape[0], dtype=jnp.uint32)
+    first = mix(mix(bits) + content)
+    return first, mix(first ^ (rows * GOLDEN_32))
+
+
+def uniform(first: Any, second: Any, number: Any) -> Any:
+    """Draw `number` of the stream of a document: 24 random bits as a number in [0, 1)."""
+    import jax.numpy as jnp
+
+    bits = mix(mix(first + number.astype(jnp.uint32) * GOLDEN_32) ^ second)
+    return (bits >> np.uint32(8)).astype(jnp.int32).astype(jnp.float32) * np.float32(2.0**-24)
+
+
+def mix(bits: Any) -> Any:
+    """A bijection of 32 bits in which each depends on all: Wellons' hash "lowbias32"."""
+    bits = (bits ^ (bits >> np.uint32(16))) * FIRST_FACTOR_32
+    bits = (bits ^ (bits >> np.uint32(15))) * SECOND_FACTOR_32
+    return bits ^ (bits >> np.uint32(16))

@@ -13,12 +13,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from tempering.gpu.jax_functions import NEVER, Solved, SweepLimits, log_weights
-from tempering.gpu.jax_sampling import (
+from tempering.gpu.jax_functions import (
     FEW_SWEEPS,
+    NEVER,
+    Solved,
+    SweepLimits,
     Sweeps,
     document_streams,
     draw_topic,
+    log_weights,
     token_shares,
     uniform,
     word_weights,
@@ -184,7 +187,7 @@ def sample_group(
     *,
     interpret: bool = False,
 ) -> Solved:
-    """As :func:`tempering.gpu.jax_sampling.sample_group`."""
+    """As :func:`tempering.gpu.jax_functions.sample_group`."""
     weights = word_weights(table)
     streams = document_streams(table, columns, counts)
     inputs = (columns, counts, lengths, *streams, weights, alpha)

@@ -11,16 +11,15 @@ the ``inverse_temperature`` and E_q[log p(x_i, z_i | β)] is the ``energy`` of d
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection
 from copy import copy
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tempering.models.natural import Array, Natural
+from tempering.models.natural import check_like_prior as check_like_prior
 from tempering.storage.classes import stored
-
-Array = NDArray[np.float64]
 
 
 class UnsupportedTemperature(TypeError):
@@ -37,71 +36,6 @@ class UnsupportedTemperature(TypeError):
     ...     print(str(error)[:39])
     Mixture does not define `log_partition`
     """
-
-
-@stored("natural", take=dict, make=lambda parts: Natural(**parts))
-class Natural(Mapping[str, Array]):
-    """Natural parameters, or statistics, of a model: named arrays that add and scale together.
-
-    Both live in one vector space, so that λ̂ = α + (N/B) Σ_i s_i E[t(x_i, z_i)] reads as it stands:
-
-    >>> prior, statistics = Natural(heads=1.0, tails=1.0), Natural(heads=3.0, tails=0.0)
-    >>> (prior + 2 * statistics).heads
-    array(7.)
-    """
-
-    __slots__ = ("_parts",)
-
-    def __init__(self, **parts: Any):
-        self._parts = {name: np.asarray(part, dtype=float) for name, part in parts.items()}
-
-    def __getitem__(self, name: str) -> Array:
-        return self._parts[name]
-
-    def __getattr__(self, name: str) -> Array:
-        if name.startswith("_") or name not in self._parts:
-            raise AttributeError(f"no parameter {name!r} here; there are: {', '.join(self)}")
-        return self._parts[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._parts)
-
-    def __len__(self) -> int:
-        return len(self._parts)
-
-    def __add__(self, other: Natural) -> Natural:
-        return Natural(**{name: part + other[name] for name, part in self.items()})
-
-    def __mul__(self, factor: float) -> Natural:
-        return Natural(**{name: factor * part for name, part in self.items()})
-
-    __rmul__ = __mul__
-
-    #: Or else a scalar of NumPy's would multiply it entry by entry, as if it were a list of names.
-    __array_ufunc__ = None
-
-    def __sub__(self, other: Natural) -> Natural:
-        return Natural(**{name: part - other[name] for name, part in self.items()})
-
-    def __reduce__(self):
-        return _rebuild_natural, (self._parts,)
-
-    def __repr__(self) -> str:
-        return f"Natural({', '.join(f'{name}={part.shape}' for name, part in self.items())})"
-
-
-def _rebuild_natural(parts: dict[str, Array]) -> Natural:
-    return Natural(**parts)
-
-
-def blend(posterior: Any, target: Any, rate: float) -> Any:
-    """(1 − ρ) λ + ρ λ̂, line 6 of Algorithm 1.
-
-    A posterior that is stored in another way (lazily, say) brings a ``blend`` method of its own.
-    """
-    if hasattr(posterior, "blend"):
-        return posterior.blend(target, rate)
-    return (1.0 - rate) * posterior + rate * target if rate != 1.0 else target
 
 
 @stored("local_terms")
@@ -180,12 +114,6 @@ class LocalStep:
         """The mean of s_i over the data."""
         return float(np.mean(self.inverse_temperature))
 
-    def with_bound(self, bound: float) -> Self:
-        """The same step, with what local temperatures add to the tempered ELBO."""
-        changed = copy(self)
-        changed.bound = bound
-        return changed
-
     def reweighted(self, inverse_temperature: float) -> Self:
         """The same q(z), its statistics weighted with another (common) inverse temperature."""
         if np.ndim(self.inverse_temperature):
@@ -206,6 +134,16 @@ class LocalStep:
         )
 
 
+#: What is stored of a local step, beside what its class adds.
+LOCAL_STEP = {
+    "statistics": Natural,
+    "terms": LocalTerms,
+    "inverse_temperature": float | Array,
+    "bound": float,
+    "n": int,
+}
+
+
 def join_temperatures(first: LocalStep, second: LocalStep) -> float | Array:
     """The inverse temperatures of two steps as one: a common one stays a number."""
     mine, theirs = first.inverse_temperature, second.inverse_temperature
@@ -217,36 +155,12 @@ def join_temperatures(first: LocalStep, second: LocalStep) -> float | Array:
 
 
 class TemperatureTerms(NamedTuple):
-    """What a temperature is learned from: s E_i − log c_i(s) is a datum's score at s.
+    """What a temperature is learned from: s E_i − log c_i(s) is a datum's score at s."""
 
-    Attributes
-    ----------
-    energies : array [n']
-        E_i, for all data of the batch or for a sample of them.
-    log_normalizers : array [n', M] or [1, M]
-        log c_i(s_m).
-    share : float
-        Which share of the batch these data are.
-    exact : bool
-        Whether the scores belong to the bound that the fit ascends.
-    """
-
-    energies: Array
-    log_normalizers: Array
-    share: float = 1.0
-    exact: bool = True
-
-
-def check_like_prior(posterior: Any, prior: Natural) -> None:
-    """Raise unless a posterior has the parts of the prior, with finite numbers."""
-    if not isinstance(posterior, Natural) or posterior.keys() != prior.keys():
-        raise ValueError(f"the posterior must be {prior}; got {posterior!r:.60}.")
-    for name, part in prior.items():
-        if posterior[name].shape != part.shape or not np.isfinite(posterior[name]).all():
-            raise ValueError(
-                f"{name} of the posterior must hold finite numbers of shape {part.shape}; got "
-                f"shape {posterior[name].shape}."
-            )
+    energies: Array  # E_i of all data of the batch, or of a sample of them, [n']
+    log_normalizers: Array  # log c_i(s_m), [n', M] or [1, M]
+    share: float = 1.0  # which share of the batch these data are
+    exact: bool = True  # whether the scores belong to the bound that the fit ascends
 
 
 class DataSource(Protocol):
@@ -328,20 +242,20 @@ class Model(ABC):
         """Adjust the priors after a step at T = 1 (empirical Bayes). By default they stay."""
 
     def revise(self, posterior: Any, before: float, after: float) -> Any:
-        """λ after a step at T = 1 that took the run from one part of it to another.
-
-        For a model that knows how to leave an optimum that its steps cannot. By default λ stays.
-        """
+        """λ after a step at T = 1, from one part of the run to another; for a model that knows how
+        to leave an optimum that its steps cannot."""
         return posterior
 
     def global_step(self, posterior: Any, target: Any, rate: float) -> Any:
-        """λ after a step towards λ̂ = α + Σ_i s_i E[t(x_i, z_i)]: line 6 of Algorithm 1.
+        """(1 − ρ) λ + ρ λ̂ with λ̂ = α + Σ_i s_i E[t(x_i, z_i)]: line 6 of Algorithm 1.
 
-        A model whose global variables are blocks that depend on each other updates them in turn
-        here, from the sums in λ̂, which then need not have the shape of λ. By default λ and λ̂ are
-        blended as they are.
+        A posterior that is stored in another way (lazily, say) brings a ``blend`` method. Global
+        variables in blocks that depend on each other are updated in turn here, from the sums in λ̂,
+        which then need not have the shape of λ.
         """
-        return blend(posterior, target, rate)
+        if hasattr(posterior, "blend"):
+            return posterior.blend(target, rate)
+        return (1.0 - rate) * posterior + rate * target if rate != 1.0 else target
 
     def log_partition(self, inverse_temperatures: Array, n_data: int) -> Array:
         """log C(s) [M] in closed form, where the model has one."""
@@ -396,12 +310,10 @@ class Model(ABC):
         formula: str,
         shared: bool,
     ) -> TemperatureTerms:
-        """What learned temperatures weigh: the data's energies, and log c_i(s) on the grid.
+        """What learned temperatures weigh: by default the terms of p(x_i, z_i | β)^s / c_i(s).
 
-        By default those of p(x_i, z_i | β)^s / c_i(s). A model whose temperatures are better
-        learned from another representation of its likelihood overrides this. ``formula`` is the
-        policy's; ``shared`` says that all data have one temperature, so that a sample of them will
-        do.
+        ``formula`` is the policy's; ``shared`` says that all data have one temperature, so that a
+        sample of them will do.
         """
         if formula not in ("calibrated", "paper"):
             raise UnsupportedTemperature(

@@ -21,17 +21,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tempering.models.base import (
-    Array,
-    DataSource,
-    LocalStep,
-    LocalTerms,
-    Model,
-    Natural,
-    check_like_prior,
-)
+from tempering.models.base import LOCAL_STEP, Array, DataSource, LocalStep, Model
 from tempering.models.factorial.enumeration import MAX_ENUMERATED, Enumerated, enumerate_activations
 from tempering.models.factorial.mean_field import SettledActivations, settle_activations
+from tempering.models.natural import Natural, check_like_prior
 from tempering.storage.classes import stored
 
 LocalMethod = Literal["mean-field", "exact"]
@@ -54,14 +47,7 @@ class FeatureExpectations(NamedTuple):
 
 
 #: What is stored of a local step with activations.
-ACTIVATION_STEP = {
-    "activations": Array,
-    "statistics": Natural,
-    "terms": LocalTerms,
-    "inverse_temperature": float | Array,
-    "bound": float,
-    "n": int,
-}
+ACTIVATION_STEP = {"activations": Array, **LOCAL_STEP}
 
 
 @stored("activation_step", constructed=False, attributes=ACTIVATION_STEP)

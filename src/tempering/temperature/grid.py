@@ -62,16 +62,8 @@ def weigh(
 ) -> Weights:
     """q(T = T_m) ∝ exp{ p_m ( s_m E − log c(s_m) + log π_m ) } with p = 1, or as in the paper.
 
-    Parameters
-    ----------
-    energy : array [...]
-        E, the expected log joint of the data that share the temperature.
-    log_normalizer : array [..., M]
-        The log of the tempered density's normaliser.
-    grid, prior : array [M]
-        Inverse temperatures and their prior probabilities.
-    power : float or array [M]
-        1 for the exact coordinate update.
+    ``energy`` [...] is that of the data that share the temperature, ``log_normalizer`` [..., M]
+    the log of the tempered density's normaliser; ``power`` is 1 for the exact coordinate update.
     """
     scores = np.asarray(energy)[..., None] * grid - log_normalizer + np.log(prior)
     exponents = np.asarray(power) * scores

@@ -56,10 +56,9 @@ class LocalTempering(TemperaturePolicy[LocalHeat]):
         The grid of 1/T. By default 100 values evenly spaced in (0, 1].
     prior : array [M], optional
         π, the prior over the grid; uniform by default.
-    formula : {"calibrated", "words", "paper"}
-        "words" is for topic models: only their words have a temperature. "paper" is Eq. 11 as
-        printed, with 1/T_m in front of the whole exponent. It drives every temperature to its
-        maximum, and is kept for the record.
+    formula : {"calibrated", "paper"}
+        "paper" is Eq. 11 as printed, with 1/T_m in front of the whole exponent. It drives every
+        temperature to its maximum, and is kept for the record.
     max_alternations : int
         How often q(z_i) and q(T_i) are updated in turn.
     tolerance : float
@@ -88,7 +87,7 @@ class LocalTempering(TemperaturePolicy[LocalHeat]):
 
     inverse_temperatures: ArrayLike = field(default_factory=even_inverse_temperatures)
     prior: ArrayLike | None = None
-    formula: Literal["calibrated", "words", "paper"] = "calibrated"
+    formula: Literal["calibrated", "paper"] = "calibrated"
     max_alternations: int = 10
     tolerance: float = 1e-3
     damping: float = 0.0
@@ -99,10 +98,8 @@ class LocalTempering(TemperaturePolicy[LocalHeat]):
         object.__setattr__(self, "inverse_temperatures", grid)
         object.__setattr__(self, "prior", prior)
         check_fraction(self.fraction)
-        if self.formula not in ("calibrated", "words", "paper"):
-            raise ValueError(
-                f"formula must be 'calibrated', 'words' or 'paper'; got {self.formula!r}."
-            )
+        if self.formula not in ("calibrated", "paper"):
+            raise ValueError(f"formula must be 'calibrated' or 'paper'; got {self.formula!r}.")
         check_number(self.damping, "damping", "0 or a number of passes", least=0)
         check_number(self.tolerance, "tolerance", "0 or positive", least=0)
         check_number(
@@ -155,8 +152,8 @@ class LocalTempering(TemperaturePolicy[LocalHeat]):
             change = np.max(np.abs(damped - s), initial=0.0)
             s = damped
             exact = terms.exact and heat.level == 1.0
-            bound = float(np.sum(learned.bound)) if exact else math.nan
-            local = model.continue_local_step(local, data, expectations, s).with_bound(bound)
+            local = model.continue_local_step(local, data, expectations, s)
+            local.bound = float(np.sum(learned.bound)) if exact else math.nan
             if change < self.tolerance:
                 break
         return local

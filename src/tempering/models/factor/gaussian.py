@@ -13,6 +13,7 @@ in turn. q(z_n) is a Gaussian, solved exactly. Tempered is p(x, z | w, μ, τ).
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,14 +23,8 @@ from tempering.families import Gamma
 from tempering.families.arrays import log_rising
 from tempering.families.checks import LARGEST_VALUE, check_shape, refuse
 from tempering.models.arguments import as_numbers, check_number
-from tempering.models.base import (
-    Array,
-    DataSource,
-    LocalStep,
-    Model,
-    Natural,
-    check_like_prior,
-)
+from tempering.models.base import Array, DataSource, LocalStep, Model
+from tempering.models.natural import Natural, check_like_prior
 from tempering.storage.classes import stored
 
 #: Prior precision of the mean, in units of the column's variance. Data are centred.
@@ -59,6 +54,7 @@ class Factors(NamedTuple):
 
 
 @stored("gaussian_factors")
+@dataclass(eq=False, repr=False)
 class GaussianFactors(Model):
     """Factor analysis with automatic relevance determination, or probabilistic PCA.
 
@@ -86,22 +82,18 @@ class GaussianFactors(Model):
     array([1., 2., 3.])
     """
 
+    n_components: int
+    variances: Array
+    shared_noise: bool = False
+    noise_prior: float = 1e-2
+    relevance_prior: float = 1e-3
+
     learned = ()
     shard_size = 1024
 
-    def __init__(
-        self,
-        n_components: int,
-        variances: Array,
-        shared_noise: bool = False,
-        noise_prior: float = 1e-2,
-        relevance_prior: float = 1e-3,
-    ):
-        self.n_components = n_components
-        self.variances = as_numbers(variances, "variances", "positive numbers, one a column")
-        self.shared_noise = shared_noise
-        self.noise_prior = noise_prior
-        self.relevance_prior = relevance_prior
+    def __post_init__(self) -> None:
+        expected = "positive numbers, one a column"
+        self.variances = as_numbers(self.variances, "variances", expected)
         self.check_parameters()
 
     def check_parameters(self) -> None:

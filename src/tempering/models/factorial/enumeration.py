@@ -22,7 +22,7 @@ import numpy as np
 from numba import njit
 
 from tempering.models.base import Array
-from tempering.models.factorial.sigmoid import exp_of_negative
+from tempering.models.factorial.blocks import exp_of_negative
 from tempering.models.fastmath import ENTRY
 
 #: Features whose activations can be enumerated in reasonable time and memory.

@@ -63,25 +63,12 @@ def settle_activations(
     tolerance: float = 1e-3,
     max_sweeps: int = 10,
 ) -> SettledActivations:
-    """Coordinate ascent from ``start``, and from hot starts where they lead higher.
+    """Coordinate ascent from ``start`` [n, K] or [K], and from hot starts where they lead higher.
 
-    Parameters
-    ----------
-    fields : array [n, K]
-        b_nk, the log odds of an activation alone.
-    couplings : array [K, K]
-        J_jk, symmetric with a diagonal of zeros.
-    inverse_temperature : float or array [n]
-        s_n.
-    start : array [n, K] or [K]
-        Activations to begin with.
-    n_restarts : int
-        Hot starts: each begins with z = ½, the solution at s = 0, and takes s to its value while it
-        sweeps, in an order of its own. What it ends in is kept if s E + H is higher there.
-    tolerance : float
-        Largest change of an activation in a sweep that ends the ascent of a point.
-    max_sweeps : int
-        Sweeps at most, a point and a start.
+    ``fields`` [n, K] are b, the log odds of an activation alone, ``couplings`` [K, K] are J,
+    symmetric with a diagonal of zeros. A hot start begins with z = ½, the solution at s = 0, and
+    takes s to its value while it sweeps, in an order of its own; what it ends in is kept if
+    s E + H is higher there. An ascent ends when no activation changes by ``tolerance`` in a sweep.
     """
     n, k = fields.shape
     # Features first: then the points of a block lie side by side.

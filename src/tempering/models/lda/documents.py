@@ -19,14 +19,12 @@ from tempering.models.fastmath import (
     f32,
     larger,
     log,
-    smaller,
 )
 from tempering.models.lda.layout import OpenDocument
 from tempering.models.lda.sweeps import (
     ONE,
     SMALLEST_NORMALIZER,
     ZERO,
-    add_word_in_logs,
     add_words_in_logs,
     block_normalizers,
     compact_sweep,
@@ -69,7 +67,7 @@ def fit_documents(start, stop, batch, word_rows, settings, room, fit):
             continue
         set_starting_mass(document, fit.gamma[d], settings, room.every)
         fit.sweeps[d], n_block = settle(document, word_rows.logs, settings, room)
-        close_document(d, document, n_block, batch, word_rows, settings, room, fit)
+        close_document(d, document, n_block, batch, settings, room, fit)
 
 
 @njit(**KERNEL)
@@ -183,10 +181,9 @@ def settle(document, log_rows, settings, room):
 
 @njit(**KERNEL)
 def weigh_topics(topics, n_topics, s, collapsed):
-    """Set log theta and the weights of the topics; return the largest log theta."""
+    """Set log theta and the weights of the topics."""
     largest = fill_log_theta(topics, n_topics, s, collapsed)
     fill_weights(topics, n_topics, largest, s)
-    return largest
 
 
 @njit(**KERNEL)
@@ -322,71 +319,34 @@ def close_empty_document(d, batch, settings, fit):
         fit.word_weights[p] = ZERO
     fit.n_active[d] = 0
     fit.sweeps[d] = 0
-    fit.log_normalizers[d] = 0.0
 
 
 @njit(**KERNEL)
-def close_document(d, document, n_block, batch, word_rows, settings, room, fit):
+def close_document(d, document, n_block, batch, settings, room, fit):
     """Store gamma and what rebuilds the phi that belongs to it."""
     every, active = room.every, room.active
     s = document.inverse_temperature
     gamma = fit.gamma[d]
-    sum_gamma = ZERO
     for k in range(gamma.size):
         gamma[k] = settings.alpha[k] + s * every.mass[k]
-        sum_gamma += gamma[k]
     if n_block > 0:
         for j in range(n_block):
             active.mass[j] = every.mass[active.index[j]]
         padded = round_up(n_block, 4)
-        largest = weigh_topics(active, padded, s, settings.collapsed)
+        weigh_topics(active, padded, s, settings.collapsed)
         block_normalizers(document, active.weights, padded)
         for j in range(n_block):
             fit.topics[d, j] = active.index[j]
             fit.weights[d, j] = active.weights[j]
         fit.n_active[d] = n_block
     else:
-        largest = weigh_topics(every, every.weights.size, s, settings.collapsed)
+        weigh_topics(every, every.weights.size, s, settings.collapsed)
         row_normalizers(document, every.weights)
         for k in range(gamma.size):
             fit.weights[d, k] = every.weights[k]
         fit.n_active[d] = gamma.size
-    first, last = batch.indptr[d], batch.indptr[d + 1]
-    log_z = close_words(document, largest, word_rows, settings, every, fit.word_weights[first:last])
-    log_sum = log(sum_gamma) if settings.collapsed else digamma(sum_gamma)
-    # Up to here log theta lacks its normalizer, the same for every word.
-    fit.log_normalizers[d] = log_z - np.float64(s * log_sum) * np.float64(document.total)
-
-
-@njit(**KERNEL)
-def close_words(document, largest, word_rows, settings, every, word_weights):
-    """Set the weight s n_u / z_u of each word; return sum_u n_u log z_u."""
-    s = document.inverse_temperature
-    normalizers, counts, log_z = document.normalizers, document.counts, document.shares
-    n_words = document.columns.size
-    smallest = f32(np.inf)
-    for u in range(n_words):
-        smallest = smaller(smallest, normalizers[u])
-        word_weights[u] = s * counts[u] / normalizers[u]
-        log_z[u] = log(normalizers[u]) + s * largest
-    for u in range(n_words):
-        log_z[u] += s * word_rows.maxima[document.columns[u]]
-    if not smallest > SMALLEST_NORMALIZER:
-        close_words_in_logs(document, word_rows, settings, every, word_weights)
-    total = 0.0
-    for u in range(n_words):
-        total += np.float64(counts[u]) * np.float64(log_z[u])
-    return total
-
-
-@njit(**KERNEL)
-def close_words_in_logs(document, word_rows, settings, every, word_weights):
-    """Mark the words whose normalizer is out of range, and set their log z_u."""
-    s = document.inverse_temperature
-    n_topics = word_rows.logs.shape[1]
-    fill_log_theta(every, n_topics, s, settings.collapsed)
-    for u in range(document.columns.size):
-        if not document.normalizers[u] > SMALLEST_NORMALIZER:
-            log_row = word_rows.logs[document.columns[u]]
-            word_weights[u] = IN_LOGS
-            document.shares[u] = add_word_in_logs(log_row, ZERO, every, n_topics, s, every.new_mass)
+    word_weights = fit.word_weights[batch.indptr[d] : batch.indptr[d + 1]]
+    for u in range(word_weights.size):
+        z = document.normalizers[u]
+        weight = s * document.counts[u] / z
+        word_weights[u] = weight if z > SMALLEST_NORMALIZER else IN_LOGS

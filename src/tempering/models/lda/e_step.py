@@ -25,13 +25,11 @@ from tempering.models.lda.layout import (
     WordRows,
     check_batch,
     check_finite,
-    check_gamma,
     check_inverse_temperature,
-    check_settings,
-    is_collapsed,
     new_document_topics,
     new_room,
     new_solved_documents,
+    sweep_settings,
 )
 from tempering.models.lda.statistics import (
     fill_energies,
@@ -46,40 +44,18 @@ ThetaForm = Literal["variational", "collapsed"]
 
 
 class LocalResult(NamedTuple):
-    """What an E-step finds out about a batch.
+    """What an E-step finds out about a batch."""
 
-    Attributes
-    ----------
-    gamma : float32 array of shape (n_documents, n_topics)
-        Dirichlet parameters of the documents' topic proportions.
-    statistics : float32 array of shape (n_words, n_topics), or None
-        Expected counts, weighted by the inverse temperatures and summed over documents.
-    iterations : int array of shape (n_documents,)
-        Sweeps that each document took.
-    log_normalizer : float64 array of shape (n_documents,)
-        sum_v n_dv log sum_k exp{s_d (E log theta_dk + E log beta_kv)}, which is
-        s_d times the energy of the document plus the entropy of its phi.
-    """
-
-    gamma: Float32
-    statistics: Float32 | None
-    iterations: Int64
-    log_normalizer: Float64
+    gamma: Float32  # of the documents' proportions, [D, K]
+    statistics: Float32 | None  # Σ_d s_d n_dv φ_dvk, [U, K]
+    iterations: Int64  # sweeps that each document took, [D]
 
 
 class DocumentEnergy(NamedTuple):
-    """Energy and entropy of each document's phi.
+    """Of each document's phi, [D]."""
 
-    Attributes
-    ----------
-    energy : float64 array of shape (n_documents,)
-        sum_v n_dv sum_k phi_dvk (E log theta_dk + E log beta_kv).
-    entropy : float64 array of shape (n_documents,)
-        -sum_v n_dv sum_k phi_dvk log phi_dvk.
-    """
-
-    energy: Float64
-    entropy: Float64
+    energy: Float64  # Σ_v n_dv Σ_k φ_dvk (E log θ_dk + E log β_kv)
+    entropy: Float64  # −Σ_v n_dv Σ_k φ_dvk log φ_dvk
 
 
 def e_step(
@@ -104,39 +80,24 @@ def e_step(
     ----------
     indptr, columns, counts : arrays
         The batch as a compressed sparse matrix. A column is a position among the batch's words.
-    log_rows : array of shape (n_words, n_topics)
+    log_rows : array [U, K]
         E log beta of the batch's words, or another log weight of the topics, untempered.
         An entry may be minus infinity, a row may not.
-    alpha : float or array of shape (n_topics,)
-        Dirichlet prior of the topic proportions.
-    inverse_temperature : float or array of shape (n_documents,)
-        1/T in (0, 1], one for all documents or one for each. With one for each, every document
-        needs its own exponentials of its rows, about half as much work again.
+    alpha, inverse_temperature
+        One number, or one for each topic; in (0, 1], or one for each document. With one for each,
+        every document needs its own exponentials of its rows, about half as much work again.
     theta : {"variational", "collapsed"}
         Whether topic proportions enter phi as exp(E log theta) or as gamma / sum(gamma).
     tolerance : float
-        A document is done when a sweep moves less than this part of its words between topics:
-        sum_k |change of gamma_dk| <= tolerance * s_d * N_d. Unlike a mean over topics, this
-        does not weaken as topics are added. 1e-2 saves a tenth to a quarter of the time and leaves
-        about four times the error; in a hot phase, where documents move slowly, it may stop
-        them before topics can separate.
-    min_iterations, max_iterations : int
-        Fewest and most sweeps of a document.
-    n_threads : int
-        Threads to use. The result is the same for any number.
-    gamma : array of shape (n_documents, n_topics), optional
+        A document is done when a sweep moves less than this part of its words between topics. In a
+        hot phase, where documents move slowly, 1e-2 may stop them before topics can separate.
+    gamma : array [D, K], optional
         Where to start. By default alpha + s_d N_d / K.
-    return_statistics : bool
-        Whether to sum the statistics up. Inference alone does not need them.
-
-    Returns
-    -------
-    LocalResult
     """
     batch, log_rows = check_batch(indptr, columns, counts, log_rows, "log_rows")
     n_documents = batch.indptr.size - 1
     n_topics = log_rows.shape[1]
-    settings, shared = check_settings(
+    settings, shared = sweep_settings(
         n_documents,
         n_topics,
         alpha,
@@ -149,7 +110,7 @@ def e_step(
     word_rows = temper_rows(log_rows, settings, shared, n_threads)
     fit = new_solved_documents(n_documents, n_topics, batch.columns.size)
     if gamma is not None:
-        fit.gamma[:] = check_gamma(gamma, fit.gamma.shape)
+        fit.gamma[:] = gamma
         settings = settings._replace(equal_start=False)
     elif not settings.equal_start:
         running = np.append(0.0, np.cumsum(batch.counts, dtype=np.float64))
@@ -163,7 +124,7 @@ def e_step(
 
     in_blocks(fit_block, n_documents, n_threads)
     if not return_statistics:
-        return LocalResult(fit.gamma, None, fit.sweeps, fit.log_normalizers)
+        return LocalResult(fit.gamma, None, fit.sweeps)
     statistics = np.empty(log_rows.shape, np.float32)
     occurrences = find_occurrences(batch, log_rows.shape[0])
 
@@ -173,7 +134,7 @@ def e_step(
         fill_statistics(start, stop, occurrences, batch, word_rows, settings, room, fit, statistics)
 
     in_blocks(fill_block, log_rows.shape[0], n_threads, WORDS_PER_BLOCK)
-    return LocalResult(fit.gamma, statistics, fit.sweeps, fit.log_normalizers)
+    return LocalResult(fit.gamma, statistics, fit.sweeps)
 
 
 def document_energy(
@@ -184,7 +145,6 @@ def document_energy(
     gamma: ArrayLike,
     inverse_temperature: float | ArrayLike = 1.0,
     *,
-    theta: ThetaForm = "variational",
     n_threads: int = 1,
 ) -> DocumentEnergy:
     """Energy and entropy of each document under the phi that belongs to a given gamma.
@@ -194,8 +154,7 @@ def document_energy(
     batch, log_rows = check_batch(indptr, columns, counts, log_rows, "log_rows")
     n_documents = batch.indptr.size - 1
     inverse_temperatures, _ = check_inverse_temperature(inverse_temperature, n_documents)
-    collapsed = is_collapsed(theta)
-    gamma = check_gamma(gamma, (n_documents, log_rows.shape[1]))
+    gamma = np.ascontiguousarray(gamma, np.float32)
     maxima = _row_maxima(log_rows, n_threads)
     energy = np.zeros(n_documents)
     entropy = np.zeros(n_documents)
@@ -210,7 +169,6 @@ def document_energy(
             maxima,
             gamma,
             inverse_temperatures,
-            collapsed,
             room,
             kept,
             energy,
@@ -230,22 +188,9 @@ def log_predictive(
     *,
     n_threads: int = 1,
 ) -> Float64:
-    """Log probability of each document's words, sum_v n_dv log sum_k theta_dk beta_kv.
+    """Log probability of each document's words, sum_v n_dv log sum_k theta_dk beta_kv, [D].
 
-    Parameters
-    ----------
-    indptr, columns, counts : arrays
-        The batch, as in `e_step`.
-    topic_rows : array of shape (n_words, n_topics)
-        Probability of each of the batch's words under each topic.
-    proportions : array of shape (n_documents, n_topics)
-        Topic proportions of each document.
-    n_threads : int
-        Threads to use. The result is the same for any number.
-
-    Returns
-    -------
-    float64 array of shape (n_documents,)
+    ``topic_rows`` [U, K] are the probabilities of the batch's words, ``proportions`` [D, K].
     """
     batch, topic_rows = check_batch(indptr, columns, counts, topic_rows, "topic_rows")
     n_documents = batch.indptr.size - 1

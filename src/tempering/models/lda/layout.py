@@ -91,7 +91,6 @@ class SolvedDocuments(NamedTuple):
     n_active: Int64  # [n_documents]; n_topics means all of them, in order
     word_weights: Float32  # [nnz], s n_u / z_u, or IN_LOGS
     sweeps: Int64  # [n_documents]
-    log_normalizers: Float64  # [n_documents]
 
 
 class DocumentTopics(NamedTuple):
@@ -174,7 +173,6 @@ def new_solved_documents(n_documents: int, n_topics: int, n_entries: int) -> Sol
         np.empty(n_documents, np.int64),
         np.empty(n_entries, np.float32),
         np.empty(n_documents, np.int64),
-        np.empty(n_documents, np.float64),
     )
 
 
@@ -203,7 +201,7 @@ def check_batch(
     return batch, rows
 
 
-def check_settings(
+def sweep_settings(
     n_documents: int,
     n_topics: int,
     alpha: ArrayLike,
@@ -214,13 +212,6 @@ def check_settings(
     max_iterations: int,
 ) -> tuple[SweepSettings, bool]:
     """The settings, and whether all documents share one inverse temperature."""
-    alpha = np.asarray(alpha, dtype=np.float32)
-    if alpha.shape not in ((), (n_topics,)) or not np.all(np.isfinite(alpha) & (alpha > 0)):
-        raise ValueError(f"alpha must be positive and finite: one number or {n_topics}.")
-    if not 0 <= tolerance < 1:
-        raise ValueError(f"tolerance must lie in [0, 1), got {tolerance}.")
-    if max_iterations < 1:
-        raise ValueError(f"max_iterations must be at least 1, got {max_iterations}.")
     padded_alpha = np.empty(padded_to(16, n_topics), np.float32)
     padded_alpha[:n_topics] = alpha
     padded_alpha[n_topics:] = padded_alpha[0]
@@ -228,7 +219,7 @@ def check_settings(
     settings = SweepSettings(
         padded_alpha,
         inverse_temperatures,
-        is_collapsed(theta),
+        theta == "collapsed",
         bool(np.all(padded_alpha == padded_alpha[0])),
         np.float32(tolerance),
         int(min_iterations),
@@ -248,20 +239,6 @@ def check_inverse_temperature(
             f"{n_documents} documents."
         )
     return np.broadcast_to(given, n_documents).copy(), given.ndim == 0
-
-
-def check_gamma(gamma: ArrayLike, shape: tuple[int, int]) -> Float32:
-    """A gamma given by the caller."""
-    gamma = np.ascontiguousarray(gamma, dtype=np.float32)
-    if gamma.shape != shape or not np.all(np.isfinite(gamma) & (gamma > 0)):
-        raise ValueError(f"gamma must be positive and finite and have shape {shape}.")
-    return gamma
-
-
-def is_collapsed(theta: str) -> bool:
-    if theta not in ("variational", "collapsed"):
-        raise ValueError(f"theta must be 'variational' or 'collapsed', got {theta!r}.")
-    return theta == "collapsed"
 
 
 def check_finite(maxima: Float32) -> None:

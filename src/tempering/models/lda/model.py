@@ -42,8 +42,12 @@ from tempering.models.lda.priors import (
 )
 from tempering.models.lda.sampling import Settled, can_be_sampled, sample_topics
 from tempering.models.lda.start import anchored_topics
-from tempering.models.lda.steps import DocumentStep
-from tempering.models.lda.temperatures import TopicDraws, log_mean_power_sums, temperature_terms
+from tempering.models.lda.steps import (
+    DocumentStep,
+    TopicDraws,
+    log_mean_power_sums,
+    temperature_terms,
+)
 from tempering.models.lda.topics import TopicPrior, Topics, WordStatistics, compact_words
 from tempering.storage.classes import stored
 
@@ -343,16 +347,11 @@ class LatentDirichlet(Model):
         """Let α count for more, if that predicts better; if not, never look again."""
         if self.prior_documents is None:
             return
-        topics = self.topics_on_host(posterior)
         prior = self.doc_topic_prior
-        raised = raised_prior(topics, prior, self.prior_documents, self.n_threads)
+        raised = raised_prior(posterior.host, prior, self.prior_documents, self.n_threads)
         if raised is prior:
             self.prior_documents = None
         self.doc_topic_prior = raised
-
-    def topics_on_host(self, posterior: Any) -> Topics:
-        """The topics, wherever they are."""
-        return posterior
 
     def for_workers(self) -> LatentDirichlet:
         model = copy(self)

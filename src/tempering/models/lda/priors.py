@@ -60,14 +60,7 @@ def inverse_digamma(y: Array, n_steps: int = 5) -> Array:
 def fit_concentration(mean_log: Array, start: Array, n_steps: int = 10) -> Array:
     """α with ψ(α_k) − ψ(Σ_k α_k) = E log θ_k, by Minka's fixed point (2000), each step an ascent.
 
-    Parameters
-    ----------
-    mean_log : array [K]
-        Mean of E log θ_dk over documents.
-    start : array [K]
-        Where to start.
-    n_steps : int
-        Steps; the next batch goes on from where they end.
+    The next batch goes on from where these steps end.
     """
     alpha = np.asarray(start, float)
     for _ in range(n_steps):
@@ -97,13 +90,7 @@ def prior_draws(counts: Array, alpha: Array) -> Array:
 
     The first token of a topic in a document has it from there; the i-th after it with probability
     α_k / (α_k + i), else from a token before it. The sum over i is α_k (ψ(n_dk + α_k) − ψ(α_k)).
-
-    Parameters
-    ----------
-    counts : array [D, K]
-        n_dk, most of them 0.
-    alpha : array [K]
-        α.
+    Most of the counts n_dk [D, K] are 0.
     """
     documents, topics = np.nonzero(counts)
     own = alpha[topics]
@@ -137,18 +124,9 @@ def fit_symmetric_concentration(
 
 
 def raised_prior(topics: Topics, prior: Array, documents: Any, n_threads: int = 1) -> Array:
-    """α with its sum doubled as long as that predicts better; itself if it does not.
+    """α with its sum doubled as long as that predicts documents [D, V] better; else itself.
 
-    Parameters
-    ----------
-    topics : Topics
-        The topics as they are.
-    prior : array [K]
-        α.
-    documents : CSR matrix [D, V]
-        Some documents. If they cannot be sampled (weights, endless repeats), α stays.
-    n_threads : int
-        Threads; never changes the result.
+    If the documents cannot be sampled (weights, endless repeats), α stays.
     """
     if not can_be_sampled(documents.data):
         return prior

@@ -63,20 +63,11 @@ class Settled(NamedTuple):
 
     A lower power of the words, or a smaller prior, would keep topics from separating; once they
     have, it makes them less sharp.
-
-    Attributes
-    ----------
-    part : float
-        The part of the run from which on it holds.
-    word_power : float
-        As the model's.
-    prior_factor : float
-        What is left of α.
     """
 
-    part: float
-    word_power: float
-    prior_factor: float = 1.0
+    part: float  # of the run, from which on it holds
+    word_power: float  # as the model's
+    prior_factor: float = 1.0  # what is left of α
 
 
 class SampledTopics(NamedTuple):
@@ -102,22 +93,10 @@ def sample_topics(
     n_sweeps: int = N_SWEEPS,
     n_threads: int = 1,
 ) -> SampledTopics:
-    """Sample the topics of all tokens of a batch.
+    """Sample the topics of all tokens of a batch with whole counts.
 
-    Parameters
-    ----------
-    documents : Documents
-        The batch, with whole counts.
-    rows : array [U, K]
-        β_kv of the batch's words, to its power, up to a factor for each word.
-    alpha : array [K]
-        α.
-    salt : bytes
-        Decides, with the documents, which draws are made.
-    burn_in, n_sweeps : int
-        Sweeps before the counts are averaged, and sweeps that they are averaged over.
-    n_threads : int
-        Threads; the result is the same for any number.
+    ``rows`` [U, K] are β_kv of its words, to its power, up to a factor for each word; ``salt``
+    decides, with the documents, which draws are made.
     """
     n_documents, (n_words, n_topics) = documents.indptr.size - 1, rows.shape
     tokens = as_tokens(documents.indptr, documents.columns, documents.counts.astype(np.int64))

@@ -174,16 +174,8 @@ def document_feedback(
 ) -> Any:
     """a: by how much a document's sweep multiplies a difference between its proportions.
 
-    Parameters
-    ----------
-    s : float or array
-        Inverse temperature.
-    prior : float
-        α, of one topic.
-    words : float
-        n, words a topic in a document.
-    collapsed : bool
-        Proportions enter φ as γ itself, not as exp ψ(γ): its logarithm has the slope 1/γ.
+    ``prior`` is α of one topic, ``words`` n, the words a topic in a document. Where ``collapsed``,
+    proportions enter φ as γ itself, not as exp ψ(γ): its logarithm has the slope 1/γ.
     """
     gamma = prior + np.asarray(s) * words
     slope = 1.0 / gamma if collapsed else polygamma(1, gamma)
@@ -201,16 +193,7 @@ def growth_factor(
 ) -> Any:
     """By how much a perturbation of equal topics grows in one full update at inverse temperature s.
 
-    Parameters
-    ----------
-    s : float or array
-        Inverse temperature.
-    contrast : float
-        μ, see :func:`document_contrast`.
-    prior, words, collapsed
-        As in :func:`document_feedback`.
-    sweeps : int
-        m, that a document takes at least.
+    ``contrast`` is μ of :func:`document_contrast`, ``sweeps`` those that a document takes at least.
     """
     feedback = document_feedback(s, prior, words, collapsed=collapsed)
     return s * (1.0 + contrast * sum(feedback**j for j in range(1, sweeps + 1)))

@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from tempering.models.fastmath import (
+    CACHE_LINE,
     ENTRY,
     FLUSHED,
     KERNEL,
@@ -18,11 +19,11 @@ from tempering.models.fastmath import (
     f32,
     larger,
     log,
+    prefetch,
 )
 from tempering.models.lda.documents import IN_LOGS
 from tempering.models.lda.layout import Int32, Int64, WordCounts
 from tempering.models.lda.sweeps import ZERO, add_word_in_logs, fill_log_theta
-from tempering.models.prefetch import CACHE_LINE, prefetch
 
 # How many entries ahead a document's topics are asked for, and how many of these.
 ENTRIES_AHEAD = 8
@@ -158,7 +159,6 @@ def fill_energies(
     maxima,
     gamma,
     inverse_temperatures,
-    collapsed,
     room,
     kept,
     energy,
@@ -173,7 +173,7 @@ def fill_energies(
     every, log_theta, scores = room.index, room.log_theta, room.share
     for d in range(start, stop):
         s = inverse_temperatures[d]
-        largest = fill_log_proportions(gamma[d], collapsed, log_theta)
+        largest = fill_log_proportions(gamma[d], log_theta)
         n_kept = 0
         for k in range(n_topics):
             if s * (log_theta[k] - largest) > FLUSHED:
@@ -193,15 +193,15 @@ def fill_energies(
 
 
 @njit(**KERNEL)
-def fill_log_proportions(gamma, collapsed, log_theta):
-    """Set E log theta, or log(gamma / sum(gamma)) where collapsed; return its largest value."""
+def fill_log_proportions(gamma, log_theta):
+    """Set E log theta; return its largest value."""
     total = ZERO
     for k in range(gamma.size):
         total += gamma[k]
-    log_total = log(total) if collapsed else digamma(total)
+    log_total = digamma(total)
     largest = f32(-np.inf)
     for k in range(gamma.size):
-        log_theta[k] = (log(gamma[k]) if collapsed else digamma(gamma[k])) - log_total
+        log_theta[k] = digamma(gamma[k]) - log_total
         largest = larger(largest, log_theta[k])
     return largest
 

@@ -1,48 +1,59 @@
-"""Local steps of documents: of one shard where it was solved, and of what becomes of it elsewhere.
+"""Local steps of documents: of one shard where it was solved, and of what becomes of it elsewhere;
+and what temperatures are learned from.
 
 A step that has just been solved still holds its documents and their proportions, and computes its
 terms of the ELBO only if somebody asks. To be added to others, or to leave its process, it becomes
 :class:`DocumentSums`, which hold what the global update needs, and no document but the first few.
+
+The energy E log p(w, z | θ, β) of the paper mixes badly with a normaliser in which z is summed out:
+it sends T to its maximum. The formulas of :func:`temperature_terms` score a document by the
+probability p̄ of its words under posterior means, p̄_v = Σ_k θ̄_k β̄_kv, with the normaliser of that
+same distribution.
+
+The tempered partition function, with topic assignments summed out, of D documents of N words each
+is, as in the paper's supplement,
+
+    C(s) = ∫ p(β) [ ∫ p(θ) ( Σ_v (Σ_k θ_k β_kv)^s )^N dθ ]^D dβ.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
 
-from tempering.models.base import Array, LocalStep, LocalTerms, join_temperatures
+from tempering.families import Dirichlet
+from tempering.models.base import (
+    Array,
+    LocalStep,
+    LocalTerms,
+    TemperatureTerms,
+    UnsupportedTemperature,
+    join_temperatures,
+)
 from tempering.models.lda.e_step import log_predictive
 from tempering.models.lda.expectations import TopicExpectations
 from tempering.models.lda.layout import Documents, Float32
-from tempering.models.lda.topics import WordStatistics
+from tempering.models.lda.topics import Interpolation, WordStatistics
 
 #: Documents of a batch whose normaliser over the whole vocabulary is computed for VT.
 SAMPLED_DOCUMENTS = 10
+#: Draws of θ for each draw of the topics.
+PROPORTION_DRAWS = 100
 
 
 class Summary(NamedTuple):
-    """What is left of documents that were solved.
+    """What is left of documents that were solved."""
 
-    Attributes
-    ----------
-    documents, gamma
-        The first few, a sample of the batch: its documents come in random order.
-    n_tokens : float
-        Words of all documents.
-    prior_statistics : array [K] or None
-        What α is learned from, summed over the documents; None where it is not learned.
-    predictive : array [n] or None
-        Σ_n log p̄_{w_n} of each document, where energies are wanted.
-    """
-
-    documents: Documents
-    gamma: Float32
-    n_tokens: float
-    prior_statistics: Array | None
-    predictive: Array | None
+    documents: Documents  # the first few, a sample of the batch: they come in random order
+    gamma: Float32  # of these
+    n_tokens: float  # words of all documents
+    prior_statistics: Array | None  # what α is learned from, summed; None where it is not, [K]
+    predictive: Array | None  # Σ_n log p̄_{w_n} of each, where energies are wanted, [n]
 
     def joined(self, other: Summary) -> Summary:
         """Of the documents of both; the sample is that of the first."""
@@ -55,40 +66,32 @@ class Summary(NamedTuple):
         return Summary(self.documents, self.gamma, n_tokens, statistics, predictive)
 
 
+@dataclass(eq=False, repr=False)
 class DocumentStep(LocalStep):
     """A local step of documents. Its terms of the ELBO are computed only if somebody asks.
 
     Asking is possible until the global update: the terms are those of the topics before it.
     """
 
-    def __init__(
-        self,
-        statistics: WordStatistics,
-        inverse_temperature: float | Array,
-        gamma: Float32,
-        documents: Documents,
-        compute_terms: Callable[[], LocalTerms],
-        sum_prior_statistics: Callable[[Float32], Array] | None,
-    ):
-        self.statistics = statistics
-        self.inverse_temperature = inverse_temperature
-        self.bound = 0.0
-        self.n = gamma.shape[0]
-        self.gamma = gamma
-        self.documents = documents
-        self._compute_terms = compute_terms
-        self._sum_prior_statistics = sum_prior_statistics
+    statistics: WordStatistics
+    inverse_temperature: float | Array
+    gamma: Float32
+    documents: Documents
+    compute_terms: Callable[[], LocalTerms]
+    sum_prior_statistics: Callable[[Float32], Array] | None
+    bound: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.n = self.gamma.shape[0]
 
     @cached_property
     def terms(self) -> LocalTerms:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return self._compute_terms()
+        return self.compute_terms()
 
     @property
     def prior_statistics(self) -> Array | None:
         """What α is learned from, summed over the documents; None where it is not learned."""
-        return (
-            None if self._sum_prior_statistics is None else self._sum_prior_statistics(self.gamma)
-        )
+        return None if self.sum_prior_statistics is None else self.sum_prior_statistics(self.gamma)
 
     def detached(self, expectations: TopicExpectations, terms: bool) -> DocumentSums:
         """The step as it leaves its process; with energies only if they are asked for here."""
@@ -103,32 +106,24 @@ class DocumentStep(LocalStep):
         )
 
 
+@dataclass(eq=False, repr=False)
 class DocumentSums(LocalStep):
     """What the steps of some documents add up to."""
 
-    def __init__(
-        self,
-        statistics: WordStatistics,
-        inverse_temperature: float | Array,
-        bound: float,
-        n: int,
-        terms: LocalTerms | None,
-        summary: Summary,
-    ):
-        self.statistics = statistics
-        self.inverse_temperature = inverse_temperature
-        self.bound = bound
-        self.n = n
-        self.summary = summary
-        self._terms = terms
+    statistics: WordStatistics
+    inverse_temperature: float | Array
+    bound: float
+    n: int
+    kept_terms: LocalTerms | None
+    summary: Summary
 
     @property
     def terms(self) -> LocalTerms:  # pyright: ignore[reportIncompatibleVariableOverride]
-        if self._terms is None:
+        if self.kept_terms is None:
             raise RuntimeError(
                 "the energies of these documents were not asked for when they were solved."
             )
-        return self._terms
+        return self.kept_terms
 
     @property
     def prior_statistics(self) -> Array | None:
@@ -139,7 +134,7 @@ class DocumentSums(LocalStep):
         if not isinstance(other, DocumentSums):
             return NotImplemented
         terms = None
-        if self._terms is not None and other._terms is not None:
+        if self.kept_terms is not None and other.kept_terms is not None:
             energies = np.concatenate([self.energies, other.energies])
             terms = LocalTerms(energies, self.entropy + other.entropy)
         return DocumentSums(
@@ -182,3 +177,107 @@ def predictive_energies(local: DocumentStep, expectations: TopicExpectations) ->
         mean_proportions(local.gamma),
         n_threads=expectations.n_threads,
     )
+
+
+def temperature_terms(
+    local: LocalStep,
+    expectations: TopicExpectations,
+    alpha: Array,
+    grid: Array,
+    formula: str,
+    shared: bool,
+) -> TemperatureTerms:
+    """Energies and log normalisers of documents, by the formula's name.
+
+    =====================  ======================================================================
+    VT "calibrated"        Σ log p̄ of a sample of documents, and N_d log Σ_v p̄_v^s
+    VT "z-integrated"      Σ log p̄ of all documents (log C(s) is the model's, by Monte Carlo)
+    LVT "calibrated"       Σ log p̄, and N_d log Σ_k θ̄_k Z_k(s) with Z_k(s) = Σ_v E[β_kv^s]
+    LVT "paper"            E log p(w, z), and N_d log Σ_k E[θ_k^s] Z_k(s)
+    =====================  ======================================================================
+    """
+    check_formula(formula)
+    if formula == "z-integrated":
+        summary = summarise(local, expectations, predictive=True)
+        assert summary.predictive is not None
+        return TemperatureTerms(summary.predictive, np.zeros((1, grid.size)), exact=False)
+    if formula == "calibrated" and shared:
+        summary = summarise(local, expectations, predictive=False)
+        return _sampled_documents(summary, expectations, grid)
+    assert isinstance(local, DocumentStep)  # local temperatures are learned where it was solved
+    if formula == "calibrated":
+        energies = predictive_energies(local, expectations)
+    else:
+        energies = local.energies
+    to_grid = Interpolation(grid)
+    log_z = expectations.posterior.log_power_sums(to_grid.nodes)  # [K, nodes]
+    at_nodes = log_normalizers(formula, local.gamma, alpha, log_z, to_grid.nodes)
+    normalizer = to_grid(at_nodes)
+    lengths = local.documents.lengths[:, None]
+    return TemperatureTerms(energies, lengths * normalizer, exact=False)
+
+
+def check_formula(formula: str) -> None:
+    """Raise if topics have no such formula."""
+    if formula not in ("calibrated", "z-integrated", "paper"):
+        raise UnsupportedTemperature(f"LatentDirichlet has no temperature formula {formula!r}.")
+
+
+def _sampled_documents(
+    summary: Summary, expectations: TopicExpectations, grid: Array
+) -> TemperatureTerms:
+    """Σ log p̄ and N log Σ_v p̄^s of the first documents of a batch, which come in random order."""
+    documents, gamma = summary.documents, summary.gamma
+    n = gamma.shape[0]
+    weights = mean_proportions(gamma) / expectations.totals.astype(np.float32)
+    log_probability = np.log(expectations.posterior.project(weights.T)).T  # [n, V]
+    owner = np.repeat(np.arange(n), np.diff(documents.indptr))
+    counts = documents.counts.astype(np.float64)
+    used = log_probability[owner, documents.words]
+    energies = np.bincount(owner, counts * used, minlength=n).astype(np.float64)
+    to_grid = Interpolation(grid)
+    normalizers = to_grid(log_power_sums(log_probability, to_grid.nodes))
+    lengths = documents.lengths
+    share = lengths.sum() / max(summary.n_tokens, 1.0)
+    return TemperatureTerms(energies, lengths[:, None] * normalizers, share or 1.0, exact=False)
+
+
+def log_normalizers(formula: str, gamma: Any, alpha: Array, log_z: Array, nodes: Array) -> Array:
+    """The log normaliser of one word of each document at the nodes, [n, nodes]."""
+    if formula == "paper":
+        log_theta = Dirichlet(alpha.size).log_moment(gamma, nodes)  # [n, nodes, K]
+        return logsumexp(log_theta + log_z.T, axis=2)
+    largest = log_z.max(axis=0)
+    return np.log(mean_proportions(gamma) @ np.exp(log_z - largest)) + largest
+
+
+class TopicDraws(NamedTuple):
+    """n draws of all topics from their prior, made one at a time from a seed: they are large."""
+
+    n: int
+    seed: int
+
+
+def log_mean_power_sums(
+    draws: TopicDraws, alpha: Array, eta: float, n_words: int, inverse_temperatures: Array
+) -> Array:
+    """log Σ_v (Σ_k θ_k β_kv)^s for draws of β and θ from their priors: [n, PROPORTION_DRAWS, M]."""
+    to_grid = Interpolation(inverse_temperatures)
+    topic_prior = np.full(n_words, eta)
+    values = np.empty((draws.n, PROPORTION_DRAWS, np.size(inverse_temperatures)))
+    for i in range(draws.n):
+        rng = np.random.default_rng([draws.seed, i])
+        topics = Dirichlet(n_words).sample(topic_prior, rng, alpha.size)
+        theta = Dirichlet(alpha.size).sample(np.asarray(alpha), rng, PROPORTION_DRAWS)
+        with np.errstate(divide="ignore"):
+            log_mixed = np.log((theta @ topics).astype(np.float32))
+        values[i] = to_grid(log_power_sums(log_mixed, to_grid.nodes))
+    return values
+
+
+def log_power_sums(log_probabilities: Array, powers: Array) -> Array:
+    """log Σ_v p_v^s for distributions [n, V] and powers [M]: [n, M]."""
+    largest = log_probabilities.max(axis=1, keepdims=True)
+    shifted = log_probabilities - largest
+    sums = [np.exp(s * shifted).sum(axis=1) for s in powers.astype(shifted.dtype)]
+    return np.log(np.stack(sums, axis=1)) + largest * powers

@@ -18,6 +18,7 @@ import numpy as np
 from numba import njit
 
 from tempering.models.fastmath import (
+    CACHE_LINE,
     ENTRY,
     KERNEL,
     digamma,
@@ -25,9 +26,9 @@ from tempering.models.fastmath import (
     f32,
     larger,
     log,
+    prefetch,
     smaller,
 )
-from tempering.models.prefetch import CACHE_LINE, prefetch
 
 # Entries that `exp_or_zero` flushed are below 2e-19. Above this limit they are less than 1e-6 of a
 # normalizer, for up to ten thousand topics.

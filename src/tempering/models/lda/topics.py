@@ -46,21 +46,11 @@ WORDS_AT_A_TIME = 1024
 
 @dataclass(frozen=True)
 class WordStatistics:
-    """Σ_d s_d n_dv φ_dvk for the words of a batch, times a number.
+    """Σ_d s_d n_dv φ_dvk for the words of a batch, times a number."""
 
-    Attributes
-    ----------
-    words : array [U]
-        Their places in the vocabulary, rising.
-    values : float32 array [U, K]
-        The statistics.
-    factor : float
-        What they are to be multiplied with; kept apart, so that scaling is free.
-    """
-
-    words: NDArray[np.int64]
-    values: Float32
-    factor: float = 1.0
+    words: NDArray[np.int64]  # places in the vocabulary, rising, [U]
+    values: Float32  # [U, K]
+    factor: float = 1.0  # kept apart, so that scaling is free
 
     def __mul__(self, factor: float) -> WordStatistics:
         return WordStatistics(self.words, self.values, factor * self.factor)
@@ -136,15 +126,7 @@ STORED = {
 
 @stored("topics", constructed=False, attributes=STORED)
 class Topics:
-    """λ, the Dirichlet parameters of the topics.
-
-    Parameters
-    ----------
-    parameters : array [V, K]
-        λ, word by word.
-    prior : float
-        η, which is in every entry of λ.
-    """
+    """λ, the Dirichlet parameters of the topics, [V, K]; η, the prior, is in every entry."""
 
     def __init__(self, parameters: Any, prior: float):
         self.offset = float(prior)
@@ -158,6 +140,11 @@ class Topics:
     def shape(self) -> tuple[int, int]:
         """(V, K)."""
         return self._values.shape
+
+    @property
+    def host(self) -> Topics:
+        """The topics in the memory of the host, where these are."""
+        return self
 
     def totals(self) -> Float64:
         """Σ_v λ_vk, [K]."""
