@@ -5,7 +5,8 @@
 
 Told are the mean gap of the final ELBO (T = 1) to the best that anything reached for that seed, the
 passes, and a paired Wilcoxon test against the best schedule. ``--constants`` varies each constant
-of the policy by a factor of two, both ways. Set ``OMP_NUM_THREADS=1`` with more than one job.
+of the policy by a factor of two, both ways; ``--policies "adaptive: PUSH_ROWS=10; rest=5e-4"`` sets
+some of them. Set ``OMP_NUM_THREADS=1`` with more than one job.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import argparse
 import json
 import time
 import warnings
+from ast import literal_eval
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,7 @@ SCHEDULES = {
     for length in (50, 150)
 }
 CONSTANTS = ("pace", "rest", "push", "FASTEST", "SETTLED", "PUSH_ROWS", "AGAIN", "FORGETTING")
+USUAL = {name: getattr(adaptive, name) for name in dir(adaptive) if name.isupper()}
 
 
 def policy_of(name: str) -> tuple[Any, dict[str, Any]]:
@@ -40,14 +43,15 @@ def policy_of(name: str) -> tuple[Any, dict[str, Any]]:
     if name in SCHEDULES:
         shape, first, length = SCHEDULES[name]
         return Annealing(SHAPES[shape](first), passes=length), {}
-    if name.startswith("adaptive, "):
-        constant, factor = name.removeprefix("adaptive, ").rsplit(" x ", 1)
-        if constant.islower():
-            usual = getattr(AdaptiveTempering(), constant)
-            return AdaptiveTempering(**{constant: usual * float(factor)}), {}
-        usual = getattr(adaptive, constant)
-        setattr(adaptive, constant, type(usual)(usual * float(factor)))  # of this process alone
-        return AdaptiveTempering(), {}
+    for constant, usual in USUAL.items():
+        setattr(adaptive, constant, usual)
+    if name.startswith("adaptive: "):
+        changes = dict(change.split("=") for change in name.removeprefix("adaptive: ").split("; "))
+        values = {constant: literal_eval(value) for constant, value in changes.items()}
+        for constant, value in values.items():
+            if constant.isupper():
+                setattr(adaptive, constant, value)  # of this process alone
+        return AdaptiveTempering(**{c: v for c, v in values.items() if c.islower()}), {}
     return {
         "VI": (None, {}),
         "VI, best of 4": (None, {"n_init": 4}),
@@ -131,14 +135,13 @@ def main() -> None:
         return
     names = options.policies or ["VI", *SCHEDULES, "adaptive"]
     if options.constants:
-        varied = [f"adaptive, {c} x {f}" for c in CONSTANTS for f in (0.5, 2.0)]
+        usual = {c: getattr(AdaptiveTempering(), c, USUAL.get(c)) for c in CONSTANTS}
+        varied = [f"adaptive: {c}={type(v)(f * v)}" for c, v in usual.items() for f in (0.5, 2.0)]
         names = ["adaptive", *varied]
     chosen = options.beds or list(beds(options.corpora))
     seeds = range(options.first_seed, options.first_seed + options.seeds)
     started, rows = time.time(), []
-    with ProcessPoolExecutor(
-        options.jobs, max_tasks_per_child=1 if options.constants else None
-    ) as pool:
+    with ProcessPoolExecutor(options.jobs) as pool:
         jobs = [
             pool.submit(run, bed, name, seed, options.corpora)
             for seed in seeds

@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from reproduction.experiment import Case, Experiment, Row, Setting
-from reproduction.faces_claims import DEFAULT, FAST, PRINTED, SLOW, claims
+from reproduction.faces_claims import ADAPTIVE, DEFAULT, FAST, PRINTED, SLOW, claims
 from reproduction.factorial import (
     COLOURS,
     MEAN_FIELD,
@@ -27,7 +27,7 @@ from tempering.estimators import FactorialMixture
 from tempering.inference import Report
 from tempering.models.base import Array
 from tempering.models.factorial_mixture import FactorialModel, FeatureExpectations
-from tempering.temperature import Annealing, schedules
+from tempering.temperature import AdaptiveTempering, Annealing, schedules
 
 VARIANCE, ACTIVE = 0.5, 0.3
 ITERATIONS = 100
@@ -43,6 +43,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "VT": {"tempering": global_tempering(), **MEAN_FIELD},
     PRINTED: {"tempering": global_tempering(formula="paper"), **MEAN_FIELD},
     "LVT": {"tempering": local_tempering(), **MEAN_FIELD},
+    ADAPTIVE: {"tempering": AdaptiveTempering(), **MEAN_FIELD},
     DEFAULT: {},
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,7 +135,14 @@ def as_markdown(results: list[Finished], figures: dict[str, list[Path]]) -> str:
         for claim in result.claims:
             cells = claim.sentence, claim.ran, claim.numbers, f"**{claim.verdict}.** {claim.reason}"
             lines.append(f"| {' | '.join(map(_cell, cells))} |")
-    return "\n".join(lines) + "\n"
+    return "\n".join(map(_wrapped, lines)) + "\n"
+
+
+def _wrapped(line: str) -> str:
+    """A paragraph in short lines; tables, code and pictures as they are."""
+    if line.startswith(("|", " ", "!", "#")):
+        return line
+    return textwrap.fill(line, 100, break_long_words=False, break_on_hyphens=False)
 
 
 def _summary(results: list[Finished]) -> list[str]:

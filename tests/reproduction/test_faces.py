@@ -25,7 +25,7 @@ def test_the_quick_form_runs_draws_and_judges(quick):
     assert [row["method"] for row in rows] == [*faces.METHODS] * 2
     assert drawn(out / "faces.png")
     judged = claims(rows)
-    assert len(judged) == 7
+    assert len(judged) == 8
     assert all("nan" not in claim.numbers for claim in judged)
     for row in rows:
         assert len(row["steps"]) == len(row["scores"])
