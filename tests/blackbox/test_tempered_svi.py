@@ -14,10 +14,12 @@ import optax
 from numpyro.infer import SVI, Trace_ELBO, TraceGraph_ELBO, TraceMeanField_ELBO
 from numpyro.infer.autoguide import AutoMultivariateNormal, AutoNormal
 
-from tempering import Annealing, VariationalTempering, schedules
+from tempering import AdaptiveTempering, Annealing, VariationalTempering, schedules
 from tempering.blackbox import TemperedSVI, TemperedVI, temper
 
 KEY = jax.random.key(3)
+#: A start from which plain SVI finds the frequency.
+SINUSOID_KEY = jax.random.key(0)
 RNG = np.random.default_rng(0)
 X = jnp.asarray(RNG.standard_normal((30, 3)), jnp.float32)
 Y = X @ jnp.array([1.0, -2.0, 0.5]) + 0.5 * jnp.asarray(RNG.standard_normal(30), jnp.float32)
@@ -107,11 +109,9 @@ def test_an_update_follows_the_gradient_at_its_temperature():
     assert_allclose(svi.get_params(state)["weights_auto_loc"], expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("temperature", ["adaptive", Annealing(schedules.linear, start="auto")])
-def test_linear_regression_ends_at_its_posterior_and_evidence(temperature):
-    svi = new(
-        guide=AutoMultivariateNormal, loss=Trace_ELBO(num_particles=8), temperature=temperature
-    )
+def test_linear_regression_ends_at_its_posterior_and_evidence():
+    annealing = Annealing(schedules.linear, start="auto")
+    svi = new(guide=AutoMultivariateNormal, loss=Trace_ELBO(num_particles=8), temperature=annealing)
     result = svi.run(KEY, 2000, X, Y, progress_bar=False)
     draws = svi.guide.sample_posterior(KEY, result.params, sample_shape=(5000,))["weights"]
     mean, covariance = posterior_at(1.0)
@@ -119,10 +119,55 @@ def test_linear_regression_ends_at_its_posterior_and_evidence(temperature):
     assert_allclose(np.cov(draws.T), covariance, atol=0.004)
     # The guide can be exact: then each estimate of the ELBO is the evidence.
     assert_allclose(-svi.evaluate(result.state, X, Y), log_evidence(), atol=0.3)
+    found = svi.log_evidence(KEY, result.params, 1000, X, Y)
+    assert abs(found.log_evidence - log_evidence()) < 4 * found.error < 0.2
+    assert 500 < found.effective_draws <= 1000
     temperatures = np.asarray(result.temperatures)
     assert temperatures[0] > 10
     assert np.all(temperatures[1334:] == 1.0)
     assert np.all(np.diff(temperatures) <= 0)
+
+
+def test_the_evidence_of_a_guide_that_cannot_be_exact():
+    svi = new(temperature=None)  # independent Gaussians for weights that are not
+    result = svi.run(KEY, 1500, X, Y, progress_bar=False)
+    found = svi.log_evidence(KEY, result.params, 4000, X, Y)
+    assert abs(found.log_evidence - log_evidence()) < 4 * found.error < 0.4
+    elbo = -np.mean(
+        [
+            svi.loss.loss(k, result.params, regression, svi.guide, X, Y)
+            for k in jax.random.split(KEY, 200)
+        ]
+    )
+    assert elbo < found.log_evidence
+
+
+@pytest.mark.parametrize("temperature", ["adaptive", AdaptiveTempering()])
+def test_an_adaptive_run_is_not_worse_than_a_plain_one(temperature):
+    """A sinusoid whose amplitude dies in the heat, and with it all that tells its frequency."""
+    t = jnp.linspace(0.0, 2.0, 60)
+    y = 1.2 * jnp.sin(2 * jnp.pi * 1.3 * t + 0.7)
+
+    def model(y):
+        frequency = numpyro.sample("frequency", dist.Uniform(0.1, 4.0))
+        a, b = numpyro.sample("a", dist.Normal(0, 1)), numpyro.sample("b", dist.Normal(0, 1))
+        angle = 2 * jnp.pi * frequency * t
+        mean = a * jnp.sin(angle) + b * jnp.cos(angle)
+        numpyro.sample("y", dist.Normal(mean, 0.4), obs=y)
+
+    def end(temperature):
+        svi = new(model, temperature=temperature)
+        result = svi.run(SINUSOID_KEY, 1000, y, progress_bar=False)
+        assert result.temperatures[-1] == 1.0
+        return result, svi.log_evidence(KEY, result.params, 100, y).log_evidence
+
+    (plain, found), (adaptive, kept) = end(None), end(temperature)
+    hot, lost = end(Annealing(schedules.linear_inverse(1000.0), fraction=0.6))
+    assert lost < found - 10  # so that there is something to keep
+    assert kept > found - 1
+    assert_array_equal(adaptive.temperatures, np.ones(1000))
+    assert_array_equal(adaptive.losses, plain.losses)
+    assert hot.temperatures[0] == 1000
 
 
 def test_a_posterior_in_the_heat_is_the_tempered_one():

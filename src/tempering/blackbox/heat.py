@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tempering.models.arguments import shown, takes
-from tempering.temperature import Annealing, Progress, Untempered
+from tempering.temperature import AdaptiveTempering, Annealing, Progress, Untempered
 
 #: The last third of an adaptive run is at T = 1, whatever happens before it.
 HOT_PART = 2 / 3
@@ -110,7 +110,9 @@ def policy_of(temperature: Any) -> Scheduled | Adaptive:
     """What decides the temperature, or an error that says what can."""
     if temperature is None or isinstance(temperature, Untempered):
         return Scheduled(None)
-    if isinstance(temperature, str) and temperature == "adaptive":
+    if temperature == AdaptiveTempering() or (
+        isinstance(temperature, str) and temperature == "adaptive"
+    ):
         return Adaptive()
     if isinstance(temperature, Annealing):
         return Scheduled(temperature)

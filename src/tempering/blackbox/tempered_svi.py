@@ -17,12 +17,14 @@ from numpyro.infer import SVI, Trace_ELBO, init_to_uniform
 from numpyro.infer.svi import SVIState
 
 from tempering.blackbox.handler import Sites, is_tempered, temper
-from tempering.blackbox.heat import Heat, Scheduled, hot_start, policy_of
+from tempering.blackbox.heat import Adaptive, Heat, Scheduled, hot_start, policy_of
 from tempering.models.arguments import check_number, shown
 from tempering.temperature import Annealing
 
 #: Random places at which the likelihood is looked at, to find where to start.
 PLACES = 64
+#: Estimates of the ELBO by which a tempered and a plain run are compared.
+COMPARED = 100
 
 
 class TemperedState(NamedTuple):
@@ -54,6 +56,14 @@ class Restarts(NamedTuple):
     all: TemperedRunResult | None
 
 
+class Evidence(NamedTuple):
+    """An estimate of log p(x), its standard error, and how many draws have its weight."""
+
+    log_evidence: float
+    error: float
+    effective_draws: float
+
+
 class TemperedSVI(SVI):
     """:class:`numpyro.infer.SVI` with a temperature; the methods and their arguments are the same.
 
@@ -65,11 +75,13 @@ class TemperedSVI(SVI):
         Of ``numpyro.optim``, of optax or of JAX, as for SVI.
     loss : ELBO, optional
         ``Trace_ELBO()`` by default.
-    temperature : {"adaptive"}, Annealing, callable or None
-        "adaptive" finds a hot start, cools, holds while the tempered ELBO still rises, and is at
-        T = 1 for the last third of the steps at least. An :class:`~tempering.Annealing` counts
-        steps as its passes. A function from progress 0 … 1 to a temperature, an optax schedule with
-        ``transition_steps=1`` among them, is taken for ``Annealing`` of it. None is plain SVI.
+    temperature : {"adaptive"}, AdaptiveTempering, Annealing, callable or None
+        "adaptive", or ``AdaptiveTempering()``, finds a hot start, cools, holds while the tempered
+        ELBO still rises, and is at T = 1 for the last third of the steps at least. ``run`` makes a
+        plain run too, from the same start, and keeps the one with the better ELBO. An
+        :class:`~tempering.Annealing` counts steps as its passes. A function from progress 0 … 1 to
+        a temperature, an optax schedule with ``transition_steps=1`` among them, is taken for
+        ``Annealing`` of it. None is plain SVI.
     temper : {"likelihood", "joint"} or collection of str
         What is tempered: the observed sites, those and the priors, or the sites that are named.
         ``numpyro.factor`` counts as observed: name the observed sites if one belongs to the prior.
@@ -124,6 +136,7 @@ class TemperedSVI(SVI):
         joint = isinstance(temperature, Annealing) and temperature.temper == "joint"
         self.sites: Sites = "joint" if joint else temper
         self.num_steps = num_steps
+        self._from_cold = False
 
     def init(
         self, rng_key: jax.Array, *args: Any, init_params: Any = None, **kwargs: Any
@@ -137,10 +150,11 @@ class TemperedSVI(SVI):
         plain = super().init(rng_key, *args, init_params=init_params, **kwargs)
         start = None
         if not self._is_plain:
+            finds = self.policy.finds_start and not self._from_cold
             # One place would do to see that there is something to temper.
-            n_places = PLACES if self.policy.finds_start else 1
-            values = self._log_likelihoods(rng_key, n_places, args, kwargs)
-            start = hot_start(values) if self.policy.finds_start else None
+            values = self._log_likelihoods(rng_key, PLACES if finds else 1, args, kwargs)
+            if self.policy.finds_start:
+                start = hot_start(values) if finds else jnp.ones((), values.dtype)
         heat = self.policy.begin(1 if self.num_steps is None else self.num_steps, start)
         return TemperedState(plain.optim_state, plain.mutable_state, plain.rng_key, heat)
 
@@ -158,9 +172,23 @@ class TemperedSVI(SVI):
         """As SVI's: ``progress_bar``, ``stable_update``, ``init_state``, ``init_params`` and all.
 
         From an ``init_state`` the temperature goes on where that state is: at T = 1, if its run
-        was over.
+        was over. An adaptive run without one takes the time of two: see ``temperature``.
         """
         _check_steps(num_steps)
+        if not isinstance(self.policy, Adaptive) or kwargs.get("init_state") is not None:
+            return self._run(rng_key, num_steps, args, kwargs)
+        plain = copy.copy(self)
+        plain._from_cold = True
+        key = jax.random.fold_in(rng_key, num_steps)
+        runs = [each._run(rng_key, num_steps, args, kwargs) for each in (self, plain)]
+        elbos = [self._elbo(key, run.params, COMPARED, args, kwargs) for run in runs]
+        # A run that broke off in NaN is no better than any other.
+        better = jnp.isnan(elbos[1]) | (elbos[0] >= elbos[1])
+        return jax.tree.map(lambda *values: jnp.where(better, *values), *runs)
+
+    def _run(
+        self, rng_key: jax.Array, num_steps: int, args: Any, kwargs: dict[str, Any]
+    ) -> TemperedRunResult:
         planned = copy.copy(self)
         planned.num_steps = num_steps
         before = kwargs.get("init_state")
@@ -217,25 +245,64 @@ class TemperedSVI(SVI):
         def one(key: jax.Array) -> tuple[TemperedRunResult, jax.Array]:
             run_key, judge_key = jax.random.split(key)
             result = fresh.run(run_key, num_steps, *args, progress_bar=False, **kwargs)
-            keys = jax.random.split(judge_key, n_evaluations)
-            return result, -jnp.mean(
-                jax.vmap(
-                    lambda key: self.loss.loss(
-                        key,
-                        result.params,
-                        self.model,
-                        self.guide,
-                        *args,
-                        **_of_the_model(kwargs),
-                        **self.static_kwargs,
-                    )
-                )(keys)
-            )
+            return result, self._elbo(judge_key, result.params, n_evaluations, args, kwargs)
 
         results, elbos = jax.jit(jax.vmap(one))(jax.random.split(rng_key, n_restarts))
         best = int(jnp.argmax(jnp.where(jnp.isnan(elbos), -jnp.inf, elbos)))
         kept = jax.tree.map(lambda values: values[best], results)
         return Restarts(kept, elbos, results if keep_all else None)
+
+    def log_evidence(
+        self, rng_key: jax.Array, params: dict[str, Any], n_draws: int, *args: Any, **kwargs: Any
+    ) -> Evidence:
+        """log p(x) by importance sampling: draws of the guide, each weighed by p(x, z) / q(z).
+
+        Parameters
+        ----------
+        rng_key : key
+            For the draws.
+        params : dict
+            Of a fitted guide, ``result.params``.
+        n_draws : int
+            Some thousands, where the model is cheap.
+        *args, **kwargs
+            Of the model.
+
+        Returns
+        -------
+        Evidence
+            Draw more, or trust it less, where ``effective_draws`` is below a hundred: then a few
+            draws have all the weight, and what the guide misses is missed here too.
+        """
+        check_number(n_draws, "n_draws", "a whole number, at least 2", least=2, whole=True)
+        log_weights = -self._losses(Trace_ELBO(), rng_key, params, n_draws, args, kwargs)
+        total = jax.scipy.special.logsumexp(log_weights)
+        shares = jnp.exp(log_weights - total)
+        effective = 1.0 / jnp.sum(shares**2)
+        # The standard deviation of the mean weight in parts of it: 1/ESS − 1/n.
+        error = jnp.sqrt(jnp.maximum(1.0 / effective - 1.0 / n_draws, 0.0))
+        return Evidence(float(total - jnp.log(n_draws)), float(error), float(effective))
+
+    def _elbo(
+        self, rng_key: jax.Array, params: dict[str, Any], n: int, args: Any, kwargs: dict[str, Any]
+    ) -> jax.Array:
+        """The ELBO at T = 1, the mean of so many estimates."""
+        return -jnp.mean(self._losses(self.loss, rng_key, params, n, args, kwargs))
+
+    def _losses(
+        self,
+        loss: Any,
+        rng_key: jax.Array,
+        params: dict[str, Any],
+        n: int,
+        args: Any,
+        kwargs: dict[str, Any],
+    ) -> jax.Array:
+        def one(key: jax.Array) -> jax.Array:
+            own = {**_of_the_model(kwargs), **self.static_kwargs}
+            return loss.loss(key, params, self.model, self.guide, *args, **own)
+
+        return jax.vmap(one)(jax.random.split(rng_key, n))
 
     @property
     def _is_plain(self) -> bool:
@@ -292,7 +359,13 @@ def _check_steps(num_steps: Any) -> None:
 
 def _of_the_model(kwargs: dict[str, Any]) -> dict[str, Any]:
     """The keywords that ``run`` passes on."""
-    own = {"stable_update", "forward_mode_differentiation", "init_state", "init_params"}
+    own = {
+        "progress_bar",
+        "stable_update",
+        "forward_mode_differentiation",
+        "init_state",
+        "init_params",
+    }
     return {name: value for name, value in kwargs.items() if name not in own}
 
 
