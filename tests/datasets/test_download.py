@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tempering.corpus import CorpusError
-from tempering.datasets import download as uci_module
+from tempering.datasets import corpora as uci_module
 from tempering.datasets import fetch, fetch_uci, load_uci
 
 

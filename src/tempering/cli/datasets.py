@@ -32,7 +32,7 @@ def list_datasets(as_json: Json = False) -> None:
     """
     from tempering.cli.printing import print_facts, print_json
     from tempering.datasets import cache_directory
-    from tempering.datasets.download import SHAPES
+    from tempering.datasets.corpora import SHAPES
 
     if as_json:
         shapes = {name: {"n_documents": n, "n_words": v} for name, (n, v) in SHAPES.items()}

@@ -1,8 +1,7 @@
 """Data sets: real text that is on every machine, known corpora, and data with a known answer."""
 
+from tempering.datasets.corpora import fetch, fetch_uci, load_uci, read_arxiv
 from tempering.datasets.docstrings import load_docstrings
-from tempering.datasets.download import fetch, fetch_uci, load_uci
-from tempering.datasets.dumps import read_arxiv
 from tempering.datasets.synthetic import (
     LDAStream,
     SyntheticLDA,
