@@ -172,7 +172,7 @@ class ModelCorpus:
         self.n_words = model.n_features_in_
         # Without names of words, some formats end at the last one that they use.
         if self.stored.vocabulary is not None or self.stored.shape[1] > self.n_words:
-            check_words(model, self.stored, str(reading.path))
+            check_words(model, self.stored, reading.path)
 
     @property
     def names(self) -> list[str] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,29 +30,32 @@ def remember_words(estimator: Any, X: Any) -> None:
             setattr(estimator, name, value)
 
 
-def check_words(estimator: Any, X: Any, called: str = "") -> None:
-    """Refuse a corpus whose columns stand for other words than those of the fit."""
-    if not called and not is_corpus(X):
+def check_words(estimator: Any, X: Any, path: Path | None = None) -> None:
+    """Refuse a corpus, in memory or at a path, whose columns stand for other words than the fit's.
+
+    What is neither has columns without names.
+    """
+    if path is None and not is_corpus(X):
         return
-    called = called or "the corpus"
+    corpus, at, of, remedy = f"{path}", f"{path}: ", "", "."
+    if path is None:
+        corpus, at, of = "the corpus", "", " of the corpus"
+        remedy = "; count the text over the words of the model, with "
+        remedy += "vectorizer=tempering.corpus.model_vectorizer(model)."
     found, expected = X.shape[1], estimator.n_features_in_
-    ours = words_of(estimator)
-    remedy = (
-        "count the text over the words of the model, with "
-        "vectorizer=tempering.corpus.model_vectorizer(model)."
-    )
     if found != expected:
         raise ValueError(
-            f"{called} has {found} words, but the model {expected}: it was fitted to another "
-            f"one; {remedy}"
+            f"{corpus} has {found} words, but the model {expected}: it was fitted to another "
+            f"one{remedy}"
         )
+    ours = words_of(estimator)
     if X.vocabulary is None or ours is None:
         return
     for column, (theirs, word) in enumerate(zip(X.vocabulary, ours)):
         if theirs != word:
             raise ValueError(
-                f"column {column} of {called} is {theirs!r:.80}, but {str(word)!r:.80} in the "
-                f"model: it was fitted to other words; {remedy}"
+                f"{at}column {column}{of} is {theirs!r:.80}, but {str(word)!r:.80} in the model: "
+                f"it was fitted to other words{remedy}"
             )
 
 
