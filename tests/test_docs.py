@@ -20,6 +20,7 @@ PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBU
 #: Longer than an ordinary test may take: `make test-all` runs them, and so does `make docs`.
 SLOW_EXAMPLES = {
     "a_tempered_and_plain",
+    "b_clusters",
     "c_image_features",
     "d_topics",
     "e_document_temperatures",
