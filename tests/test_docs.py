@@ -25,13 +25,19 @@ SLOW_EXAMPLES = {
     "d_topics",
     "e_document_temperatures",
     "f_digits",
+    "h_states",
+    "i_transitions",
+    "j_loadings",
 }
 SLOW_PAGES = {
+    "docs/blackbox.md",
     "docs/getting-started.md",
+    "docs/tutorials/factor-models.md",
     "docs/tutorials/gaussian-mixture.md",
     "docs/tutorials/gpu.md",
     "docs/tutorials/millions.md",
     "docs/tutorials/own-text.md",
+    "docs/workbench.md",
     # The test of the model that it builds runs its blocks.
     "docs/own-model.md",
 }
