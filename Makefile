@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 CODE := src tests benchmarks reproduction docs/_build_tools docs/gallery
+# A file of tests stays with one process, as do its clusters, models and compiled code; in the
+# order of their names, by which long files do not come last.
+PYTEST := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 # The newest Python to check a release with, beside PYTHON.
 NEWEST ?= $(PYTHON)
 
@@ -26,10 +29,10 @@ demo: $(READY)  ## Set up, then fit topics plainly and tempered to the docstring
 test: $(READY)  ## Set up, then run the tests (several minutes on 2 cores)
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
-	$(BIN)/pytest -n auto -rs -m "not slow"
+	$(PYTEST) -rs -m "not slow"
 
 test-all: $(READY)  ## All tests, the slow ones too
-	$(BIN)/pytest -n auto
+	$(PYTEST)
 
 mutants: $(READY)  ## Make mistakes in the package, one at a time: a test must notice each (minutes)
 	$(BIN)/python tests/mutants/run.py

@@ -20,17 +20,24 @@ PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBU
 #: Longer than an ordinary test may take: `make test-all` runs them, and so does `make docs`.
 SLOW_EXAMPLES = {
     "a_tempered_and_plain",
+    "b_clusters",
     "c_image_features",
     "d_topics",
     "e_document_temperatures",
     "f_digits",
+    "h_states",
+    "i_transitions",
+    "j_loadings",
 }
 SLOW_PAGES = {
+    "docs/blackbox.md",
     "docs/getting-started.md",
+    "docs/tutorials/factor-models.md",
     "docs/tutorials/gaussian-mixture.md",
     "docs/tutorials/gpu.md",
     "docs/tutorials/millions.md",
     "docs/tutorials/own-text.md",
+    "docs/workbench.md",
     # The test of the model that it builds runs its blocks.
     "docs/own-model.md",
 }

@@ -1,5 +1,6 @@
 """The command as a process: Ctrl-C and resume, exit codes, start-up."""
 
+import io
 import json
 import os
 import signal
@@ -11,13 +12,14 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from tempering.cli.app import main
 from tempering.cli.validation import model_scores
 from tempering.corpus import Corpus, write
 
 COMMAND = [sys.executable, "-m", "tempering"]
 
 
-def start(*arguments, encoding="utf-8"):
+def start(*arguments):
     return subprocess.Popen(
         [*COMMAND, *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -25,7 +27,7 @@ def start(*arguments, encoding="utf-8"):
         text=True,
         encoding="utf-8",
         # Python would else choose what it can write by the locale.
-        env={**os.environ, "PYTHONIOENCODING": encoding},
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
     )
 
 
@@ -34,11 +36,24 @@ def finish(process):
     return process.returncode, output, errors
 
 
+def fit_into(files, out):
+    return ["fit", files.counts, "-k", 4, "--passes", 25, "--out", out]
+
+
+@pytest.fixture(scope="module")
+def whole(command, files, tmp_path_factory):
+    """Where the same fit went that nothing happened to, and what it told."""
+    out = tmp_path_factory.mktemp("uninterrupted") / "whole"
+    return out, command(*fit_into(files, out), "--json")
+
+
 @pytest.mark.skipif(os.name != "posix", reason="SIGINT is sent as POSIX does")
-def test_ctrl_c_keeps_the_fit_and_the_same_command_ends_in_the_same_bits(command, files, tmp_path):
-    arguments = ["fit", files.counts, "-k", 4, "--passes", 25, "--out"]
-    interrupted, whole = tmp_path / "interrupted", tmp_path / "whole"
-    process = start(*arguments, interrupted)
+def test_ctrl_c_keeps_the_fit_and_the_same_command_ends_in_the_same_bits(
+    command, files, whole, tmp_path
+):
+    interrupted = tmp_path / "interrupted"
+    arguments = fit_into(files, interrupted)
+    process = start(*arguments)
     for line in process.stderr:
         if line.startswith("pass 2 of 25"):
             break
@@ -54,35 +69,34 @@ def test_ctrl_c_keeps_the_fit_and_the_same_command_ends_in_the_same_bits(command
     assert any(kept.glob("checkpoint-*.safetensors"))
     assert not interrupted.exists()
 
-    resumed = command(*arguments, interrupted, "--json")
+    resumed = command(*arguments, "--json")
     assert resumed["resumed"]
     assert not kept.exists()
-    uninterrupted = command(*arguments, whole, "--json")
+    expected, uninterrupted = whole
     assert not uninterrupted["resumed"]
     name = "model.safetensors"
-    assert (interrupted / name).read_bytes() == (whole / name).read_bytes()
+    assert (interrupted / name).read_bytes() == (expected / name).read_bytes()
     assert resumed["held_out_score"] == uninterrupted["held_out_score"]
     # The scores from before the interruption are there.
-    first, second = model_scores(interrupted), model_scores(whole)
+    first, second = model_scores(interrupted), model_scores(expected)
     assert first[:1] == second[:1]
     assert len(first) == len(second) == 20
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGTERM is sent as POSIX does")
 def test_sigterm_keeps_the_fit_and_another_fit_into_the_same_model_is_refused(
-    command, files, tmp_path
+    command, files, whole, tmp_path
 ):
-    arguments = ["fit", files.counts, "-k", 4, "--passes", 25, "--out"]
-    ended, whole = tmp_path / "ended", tmp_path / "whole"
-    process = start(*arguments, ended)
+    ended = tmp_path / "ended"
+    arguments = fit_into(files, ended)
+    process = start(*arguments)
     for line in process.stderr:
         if line.startswith("pass 2 of 25"):
             break
     process.send_signal(signal.SIGSTOP)  # so that it does not end before the second has begun
-    code, _, errors = finish(start(*arguments, ended))
+    refused = command(*arguments, code=1)
     process.send_signal(signal.SIGCONT)
-    assert code == 1
-    (line,) = errors.splitlines()
+    (line,) = refused.output.splitlines()
     assert f"ended.checkpoint is in use by process {process.pid} on " in line
     assert line.endswith("another --out.")
 
@@ -92,11 +106,10 @@ def test_sigterm_keeps_the_fit_and_another_fit_into_the_same_model_is_refused(
     last = errors.splitlines()[-1]
     assert last.startswith("tempering: terminated; ")
     assert last.endswith("holds the fit. To go on from there, give the same command.")
-    assert command(*arguments, ended, "--json")["resumed"]
+    assert command(*arguments, "--json")["resumed"]
     assert not (tmp_path / "ended.checkpoint").exists()
-    command(*arguments, whole, "--json")
     name = "model.safetensors"
-    assert (ended / name).read_bytes() == (whole / name).read_bytes()
+    assert (ended / name).read_bytes() == (whole[0] / name).read_bytes()
 
 
 def newest_checkpoint(folder):
@@ -151,28 +164,23 @@ def test_a_killed_command_given_again_ends_in_the_same_bits(files, tmp_path, nam
     print(f"6 kills of the command on {name}, {within_a_write} within the write of a checkpoint")
 
 
-def test_a_warning_is_one_line(tmp_path):
+def test_a_warning_is_one_line(command, tmp_path):
     """Documents that are all alike leave no work for a second topic."""
     counts = sparse.csr_array(np.tile([3, 2, 1], (40, 1)))
     write(tmp_path / "alike.npz", Corpus(counts))
     arguments = ["-k", 2, "--tempering", "none", "--out", tmp_path / "m"]
-    code, _, errors = finish(start("fit", tmp_path / "alike.npz", *arguments))
-    assert code == 0, errors
-    (warning,) = [line for line in errors.splitlines() if line.startswith("tempering: w")]
+    said = command("fit", tmp_path / "alike.npz", *arguments).output
+    (warning,) = [line for line in said.splitlines() if line.startswith("tempering: w")]
     assert warning.startswith("tempering: warning: topics that are copies: 0 = 1.")
 
 
-def test_exit_codes_of_errors(files):
+def test_exit_codes_of_errors(command):
     code, output, errors = finish(start("topics", "nowhere"))
     assert (code, output) == (1, "")
     assert errors.startswith("tempering: ")
     assert len(errors.splitlines()) == 1
-    code, output, errors = finish(start("topics"))
-    assert (code, output) == (2, "")
-    assert "Missing argument" in errors
-    code, output, errors = finish(start("nonsense"))
-    assert code == 2
-    assert "No such command 'nonsense'" in errors
+    assert "Missing argument" in command("topics", code=2).output
+    assert "No such command 'nonsense'" in command("nonsense", code=2).output
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
@@ -184,10 +192,17 @@ def test_a_reader_that_stops_gets_no_traceback(files):
     assert errors == ""
 
 
-def test_a_terminal_that_knows_few_characters(files):
-    code, output, errors = finish(start("evaluate", files.model, files.counts, encoding="ascii"))
-    assert code == 0, errors
-    assert "nats a word" in output
+def test_a_terminal_that_knows_few_characters(files, monkeypatch):
+    shown = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(shown, encoding="ascii"))
+    arguments = ["tempering", "evaluate", str(files.model), str(files.counts)]
+    monkeypatch.setattr(sys, "argv", arguments)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    sys.stdout.flush()
+    assert b" nats a word" in shown.getvalue()
+    assert b"?" in shown.getvalue()  # a minus sign, which ASCII has not
 
 
 def test_the_help_loads_nothing_heavy():

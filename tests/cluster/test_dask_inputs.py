@@ -58,20 +58,27 @@ def topics(**settings):
     return LatentDirichletAllocation(5, **settings)
 
 
-def parquet(tmp_path, counts, row_group=500):
+def documents_of(counts):
+    """The words of each document, and how often they occur."""
+    cuts = counts.indptr[1:-1]
+    return list(zip(np.split(counts.indices, cuts), np.split(counts.data, cuts)))
+
+
+@pytest.fixture(scope="module")
+def path(counts, tmp_path_factory):
+    """The documents in a Parquet file."""
     import pyarrow
     from pyarrow import parquet
 
-    rows = [counts[[d]] for d in range(counts.shape[0])]
-    columns = {"ids": [row.indices for row in rows], "counts": [row.data for row in rows]}
-    path = tmp_path / "corpus.parquet"
-    parquet.write_table(pyarrow.table(columns), path, row_group_size=row_group)
+    ids, numbers = zip(*documents_of(counts))
+    path = tmp_path_factory.mktemp("parquet") / "corpus.parquet"
+    table = pyarrow.table({"ids": ids, "counts": numbers})
+    parquet.write_table(table, path, row_group_size=500)
     return path
 
 
 @pytest.mark.parametrize("tempering", ["auto", "variational", "local"])
-def test_workers_read_a_parquet_file_themselves(executor, counts, tmp_path, monkeypatch, tempering):
-    path = parquet(tmp_path, counts)
+def test_workers_read_a_parquet_file_themselves(executor, path, monkeypatch, tempering):
     alone = topics(tempering=tempering).fit(open_source(path, 1500))
     source = open_source(path, 1500)
     read_here = []
@@ -166,16 +173,12 @@ def test_fits_in_several_threads_share_an_executor(executor, counts, tmp_path):
         assert_array_equal(topics(**settings).fit(X).components_, model.components_)
 
 
-def pairs(row):
-    return list(zip(row.indices.tolist(), row.data.tolist()))
-
-
 @pytest.mark.parametrize("kind", ["pairs", "dict"])
 def test_a_bag_of_token_counts(client, executor, counts, tmp_path, kind):
     from dask import bag
 
-    make = pairs if kind == "pairs" else (lambda row: dict(pairs(row)))
-    documents = [make(counts[[d]]) for d in range(N)]
+    make = list if kind == "pairs" else dict
+    documents = [make(zip(ids.tolist(), n.tolist())) for ids, n in documents_of(counts)]
     bags = bag.from_sequence(documents, npartitions=6)
     source = DaskSource(bags, client, 1500)
     assert source.shape == (N, V)
@@ -188,9 +191,8 @@ def test_a_bag_of_token_counts(client, executor, counts, tmp_path, kind):
     assert_array_equal(alone.components_, topics().fit(source).components_)  # fetched
 
 
-def test_a_dataframe_with_ids_and_counts(client, executor, counts, tmp_path):
+def test_a_dataframe_with_ids_and_counts(client, executor, path):
     dataframe = pytest.importorskip("dask.dataframe")
-    path = parquet(tmp_path, counts)
     frame = dataframe.read_parquet(path, split_row_groups=True)
     source = DaskSource(frame, client, 1500, n_words=V + 7)
     assert source.shape == (N, V + 7)
@@ -216,9 +218,8 @@ def test_a_bag_without_a_cluster_or_without_words_is_refused(client):
         DaskSource(empty, client)
 
 
-def test_a_fit_begun_on_a_cluster_goes_on_without_it(executor, counts, tmp_path):
+def test_a_fit_begun_on_a_cluster_goes_on_without_it(executor, path, tmp_path):
     """A checkpoint belongs to the data and the parameters, not to who computed it."""
-    path = parquet(tmp_path, counts)
     lda = topics(tempering="local")
     expected = clone(lda).fit(open_source(path, 1500))
 

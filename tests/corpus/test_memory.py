@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from memory import assert_modest, measured
+from memory import assert_modest, measured, tracing
 from tempering.corpus import Corpus, CorpusError, read, write
 
 NAMES = [
@@ -57,7 +57,8 @@ def check_formats(folder, corpus):
 
 
 def test_corpora_and_halves_of_them(tmp_path):
-    check_formats(tmp_path, realistic(300))
+    with tracing():
+        check_formats(tmp_path, realistic(60))
 
 
 @pytest.mark.slow

@@ -38,6 +38,7 @@ def borrowed_tests(
     replaced: Mapping[str, type],
     failures: Mapping[str, str],
     slow: Collection[str] = (),
+    left_out: Collection[str] = (),
 ) -> dict[str, Any]:
     """What a test module needs to run the tests of the scikit-learn module of this name.
 
@@ -51,6 +52,8 @@ def borrowed_tests(
         Why a test fails, by its name with or without its parameters.
     slow : collection of str
         Names of tests that take seconds: `make test-all` runs them.
+    left_out : collection of str
+        Names of tests that would only skip themselves.
     """
     if not sklearn.__version__.startswith(VERSION + "."):
         pytest.skip(f"the table of failures is of scikit-learn {VERSION}", allow_module_level=True)
@@ -71,10 +74,12 @@ def borrowed_tests(
         for key, value in vars(module).items()
         if key.startswith("test_") and inspect.isfunction(value)
     }
-    unknown = {key.partition("[")[0] for key in (*failures, *slow)} - set(tests)
+    unknown = {key.partition("[")[0] for key in (*failures, *slow, *left_out)} - set(tests)
     assert not unknown, f"{name} has no tests {sorted(unknown)}"
 
     tests |= {test: pytest.mark.slow(tests[test]) for test in slow}
+    for test in left_out:
+        del tests[test]
 
     @pytest.fixture(autouse=True)
     def known_failure(request: pytest.FixtureRequest) -> None:

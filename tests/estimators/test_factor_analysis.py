@@ -13,9 +13,7 @@ import tempering
 from tempering import AdaptiveTempering, Annealing, BayesianFactorAnalysis, schedules
 
 
-@parametrize_with_checks(
-    [BayesianFactorAnalysis(n_components=1), BayesianFactorAnalysis(noise="shared")]
-)
+@parametrize_with_checks([BayesianFactorAnalysis()])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -120,14 +120,13 @@ def test_untempered_steps_are_scikit_learns(learning_method):
 
 def test_any_number_type_without_a_dense_copy():
     X, _ = make_corpus(100)
-    reference = None
-    for dtype in (np.int8, np.uint16, np.int64, np.float32, np.float64):
-        for make in (sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix, lambda x: x.toarray()):
-            model = LatentDirichletAllocation(3, max_iter=2, random_state=0)
-            proportions = model.fit_transform(make(X.astype(dtype)))
-            if reference is None:
-                reference = proportions
-            np.testing.assert_array_equal(proportions, reference.astype(proportions.dtype))
+    reference = LatentDirichletAllocation(3, max_iter=2, random_state=0).fit_transform(X)
+    types = [X.astype(dtype) for dtype in (np.int8, np.uint16, np.float32, np.float64)]
+    kinds = [sparse.csr_array(X), sparse.csc_matrix(X.astype(np.float32)), X.toarray()]
+    for same in (*types, *kinds):
+        model = LatentDirichletAllocation(3, max_iter=2, random_state=0)
+        proportions = model.fit_transform(same)
+        np.testing.assert_array_equal(proportions, reference.astype(proportions.dtype))
 
 
 @pytest.mark.parametrize("policy", ["annealing", "variational", "local"])
@@ -230,6 +229,11 @@ def settled_fit(X, n_topics=200, checkpoint=None, callbacks=(), **settings):
         return model.fit(X, checkpoint=checkpoint, callbacks=callbacks)
 
 
+@pytest.fixture(scope="module")
+def settled(alike):
+    return settled_fit(alike)
+
+
 def test_alpha_adapts_to_the_documents_where_topics_have_many_words():
     data = make_lda(600, 4, n_words=300, document_length=100, seed=0).counts
     settings = {"random_state": 0, "n_jobs": 1, "max_iter": 4}
@@ -245,7 +249,7 @@ def test_alpha_adapts_to_the_documents_where_topics_have_many_words():
         np.testing.assert_allclose(given.doc_topic_prior_, 0.25)
 
 
-def test_a_fit_goes_on_where_it_was_when_topics_have_settled(alike, tmp_path):
+def test_a_fit_goes_on_where_it_was_when_topics_have_settled(alike, settled, tmp_path):
     def stop(report):
         if report.record.step == 90:
             raise KeyError("stop")
@@ -254,18 +258,16 @@ def test_a_fit_goes_on_where_it_was_when_topics_have_settled(alike, tmp_path):
     with pytest.raises(KeyError, match="stop"):
         settled_fit(alike, checkpoint=checkpoint, callbacks=[stop])
     resumed = settled_fit(alike, checkpoint=tmp_path)
-    whole = settled_fit(alike)
-    np.testing.assert_array_equal(resumed.components_, whole.components_)
-    np.testing.assert_array_equal(resumed.doc_topic_prior_, whole.doc_topic_prior_)
-    assert resumed._model.word_power == whole._model.word_power < 0.9
+    np.testing.assert_array_equal(resumed.components_, settled.components_)
+    np.testing.assert_array_equal(resumed.doc_topic_prior_, settled.doc_topic_prior_)
+    assert resumed._model.word_power == settled._model.word_power < 0.9
 
 
-def test_what_holds_for_settled_topics_is_saved(alike, tmp_path):
-    model = settled_fit(alike)
-    model.save(tmp_path / "model")
+def test_what_holds_for_settled_topics_is_saved(alike, settled, tmp_path):
+    settled.save(tmp_path / "model")
     loaded = tempering.load(tmp_path / "model")
-    assert loaded._model.settled == model._model.settled
-    np.testing.assert_array_equal(loaded.transform(alike[:5]), model.transform(alike[:5]))
+    assert loaded._model.settled == settled._model.settled
+    np.testing.assert_array_equal(loaded.transform(alike[:5]), settled.transform(alike[:5]))
 
 
 def test_learned_priors_and_updates():

@@ -23,7 +23,6 @@ from tempering.inference import engine
 
 @parametrize_with_checks(
     [
-        BayesianGaussianMixture(),
         BayesianGaussianMixture(n_components=3),
         BayesianGaussianMixture(n_components=2, tempering="local", init_params="kmeans"),
         BernoulliMixture(n_components=2),

@@ -11,9 +11,7 @@ import tempering
 from tempering import PoissonFactorization
 
 
-@parametrize_with_checks(
-    [PoissonFactorization(n_components=2), PoissonFactorization(n_components=2, tempering=None)]
-)
+@parametrize_with_checks([PoissonFactorization(n_components=2)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -3,11 +3,14 @@
 It writes a checkpoint after each step, so that many of the moments are within a write.
 """
 
+import io
 import os
 import shutil
 import subprocess
 import sys
 import time
+import warnings
+from contextlib import redirect_stdout
 
 import numpy as np
 import pytest
@@ -72,11 +75,19 @@ def assert_same_model(one, other):
     assert (one / "model.safetensors").read_bytes() == (other / "model.safetensors").read_bytes()
 
 
+def run_here(folder, n_passes):
+    """The same fit in this process, which has all that it needs; how long it took."""
+    told = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(told), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        patch.setattr(sys, "argv", ["-c", str(folder), str(n_passes), "0"])
+        exec(FIT, {"__name__": "__main__"})
+    return float(told.getvalue().split()[-1])
+
+
 def uninterrupted(folder, n_passes):
     """Where a fit went that nothing happened to, and how long it took."""
-    code, output, errors = finish(start(folder, n_passes))
-    assert code == 0, errors
-    return folder, float(output.split()[-1])
+    return folder, run_here(folder, n_passes)
 
 
 @pytest.fixture(scope="module")
@@ -97,8 +108,7 @@ def kill_and_resume(tmp_path, n_passes, reference, n_kills, seed):
         process.kill()
         process.communicate()
         within_a_write += any((tmp_path / "kept").glob(".partial-*"))
-    code, _, errors = finish(start(tmp_path, n_passes))
-    assert code == 0, errors
+    run_here(tmp_path, n_passes)
     assert_same_model(folder / "model", tmp_path / "model")
     return within_a_write
 
@@ -128,6 +138,5 @@ def test_without_room_for_checkpoints_the_fit_ends_and_the_last_checkpoint_loads
     kept = sorted(path.name for path in (tmp_path / "kept").iterdir())
     assert len(kept) == 2
     assert all(name.startswith("checkpoint-") for name in kept)
-    code, _, errors = finish(start(tmp_path, 1))
-    assert code == 0, errors
+    run_here(tmp_path, 1)
     assert_same_model(folder / "model", tmp_path / "model")

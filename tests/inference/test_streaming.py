@@ -208,6 +208,7 @@ with open("/proc/self/status") as status:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads memory from /proc")
 def test_memory_does_not_grow_with_the_corpus(tmp_path):
     # Not ru_maxrss, which a child inherits from the process that started it.

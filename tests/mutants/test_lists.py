@@ -58,6 +58,7 @@ def test_a_list_that_no_longer_fits_is_told(tmp_path):
         read_changes([path])
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="each change is tried in a fork")
 def test_a_change_that_no_test_notices_is_told(tmp_path):
     path = tmp_path / "two.toml"

@@ -20,6 +20,7 @@ def quick(tmp_path_factory):
     return out, run_experiment(faces.EXPERIMENT, Setting(seeds=2), out)
 
 
+@pytest.mark.slow
 def test_the_quick_form_runs_draws_and_judges(quick):
     out, rows = quick
     assert [row["method"] for row in rows] == [*faces.METHODS] * 2
@@ -56,6 +57,7 @@ def expectations(means, variances):
     return FeatureExpectations(means, variances, means @ means.T)
 
 
+@pytest.mark.slow
 def test_watching_changes_nothing(quick):
     _, rows = quick
     mixture, held_out = watched()

@@ -18,6 +18,7 @@ from reproduction.lda_sensitivity_claims import (
 from reproduction.runner import run_experiment
 
 
+@pytest.mark.slow
 def test_the_quick_form_runs_draws_and_judges(tmp_path):
     run_experiment(lda_sensitivity.EXPERIMENT, Setting(seeds=1), tmp_path)
     assert drawn(tmp_path / "lda-sensitivity.png")

@@ -11,6 +11,7 @@ from reproduction.experiment import Setting
 from reproduction.runner import run_experiment
 
 
+@pytest.mark.slow
 def test_the_quick_form_runs_draws_and_judges(tmp_path):
     rows = run_experiment(lda_topics.EXPERIMENT, Setting(seeds=1), tmp_path)
     assert len(rows) == len(lda_topics.METHODS) * len(lda_topics.TOPICS["quick"])

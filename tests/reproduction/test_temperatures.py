@@ -21,6 +21,7 @@ from reproduction.lda_temperatures import (
 from reproduction.runner import run_experiment
 
 
+@pytest.mark.slow
 def test_the_quick_form_runs_draws_and_judges(tmp_path):
     rows = run_experiment(temperatures.EXPERIMENT, Setting(seeds=1), tmp_path)
     assert drawn(tmp_path / "temperatures.png")
