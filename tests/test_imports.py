@@ -36,7 +36,7 @@ ALLOWED = {
     },
     "plots": {"inference", "evaluation", "estimators"},
     "workbench": {"models", "evaluation", "estimators", "plots"},
-    "report": {"storage", "inference", "evaluation", "estimators"},
+    "report": {"storage", "models", "inference", "evaluation", "estimators"},
     "cli": {
         "storage",
         "inference",

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tempering import LocalStep, Mixture
+from tempering import LocalStep, Mixture, Natural
 from tempering.families import Bernoulli, Dirichlet, FullGaussian, Poisson
+from tempering.inference import ArraySource
 from tempering.testing import check_model
 
 
@@ -92,3 +93,65 @@ def test_a_broken_model_is_named(model, words):
 def test_a_model_that_cannot_be_pickled_is_told():
     with pytest.raises(AssertionError, match="must be picklable"):
         check_model(Unpicklable(), counts())
+
+
+class OneEnergy(Counts):
+    def local_step(self, data, expectations, inverse_temperature):
+        step = super().local_step(data, expectations, inverse_temperature)
+        return LocalStep(step.statistics, step.energy, step.entropy, inverse_temperature)
+
+
+class MeanEnergy(Counts):
+    def local_step(self, data, expectations, inverse_temperature):
+        step = super().local_step(data, expectations, inverse_temperature)
+        mean = step.energies.mean(keepdims=True)
+        return LocalStep(step.statistics, mean, step.entropy, inverse_temperature)
+
+
+class DivergenceOfEach(Counts):
+    def divergence(self, posterior, prior_weight=1.0):
+        return np.full(2, super().divergence(posterior, prior_weight))
+
+
+class OtherName(Counts):
+    def local_step(self, data, expectations, inverse_temperature):
+        step = super().local_step(data, expectations, inverse_temperature)
+        named = Natural(weight=step.statistics.weights, components=step.statistics.components)
+        return LocalStep(named, step.energies, step.entropy, inverse_temperature)
+
+
+class OtherShape(Counts):
+    def initialize(self, source, rng):
+        start = super().initialize(source, rng)
+        return Natural(weights=start.weights[:1], components=start.components)
+
+
+class Flat(Counts):
+    """Its data are [n], and it does not check them."""
+
+    def check(self, data):
+        pass
+
+    def initialize(self, source, rng):
+        return super().initialize(ArraySource(source.data[:, None]), rng)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (OneEnergy, r"energies must be \[n\], one a datum; got shape \(\)"),
+        (MeanEnergy, "one energy for each of 120 data; got 1"),
+        (DivergenceOfEach, r"summed over all parts and components; got an array of shape \(2,\)"),
+        (OtherName, r"the statistics of local_step must have the parts of prior\(\).*'weight'"),
+        (OtherShape, r"initialize must have the parts of prior\(\).*'weights': \(1,\)"),
+        (Flat, r"initialize fails with data of shape \(120, 1\).*refused in its `check`"),
+    ],
+)
+def test_a_wrong_shape_or_name_is_told_in_words(model, words):
+    with pytest.raises(AssertionError, match=words):
+        check_model(model(), counts())
+
+
+def test_an_unknown_part_is_named_with_those_there_are():
+    with pytest.raises(KeyError, match="no parameter 'heads' here; there are: tails"):
+        Natural(heads=1.0) + Natural(tails=1.0)

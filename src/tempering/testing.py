@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import pickle
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from tempering.inference.sources import ArraySource
-from tempering.models.base import LocalStep, Model, UnsupportedTemperature
+from tempering.models.base import LocalStep, Model, Natural, UnsupportedTemperature
 
 try:  # What workers of a cluster are sent.
     from cloudpickle import dumps
@@ -26,10 +27,11 @@ HOT, UPDATES = 0.4, 20
 def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e-6) -> None:
     """Raise ``AssertionError`` if a model breaks the contract, with what it broke.
 
-    Tried are: the divergence (0 at the prior, positive elsewhere), steps of two halves that add up
-    to the step of the whole, one temperature for each datum, a bound that never falls (at T = 1 and
-    above it), an optimum of q(z) (no other temperature gives a better bound), normalisers of 1 at
-    T = 1 where the model has them, and pickling.
+    Tried are: the parts and shapes of what the methods give, the divergence (0 at the prior,
+    positive elsewhere), steps of two halves that add up to the step of the whole, one temperature
+    for each datum, a bound that never falls (at T = 1 and above it), an optimum of q(z) (no other
+    temperature gives a better bound), normalisers of 1 at T = 1 where the model has them, and
+    pickling.
 
     Parameters
     ----------
@@ -54,13 +56,21 @@ def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e
     model.check(data)
     source = ArraySource(data)
     rows = source.data
-    start = model.initialize(source, np.random.default_rng(seed))
+    rng, shape = np.random.default_rng(seed), rows.shape
+    start = _tried("initialize", shape, lambda: model.initialize(source, rng))
+    local = _tried("local_step", shape, lambda: _step(model, rows, start, HOT))
+    _demand(
+        local.n == shape[0],
+        f"local_step must give one energy for each of {shape[0]} data; got {local.n}.",
+    )
     close = _Close(tolerance)
 
-    if not model.provides("global_step"):  # with one, α need not be a λ
-        at_prior = model.divergence(model.prior())
+    if not model.provides("global_step"):  # with one, α and sums need not be like a λ
+        _check_parts(model.prior(), start, "initialize")
+        _check_parts(model.prior(), local.statistics, "the statistics of local_step")
+        at_prior = _divergence(model, model.prior())
         close(at_prior, 0.0, "divergence(prior()) must be 0: KL(p ‖ p)", scale=1.0)
-    divergence = model.divergence(start)
+    divergence = _divergence(model, start)
     _demand(
         divergence > -tolerance,
         f"divergence(λ) must not be negative; got {divergence:.6g} at the start. Is it KL(q ‖ p)?",
@@ -85,6 +95,34 @@ def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e
 def _demand(holds: bool, otherwise: str) -> None:
     if not holds:
         raise AssertionError(otherwise)
+
+
+def _tried(method: str, shape: tuple[int, ...], call: Callable[[], Any]) -> Any:
+    try:
+        return call()
+    except Exception as error:
+        raise AssertionError(
+            f"{method} fails with data of shape {shape}: {type(error).__name__}: {error} (Data of "
+            "another shape than the model's are to be refused in its `check`.)"
+        ) from error
+
+
+def _check_parts(prior: Any, found: Any, whose: str) -> None:
+    """λ and statistics are of one space with α."""
+    if not isinstance(prior, Natural) or not isinstance(found, Natural):
+        return
+    wanted, got = ({name: part.shape for name, part in each.items()} for each in (prior, found))
+    _demand(got == wanted, f"{whose} must have the parts of prior(), {wanted}; got {got}.")
+
+
+def _divergence(model: Model, posterior: Any) -> float:
+    divergence = model.divergence(posterior)
+    _demand(
+        np.ndim(divergence) == 0,
+        "divergence must be one number, summed over all parts and components; got an array of "
+        f"shape {np.shape(divergence)}.",
+    )
+    return float(divergence)
 
 
 class _Close:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -35,6 +36,7 @@ from tempering.models.lda.topics import Topics
 from tempering.storage.errors import StorageError
 from tempering.temperature import (
     Annealing,
+    Heat,
     LocalTempering,
     Untempered,
     VariationalTempering,
@@ -123,6 +125,33 @@ def test_a_resumed_run_has_the_same_bits(tmp_path, policy, batch_size):
     whole = fit(gaussian_mixture(), blobs(), progress=False, **options)
     resumed = fit_in_pieces(gaussian_mixture, blobs(), tmp_path, (3, 4, 2, 5), **options)
     assert_same_bits(whole, resumed)
+
+
+@dataclass(frozen=True)
+class CountedHeat(Heat):
+    n_steps: int = 0
+
+
+class Counted(Annealing):
+    """A policy of one's own, with more to remember than a temperature."""
+
+    def begin(self, model, n_data, rng):
+        return CountedHeat(0.125)
+
+    def cool(self, heat, progress):
+        n = heat.n_steps + 1
+        return CountedHeat(min(1.0, (n + 1) / 8), finished=n >= 8, n_steps=n)
+
+    def update(self, heat, local, surroundings):
+        return local, heat
+
+
+def test_a_state_of_one_s_own_needs_no_more_than_to_be_a_child_of_heat(tmp_path):
+    options = {"temperature": Counted(), "max_passes": 12, "tolerance": 0.0}
+    resumed = fit_in_pieces(gaussian_mixture, blobs(), tmp_path, (3, 4), **options)
+    whole = fit(gaussian_mixture(), blobs(), progress=False, **options)
+    assert resumed.heat == whole.heat == CountedHeat(1.0, n_steps=7)
+    np.testing.assert_array_equal(resumed.history["temperature"], whole.history["temperature"])
 
 
 def test_a_finished_run_is_not_made_again(tmp_path):
@@ -535,7 +564,10 @@ def test_a_posterior_of_one_s_own_must_be_declared(tmp_path):
         return CornerMixture(mixture.likelihood, mixture.weights, prior.weights, prior.components)
 
     options = {"max_passes": 6, "tolerance": 0.0}
-    with pytest.raises(StorageError, match=r"posterior cannot be stored: Corner"):
+    with pytest.raises(
+        StorageError,
+        match=r"posterior cannot be stored: Corner.*stored\(.a name.\) before its class",
+    ):
         fit(make_model(), data, checkpoint=tmp_path, progress=False, **options)
     stored("corner")(Corner)
     resumed = fit_in_pieces(make_model, data, tmp_path, (4,), **options)

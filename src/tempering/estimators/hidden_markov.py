@@ -32,8 +32,9 @@ from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint
 from tempering.models import HiddenMarkov, Natural, Sequences
 from tempering.models.arguments import as_numbers, check_number
 from tempering.models.base import Array
-from tempering.models.hmm.chains import Chain, best_paths, solve_paths
+from tempering.models.hmm.chains import Chain, best_paths, draw_paths, solve_paths
 from tempering.models.hmm.model import BLOCK_ROWS
+from tempering.models.parts import emit
 from tempering.temperature import Annealing, TemperaturePolicy, schedules
 
 #: Rows that k-means looks at; more would change its centres little.
@@ -288,26 +289,9 @@ class HiddenMarkovEstimator(EngineEstimator):
             check_number(currstate, "currstate", expected, least=0, most=k - 1, whole=True)
         given = self.random_state if random_state is None else random_state
         rng = np.random.default_rng(check_random_state(given).randint(2**31))
-        start, moves = (np.cumsum(np.exp(weights), axis=-1) for weights in chain)
-        states = np.empty(n_samples, np.int64)
-        for t, height in enumerate(rng.random(n_samples)):
-            if t == 0 and currstate is not None:
-                states[t] = currstate
-            else:
-                row = start if t == 0 else moves[states[t - 1]]
-                states[t] = min(int(np.searchsorted(row, height, side="right")), k - 1)
-        (likelihood, parameters), rows = self._point(), None
-        for state, count in enumerate(np.bincount(states, minlength=k)):
-            if count:
-                drawn = likelihood.sample(_of_state(parameters, state), rng, int(count))
-                if rows is None:
-                    rows = np.empty((n_samples, *drawn.shape[1:]), drawn.dtype)
-                rows[states == state] = drawn
+        start, moves = (np.exp(weights) for weights in chain)
+        if currstate is not None:
+            start = np.eye(k)[currstate]
+        states = draw_paths(start, moves, np.array([0, n_samples]), rng)
+        rows = emit(*self._point(), states, rng)
         return self._emitted(rows), states
-
-
-def _of_state(parameters: Any, state: int) -> Any:
-    """The parameters of one state, from those of all: an array, or a named tuple of arrays."""
-    if isinstance(parameters, tuple):
-        return type(parameters)(*(part[state] for part in parameters))
-    return parameters[state]

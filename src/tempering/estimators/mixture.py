@@ -9,7 +9,6 @@ from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import logsumexp
 from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import StrOptions
@@ -25,9 +24,6 @@ from tempering.inference.fitting import FitOptions
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
 from tempering.temperature import Heat
-
-#: Rows whose predictive density is computed at a time; bounds the memory, not the result.
-PREDICTION_ROWS = 2048
 
 #: Rows that can be drawn at once: more would hardly find room.
 LARGEST_SAMPLE = 10**9
@@ -135,25 +131,8 @@ class MixtureFit(OnlineEstimator, metaclass=ABCMeta):
         """log Σ_k E[π_k] E[p(x | β_k)] of data as the model sees them."""
         model, posterior = self._model(), self._state.posterior
         model.check(data)
-        likelihood = model.likelihood
-        family, components = likelihood.components_alone(posterior.components)
-        log_weights = np.log(_normalised_weights(model.weights, posterior))
-        base = log_weights - family.log_normalizer(components)
-        scores = []
-        for start in range(0, data.shape[0], PREDICTION_ROWS):
-            rows = data[start : start + PREDICTION_ROWS]
-            updated = components + likelihood.statistics(rows)[:, None, :]
-            try:
-                log_densities = family.log_normalizer(updated) + base
-            except np.linalg.LinAlgError as error:
-                row, column = np.unravel_index(np.argmax(np.abs(rows)), rows.shape)
-                raise ValueError(
-                    f"X has rows so far from what was fitted that their density is lost in "
-                    f"rounding: the largest number is in row {start + row}, column {column}. "
-                    "Leave such rows out, or fit the mixture with them."
-                ) from error
-            scores.append(logsumexp(log_densities, axis=1) + likelihood.log_base_measure(rows))
-        return np.concatenate(scores).astype(self.weights_.dtype, copy=False)
+        scores = model.predictive(data, posterior)
+        return scores.astype(self.weights_.dtype, copy=False)
 
     def _weights(self) -> tuple[MixingWeights, Array]:
         """The family of the mixing weights, and its prior."""
@@ -167,7 +146,7 @@ class MixtureFit(OnlineEstimator, metaclass=ABCMeta):
         return 1.0 / self.n_components if given is None else float(given)
 
     def _expose_weights(self, model: Mixture) -> None:
-        self.weights_ = _normalised_weights(model.weights, self._state.posterior)
+        self.weights_ = model.mean_weights(self._state.posterior)
         concentration = self._state.posterior.weights
         sticks = isinstance(model.weights, StickBreaking)
         self.weight_concentration_ = tuple(np.split(concentration, 2)) if sticks else concentration
@@ -211,7 +190,7 @@ class MixtureEstimator(DensityMixin, MixtureFit):
             )
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         model, posterior = self._model(), self._state.posterior
-        weights = _normalised_weights(model.weights, posterior)
+        weights = model.mean_weights(posterior)
         labels = np.repeat(np.arange(self.n_components), rng.multinomial(n_samples, weights))
         family, components = model.likelihood.components_alone(posterior.components)
         parts = [
@@ -251,9 +230,3 @@ def _check_same_shape(prior: Natural, posterior: Natural) -> None:
                 f"weight_concentration_prior_type now ask for {part.shape}. Set warm_start=False "
                 "to start anew."
             )
-
-
-def _normalised_weights(weights: MixingWeights, posterior: Natural) -> Array:
-    """E[π_k]; truncated sticks do not quite sum to 1."""
-    mean = weights.mean_weights(posterior.weights)
-    return mean / mean.sum()

@@ -145,6 +145,11 @@ class Likelihood(ABC):
     def sample(self, parameters: Any, rng: np.random.Generator, n: int) -> Any:
         """n data from p(x | β) for one value of β."""
 
+    def sample_like(self, parameters: Any, rng: np.random.Generator, like: Any) -> Any:
+        """As many data as ``like`` has, with what p(x | β) is given of them: inputs, numbers of
+        draws."""
+        return self.sample(parameters, rng, like.shape[0])
+
     def check(self, x: Any) -> None:
         """Raise ``ValueError`` naming what is wrong if x cannot be data of this likelihood."""
         check_table(x, self.dimension, type(self).__name__)

@@ -199,6 +199,13 @@ class Multinomial(Likelihood):
     def sample(self, parameters: ArrayLike, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
         return rng.multinomial(self.trials, np.asarray(parameters, float), size=n)
 
+    def sample_like(
+        self, parameters: ArrayLike, rng: np.random.Generator, like: Any
+    ) -> NDArray[np.int64]:
+        """Each datum with the draws of one of those given."""
+        draws = np.rint(self.trials * self.draws(like)).astype(np.int64)
+        return rng.multinomial(draws, np.asarray(parameters, float))
+
     def check(self, x: Any) -> None:
         if sparse.issparse(x):
             check_sparse_counts(x, self.dimension, "Multinomial")

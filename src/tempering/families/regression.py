@@ -158,7 +158,14 @@ class LinearGaussian(Likelihood):
 
     def sample(self, parameters: GaussianParameters, rng: np.random.Generator, n: int) -> Array:
         """n rows; x, of which the model says nothing, is standard normal."""
-        inputs, noise = rng.standard_normal((n, self.dimension)), rng.standard_normal(n)
+        inputs = rng.standard_normal((n, self.dimension))
+        return self.sample_like(parameters, rng, np.column_stack([inputs, np.zeros(n)]))
+
+    def sample_like(
+        self, parameters: GaussianParameters, rng: np.random.Generator, like: Array
+    ) -> Array:
+        """Rows with the x of those given."""
+        inputs, noise = like[:, :-1], rng.standard_normal(len(like))
         target = inputs @ np.asarray(parameters.mean) + noise / np.sqrt(parameters.precision)
         return np.column_stack([inputs, target])
 

@@ -271,6 +271,8 @@ class CheckpointWriter(Restarts):
         best = None
         if self.best is not None:
             best = {**vars(self.best), "model": self._learned(self.best.model)}
+            if self.best.local is None:
+                del best["local"]
         numbers = [int(match[1]) for _, match in self._files()]
         path = self._directory / f"checkpoint-{max(numbers, default=0) + 1:08d}.safetensors"
         content = {

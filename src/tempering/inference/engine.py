@@ -19,9 +19,16 @@ import numpy as np
 from tempering.inference.callbacks import Callback, Report
 from tempering.inference.checkpoint_writer import Restarts
 from tempering.inference.compilation import working_seconds
-from tempering.inference.executors import BoundOfShard, Executor, Serial, SolveShard, add_in_pairs
+from tempering.inference.executors import (
+    BoundOfShard,
+    Executor,
+    LocalOfShard,
+    Serial,
+    SolveShard,
+    add_in_pairs,
+)
 from tempering.inference.learning_rate import LearningRate
-from tempering.inference.run import History, Record, Result, Run, State
+from tempering.inference.run import History, Record, Result, Run, State, local_of
 from tempering.inference.saddle import MOST_ESCAPES, leave_saddle, warn_of_saddle
 from tempering.inference.sources import Batch, Source
 from tempering.models.arguments import check_number
@@ -99,7 +106,9 @@ class Algorithm:
 
         parts = list(zip_longest(batch.shards(model.shard_size), state.solved))
         terms = evaluate or temperature.reads_energies(heat)
-        solve = SolveShard(temperature, heat, model, expected, terms, detach=len(parts) > 1)
+        solve = SolveShard(
+            temperature, heat, model, expected, terms, len(parts) > 1, keeps=self.continues
+        )
         solved: Sequence[LocalStep] = ()
         if self.continues:
             solved = self.executor.map(solve, parts)
@@ -137,6 +146,19 @@ class Algorithm:
         return Progress(
             state.data_seen / self.n_data, batch.size / self.n_data, self.planned_passes
         )
+
+    def stays_hot(self, state: State, batch: Batch) -> bool:
+        """Whether the run is about to end, and the policy would not be at T = 1.
+
+        About to end is the last pass, or what is left of it once the policy has promised T = 1; but
+        the last step in any case.
+        """
+        progress = self.progress(state, batch)
+        promised = max(self.temperature.length(self.planned_passes), self.planned_passes - 1.0)
+        last = self.spent(state._replace(data_seen=state.data_seen + batch.size))
+        if progress.passes < promised and not last:
+            return False
+        return bool(np.any(self.temperature.cool(state.heat, progress).inverse_temperature < 1.0))
 
     def spent(self, state: State) -> bool:
         """Whether all planned passes are made."""
@@ -189,6 +211,21 @@ def evaluate_elbo(
     return total
 
 
+def solve_local(
+    model: Model,
+    posterior: Any,
+    source: Source,
+    executor: Executor,
+    solved: Sequence[LocalStep] = (),
+) -> Any:
+    """q(z) of all data at T = 1, from where it was ``solved`` in the last step."""
+    solve = LocalOfShard(UNTEMPERED, COLD, model, model.expectations(posterior))
+    shards: list[Any] = []
+    for batch in source.sweep():
+        shards += executor.map(solve, list(zip_longest(batch.shards(model.shard_size), solved)))
+    return np.concatenate(shards)
+
+
 def run_restart(
     algorithm: Algorithm,
     source: Source,
@@ -199,6 +236,7 @@ def run_restart(
     finish: bool,
     elbo_every: int,
     final_elbo: bool,
+    keep_local: bool,
     callbacks: Sequence[Callback],
     restarts: Restarts,
 ) -> Result:
@@ -210,12 +248,16 @@ def run_restart(
         posterior = model.initialize(source, rng) if initial is None else deepcopy(initial)
         state = algorithm.start(posterior, rng)
         run = Run(state, state.heat, History())
+    if keep_local:
+        local_of(model, run.state.posterior, source.sample(1, np.random.default_rng(0)))
     started = working_seconds() - run.seconds
     step = run.state.step
     batches = source.batches(seed, step) if step else source.batches(seed)
 
     while not run.over:
         batch = next(batches)
+        if finish and not run.cooled and algorithm.stays_hot(run.state, batch):
+            run = run._replace(cooled=True, state=run.state._replace(heat=COLD))
         current = replace(algorithm, temperature=UNTEMPERED) if run.cooled else algorithm
         evaluate = run.state.step % elbo_every == 0
         with restarts.whole_step(model):
@@ -236,7 +278,12 @@ def run_restart(
     elbo, state = math.nan, run.state
     if final_elbo:
         elbo = evaluate_elbo(model, state.posterior, source, algorithm.executor, state.solved)
-    return Result(state.posterior, elbo, run.history, run.converged, run.tempered_heat, model)
+    local = None
+    if keep_local:
+        local = solve_local(model, state.posterior, source, algorithm.executor, state.solved)
+    return Result(
+        state.posterior, elbo, run.history, run.converged, run.tempered_heat, model, local=local
+    )
 
 
 def _recorded(

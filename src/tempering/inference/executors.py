@@ -159,12 +159,16 @@ class SolveShard:
     terms: bool = True  # whether somebody will ask for energies
     #: Whether a step gives up what only its own process needs, so that it can be added to others.
     detach: bool = False
+    #: Whether q(z) stays in the step: for another one that continues, or for whoever asks for it.
+    keeps: bool = False
 
     def __call__(self, part: Part) -> Any:
         (rows, data), before = part
         local: Any = self.temperature.solve(
             self.heat, self.model, read(data), self.expected, rows, before
         )
+        if not self.keeps:
+            vars(local).pop("local", None)
         if self.detach and hasattr(local, "detached"):
             return local.detached(self.expected, self.terms)
         return local
@@ -184,6 +188,16 @@ class SolveShard:
         if hasattr(expected, "n_threads"):
             expected = expected._replace(n_threads=n_threads)
         return replace(self, model=model, expected=expected)
+
+
+@dataclass(frozen=True)
+class LocalOfShard(SolveShard):
+    """q(z) of a shard, and nothing else."""
+
+    keeps: bool = True
+
+    def __call__(self, part: Part) -> Any:
+        return super().__call__(part).local
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ class FitOptions(TypedDict, total=False):
     executor: Executor | None
     elbo_every: int
     final_elbo: bool
+    keep_local: bool
     callbacks: Sequence[Callback]
     progress: bool
     checkpoint: CheckpointLike
@@ -62,6 +63,7 @@ def fit(
     executor: Executor | None = None,
     elbo_every: int = 1,
     final_elbo: bool = True,
+    keep_local: bool = False,
     callbacks: Sequence[Callback] = (),
     progress: bool = True,
     checkpoint: CheckpointLike = None,
@@ -108,6 +110,10 @@ def fit(
     final_elbo : bool
         Compute the ELBO of the result over all data, which takes one more pass; without it
         ``Result.elbo`` is NaN. Restarts always compute it, to be compared.
+    keep_local : bool
+        Solve q(z) of all data once more at the end, from where the last pass left it, and keep it
+        as ``Result.local``: N rows in memory. Solved anew, local variables that have several optima
+        may land elsewhere.
     callbacks : sequence of callables
         Each is called with a ``Report`` after each step; a true return value ends the run.
     progress : bool
@@ -177,6 +183,8 @@ def fit(
         seed=seed,
         elbo_every=elbo_every,
         final_elbo=final_elbo,
+        # Not told where it is not asked for: checkpoints from before go on to be resumed.
+        **({"keep_local": True} if keep_local else {}),
     )
     with (
         restarts,
@@ -208,6 +216,7 @@ def fit(
                 finish=finish,
                 elbo_every=elbo_every,
                 final_elbo=final_elbo or n_init > 1,
+                keep_local=keep_local,
                 callbacks=observers,
                 restarts=restarts,
             )

@@ -48,7 +48,7 @@ class Fit:
         expect(right, "the best restart must be there when one is over, and only then.")
         if best is not None:
             model = with_learned(self.model, best["model"])
-            best = _made(Result, {**best, "model": model})
+            best = _made(Result, {"local": None, **best, "model": model})
             self._check(model, best.posterior, best.heat, best.history)
         if run is not None:
             run = dict(run)

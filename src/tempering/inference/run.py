@@ -9,7 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tempering.models.base import LocalStep, Model
+from tempering.inference.sources import ArraySource
+from tempering.models.arguments import check_number
+from tempering.models.base import Array, LocalStep, Model
+from tempering.models.parts import entry
 from tempering.storage.classes import stored
 from tempering.temperature import Heat
 
@@ -200,6 +203,8 @@ class Result:
         The model with the hyperparameters that the best restart has learned.
     restart_elbos : list of float
         The ELBO that each restart reached; the posterior is that of the best.
+    local : array [N, ...] or None
+        q(z) of the data of the fit, with ``fit(..., keep_local=True)``.
 
     Examples
     --------
@@ -209,6 +214,11 @@ class Result:
     >>> result = fit(model, [[1], [2]])
     >>> result.posterior.components, round(result.elbo, 3), result.converged
     (array([[4., 3.]]), -3.296, True)
+
+    What was fitted tells how probable other data are, and makes more of them:
+
+    >>> result.predictive([[0], [9]]).round(2), result.simulate([[0]] * 4)[0].shape
+    (array([-1.15, -8.23]), (4, 1))
     """
 
     posterior: Any
@@ -218,3 +228,45 @@ class Result:
     heat: Heat
     model: Model
     restart_elbos: list[float] = field(default_factory=list)
+    local: Any = None
+
+    def solve_local(self, data: Any) -> Any:
+        """q(z) [n, ...] of these data, as the model's local step gives it."""
+        return local_of(self.model, self.posterior, self._checked(data))
+
+    def predictive(self, data: Any, n_draws: int = 100, seed: int = 0) -> Array:
+        """log ∫ p(x_i | β) q(β) dβ of each datum [n]: the score of data that were held out.
+
+        Exact where the model knows how, otherwise the mean over draws of β from q(β).
+        """
+        check_number(n_draws, "n_draws", "at least 1, and whole", least=1, whole=True)
+        data = self._checked(data)
+        return self.model.predictive(data, self.posterior, n_draws, np.random.default_rng(seed))
+
+    def draw(self, n: int = 1, seed: int = 0) -> dict[str, Any]:
+        """n draws of β from q(β), by part of the posterior, with shape [n, ...]."""
+        check_number(n, "n", "at least 1, and whole", least=1, whole=True)
+        return self.model.draw(self.posterior, n, np.random.default_rng(seed))
+
+    def simulate(self, like: Any, n_draws: int = 1, seed: int = 0) -> list[Any]:
+        """Data like these from the posterior predictive distribution, once for each draw of β."""
+        like, draws = self._checked(like), self.draw(n_draws, seed)
+        rng = np.random.default_rng([seed, 1])
+        return [self.model.simulate(entry(draws, i), like, rng) for i in range(n_draws)]
+
+    def _checked(self, data: Any) -> Any:
+        """Data as a fit would take them."""
+        rows = ArraySource(data).data
+        self.model.check(rows)
+        return rows
+
+
+def local_of(model: Model, posterior: Any, data: Any) -> Any:
+    """q(z) of these data; an error tells how a model gives it."""
+    local = model.local_step(data, model.expectations(posterior), 1.0).local
+    if local is None:
+        raise ValueError(
+            f"the local_step of {type(model).__name__} gives no q(z): have it return "
+            "LocalStep(..., local=q)."
+        )
+    return local

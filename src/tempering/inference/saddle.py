@@ -97,7 +97,9 @@ def leave_saddle(
         # More than plain steps would have gained meanwhile.
         if costs[-1] < -turn * tolerance:
             return trial
-        # Twice, as the cost of what grows goes through 0 too.
-        if turn > 2 and max(map(abs, costs[-2:])) < GONE * abs(costs[0]):
+        # The cost of what grows goes through 0 too: quickly, so look twice, or so slowly that only
+        # its fall tells.
+        small = turn > 2 and max(map(abs, costs[-2:])) < GONE * abs(costs[0])
+        if small and costs[-2] - costs[-1] < tolerance:
             return None
     return trial if costs[-1] < -tolerance else None

@@ -1,7 +1,7 @@
 """The contract between a model, a temperature policy and the engine.
 
 A model is conditionally conjugate: global variables β with a prior of natural parameter α, and for
-each datum i a local variable z_i. Write one class with the five abstract methods of :class:`Model`
+each datum i a local variable z_i. Write one class with the first five methods of :class:`Model`
 and it runs under every temperature policy, in batch or stochastic variational inference.
 
 In the literature: α is ``prior``, λ is ``posterior``, t(x, z) are the ``statistics``, s = 1/T is
@@ -13,13 +13,18 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Collection
 from copy import copy
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from tempering.models.natural import Array, Natural
 from tempering.models.natural import check_like_prior as check_like_prior
+from tempering.models.parts import Families, check_parts, divergence_of_parts, draw_parts, entry
 from tempering.storage.classes import stored
+
+#: What a model without a method may do instead.
+OR_FAMILIES = ". Define it, or tell the family of each part of λ in `families`."
 
 
 class UnsupportedTemperature(TypeError):
@@ -63,6 +68,9 @@ class LocalStep:
         The s_i that the data were solved with.
     bound : float
         What the local temperatures q(T_i) add to the tempered ELBO (0 without them).
+    local : array [n, ...], optional
+        q(z) of these data, for ``fit(..., keep_local=True)`` and for a step that continues. Sums of
+        steps drop it, so that only that of one shard is in memory.
 
     Examples
     --------
@@ -75,6 +83,9 @@ class LocalStep:
     (array([1., 2.]), -1.5, 3)
     """
 
+    #: q(z), where the model gives it.
+    local: Any = None
+
     def __init__(
         self,
         statistics: Any,
@@ -82,10 +93,15 @@ class LocalStep:
         entropy: float,
         inverse_temperature: float | Array,
         bound: float = 0.0,
+        local: Any = None,
     ):
+        if local is not None:
+            self.local = local
         self.statistics = statistics
         self.inverse_temperature = inverse_temperature
         self.bound = bound
+        if np.ndim(energies) != 1:
+            raise ValueError(f"energies must be [n], one a datum; got shape {np.shape(energies)}.")
         self.n = len(energies)
         self.terms = LocalTerms(energies, entropy)
 
@@ -179,7 +195,8 @@ class DataSource(Protocol):
 class Model(ABC):
     """A conditionally conjugate model: what it must provide, and what it may.
 
-    The first five methods are all that variational inference and annealing need. Variational
+    The first five methods are all that variational inference and annealing need; a model that tells
+    the ``families`` of its parts has the fifth. Variational
     tempering asks for one of ``log_partition``, ``log_local_integral`` or ``local_log_normalizer``
     besides; local variational tempering for ``local_log_normalizer``.
 
@@ -202,6 +219,10 @@ class Model(ABC):
     #: does the ELBO never fall.
     continues_steps: bool = False
 
+    #: The family of each part of λ, by name. A model that tells it need not write ``divergence``,
+    #: ``check_posterior`` or ``draw``.
+    families: Families = MappingProxyType({})
+
     #: What a fit may change of it, which goes into a checkpoint; None for anything.
     learned: ClassVar[Collection[str] | None] = None
 
@@ -223,9 +244,14 @@ class Model(ABC):
     ) -> LocalStep:
         """Solve q(z_i) for these data at one inverse temperature, or at one for each datum."""
 
-    @abstractmethod
     def divergence(self, posterior: Any, prior_weight: float = 1.0) -> float:
-        """KL(q(β) ‖ p(β)^w), up to the normaliser of p^w: with w = 1, the KL divergence."""
+        """KL(q(β) ‖ p(β)^w), up to the normaliser of p^w: with w = 1, the KL divergence.
+
+        By default the sum over ``families``.
+        """
+        if not self.families:
+            raise self._lacks("divergence", OR_FAMILIES, NotImplementedError)
+        return divergence_of_parts(self.families, posterior, self.prior(), prior_weight)
 
     def check(self, data: Any) -> None:  # noqa: B027 (a model need not define it)
         """Raise ``ValueError`` if these cannot be data of this model. Called before any work."""
@@ -233,8 +259,11 @@ class Model(ABC):
     def check_parameters(self) -> None:  # noqa: B027 (a model need not define it)
         """Raise ``ValueError`` if its numbers cannot be those of a model."""
 
-    def check_posterior(self, posterior: Any) -> None:  # noqa: B027 (a model need not define it)
+    def check_posterior(self, posterior: Any) -> None:
         """Raise ``ValueError`` if this cannot be a posterior of the model."""
+        if self.families:
+            check_like_prior(posterior, self.prior())
+            check_parts(self.families, posterior)
 
     def learn_hyperparameters(  # noqa: B027 (a model need not define it)
         self, local: LocalStep, posterior: Any, rate: float
@@ -256,6 +285,32 @@ class Model(ABC):
         if hasattr(posterior, "blend"):
             return posterior.blend(target, rate)
         return (1.0 - rate) * posterior + rate * target if rate != 1.0 else target
+
+    # What a fitted model is asked for: its draws need `families`, or `draw`.
+
+    def draw(self, posterior: Any, n: int, rng: np.random.Generator) -> dict[str, Any]:
+        """n draws of β from q(β): the parameters of each part, with shape [n, ...]."""
+        if not self.families:
+            raise self._lacks("draw", OR_FAMILIES, NotImplementedError)
+        return draw_parts(self.families, posterior, n, rng)
+
+    def log_likelihood(self, data: Any, parameters: Any) -> Array:
+        """log p(x_i | β) of each datum [n] for one draw of β, with z_i summed out."""
+        raise self._lacks("log_likelihood", ", which this needs: define it.", NotImplementedError)
+
+    def simulate(self, parameters: Any, like: Any, rng: np.random.Generator) -> Any:
+        """Data from p(x | β) for one draw of β: as many as ``like`` has, of its lengths, inputs."""
+        raise self._lacks("simulate", ", which this needs: define it.", NotImplementedError)
+
+    def predictive(
+        self, data: Any, posterior: Any, n_draws: int = 100, rng: np.random.Generator | int = 0
+    ) -> Array:
+        """log ∫ p(x_i | β) q(β) dβ of each datum [n]: by default the mean over draws of β."""
+        draws = self.draw(posterior, n_draws, np.random.default_rng(rng))
+        total: Any = -np.inf
+        for number in range(n_draws):
+            total = np.logaddexp(total, self.log_likelihood(data, entry(draws, number)))
+        return total - np.log(n_draws)
 
     def log_partition(self, inverse_temperatures: Array, n_data: int) -> Array:
         """log C(s) [M] in closed form, where the model has one."""
@@ -337,9 +392,12 @@ class Model(ABC):
         if not self.learns_temperatures:
             raise self._lacks("local_log_normalizer")
 
-    def _lacks(self, method: str) -> UnsupportedTemperature:
-        meaning = getattr(Model, method).__doc__.splitlines()[0].rstrip(".")
-        return UnsupportedTemperature(
-            f"{type(self).__name__} does not define `{method}` ({meaning}), which this temperature "
-            "policy needs. Define it, or use Annealing, which needs nothing."
-        )
+    def _lacks(
+        self,
+        method: str,
+        needs: str = ", which this temperature policy needs. Define it, or use Annealing, which "
+        "needs nothing.",
+        error: type[Exception] = UnsupportedTemperature,
+    ) -> Exception:
+        meaning = getattr(Model, method).__doc__.splitlines()[0].rstrip(".:")
+        return error(f"{type(self).__name__} does not define `{method}` ({meaning}){needs}")

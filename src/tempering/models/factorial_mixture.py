@@ -58,6 +58,11 @@ class ActivationStep(LocalStep):
         super().__init__(**terms)
         self.activations = activations
 
+    @property
+    def local(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """E[z]; those from a device have rows that fill up."""
+        return np.asarray(self.activations)[: self.n]
+
 
 @stored("factorial_model", attributes={"_shared_probability": bool})
 class FactorialModel(Model):

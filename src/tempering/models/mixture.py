@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from tempering.families import Likelihood, MixingWeights, StickBreaking
+from tempering.families.arrays import safe_log
 from tempering.models.arguments import as_numbers
 from tempering.models.base import (
     Array,
@@ -26,8 +27,11 @@ from tempering.models.base import (
     LocalStep,
     Model,
     Natural,
-    check_like_prior,
 )
+from tempering.models.parts import Families, emit
+
+#: Rows whose densities are computed at a time; bounds the memory.
+PREDICTION_ROWS = 2048
 
 
 class MixtureExpectations(NamedTuple):
@@ -109,13 +113,9 @@ class Mixture(Model):
 
     learned = ()
 
-    def check_posterior(self, posterior: Any) -> None:
-        check_like_prior(posterior, self._prior)
-        proper = np.all(self.weights.is_valid(posterior.weights)) and np.all(
-            self.likelihood.conjugate.is_valid(posterior.components)
-        )
-        if not proper:
-            raise ValueError("the posterior of a mixture must be a proper distribution.")
+    @property
+    def families(self) -> Families:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return {"weights": self.weights, "components": self.likelihood.conjugate}
 
     def check(self, data: Any) -> None:
         self.likelihood.check(data)
@@ -178,6 +178,7 @@ class Mixture(Model):
             energies=energies,
             entropy=float(entropies.sum()),
             inverse_temperature=inverse_temperature,
+            local=probabilities,
         )
 
     def revise(self, posterior: Natural, before: float = 0.0, after: float = 1.0) -> Natural:
@@ -200,12 +201,49 @@ class Mixture(Model):
         """N_k, the data that λ holds in each component."""
         return (posterior.weights - self._prior.weights)[: self.n_components]
 
-    def divergence(self, posterior: Natural, prior_weight: float = 1.0) -> float:
-        components = self.likelihood.conjugate.divergence(
-            posterior.components, self._prior.components, prior_weight
-        )
-        weights = self.weights.divergence(posterior.weights, self._prior.weights, prior_weight)
-        return float(np.sum(components) + np.sum(weights))
+    def draw(self, posterior: Natural, n: int, rng: np.random.Generator) -> dict[str, Any]:
+        """Of weights that sum to 1, also where λ is about sticks."""
+        weights = np.exp(self.weights.sample_log_weights(posterior.weights, rng, n))
+        return {
+            "weights": weights / weights.sum(axis=-1, keepdims=True),
+            "components": self.likelihood.conjugate.sample(posterior.components, rng, n),
+        }
+
+    def log_likelihood(self, data: Any, parameters: dict[str, Any]) -> Array:
+        log_densities = self.likelihood.log_likelihood(data, parameters["components"])
+        return logsumexp(log_densities + safe_log(parameters["weights"])[:, None], axis=0)
+
+    def simulate(self, parameters: dict[str, Any], like: Any, rng: np.random.Generator) -> Any:
+        labels = rng.choice(self.n_components, p=parameters["weights"], size=like.shape[0])
+        return emit(self.likelihood, parameters["components"], labels, rng, like)
+
+    def mean_weights(self, posterior: Natural) -> Array:
+        """E[π_k]; truncated sticks do not quite sum to 1, so they are divided by their sum."""
+        mean = self.weights.mean_weights(posterior.weights)
+        return mean / mean.sum()
+
+    def predictive(
+        self, data: Any, posterior: Any, n_draws: int = 0, rng: np.random.Generator | int = 0
+    ) -> Array:
+        """log Σ_k E[π_k] E[p(x | β_k)], exact: E[p(x | β)] = h(x) exp{a(λ + t(x)) − a(λ)}."""
+        likelihood = self.likelihood
+        family, components = likelihood.components_alone(posterior.components)
+        base = np.log(self.mean_weights(posterior)) - family.log_normalizer(components)
+        scores = []
+        for start in range(0, data.shape[0], PREDICTION_ROWS):
+            rows = data[start : start + PREDICTION_ROWS]
+            updated = components + likelihood.statistics(rows)[:, None, :]
+            try:
+                log_densities = family.log_normalizer(updated) + base
+            except np.linalg.LinAlgError as error:
+                row, column = np.unravel_index(np.argmax(np.abs(rows)), rows.shape)
+                raise ValueError(
+                    f"X has rows so far from what was fitted that their density is lost in "
+                    f"rounding: the largest number is in row {start + row}, column {column}. "
+                    "Leave such rows out, or fit the mixture with them."
+                ) from error
+            scores.append(logsumexp(log_densities, axis=1) + likelihood.log_base_measure(rows))
+        return np.concatenate(scores)
 
     def log_partition(self, inverse_temperatures: Array, n_data: int) -> Array:
         """N log c(s), exact only where c(s; β) does not depend on β."""

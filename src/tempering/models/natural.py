@@ -31,7 +31,10 @@ class Natural(Mapping[str, Array]):
         self._parts = {name: np.asarray(part, dtype=float) for name, part in parts.items()}
 
     def __getitem__(self, name: str) -> Array:
-        return self._parts[name]
+        try:
+            return self._parts[name]
+        except KeyError:
+            raise KeyError(f"no parameter {name!r} here; there are: {', '.join(self)}") from None
 
     def __getattr__(self, name: str) -> Array:
         if name.startswith("_") or name not in self._parts:

@@ -1,4 +1,4 @@
-"""Fitted topics for other tools: pyLDAvis and ArviZ."""
+"""What was fitted for other tools: pyLDAvis (topics) and ArviZ (any model)."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.words import check_words
 from tempering.evaluation import top_words
 from tempering.evaluation.checks import as_counts, normalised
+from tempering.inference import ArraySource, Result
+from tempering.models.arguments import check_number
+from tempering.models.parts import arrays_of, entry
 from tempering.report.data import vocabulary_of
 
 
@@ -97,7 +100,7 @@ def to_pyldavis(
 
 
 def to_arviz(
-    model: LatentDirichletAllocation,
+    model: LatentDirichletAllocation | Result,
     draws: int = 500,
     *,
     X: Any = None,
@@ -109,12 +112,17 @@ def to_arviz(
 
     Parameters
     ----------
-    model, vocabulary
-        As in :func:`pyldavis_arguments`.
+    model : LatentDirichletAllocation or Result
+        Fitted topics, or what :func:`tempering.fit` made of any model that tells its ``families``
+        (or has ``draw``).
     draws : int
         How many.
     X : array, sparse matrix or Corpus of shape (n_documents, n_words), optional
-        Documents whose topic proportions are drawn too.
+        Documents whose topic proportions are drawn too. Of a ``Result``, data whose
+        ``log_likelihood`` and ``posterior_predictive`` are added, where the model has
+        ``log_likelihood`` and ``simulate``.
+    vocabulary : sequence of str, optional
+        As in :func:`pyldavis_arguments`; for topics alone, as is ``n_words``.
     n_words : int or None
         Only words among so many most probable ones of a topic are kept, which does not change
         their distribution; None keeps all, draws × topics × words numbers.
@@ -125,7 +133,7 @@ def to_arviz(
     -------
     arviz.InferenceData, or xarray.DataTree from ArviZ 1.0 on
         The posterior holds ``topics`` (chain, draw, topic, word) and, with X, ``proportions``
-        (chain, draw, document, topic).
+        (chain, draw, document, topic); of a ``Result``, the parts of its model.
 
     Examples
     --------
@@ -137,11 +145,19 @@ def to_arviz(
     >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
     >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
     >>> posterior = to_arviz(lda, draws=10)  # doctest: +SKIP
+
+    Any model, with all that ArviZ takes for the comparison of models:
+
+    >>> from tempering import Mixture, fit
+    >>> from tempering.families import Dirichlet, Poisson
+    >>> result = fit(Mixture(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 0.1]), [[1], [2], [9]])
+    >>> everything = to_arviz(result, X=[[1], [2], [9]])  # doctest: +SKIP
     """
     library = _required("arviz", "to_arviz")
+    check_number(draws, "draws", "at least 1, and whole", least=1, whole=True)
+    if isinstance(model, Result):
+        return _as_arviz(library, groups_of(model, draws, X, random_state))
     check_is_fitted(model)
-    if draws < 1:
-        raise ValueError(f"draws must be at least 1; got {draws}.")
     words = vocabulary_of(model, vocabulary, X)
     rng = np.random.default_rng(random_state)
     parameters = model.components_.astype(np.float64)
@@ -156,10 +172,30 @@ def to_arviz(
         posterior["proportions"] = _dirichlet_draws(proportions, every, draws, rng)
         coords["document"] = np.arange(len(proportions))
         dims["proportions"] = ["document", "topic"]
+    return _as_arviz(library, {"posterior": posterior}, coords=coords, dims=dims)
+
+
+def groups_of(result: Result, n_draws: int, data: Any, seed: int) -> dict[str, dict[str, Any]]:
+    """The groups of ArviZ, as far as the model has what they need: [chain, draw, ...]."""
+    model, draws = result.model, result.draw(n_draws, seed)
+    groups = {"posterior": {name: each[None] for name, each in arrays_of(draws)}}
+    if data is None:
+        return groups
+    if model.provides("log_likelihood"):
+        rows = ArraySource(data).data
+        logs = [model.log_likelihood(rows, entry(draws, i)) for i in range(n_draws)]
+        groups["log_likelihood"] = {"x": np.stack(logs)[None]}
+    if model.provides("simulate"):
+        made = (getattr(each, "rows", each) for each in result.simulate(data, n_draws, seed))
+        groups["posterior_predictive"] = {"x": np.stack([np.asarray(each) for each in made])[None]}
+    return groups
+
+
+def _as_arviz(library: Any, groups: dict[str, dict[str, Any]], **names: Any) -> Any:
     # ArviZ 1.0 made the groups a level of the first argument.
     if int(version("arviz").split(".")[0]) >= 1:
-        return library.from_dict({"posterior": posterior}, coords=coords, dims=dims)
-    return library.from_dict(posterior=posterior, coords=coords, dims=dims)
+        return library.from_dict(groups, **names)
+    return library.from_dict(**groups, **names)
 
 
 def _dirichlet_draws(

@@ -39,6 +39,9 @@ METADATA_KEY = "tempering"
 #: Types of NumPy scalars that are stored.
 SCALARS = ("bool", "int32", "int64", "float32", "float64")
 
+#: What to do about an object of another class.
+STORED = ' Put @tempering.inference.stored("a name") before its class.'
+
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -128,7 +131,10 @@ def to_json(tree: Any, name: str, arrays: Arrays) -> Any:
         return {"$set": sorted(tree)}
     if type(tree) is dict and all(isinstance(k, str) and not k.startswith("$") for k in tree):
         return {key: to_json(part, f"{name}.{key}", arrays) for key, part in tree.items()}
-    raise StorageError(f"{name.lstrip('.') or 'the value'} cannot be stored: {short(tree)}.")
+    remedy = "" if type(tree).__module__ == "builtins" else STORED
+    raise StorageError(
+        f"{name.lstrip('.') or 'the value'} cannot be stored: {short(tree)}.{remedy}"
+    )
 
 
 def from_json(value: Any, arrays: Arrays) -> Any:

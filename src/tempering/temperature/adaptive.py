@@ -30,7 +30,6 @@ from tempering.temperature.policy import (
     Surroundings,
     TemperaturePolicy,
     check_fraction,
-    check_heat,
 )
 from tempering.temperature.push import Few, pushed
 from tempering.temperature.ramp import find_ramp
@@ -66,7 +65,7 @@ PHASES = {
 }
 
 
-@stored("adaptive_heat", check=check_heat)
+@stored("adaptive_heat")
 @dataclass(frozen=True)
 class AdaptiveHeat(Heat):
     """Where adaptive tempering is.

@@ -22,7 +22,6 @@ from tempering.temperature.policy import (
     Surroundings,
     TemperaturePolicy,
     check_fraction,
-    check_heat,
 )
 from tempering.temperature.schedules import Schedule, linear_inverse
 from tempering.temperature.tempering import TemperingHeat, VariationalTempering
@@ -37,7 +36,7 @@ MAKES_ONE = (
 )
 
 
-@stored("annealing_heat", check=check_heat)
+@stored("annealing_heat")
 @dataclass(frozen=True)
 class AnnealingHeat(Heat):
     """Where annealing is; with an automatic start, what finds it, and the temperature it found.

@@ -26,11 +26,10 @@ from tempering.temperature.policy import (
     Surroundings,
     TemperaturePolicy,
     check_fraction,
-    check_heat,
 )
 
 
-@stored("local_heat", check=check_heat)
+@stored("local_heat")
 @dataclass(frozen=True, eq=False)
 class LocalHeat(Heat):
     """The temperatures, and the common factor of all 1/T_i while they are damped.
@@ -43,6 +42,10 @@ class LocalHeat(Heat):
     """
 
     level: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number(self.level, "level", "above 0 and at most 1", above=0, most=1)
 
 
 @stored("local_tempering")

@@ -15,28 +15,22 @@ from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from tempering.models.arguments import check_number
+from tempering.models.arguments import as_numbers, check_number, shown
 from tempering.models.base import Array, LocalStep, Model
 from tempering.storage.classes import stored
 
 
-def check_heat(heat: Heat) -> None:
-    """Raise ``ValueError`` if this cannot be the state of a policy."""
-    s, level = np.asarray(heat.inverse_temperature), getattr(heat, "level", 1.0)
-    # A mean over a grid that ends in 1 may be a little above it, by rounding.
-    if s.ndim > 1 or not np.all((s > 0) & (s < 1.000001)) or not 0 < level <= 1:
-        raise ValueError("inverse temperatures must be above 0, and at most 1.")
-
-
-@stored("heat", check=check_heat)
+@stored("heat")
 @dataclass(frozen=True)
 class Heat:
     """The state of a temperature policy; one with more to remember has a child of it.
 
+    A child is a frozen dataclass too. It goes into checkpoints by itself.
+
     Attributes
     ----------
     inverse_temperature : float or array [N]
-        s = 1/T, E_q[1/T_y], or one for each datum.
+        s = 1/T, above 0 and at most 1; E_q[1/T_y]; or one for each datum.
     bound : float
         What a learned temperature adds to the tempered ELBO.
     finished : bool
@@ -59,6 +53,19 @@ class Heat:
     finished: bool = False
     keeps: bool = False
     returns: bool = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        stored(f"{cls.__module__}.{cls.__qualname__}")(cls)
+
+    def __post_init__(self) -> None:
+        what = "1/T, above 0 and at most 1, for all data or for each"
+        s = as_numbers(self.inverse_temperature, "inverse_temperature", what)
+        # A mean over a grid that ends in 1 may be a little above it, by rounding.
+        if s.ndim > 1 or not np.all((s > 0) & (s < 1.000001)):
+            raise ValueError(
+                f"inverse_temperature must be {what}; got {shown(self.inverse_temperature)}."
+            )
 
     @property
     def telling(self) -> str:
@@ -162,7 +169,11 @@ class TemperaturePolicy(ABC, Generic[State]):
     usual_passes: ClassVar[float] = USUAL_PASSES
 
     def length(self, planned: float) -> float:
-        """Passes after which the temperature is surely 1, in a run of so many planned passes."""
+        """Passes after which the temperature is surely 1, in a run of so many planned passes.
+
+        0 promises nothing: whatever the policy does, the last pass is at T = 1 (the last step, at
+        least), unless ``fit`` was told not to finish.
+        """
         return 0.0
 
     @abstractmethod

@@ -25,7 +25,6 @@ from tempering.temperature.policy import (
     Surroundings,
     TemperaturePolicy,
     check_fraction,
-    check_heat,
 )
 
 Formula = Literal[
@@ -33,7 +32,7 @@ Formula = Literal[
 ]
 
 
-@stored("tempering_heat", check=check_heat)
+@stored("tempering_heat")
 @dataclass(frozen=True, eq=False)
 class TemperingHeat(Heat):
     """q(y) over the grid (the paper's r), and log C there where it is computed once.

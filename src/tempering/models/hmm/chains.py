@@ -88,3 +88,17 @@ def best_paths(
         log_joints,
     )
     return log_joints, states
+
+
+def draw_paths(
+    start: Array, transitions: Array, bounds: NDArray[np.int64], rng: np.random.Generator
+) -> NDArray[np.int64]:
+    """The states of sequences whose rows lie between ``bounds``, drawn from a chain [rows]."""
+    first, moves = np.cumsum(start, axis=-1), np.cumsum(transitions, axis=-1)
+    states = np.empty(bounds[-1], np.int64)
+    begins = np.zeros(bounds[-1], bool)
+    begins[bounds[:-1]] = True
+    for t, height in enumerate(rng.random(bounds[-1])):
+        row = first if begins[t] else moves[states[t - 1]]
+        states[t] = min(int(np.searchsorted(row, height, side="right")), len(row) - 1)
+    return states

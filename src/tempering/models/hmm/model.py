@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from tempering.families import Dirichlet, Likelihood
+from tempering.families.arrays import safe_log
 from tempering.models.arguments import as_numbers, check_number
 from tempering.models.base import (
     Array,
@@ -24,10 +25,10 @@ from tempering.models.base import (
     LocalStep,
     Model,
     Natural,
-    check_like_prior,
 )
-from tempering.models.hmm.chains import Chain, Paths, solve_paths
+from tempering.models.hmm.chains import Chain, Paths, draw_paths, solve_paths
 from tempering.models.hmm.sequences import Sequences
+from tempering.models.parts import Families, emit
 
 #: Rows that are solved at a time, unless one sequence has more; bounds the memory.
 BLOCK_ROWS = 2048
@@ -117,15 +118,10 @@ class HiddenMarkov(Model):
             )
         self.likelihood.check(data.rows)
 
-    def check_posterior(self, posterior: Any) -> None:
-        check_like_prior(posterior, self._prior)
-        proper = (
-            np.all(self.states.is_valid(posterior.start))
-            and np.all(self.states.is_valid(posterior.transitions))
-            and np.all(self.likelihood.conjugate.is_valid(posterior.emissions))
-        )
-        if not proper:
-            raise ValueError("the posterior of a hidden Markov model must be proper.")
+    @property
+    def families(self) -> Families:  # pyright: ignore[reportIncompatibleVariableOverride]
+        emissions = self.likelihood.conjugate
+        return {"start": self.states, "transitions": self.states, "emissions": emissions}
 
     def prior(self) -> Natural:
         return self._prior
@@ -200,17 +196,26 @@ class HiddenMarkov(Model):
         entropies = np.concatenate(log_normalizers) - inverse_temperature * energy
         return LocalStep(statistics, energy, float(entropies.sum()), inverse_temperature)
 
-    def divergence(self, posterior: Natural, prior_weight: float = 1.0) -> float:
-        parts = (
-            (self.states, "start"),
-            (self.states, "transitions"),
-            (self.likelihood.conjugate, "emissions"),
+    def log_likelihood(self, data: Sequences, parameters: dict[str, Any]) -> Array:
+        """Of each sequence, with all paths summed out."""
+        chain = Chain(safe_log(parameters["start"]), safe_log(parameters["transitions"]))
+        emissions = parameters["emissions"]
+        return np.concatenate(
+            [
+                solve_paths(
+                    chain, self.likelihood.log_likelihood(block.rows, emissions).T, block.bounds
+                ).log_normalizers
+                for _, block in data.blocks(BLOCK_ROWS)
+            ]
         )
-        return float(
-            sum(
-                np.sum(family.divergence(posterior[name], self._prior[name], prior_weight))
-                for family, name in parts
-            )
+
+    def simulate(
+        self, parameters: dict[str, Any], like: Sequences, rng: np.random.Generator
+    ) -> Sequences:
+        """Sequences of the lengths of those given."""
+        states = draw_paths(parameters["start"], parameters["transitions"], like.bounds, rng)
+        return Sequences(
+            emit(self.likelihood, parameters["emissions"], states, rng, like.rows), like.lengths
         )
 
     def local_log_normalizer(
