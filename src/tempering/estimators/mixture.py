@@ -145,11 +145,12 @@ class MixtureFit(OnlineEstimator, metaclass=ABCMeta):
             updated = components + likelihood.statistics(rows)[:, None, :]
             try:
                 log_densities = family.log_normalizer(updated) + base
-            except np.linalg.LinAlgError as error:
-                row, column = np.unravel_index(np.argmax(np.abs(rows)), rows.shape)
+                if not np.all(log_densities < np.inf):
+                    raise FloatingPointError("a density is no number")
+            except (np.linalg.LinAlgError, FloatingPointError) as error:
                 raise ValueError(
                     f"X has rows so far from what was fitted that their density is lost in "
-                    f"rounding: the largest number is in row {start + row}, column {column}. "
+                    f"rounding: the largest number is in {self._place_of_largest(data)}. "
                     "Leave such rows out, or fit the mixture with them."
                 ) from error
             scores.append(logsumexp(log_densities, axis=1) + likelihood.log_base_measure(rows))

@@ -184,6 +184,10 @@ executor, verbose
     def _n_columns(self) -> int:
         return self.n_features_in_ + 2
 
+    def _place(self, row: int, column: int) -> str:
+        y = self._n_columns - 1
+        return f"row {row} of y" if column == y else super()._place(row, column - 1)
+
     def _prepare(self, X: Array) -> None:
         self._centre = np.concatenate([[0.0], X[:, 1:].mean(axis=0)])
         *inputs, target = X.var(axis=0)
@@ -218,7 +222,7 @@ executor, verbose
         self._expose_weights(model)
         family, components = model.likelihood.conjugate, self._state.posterior.components
         # Columns of very different sizes leave no matrix that can be inverted.
-        if not np.isfinite(family.log_normalizer(components)).all():
+        if not family.is_valid(components).all():
             raise FloatingPointError("the coefficients are lost in rounding")
         coefficients, precision = family.point(components)
         self.coef_ = np.ascontiguousarray(coefficients[:, 1:])

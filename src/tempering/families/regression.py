@@ -12,6 +12,9 @@ from tempering.families.checks import check_table
 from tempering.families.normal_gamma import GaussianParameters, NormalGammaParameters
 from tempering.families.normal_wishart import log_determinant_of
 
+#: Part of the rate that may be lost in rounding; more, and it is no rate.
+WORST_ROUNDING = 1e-3
+
 
 class MultivariateNormalGamma(ExponentialFamily):
     """Coefficients w of length D, and the precision τ of the noise:
@@ -95,8 +98,12 @@ class MultivariateNormalGamma(ExponentialFamily):
             2 * roots[..., None] * roots[..., None, :]
         )
         proper = finite & (np.linalg.eigvalsh(scaled)[..., 0] > 0)
-        _, _, shape, rate = self.standard(np.where(proper[..., None], eta, harmless))
-        return proper & (shape > 0) & (rate > 0)
+        eta = np.where(proper[..., None], eta, harmless)
+        mean, matrix, shape, rate = self.standard(eta)
+        # By as much the rate may be wrong, of rounding in the mean.
+        residual = eta[..., :d] - (matrix @ mean[..., None])[..., 0]
+        wrong = np.abs(mean * residual).sum(-1)
+        return proper & (shape > 0) & (rate > 0) & (wrong < WORST_ROUNDING * rate)
 
 
 class LinearGaussian(Likelihood):
