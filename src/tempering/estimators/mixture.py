@@ -144,7 +144,8 @@ class MixtureFit(OnlineEstimator, metaclass=ABCMeta):
             rows = data[start : start + PREDICTION_ROWS]
             updated = components + likelihood.statistics(rows)[:, None, :]
             try:
-                log_densities = family.log_normalizer(updated) + base
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    log_densities = family.log_normalizer(updated) + base
                 if not np.all(log_densities < np.inf):
                     raise FloatingPointError("a density is no number")
             except (np.linalg.LinAlgError, FloatingPointError) as error:
