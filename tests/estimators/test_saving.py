@@ -336,6 +336,8 @@ LDA_MODEL = ("fitted", "_model", "$latent_dirichlet")
         (put("fitted", "__class__", 1), "bad name '__class__'"),
         (put("fitted", "n_components", 7), "bad name 'n_components'"),
         (put("fitted", "vocabulary_", {"$names": ["a"]}), "vocabulary_ must hold 25 names"),
+        (put("fitted", "topic_labels_", {"$names": ["a"] * 4}), "topic_labels_ must hold 3 names"),
+        (put("fitted", "topic_labels_", ["a", "b", "c"]), "topic_labels_ must hold 3 names of top"),
         (put("fitted", "_state", None), "_state is missing"),
         (put("fitted", "_model", {"$topics": {}}), "'topics' is damaged: .*'_power_sums"),
         (put("fitted", "_model", {"$os": {}}), "'os' is not known"),

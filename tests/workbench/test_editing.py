@@ -92,6 +92,12 @@ def test_labels_go_with_their_topics_and_into_the_file(model, drawn, tmp_path):
     assert topic_labels(model)[0] == ", ".join(map(str, model.topics(n_words=3)[0]))
 
 
+def test_another_fit_forgets_the_labels(model, drawn, tmp_path):
+    named = rename_topics(model, ["a", "b", "c", "d"]).set_params(n_components=3, max_iter=2)
+    named.fit(drawn.counts).save(tmp_path / "model")
+    assert len(topic_labels(tempering.load(tmp_path / "model"))) == 3
+
+
 @pytest.mark.parametrize(
     ("message", "edit"),
     [
