@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from oddities import Case, estimators, files, functions
+from oddities import Case, estimators, files, functions, states, workbench
 from tempering import Natural
 
 OUTCOMES = ("ok", "refused", "foreign", "nan", "crash", "hang")
@@ -45,7 +45,8 @@ REFUSALS = (ValueError, TypeError, OSError, ImportError, NotImplementedError)
 
 def all_cases() -> list[Case]:
     """Every odd input, in an order that never changes."""
-    cases = [*estimators.cases(), *functions.cases(), *files.cases()]
+    rooms = (estimators, functions, files, states, workbench)
+    cases = [case for room in rooms for case in room.cases()]
     twice = [name for name, n in Counter(case.name for case in cases).items() if n > 1]
     assert not twice, f"names that occur twice: {twice[:5]}"
     return cases
