@@ -103,7 +103,7 @@ def test_the_table_has_what_was_asked_for():
         ("vocabulary has 2 words, but topics has 13", {"texts": TEXTS, "vocabulary": ["a", "b"]}),
         ("at least one document", {"texts": []}),
         ("theta and labels go together", {"theta": np.ones((10, 3))}),
-        ("labels must hold one label", {"theta": np.ones((10, 3)), "labels": ["x"]}),
+        ("labels must hold one value", {"theta": np.ones((10, 3)), "labels": ["x"]}),
         ("n_words", {"n_words": 1}),
     ],
 )

@@ -18,6 +18,8 @@ MODEL = "topics, plain"
 #: What it was fitted to.
 X = tables.honest("counts", 40)
 TEXTS = [["a", "b", "a", "c"], ["c", "d", "b", "a"], ["d", "d", "a", "b"]]
+#: Without the table of 5 million tokens, which are gone through in each sweep.
+SHORT = {odd: change for odd, change in tables.ALL.items() if odd != "float16 at its end"}
 NUMBERS: tuple[Any, ...] = (0, -1, 1, 2, 4, 2.5, "2", None, np.nan, np.inf, True, 10**12, [], [2])
 THINGS: tuple[Any, ...] = (None, 3, "odd", {}, [], LatentDirichletAllocation(), fitted)
 
@@ -145,7 +147,7 @@ def _number_of_topics() -> Iterator[Case]:
     def chosen(data: Any = X, candidates: Any = (2, 3), **options: Any) -> Any:
         return workbench.choose_n_topics(data, candidates, **{"estimator": quick, **options}).trials
 
-    for odd, change in tables.ALL.items():
+    for odd, change in SHORT.items():
         yield Case(
             f"choose_n_topics, {odd}", lambda g=change: chosen(g(COUNTS)), (*DATA, "n_components")
         )
@@ -187,7 +189,7 @@ def _number_of_topics() -> Iterator[Case]:
 
 def _shares() -> Iterator[Case]:
     groups, times = ["a", "b"] * 10, np.arange(20)
-    for odd, change in tables.ALL.items():
+    for odd, change in SHORT.items():
         yield Case(
             f"topics_by_group, {odd}",
             lambda g=change: _drawn_shares(workbench.topics_by_group, g(COUNTS), groups),
@@ -335,7 +337,7 @@ def _checks() -> Iterator[Case]:
         yield Case(f"check_model of thing {i}", lambda t=thing: check_model(t, data), ("model",))
     for option, values in {
         "seed": (-1, 1.5, "odd", None, np.nan, 2**70),
-        "tolerance": (-1, 0, np.nan, np.inf, "odd", None, []),
+        "tolerance": (-1, np.nan, np.inf, "odd", None, []),
     }.items():
         for value in values:
             yield Case(

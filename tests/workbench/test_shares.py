@@ -115,7 +115,10 @@ def test_the_picture(two_topics):
         ("groups must hold one value", lambda m, X: topics_by_group(m, X, ["a"])),
         ("n_draws must be", lambda m, X: topics_by_group(m, X, np.ones(100), n_draws=1)),
         ("times must be numbers or dates", lambda m, X: topics_over_time(m, X, ["x"] * 100)),
-        ("times must be numbers", lambda m, X: topics_over_time(m, X, [np.nan] * 100)),
+        (
+            "times must be known, but document 0",
+            lambda m, X: topics_over_time(m, X, [np.nan] * 100),
+        ),
         ("bins must hold all", lambda m, X: topics_over_time(m, X, np.arange(100), [0, 5])),
         ("bins must be a number, or", lambda m, X: topics_over_time(m, X, np.ones(100), [2, 1])),
         ("say new_documents=True", lambda m, X: topics_by_group(m, X[:9], np.ones(9))),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from tempering.estimators.covariance_types import (
     COVARIANCE_TYPES,
@@ -15,12 +16,15 @@ from tempering.estimators.covariance_types import (
     data_driven_prior,
 )
 from tempering.estimators.hidden_markov import SHARED_PARAMETERS, HiddenMarkovEstimator
-from tempering.estimators.parameters import POSITIVE, WHOLE
+from tempering.estimators.parameters import POSITIVE
 from tempering.families import Categorical, GaussianParameters, Likelihood, Poisson
 from tempering.families.checks import check_counts, refuse
 from tempering.models import HiddenMarkov, Natural
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
+
+#: Symbols at most; each has a probability in each state.
+MOST_SYMBOLS = 10**7
 
 
 @dataclass(eq=False, repr=False)
@@ -174,7 +178,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
 
     _parameter_constraints: ClassVar[dict] = {
         **HiddenMarkovEstimator._parameter_constraints,
-        "n_features": [WHOLE, None],
+        "n_features": [Interval(Integral, 1, MOST_SYMBOLS, closed="both"), None],
         "emissionprob_prior": ["array-like", POSITIVE],
     }
 
@@ -188,6 +192,11 @@ class CategoricalHMM(HiddenMarkovEstimator):
         if X.shape[1] != 1:
             raise ValueError(f"X must hold symbols in one column; got {X.shape[1]} columns.")
         check_counts(X, "CategoricalHMM: symbols as")
+        refuse(
+            MOST_SYMBOLS <= X,
+            X,
+            f"X must hold symbols 0, 1, 2, … below {MOST_SYMBOLS}: number them without gaps",
+        )
         if reset and self.n_features is not None:
             self._refuse_unseen(X, self.n_features)
         return X

@@ -14,8 +14,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from tempering.evaluation.checks import check_word_list
 from tempering.evaluation.coherence import words_and_documents, words_to_pair
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_number, shown
 from tempering.models.fastmath import ENTRY, KERNEL
 
 #: What gensim adds to the probability of a pair, so that its logarithm exists.
@@ -81,6 +82,7 @@ def window_counts(
     if vocabulary is None:
         place_of: dict[Any, int] = {int(column): place for place, column in enumerate(union)}
     else:
+        check_word_list(vocabulary)
         if len(vocabulary) != n_columns:
             raise ValueError(
                 f"vocabulary has {len(vocabulary)} words, but topics has {n_columns} "
@@ -90,13 +92,19 @@ def window_counts(
     together = np.zeros((union.size, union.size), np.int64)
     since = np.empty(union.size, np.int64)
     n_windows = 0
+    asked = "texts must hold a list of words for each document"
+    if not isinstance(texts, Iterable):
+        raise ValueError(f"{asked}; got {shown(texts)}.")
     for number, text in enumerate(texts):
         if isinstance(text, str):
             raise ValueError(
-                f"texts must hold a list of words for each document; document {number} is one "
-                f"string, {text!r:.60}: cut it into words first, as by text.lower().split()."
+                f"{asked}; document {number} is one string, {text!r:.60}: cut it into words first, "
+                "as by text.lower().split()."
             )
-        found = np.fromiter((place_of.get(word, -1) for word in text), np.int64)
+        try:
+            found = np.fromiter((place_of.get(word, -1) for word in text), np.int64)
+        except TypeError as error:
+            raise ValueError(f"{asked}; document {number} is {shown(text)}.") from error
         n_windows += slide(found, int(window), since, together)
     if n_windows == 0:
         raise ValueError("texts must hold at least one document.")
