@@ -20,7 +20,7 @@ from tempering.estimators.parameters import (
 )
 from tempering.estimators.starts import random_assignment
 from tempering.families import LinearGaussian
-from tempering.families.checks import LARGEST_VALUE, refuse
+from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
 from tempering.inference.checkpoint import CheckpointLike
 from tempering.models import Mixture, Natural
 from tempering.models.arguments import as_numbers
@@ -171,7 +171,8 @@ executor, verbose
     def _joined(self, X: Any, y: Any, *, reset: bool) -> Array:
         """Rows (1, x, y), of which the model sees x and y centred."""
         X = super()._validated(X, reset=reset)
-        X, y = validate_data(self, X, y, reset=False, y_numeric=True)
+        with naming_the_table("y must be numbers, one for each row of X"):
+            X, y = validate_data(self, X, y, reset=False, y_numeric=True)
         y = as_numbers(y, "y", "numbers")
         too_large = ~(np.abs(y) <= LARGEST_VALUE)[:, None]
         refuse(too_large, y[:, None], f"y must hold numbers of at most {LARGEST_VALUE:g}")
