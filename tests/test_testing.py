@@ -92,3 +92,12 @@ def test_a_broken_model_is_named(model, words):
 def test_a_model_that_cannot_be_pickled_is_told():
     with pytest.raises(AssertionError, match="must be picklable"):
         check_model(Unpicklable(), counts())
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("model", Unpicklable), ("seed", -1), ("tolerance", np.nan)]
+)
+def test_odd_arguments_are_named(name, value):
+    arguments = {"model": Unpicklable(), "data": counts(), name: value}
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        check_model(**arguments)

@@ -224,6 +224,8 @@ def test_bad_data():
         mixture.fit(X, np.where(np.arange(50) == 7, 1e200, y))
     with pytest.raises(ValueError, match="y must be numbers"):
         mixture.fit(X, np.full(50, "a"))
+    with pytest.raises(ValueError, match="y must be numbers, one for each row of X: int too large"):
+        mixture.fit(X, [10**400, *y[1:]])
     with pytest.raises(ValueError, match=r"NaN or infinity.*row 3, column 1"):
         mixture.fit(np.where(np.arange(100).reshape(50, 2) == 7, np.inf, X), y)
     with pytest.raises(ValueError, match="requires y to be passed"):
