@@ -8,7 +8,7 @@ refused  an error that names the argument or the file
 foreign  another error: one of NumPy's, SciPy's or Python's that says nothing to a user
 nan      NaN or infinity in a result
 crash    the process died
-hang     no answer within 30 seconds
+hang     no answer within 30 seconds (`--seconds`: more on a busy machine)
 
 The last four are mistakes of the package: they are listed, and the exit status is 1.
 """
@@ -33,19 +33,19 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from oddities import Case, estimators, files, functions
+from oddities import Case, estimators, files, functions, states, workbench
 from tempering import Natural
 
 OUTCOMES = ("ok", "refused", "foreign", "nan", "crash", "hang")
 MISTAKES = OUTCOMES[2:]
-SECONDS = 30.0
 #: What the package refuses with; anything else is a mistake, whatever it says.
 REFUSALS = (ValueError, TypeError, OSError, ImportError, NotImplementedError)
 
 
 def all_cases() -> list[Case]:
     """Every odd input, in an order that never changes."""
-    cases = [*estimators.cases(), *functions.cases(), *files.cases()]
+    rooms = (estimators, functions, files, states, workbench)
+    cases = [case for room in rooms for case in room.cases()]
     twice = [name for name, n in Counter(case.name for case in cases).items() if n > 1]
     assert not twice, f"names that occur twice: {twice[:5]}"
     return cases
@@ -114,7 +114,8 @@ def serve(pipe: Connection) -> None:
 class Child:
     """A process that tries inputs; another takes its place when it dies or hangs."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
         self._context = multiprocessing.get_context("spawn")
         self._start()
 
@@ -128,9 +129,9 @@ class Child:
     def try_one(self, number: int) -> tuple[str, str]:
         self._pipe.send(number)
         try:
-            if self._pipe.poll(SECONDS):
+            if self._pipe.poll(self._seconds):
                 return self._pipe.recv()
-            found = "hang", f"no answer in {SECONDS:g} s"
+            found = "hang", f"no answer in {self._seconds:g} s"
         except (EOFError, ConnectionError):
             self._process.join()
             found = "crash", f"exit status {self._process.exitcode}"
@@ -144,20 +145,24 @@ class Child:
 
 
 def try_all(
-    cases: list[Case], numbers: list[int], n_children: int, tell: Callable[[str], bool]
+    cases: list[Case],
+    numbers: list[int],
+    n_children: int,
+    seconds: float,
+    tell: Callable[[str], bool],
 ) -> dict[int, tuple[str, str, float]]:
     """What came of each input, and how many seconds it took; told as it comes."""
 
     def work(part: int) -> dict[int, tuple[str, str, float]]:
-        child, found = Child(), {}
+        child, found = Child(seconds), {}
         for number in numbers[part::n_children]:
             began = time.monotonic()
             outcome, message = child.try_one(number)
-            seconds = time.monotonic() - began
-            found[number] = outcome, message, seconds
+            taken = time.monotonic() - began
+            found[number] = outcome, message, taken
             if tell(outcome):
                 name, said = cases[number].name, " ".join(message.split())[:300]
-                print(f"{outcome:8}{seconds:6.2f} s  {name}\n{'':10}{said}", flush=True)
+                print(f"{outcome:8}{taken:6.2f} s  {name}\n{'':10}{said}", flush=True)
         child.end()
         return found
 
@@ -174,6 +179,7 @@ def main() -> int:
     parser.add_argument("--children", type=int, default=2, help="processes at a time")
     parser.add_argument("--only", default="", help="inputs whose name has this text")
     parser.add_argument("--every", type=int, default=7, help="7: each seventh; 1: all of them")
+    parser.add_argument("--seconds", type=float, default=30.0, help="then an input hangs")
     parser.add_argument("--all", action="store_true", help="tell every input, not the bad alone")
     parser.add_argument("--json", help="a file for all that was found")
     options = parser.parse_args()
@@ -182,7 +188,11 @@ def main() -> int:
     cases = all_cases()
     numbers = [i for i, case in enumerate(cases) if options.only in case.name][:: options.every]
     found = try_all(
-        cases, numbers, options.children, lambda outcome: options.all or outcome in MISTAKES
+        cases,
+        numbers,
+        options.children,
+        options.seconds,
+        lambda outcome: options.all or outcome in MISTAKES,
     )
     if options.json:
         with open(options.json, "w") as file:

@@ -155,3 +155,12 @@ def test_a_wrong_shape_or_name_is_told_in_words(model, words):
 def test_an_unknown_part_is_named_with_those_there_are():
     with pytest.raises(KeyError, match="no parameter 'heads' here; there are: tails"):
         Natural(heads=1.0) + Natural(tails=1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("model", Unpicklable), ("seed", -1), ("tolerance", np.nan)]
+)
+def test_odd_arguments_are_named(name, value):
+    arguments = {"model": Unpicklable(), "data": counts(), name: value}
+    with pytest.raises(ValueError, match=f"{name} must be"):
+        check_model(**arguments)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tempering.inference.sources import ArraySource
+from tempering.models.arguments import check_number, shown
 from tempering.models.base import LocalStep, Model, Natural, UnsupportedTemperature
 
 try:  # What workers of a cluster are sent.
@@ -53,6 +54,10 @@ def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e
     >>> model = Mixture(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 0.1])
     >>> check_model(model, np.repeat([[2], [20]], 50, axis=0))
     """
+    if not isinstance(model, Model):
+        raise ValueError(f"model must be a tempering.Model; got {shown(model)}.")
+    check_number(seed, "seed", "a whole number, 0 or more", least=0, whole=True)
+    check_number(tolerance, "tolerance", "0 or positive", least=0)
     model.check(data)
     source = ArraySource(data)
     rows = source.data

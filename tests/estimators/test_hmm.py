@@ -265,6 +265,8 @@ def test_columns_symbols_and_counts_that_do_not_belong_are_refused():
         CategoricalHMM(2).fit([[0.5], [1]])
     with pytest.raises(ValueError, match="negative"):
         PoissonHMM(2).fit([[-1], [1]])
+    with pytest.raises(ValueError, match=r"without gaps; row 1, column 0 holds 1000000000\.0"):
+        CategoricalHMM(2).fit([[0], [10**9]])
     assert CategoricalHMM(2, n_features=5, random_state=0).fit(
         [[0], [1]] * 9
     ).emissionprob_.shape == (2, 5)
@@ -293,6 +295,23 @@ def test_priors_and_parameters_of_a_wrong_shape_are_refused():
     hmm.covars_ = np.eye(2)
     with pytest.raises(ValueError, match="covars_ must have the shapes"):
         hmm.score(X)
+    for name, value in (
+        ("covars_", np.zeros((3, 2))),
+        ("covars_", np.full((3, 2), np.inf)),
+        ("means_", np.full((3, 2), np.nan)),
+        ("means_", np.zeros((3, 2, 2))),
+    ):
+        hmm = told("diag")
+        setattr(hmm, name, value)
+        with pytest.raises(ValueError, match=f"{name} must"):
+            hmm.score(X)
+    counts = PoissonHMM(2, random_state=0).fit([[1], [9]] * 9)
+    counts.lambdas_ = np.full((2, 1), 1e30)
+    with pytest.raises(ValueError, match="rates above 9e"):
+        counts.sample(3)
+    counts.lambdas_ = np.full((2, 1), np.inf)
+    with pytest.raises(ValueError, match="lambdas_ must hold numbers"):
+        counts.score([[1], [2]])
 
 
 def test_data_far_from_zero_and_constant_columns_are_no_harder():

@@ -183,6 +183,37 @@ def test_what_is_constant_breaks_nothing():
     assert mixture.predict(X) == pytest.approx(2.0, abs=0.01)
 
 
+def test_a_batch_that_leaves_nothing_but_rounding_is_refused_and_changes_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.normal(np.where(np.arange(20) % 2, -3.0, 3.0)[:, None], 1.0, (20, 4))
+    y = np.linspace(-1.0, 1.0, 20)
+    mixture = RegressionMixture(3, random_state=0).partial_fit(X, y)
+    before, density = dict(vars(mixture)), mixture.predict_log_density(X, y)
+    for odd, targets, largest in (
+        (X * np.logspace(-90, 90, 4), y, r"4\.32\d*e\+90, row 16, column 3\."),
+        (X * 1e30, X[:, 0] * 1e30, r"-5\.32\d*e\+30, row 3, column 0\."),
+        (X * 1e30, X[:, 0] * -9e30, r"4\.79\d*e\+31, row 3 of y\."),
+    ):
+        with pytest.raises(ValueError, match=f"stays as it was: the largest number is {largest}"):
+            mixture.partial_fit(odd, targets)
+        assert vars(mixture) == before
+    assert np.array_equal(mixture.predict_log_density(X, y), density)
+
+
+def test_rows_far_off_have_a_density_or_are_refused():
+    X, y, z, *_ = lines(60)
+    mixture = RegressionMixture(1).fit(X[z == 0], y[z == 0])
+    refused = 0
+    for far in X[:, None] * np.logspace(7, 9, 3)[:, None, None, None]:
+        for row in far:
+            try:
+                assert np.isfinite(mixture.predict_log_density(row, mixture.predict(row))).all()
+            except ValueError as error:
+                assert "lost in rounding" in str(error)  # noqa: PT017
+                refused += 1
+    assert refused > 0
+
+
 def test_bad_data():
     X, y, *_ = lines(50)
     mixture = RegressionMixture(2, random_state=0, max_iter=5, tempering=None)
@@ -193,6 +224,8 @@ def test_bad_data():
         mixture.fit(X, np.where(np.arange(50) == 7, 1e200, y))
     with pytest.raises(ValueError, match="y must be numbers"):
         mixture.fit(X, np.full(50, "a"))
+    with pytest.raises(ValueError, match="y must be numbers, one for each row of X: int too large"):
+        mixture.fit(X, [10**400, *y[1:]])
     with pytest.raises(ValueError, match=r"NaN or infinity.*row 3, column 1"):
         mixture.fit(np.where(np.arange(100).reshape(50, 2) == 7, np.inf, X), y)
     with pytest.raises(ValueError, match="requires y to be passed"):

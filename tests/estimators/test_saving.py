@@ -18,12 +18,16 @@ from mutations import mutate
 from raw_trees import sign
 from tempering import (
     Annealing,
+    BayesianFactorAnalysis,
     BayesianGaussianMixture,
     BernoulliMixture,
+    CategoricalHMM,
     Checkpoint,
     FactorialMixture,
+    GaussianHMM,
     LatentDirichletAllocation,
     LocalTempering,
+    PoissonFactorization,
     PoissonMixture,
     StorageError,
     VariationalTempering,
@@ -68,7 +72,14 @@ CASES = {
         FactorialMixture(2, random_state=0, max_iter=10, local="mean-field", tempering="local"),
         clusters(),
     ),
+    "loadings": (BayesianFactorAnalysis(1, random_state=0, max_iter=10), clusters()),
+    "count factors": (PoissonFactorization(2, random_state=0, max_iter=10), documents()),
+    "states": (GaussianHMM(2, random_state=0, n_iter=10), clusters()),
+    "symbols": (CategoricalHMM(2, random_state=0, n_iter=10), (clusters()[:, :1] > 2).astype(int)),
 }
+#: Those whose files are forged: one of each kind.
+FORGED = ("lda learned priors", "gaussian", "poisson", "factorial", "loadings", "count factors")
+FORGED += ("states", "symbols")
 
 
 @pytest.fixture(scope="module")
@@ -334,6 +345,8 @@ LDA_MODEL = ("fitted", "_model", "$latent_dirichlet")
         (put("fitted", "__class__", 1), "bad name '__class__'"),
         (put("fitted", "n_components", 7), "bad name 'n_components'"),
         (put("fitted", "vocabulary_", {"$names": ["a"]}), "vocabulary_ must hold 25 names"),
+        (put("fitted", "topic_labels_", {"$names": ["a"] * 4}), "topic_labels_ must hold 3 names"),
+        (put("fitted", "topic_labels_", ["a", "b", "c"]), "topic_labels_ must hold 3 names of top"),
         (put("fitted", "_state", None), "_state is missing"),
         (put("fitted", "_model", {"$topics": {}}), "'topics' is damaged: .*'_power_sums"),
         (put("fitted", "_model", {"$os": {}}), "'os' is not known"),
@@ -419,7 +432,7 @@ STRANGE = [None, True, 0, -1, 2**70, 0.5, 1e300, "", "x", [], {}, [1], {"$float"
 
 def forgeries(fitted, tmp_path):
     """Each value of the descriptions of some models, and something else to put there."""
-    for name in ("lda learned priors", "gaussian", "poisson", "factorial"):
+    for name in FORGED:
         estimator, X = fitted(name)
         folder = tmp_path / name
         estimator.save(folder)

@@ -9,7 +9,8 @@ import numpy as np
 
 import tempering
 from oddities import Case, tables
-from oddities.estimators import DATA, fitted, policies
+from oddities.estimators import DATA, fitted
+from oddities.policies import POLICY_WORDS, policies
 from tempering import evaluation, schedules
 from tempering.families import Dirichlet, IsotropicGaussian
 from tempering.models import Mixture
@@ -147,7 +148,8 @@ def _schedules() -> Iterator[Case]:
         )
 
 
-def _model() -> Mixture:
+def honest_model() -> Mixture:
+    """A mixture of two, for four columns."""
     return Mixture(IsotropicGaussian(4, 1.0), Dirichlet(2), [1.0, 1.0], [0.0] * 4 + [0.1])
 
 
@@ -159,7 +161,9 @@ def _tried(model: Any, data: Any, **options: Any) -> Any:
 def _fit() -> Iterator[Case]:
     X = tables.honest("real")
     for odd, change in tables.ALL.items():
-        yield Case(f"fit, data: {odd}", lambda g=change: _tried(_model(), g(X)), (*DATA, "datum"))
+        yield Case(
+            f"fit, data: {odd}", lambda g=change: _tried(honest_model(), g(X)), (*DATA, "datum")
+        )
     for model in (None, 3, "odd", Mixture, object(), fitted, [], {}):
         yield Case(f"fit, model={str(model)[:30]}", lambda m=model: _tried(m, X), ("model",))
     yield Case(
@@ -195,14 +199,13 @@ def _fit() -> Iterator[Case]:
         for i, value in enumerate(values):
             yield Case(
                 f"fit({name}={str(value)[:12]}) {i}",
-                lambda n=name, v=value: _tried(_model(), X, **{n: v}),
+                lambda n=name, v=value: _tried(honest_model(), X, **{n: v}),
                 (name, "path"),
             )
-    told = ("temperature", "schedule", "fraction", "passes", "prior", "formula", "damping")
-    told += ("alternations", "tolerance", "every", "n_samples", "temper", "start", "policy")
-    told += ("TemperaturePolicy",)
     for name, build in policies().items():
-        yield Case(f"fit, {name}", lambda b=build: _tried(_model(), X, temperature=b()), told)
+        yield Case(
+            f"fit, {name}", lambda b=build: _tried(honest_model(), X, temperature=b()), POLICY_WORDS
+        )
     for name, value in (
         ("IsotropicGaussian", (0, 1.0)),
         ("IsotropicGaussian", (4, -1.0)),
@@ -245,13 +248,15 @@ def _partition() -> Iterator[Case]:
         return vars(found) if hasattr(found, "__dict__") else found
 
     for grid in ([], [0.0], [np.nan], [-1.0], [np.inf], "odd", None, 0.5, [[0.5]], [2.0, 1.0]):
-        yield Case(f"log_partition({grid})", lambda g=grid: table(_model(), g, 20), told)
+        yield Case(f"log_partition({grid})", lambda g=grid: table(honest_model(), g, 20), told)
     for n in (0, -1, 1.5, np.nan, "odd", None, 10**15):
-        yield Case(f"log_partition(n_data={n!r})", lambda n=n: table(_model(), [0.5, 1.0], n), told)
+        yield Case(
+            f"log_partition(n_data={n!r})", lambda n=n: table(honest_model(), [0.5, 1.0], n), told
+        )
     for options in ({"method": "odd"}, {"n_samples": 0}, {"n_samples": -1}, {"rng": "odd"}):
         yield Case(
             f"log_partition({options})",
-            lambda o=options: table(_model(), [0.5, 1.0], 20, **o),
+            lambda o=options: table(honest_model(), [0.5, 1.0], 20, **o),
             told,
         )
     yield Case("log_partition, no model", lambda: table(None, [0.5, 1.0], 20), told)
@@ -285,7 +290,7 @@ VOCABULARIES: dict[str, Any] = {
 }
 
 
-def _words(name: str) -> Any:
+def words(name: str) -> Any:
     return (word for word in "abcd") if name == "a generator" else VOCABULARIES[name]
 
 
@@ -300,12 +305,12 @@ def _report() -> Iterator[Case]:
     for name in VOCABULARIES:
         yield Case(
             f"report, words: {name}",
-            lambda n=name: page(fitted(model), COUNTS, vocabulary=_words(n)),
+            lambda n=name: page(fitted(model), COUNTS, vocabulary=words(n)),
             told,
         )
         yield Case(
             f"pyLDAvis, words: {name}",
-            lambda n=name: report.pyldavis_arguments(fitted(model), COUNTS, _words(n)),
+            lambda n=name: report.pyldavis_arguments(fitted(model), COUNTS, words(n)),
             told,
         )
     for odd, change in tables.ALL.items():
@@ -337,25 +342,26 @@ def _report() -> Iterator[Case]:
         )
 
 
-def _plots() -> Iterator[Case]:
+def drawn(figure: Any) -> None:
+    """Draw a picture, and forget it."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
+    figure.canvas.draw()
+    pyplot.close("all")
+
+
+def _plots() -> Iterator[Case]:
     from tempering import plots
 
     model = "topics, local"
-
-    def drawn(figure: Any) -> None:
-        figure.canvas.draw()
-        pyplot.close("all")
-
     for name in VOCABULARIES:
         if name != "long":  # a picture a mile wide, as asked for
             yield Case(
                 f"plot_topics, words: {name}",
-                lambda n=name: drawn(plots.plot_topics(fitted(model), _words(n))),
+                lambda n=name: drawn(plots.plot_topics(fitted(model), words(n))),
                 ("vocabulary", "word"),
             )
     for option, values in {

@@ -20,7 +20,14 @@ def honest(kind: str, n: int = 20, columns: int = 4, seed: int = 0) -> np.ndarra
         return (rng.random((n, columns)) < 0.4).astype(float)
     if kind == "counts":
         return rng.poisson(3.0, (n, columns)).astype(float)
+    if kind == "symbols":
+        return rng.integers(3, size=(n, 1)).astype(float)
     return rng.normal(np.where(np.arange(n) % 2, -3.0, 3.0)[:, None], 1.0, (n, columns))
+
+
+def column_of(table: Any) -> Any:
+    """The column in which odd tables have their odd value; what is no table as it is."""
+    return table[:, 1:2] if isinstance(table, np.ndarray) and table.ndim == 2 else table
 
 
 def _with(X: np.ndarray, value: Any, where: Any = (-1, 1)) -> np.ndarray:

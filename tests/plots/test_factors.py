@@ -48,3 +48,26 @@ def test_idle_factors_are_left_out():
     axis = plot_loadings(factors, names=list("abcdef")).axes[0]
     np.testing.assert_array_equal(axis.images[0].get_array(), factors.components_[:2])
     assert [label.get_text() for label in axis.get_xticklabels()] == list("abcdef")
+
+
+@pytest.mark.parametrize("names", [["a"], "ab", {"a": 0, "b": 1}, 3])
+def test_names_must_fit_the_columns(names):
+    from tempering.plots import plot_loadings
+
+    factors = BayesianFactorAnalysis()
+    factors.components_ = np.ones((1, 2))
+    with pytest.raises(ValueError, match="names must hold one for each of the 2 columns"):
+        plot_loadings(factors, names)
+
+
+def test_what_has_learned_nothing_cannot_be_drawn():
+    from tempering import plots
+
+    with pytest.raises(ValueError, match=r"hmm must be a fitted model, with transmat_; got None"):
+        plots.plot_transition_matrix(None)
+    with pytest.raises(ValueError, match="factors must be a fitted model"):
+        plots.plot_loadings(BayesianFactorAnalysis())
+    with pytest.raises(ValueError, match="hmm must be a fitted model"):
+        plots.plot_state_sequence(GaussianHMM(), [[1.0]])
+    with pytest.raises(ValueError, match="history must be that of a fit"):
+        plots.plot_temperature_path(None)

@@ -209,7 +209,7 @@ def test_a_saddle_that_cannot_be_left_is_told():
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("pace", 0), ("rest", -1), ("push", 2), ("fraction", 0), ("pace", "x")]
+    ("name", "value"), [("pace", 0), ("rest", -1), ("push", 2), ("fraction", None), ("pace", "x")]
 )
 def test_refuses_odd_settings_by_name(name, value):
     with pytest.raises(ValueError, match=name):

@@ -92,6 +92,12 @@ def test_labels_go_with_their_topics_and_into_the_file(model, drawn, tmp_path):
     assert topic_labels(model)[0] == ", ".join(map(str, model.topics(n_words=3)[0]))
 
 
+def test_another_fit_forgets_the_labels(model, drawn, tmp_path):
+    named = rename_topics(model, ["a", "b", "c", "d"]).set_params(n_components=3, max_iter=2)
+    named.fit(drawn.counts).save(tmp_path / "model")
+    assert len(topic_labels(tempering.load(tmp_path / "model"))) == 3
+
+
 @pytest.mark.parametrize(
     ("message", "edit"),
     [
@@ -102,6 +108,9 @@ def test_labels_go_with_their_topics_and_into_the_file(model, drawn, tmp_path):
         ("X has 3 columns", lambda m: split_topic(m, 0, np.ones((2, 3)))),
         ("no two words in X", lambda m: split_topic(m, 0, np.zeros((2, 200), int))),
         ("labels must hold one name for each of the 4", lambda m: rename_topics(m, ["a"])),
+        ("labels must hold one name", lambda m: rename_topics(m, None)),
+        ("topics must be numbers of topics; got None", lambda m: merge_topics(m, None)),
+        ("model must be a LatentDirichletAllocation", lambda m: topic_labels("model")),
         ("labels must be the number", lambda m: rename_topics(m, {9: "a"})),
     ],
 )

@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pytest
 
-from tempering import LatentDirichletAllocation
+from tempering import LatentDirichletAllocation, PoissonMixture
 from tempering.datasets import make_lda
 from tempering.evaluation import split_documents
 from tempering.workbench import TopicNumber, Trial, choose_n_topics
@@ -91,6 +91,7 @@ def test_the_picture():
         ("candidates must be", {"candidates": (20, 5)}),
         ("candidates must be", {"candidates": []}),
         ("candidates must be", {"candidates": [2.5, 3, 4]}),
+        ("estimator must be a LatentDirichletAllocation", {"estimator": PoissonMixture()}),
         ("prior_weight must be positive", {"prior_weight": 0}),
         ("random_state must be", {"random_state": -1}),
         ("X must hold whole counts", {"X": [[0.5, 1.0]] * 20}),

@@ -303,8 +303,16 @@ class OnlineEstimator(EngineEstimator):
             self.__dict__ = before
             if not isinstance(error, np.linalg.LinAlgError | FloatingPointError):
                 raise
-            row, column = np.unravel_index(np.argmax(np.abs(X)), X.shape)
             raise ValueError(
-                f"X breaks the model ({error}), which stays as it was: the largest number in X is "
-                f"{X[row, column]}, row {row}, column {column}. Rescale it, or leave the row out."
+                f"X breaks the model ({error}), which stays as it was: the largest number is "
+                f"{X.flat[np.argmax(np.abs(X))]}, {self._place_of_largest(X)}. Rescale it, or "
+                "leave the row out."
             ) from error
+
+    def _place_of_largest(self, X: Array) -> str:
+        """Where the largest number of a table stands, for messages."""
+        return self._place(*divmod(int(np.argmax(np.abs(X))), X.shape[1]))
+
+    def _place(self, row: int, column: int) -> str:
+        """The words for a cell of the data as the model sees them."""
+        return f"row {row}, column {column}"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from tempering.estimators.covariance_types import (
     COVARIANCE_TYPES,
@@ -15,12 +16,15 @@ from tempering.estimators.covariance_types import (
     data_driven_prior,
 )
 from tempering.estimators.hidden_markov import SHARED_PARAMETERS, HiddenMarkovEstimator
-from tempering.estimators.parameters import POSITIVE, WHOLE
+from tempering.estimators.parameters import POSITIVE
 from tempering.families import Categorical, GaussianParameters, Likelihood, Poisson
-from tempering.families.checks import check_counts, refuse
+from tempering.families.checks import LARGEST_VALUE, check_counts, refuse
 from tempering.models import HiddenMarkov, Natural
-from tempering.models.arguments import as_numbers
+from tempering.models.arguments import as_numbers, shown
 from tempering.models.base import Array
+
+#: Symbols at most; each has a probability in each state.
+MOST_SYMBOLS = 10**7
 
 
 @dataclass(eq=False, repr=False)
@@ -126,6 +130,9 @@ class GaussianHMM(HiddenMarkovEstimator):
 
     def _point(self) -> tuple[Likelihood, GaussianParameters]:
         kind, means = self._kind, np.atleast_2d(as_numbers(self.means_, "means_", "numbers"))
+        expected = f"numbers of at most {LARGEST_VALUE:g}, a row for each of {self.n_components}"
+        if means.ndim != 2 or not np.all(np.abs(means) <= LARGEST_VALUE):
+            raise ValueError(f"means_ must hold {expected} states; got {shown(means)}.")
         k, d = means.shape
         shared = self.covariance_type == "tied"
         shape = kind.shape(d) if shared else (k, *kind.shape(d))
@@ -134,6 +141,12 @@ class GaussianHMM(HiddenMarkovEstimator):
                 f"means_ and covars_ must have the shapes ({self.n_components}, {d}) and {shape} "
                 f"for covariance_type={self.covariance_type!r}; got {means.shape} and "
                 f"{self._covars_.shape}."
+            )
+        each = [self._covars_] if shared else self._covars_
+        smallest = np.min([kind.smallest(covariance) for covariance in each])
+        if not (smallest > 0 and np.all(self._covars_ < np.inf)):
+            raise ValueError(
+                f"covars_ must be positive definite, and finite; got {shown(self._covars_)}."
             )
         precisions = kind.inverse(self._covars_)
         if shared:
@@ -174,7 +187,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
 
     _parameter_constraints: ClassVar[dict] = {
         **HiddenMarkovEstimator._parameter_constraints,
-        "n_features": [WHOLE, None],
+        "n_features": [Interval(Integral, 1, MOST_SYMBOLS, closed="both"), None],
         "emissionprob_prior": ["array-like", POSITIVE],
     }
 
@@ -188,6 +201,11 @@ class CategoricalHMM(HiddenMarkovEstimator):
         if X.shape[1] != 1:
             raise ValueError(f"X must hold symbols in one column; got {X.shape[1]} columns.")
         check_counts(X, "CategoricalHMM: symbols as")
+        refuse(
+            MOST_SYMBOLS <= X,
+            X,
+            f"X must hold symbols 0, 1, 2, … below {MOST_SYMBOLS}: number them without gaps",
+        )
         if reset and self.n_features is not None:
             self._refuse_unseen(X, self.n_features)
         return X
@@ -306,9 +324,10 @@ class PoissonHMM(HiddenMarkovEstimator):
 def _rows_of_states(values: ArrayLike, name: str, n_components: int) -> Array:
     """Numbers that are not negative, a row for each state."""
     rows = as_numbers(values, name, "numbers")
-    if rows.ndim != 2 or len(rows) != n_components or not np.all(rows >= 0):
+    right = np.all((rows >= 0) & (rows <= LARGEST_VALUE))
+    if rows.ndim != 2 or len(rows) != n_components or not right:
         raise ValueError(
-            f"{name} must hold numbers of 0 or more, a row for each of {n_components} states; got "
-            f"{rows}."
+            f"{name} must hold numbers from 0 to {LARGEST_VALUE:g}, a row for each of "
+            f"{n_components} states; got {shown(rows)}."
         )
     return rows

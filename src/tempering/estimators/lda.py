@@ -221,6 +221,7 @@ default="auto"
         )
         assert isinstance(result.model, LatentDirichlet)
         self._model = result.model
+        self.__dict__.pop("topic_labels_", None)  # they were the names of other topics
         self._stream_policy = Untempered()
         self.random_state_ = rng
         if self.evaluate_every > 0:

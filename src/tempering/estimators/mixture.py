@@ -131,7 +131,14 @@ class MixtureFit(OnlineEstimator, metaclass=ABCMeta):
         """log Σ_k E[π_k] E[p(x | β_k)] of data as the model sees them."""
         model, posterior = self._model(), self._state.posterior
         model.check(data)
-        scores = model.predictive(data, posterior)
+        try:
+            scores = model.predictive(data, posterior)
+        except FloatingPointError as error:
+            raise ValueError(
+                f"X has rows so far from what was fitted that their density is lost in rounding: "
+                f"the largest number is in {self._place_of_largest(data)}. Leave such rows out, or "
+                "fit the mixture with them."
+            ) from error
         return scores.astype(self.weights_.dtype, copy=False)
 
     def _weights(self) -> tuple[MixingWeights, Array]:

@@ -20,7 +20,7 @@ from tempering.estimators.parameters import (
 )
 from tempering.estimators.starts import random_assignment
 from tempering.families import LinearGaussian
-from tempering.families.checks import LARGEST_VALUE, refuse
+from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
 from tempering.inference.checkpoint import CheckpointLike
 from tempering.models import Mixture, Natural
 from tempering.models.arguments import as_numbers
@@ -171,7 +171,8 @@ executor, verbose
     def _joined(self, X: Any, y: Any, *, reset: bool) -> Array:
         """Rows (1, x, y), of which the model sees x and y centred."""
         X = super()._validated(X, reset=reset)
-        X, y = validate_data(self, X, y, reset=False, y_numeric=True)
+        with naming_the_table("y must be numbers, one for each row of X"):
+            X, y = validate_data(self, X, y, reset=False, y_numeric=True)
         y = as_numbers(y, "y", "numbers")
         too_large = ~(np.abs(y) <= LARGEST_VALUE)[:, None]
         refuse(too_large, y[:, None], f"y must hold numbers of at most {LARGEST_VALUE:g}")
@@ -183,6 +184,10 @@ executor, verbose
     @property
     def _n_columns(self) -> int:
         return self.n_features_in_ + 2
+
+    def _place(self, row: int, column: int) -> str:
+        y = self._n_columns - 1
+        return f"row {row} of y" if column == y else super()._place(row, column - 1)
 
     def _prepare(self, X: Array) -> None:
         self._centre = np.concatenate([[0.0], X[:, 1:].mean(axis=0)])
@@ -218,7 +223,7 @@ executor, verbose
         self._expose_weights(model)
         family, components = model.likelihood.conjugate, self._state.posterior.components
         # Columns of very different sizes leave no matrix that can be inverted.
-        if not np.isfinite(family.log_normalizer(components)).all():
+        if not family.is_valid(components).all():
             raise FloatingPointError("the coefficients are lost in rounding")
         coefficients, precision = family.point(components)
         self.coef_ = np.ascontiguousarray(coefficients[:, 1:])

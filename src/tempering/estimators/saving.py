@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.words import words_of
+from tempering.estimators.words import WORD_ATTRIBUTES, words_of
 from tempering.inference import History, State
 from tempering.models import Natural
 from tempering.models.base import Array
@@ -119,11 +119,8 @@ def _loaded(path: Path) -> Any:
         estimator = _made(tree["estimator"], tree["parameters"], tree["fitted"])
         n_columns = getattr(estimator, "n_features_in_", 0)
         expect(fits(n_columns, int) and n_columns > 0, "n_features_in_ must be a number.")
-        for name in ("vocabulary_", "feature_names_in_"):
-            names = getattr(estimator, name, None)
-            right = isinstance(names, np.ndarray) and names.dtype == object
-            right = names is None or (right and names.shape == (n_columns,))
-            expect(right, f"{name} must hold {n_columns} names of columns.")
+        for name in WORD_ATTRIBUTES:
+            _expect_names(estimator, name, n_columns, "columns")
         ESTIMATORS[tree["estimator"]](estimator)
     return estimator
 
@@ -201,6 +198,7 @@ def check_topics(estimator: Any) -> None:
     s = np.asarray(estimator._learned_inverse_temperature, float)
     expect(np.all((s > 0) & (s <= 1)), "the learned inverse temperature is out of range.")
     model.n_threads = estimator._n_threads()
+    _expect_names(estimator, "topic_labels_", model.n_topics, "topics")
 
 
 def check_mixture(estimator: Any) -> None:
@@ -279,6 +277,12 @@ def check_loadings(estimator: Any) -> None:
     expect(estimator._model.n_columns == d, f"the model must have {d} columns.")
     estimator._model.check_posterior(estimator._state.posterior)
     estimator._expose(estimator._model)
+
+
+def _expect_names(estimator: Any, name: str, n: int, what: str) -> None:
+    names = getattr(estimator, name, None)
+    right = isinstance(names, np.ndarray) and names.dtype == object and names.shape == (n,)
+    expect(names is None or right, f"{name} must hold {n} names of {what}.")
 
 
 def _expect_centre(estimator: Any, d: int) -> None:

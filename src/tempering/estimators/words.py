@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from tempering.evaluation.checks import is_corpus
+from tempering.evaluation.checks import check_word_list, is_corpus
 from tempering.inference import BlockSource
 
 #: Of a fit to a corpus, or of a model that was saved with words; of a fit to a DataFrame.
@@ -64,10 +64,8 @@ def words_of(estimator: Any, vocabulary: Sequence[str] | None = None) -> Sequenc
     for name in WORD_ATTRIBUTES:
         if vocabulary is None:
             vocabulary = getattr(estimator, name, None)
-    if vocabulary is not None and (
-        isinstance(vocabulary, str | Mapping) or not hasattr(vocabulary, "__getitem__")
-    ):
-        raise ValueError(f"vocabulary must be a list of words; got {vocabulary!r:.100}.")
+    if vocabulary is not None:
+        check_word_list(vocabulary)
     if vocabulary is not None and len(vocabulary) != estimator.n_features_in_:
         raise ValueError(
             f"vocabulary has {len(vocabulary)} words; the estimator was fitted to "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy import sparse
 
 from tempering.families.checks import refuse
 from tempering.families.csr import canonical_csr, check_compressed, check_counts, supported
-from tempering.models.arguments import MOST_THREADS, as_numbers, check_number
+from tempering.models.arguments import MOST_THREADS, as_numbers, check_number, shown
 
 #: Rows of probabilities may miss 1 by this much: the rounding of a long float32 row.
 ROUNDING = 1e-3
@@ -108,6 +109,38 @@ def normalised(weights: ArrayLike) -> NDArray[Any]:
     table = np.asarray(weights)
     totals = table.sum(axis=1, dtype=np.float64, keepdims=True)
     return table / totals.astype(table.dtype if table.dtype.kind == "f" else np.float64)
+
+
+def check_word_list(vocabulary: Any) -> None:
+    """Refuse what is no list of words."""
+    if isinstance(vocabulary, str | Mapping) or not hasattr(vocabulary, "__getitem__"):
+        raise ValueError(f"vocabulary must be a list of words; got {shown(vocabulary)}.")
+
+
+def as_labels(
+    labels: ArrayLike, name: str, documents: str, n: int
+) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The different labels of n documents, and the place of each document's own among them."""
+    try:
+        told = np.asarray(labels)
+    except ValueError as error:
+        raise ValueError(f"{name} must hold one value a document: {error}") from error
+    if told.shape != (n,) or n == 0:
+        raise ValueError(
+            f"{name} must hold one value for each of the {n} documents of {documents}; got shape "
+            f"{told.shape}."
+        )
+    try:
+        names, places = np.unique(told, return_inverse=True)
+    except TypeError as error:
+        raise ValueError(f"{name} must be all text, or all numbers: {error}") from error
+    unknown = np.flatnonzero(told != told)
+    if unknown.size:
+        raise ValueError(
+            f"{name} must be known, but document {unknown[0]} has {told[unknown[0]]} "
+            f"({unknown.size} such document(s)): leave them out of {documents}."
+        )
+    return names, places
 
 
 def as_alpha(alpha: ArrayLike, n_topics: int) -> NDArray[np.float64]:

@@ -44,6 +44,23 @@ def _top_of(row: NDArray[Any], n_words: int) -> NDArray[np.intp]:
     return np.append(above[np.argsort(-row[above].astype(np.float64), kind="stable")], level)
 
 
+def words_to_pair(topics: ArrayLike, n_words: int) -> NDArray[np.intp]:
+    """:func:`top_words`, two of each topic at least."""
+    check_number(n_words, "n_words", "at least 2, to make a pair", least=2, whole=True)
+    return top_words(topics, n_words)
+
+
+def words_and_documents(
+    topics: ArrayLike, X: Any, n_words: int
+) -> tuple[NDArray[np.intp], sparse.csr_array]:
+    """The top words of topics, and the reference documents; of either there are some."""
+    words = words_to_pair(topics, n_words)
+    documents = as_counts(X, "X", np.shape(topics)[1])
+    if documents.shape[0] == 0:
+        raise ValueError("X must have at least one document.")
+    return words, documents
+
+
 def npmi(topics: ArrayLike, X: Any, n_words: int = 10) -> NDArray[np.float64]:
     """Normalised pointwise mutual information of each topic's top words (Bouma, 2009), in [−1, 1].
 
@@ -73,12 +90,7 @@ def npmi(topics: ArrayLike, X: Any, n_words: int = 10) -> NDArray[np.float64]:
     >>> npmi([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]], documents, n_words=2)
     array([ 1., -1.])
     """
-    topics = as_nonnegative(topics, "topics")
-    documents: Any = as_counts(X, "X", topics.shape[1])
-    if documents.shape[0] == 0:
-        raise ValueError("X must have at least one document.")
-    check_number(n_words, "n_words", "at least 2, to make a pair", least=2, whole=True)
-    words = top_words(topics, n_words)
+    words, documents = words_and_documents(topics, X, n_words)
     union, places = np.unique(words, return_inverse=True)
     occurs = sparse.csc_array(documents[:, union])
     occurs.data = np.ones(occurs.nnz, dtype=np.int64)

@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
-from tempering.evaluation.checks import as_nonnegative
+from tempering.evaluation.checks import as_labels, as_nonnegative
 from tempering.evaluation.coherence import npmi, top_words
 from tempering.evaluation.windows import c_npmi, c_v, umass
 from tempering.models.arguments import check_number
@@ -118,15 +118,10 @@ def label_nmi(theta: ArrayLike, labels: ArrayLike) -> float:
     return float(normalized_mutual_info_score(labels, main))
 
 
-def _clusters(theta: ArrayLike, labels: ArrayLike) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """The main topic of each document, and its label."""
-    theta, labels = as_nonnegative(theta, "theta"), np.asarray(labels)
-    if labels.shape != theta.shape[:1]:
-        raise ValueError(
-            f"labels must hold one label for each of the {theta.shape[0]} documents of theta; got "
-            f"shape {labels.shape}."
-        )
-    return theta.argmax(axis=1), labels
+def _clusters(theta: ArrayLike, labels: ArrayLike) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The main topic of each document, and the number of its label."""
+    theta = as_nonnegative(theta, "theta")
+    return theta.argmax(axis=1), as_labels(labels, "labels", "theta", theta.shape[0])[1]
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from tempering.evaluation.checks import as_counts, as_nonnegative
-from tempering.evaluation.coherence import top_words
-from tempering.models.arguments import check_number
+from tempering.evaluation.checks import check_word_list
+from tempering.evaluation.coherence import words_and_documents, words_to_pair
+from tempering.models.arguments import check_number, shown
 from tempering.models.fastmath import ENTRY, KERNEL
 
 #: What gensim adds to the probability of a pair, so that its logarithm exists.
@@ -75,30 +75,36 @@ def window_counts(
     array([[2, 2],
            [2, 2]])
     """
-    topics = as_nonnegative(topics, "topics")
-    check_number(n_words, "n_words", "at least 2, to make a pair", least=2, whole=True)
     check_number(window, "window", "a whole number of at least 1", least=1, whole=True)
-    top = top_words(topics, n_words)
+    top = words_to_pair(topics, n_words)
+    n_columns = np.shape(topics)[1]
     union, places = np.unique(top, return_inverse=True)
     if vocabulary is None:
         place_of: dict[Any, int] = {int(column): place for place, column in enumerate(union)}
     else:
-        if len(vocabulary) != topics.shape[1]:
+        check_word_list(vocabulary)
+        if len(vocabulary) != n_columns:
             raise ValueError(
-                f"vocabulary has {len(vocabulary)} words, but topics has {topics.shape[1]} "
+                f"vocabulary has {len(vocabulary)} words, but topics has {n_columns} "
                 "columns: give one word for each column."
             )
         place_of = {str(vocabulary[column]): place for place, column in enumerate(union)}
     together = np.zeros((union.size, union.size), np.int64)
     since = np.empty(union.size, np.int64)
     n_windows = 0
+    asked = "texts must hold a list of words for each document"
+    if not isinstance(texts, Iterable):
+        raise ValueError(f"{asked}; got {shown(texts)}.")
     for number, text in enumerate(texts):
         if isinstance(text, str):
             raise ValueError(
-                f"texts must hold a list of words for each document; document {number} is one "
-                f"string, {text!r:.60}: cut it into words first, as by text.lower().split()."
+                f"{asked}; document {number} is one string, {text!r:.60}: cut it into words first, "
+                "as by text.lower().split()."
             )
-        found = np.fromiter((place_of.get(word, -1) for word in text), np.int64)
+        try:
+            found = np.fromiter((place_of.get(word, -1) for word in text), np.int64)
+        except TypeError as error:
+            raise ValueError(f"{asked}; document {number} is {shown(text)}.") from error
         n_windows += slide(found, int(window), since, together)
     if n_windows == 0:
         raise ValueError("texts must hold at least one document.")
@@ -175,9 +181,9 @@ def c_npmi(
     >>> c_npmi([[0.5, 0.5, 0, 0], [0.5, 0, 0.5, 0]], texts, words, n_words=2).round(3)
     array([ 1.  , -0.95])
     """
-    counts = window_counts(topics, texts, vocabulary, n_words=n_words, window=window)
+    values = _of_topics(topics, texts, vocabulary, n_words, window)
     off_diagonal = ~np.eye(n_words, dtype=bool)
-    return np.array([values[off_diagonal].mean() for values in _of_topics(counts)])
+    return np.array([own[off_diagonal].mean() for own in values])
 
 
 def c_v(
@@ -206,12 +212,15 @@ def c_v(
     >>> c_v([[0.5, 0.5, 0, 0], [0.5, 0, 0.5, 0]], texts, words, n_words=2).round(3)
     array([1.   , 0.026])
     """
-    counts = window_counts(topics, texts, vocabulary, n_words=n_words, window=window)
-    return np.array([_mean_cosine(values) for values in _of_topics(counts)])
+    values = _of_topics(topics, texts, vocabulary, n_words, window)
+    return np.array([_mean_cosine(own) for own in values])
 
 
-def _of_topics(counts: WindowCounts) -> list[NDArray[np.float64]]:
+def _of_topics(
+    topics: ArrayLike, texts: Any, vocabulary: Any, n_words: int, window: int
+) -> list[NDArray[np.float64]]:
     """The NPMI of all pairs of each topic's words."""
+    counts = window_counts(topics, texts, vocabulary, n_words=n_words, window=window)
     return [_npmi(counts.together[np.ix_(own, own)], counts.n_windows) for own in counts.words]
 
 
@@ -245,15 +254,11 @@ def umass(topics: ArrayLike, X: Any, n_words: int = 10) -> NDArray[np.float64]:
     >>> umass([[0.6, 0.4, 0.0, 0.0], [0.6, 0.0, 0.0, 0.4]], documents, n_words=2).round(3)
     array([ -0.405, -27.343])
     """
-    topics = as_nonnegative(topics, "topics")
-    documents: Any = as_counts(X, "X", topics.shape[1])
-    if documents.shape[0] == 0:
-        raise ValueError("X must have at least one document.")
-    check_number(n_words, "n_words", "at least 2, to make a pair", least=2, whole=True)
+    words, documents = words_and_documents(topics, X, n_words)
     lower, higher = np.tril_indices(n_words, -1)
     values = []
-    for words in top_words(topics, n_words):
-        occurs = (documents[:, words] > 0).astype(np.int64)
+    for own in words:
+        occurs = (documents[:, own] > 0).astype(np.int64)
         together = (occurs.T @ occurs).toarray() / documents.shape[0]
         alone = np.maximum(np.diag(together), 1 / documents.shape[0])
         values.append(np.log((together[lower, higher] + EPSILON) / alone[higher]).mean())

@@ -18,15 +18,15 @@ LARGEST_VALUE = 1e100
 
 
 @contextmanager
-def naming_the_table() -> Iterator[None]:
-    """Errors of what makes an array of X, which do not say of what, say that it was X."""
+def naming_the_table(told: str = "X must be a table of numbers, one row a datum") -> Iterator[None]:
+    """Errors of what makes an array, which do not say of what, say that it was X or another."""
     try:
         yield
     except (TypeError, ValueError, OverflowError) as error:
-        if re.search(r"\b(X|array|features?|samples?|matrix|data)\b", str(error)):
+        if re.search(r"\b(X|y|array|features?|samples?|matrix|data)\b", str(error)):
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"X must be a table of numbers, one row a datum: {error}") from error
+        raise kind(f"{told}: {error}") from error
 
 
 def check_table(x: Any, columns: int, kind: str) -> NDArray[Any]:

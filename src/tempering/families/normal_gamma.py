@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import NamedTuple
 
 import numpy as np
@@ -47,7 +48,25 @@ class NormalGammaParameters(NamedTuple):
     rate: Array
 
 
-class NormalGamma(ExponentialFamily):
+class GammaPrecision(ExponentialFamily):
+    """What families of a mean and of precisions that are gamma distributed share."""
+
+    @abstractmethod
+    def standard(self, natural: ArrayLike) -> NormalGammaParameters:
+        """The usual parameters, from η."""
+
+    def point(self, natural: ArrayLike) -> GaussianParameters:
+        mean, _, shape, rate = self.standard(natural)
+        return GaussianParameters(mean, shape / rate)
+
+    def is_valid(self, natural: ArrayLike) -> NDArray[np.bool_]:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            mean, *positive = self.standard(natural)
+        each = [part if part.ndim == mean.ndim else part[..., None] for part in positive]
+        return np.isfinite(mean).all(-1) & all_positive(np.concatenate(each, axis=-1))
+
+
+class NormalGamma(GammaPrecision):
     """Mean μ_d and precision τ_d of D independent dimensions, in each
 
         τ ~ Gamma(shape a, rate b),   μ | τ ~ N(m, 1/(κτ)).
@@ -107,15 +126,6 @@ class NormalGamma(ExponentialFamily):
         precision = np.exp(sample_log_gamma(shape, rng, n) - np.log(rate))
         noise = rng.standard_normal(precision.shape)
         return GaussianParameters(mean + noise / np.sqrt(kappa * precision), precision)
-
-    def point(self, natural: ArrayLike) -> GaussianParameters:
-        mean, _, shape, rate = self.standard(natural)
-        return GaussianParameters(mean, shape / rate)
-
-    def is_valid(self, natural: ArrayLike) -> NDArray[np.bool_]:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean, *positive = self.standard(natural)
-        return np.isfinite(mean).all(-1) & all_positive(np.concatenate(positive, axis=-1))
 
 
 class GaussianLikelihood(Likelihood):
@@ -182,7 +192,7 @@ class DiagonalGaussian(GaussianLikelihood):
         return (moment - 0.5 * np.log(s[..., None])).sum(-1)
 
 
-class SphericalNormalGamma(ExponentialFamily):
+class SphericalNormalGamma(GammaPrecision):
     """Mean μ of length D, and one precision τ for all of it:
 
         τ ~ Gamma(shape a, rate b),   μ | τ ~ N(m, 1/(κτ)·1).
@@ -246,15 +256,6 @@ class SphericalNormalGamma(ExponentialFamily):
         noise = rng.standard_normal((*precision.shape, self.dimension))
         means = mean + noise / np.sqrt(kappa * precision)[..., None]
         return GaussianParameters(means, precision)
-
-    def point(self, natural: ArrayLike) -> GaussianParameters:
-        mean, _, shape, rate = self.standard(natural)
-        return GaussianParameters(mean, shape / rate)
-
-    def is_valid(self, natural: ArrayLike) -> NDArray[np.bool_]:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean, *positive = self.standard(natural)
-        return np.isfinite(mean).all(-1) & all_positive(np.stack(positive, axis=-1))
 
     def _join(self, mean: Array, precision: Array, square: Array, log_precision: Array) -> Array:
         """t from μ (or m), τ, τ|μ|² and log τ, or their expectations."""

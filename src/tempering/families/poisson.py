@@ -40,6 +40,9 @@ from tempering.families.arrays import (
 from tempering.families.base import Array, ExponentialFamily, Likelihood
 from tempering.families.checks import check_counts, check_table
 
+#: Rates of counts that can be drawn as 64-bit integers.
+LARGEST_RATE = 9e18
+
 
 class GammaParameters(NamedTuple):
     """The usual parameters of :class:`Gamma`, each [..., D].
@@ -148,7 +151,13 @@ class Poisson(Likelihood):
         return log_expected_poisson_power_sum(shape, rate, s[..., None]).sum(-1)
 
     def sample(self, parameters: ArrayLike, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
-        return rng.poisson(np.asarray(parameters, float), size=(n, self.dimension))
+        rates = np.asarray(parameters, float)
+        if not np.all(rates <= LARGEST_RATE):
+            raise ValueError(
+                f"data of rates above {LARGEST_RATE:g} cannot be drawn as integers; the largest "
+                f"rate is {np.max(rates)}."
+            )
+        return rng.poisson(rates, size=(n, self.dimension))
 
     def check(self, x: ArrayLike) -> None:
         check_counts(check_table(x, self.dimension, "Poisson"), "Poisson")

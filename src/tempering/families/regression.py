@@ -7,13 +7,20 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, gammaln
 
 from tempering.families.arrays import align, join, log_rising, sample_log_gamma
-from tempering.families.base import Array, ExponentialFamily, Likelihood
+from tempering.families.base import Array, Likelihood
 from tempering.families.checks import check_table
-from tempering.families.normal_gamma import GaussianParameters, NormalGammaParameters
+from tempering.families.normal_gamma import (
+    GammaPrecision,
+    GaussianParameters,
+    NormalGammaParameters,
+)
 from tempering.families.normal_wishart import log_determinant_of
 
+#: Part of the rate that may be lost in rounding; more, and it is no rate.
+WORST_ROUNDING = 1e-3
 
-class MultivariateNormalGamma(ExponentialFamily):
+
+class MultivariateNormalGamma(GammaPrecision):
     """Coefficients w of length D, and the precision τ of the noise:
 
         τ ~ Gamma(shape a, rate b),   w | τ ~ N(m, (τK)^{−1}).
@@ -78,10 +85,6 @@ class MultivariateNormalGamma(ExponentialFamily):
         noise = np.linalg.solve(root, rng.standard_normal((*precision.shape, self.dimension, 1)))
         return GaussianParameters(mean + noise[..., 0] / np.sqrt(precision)[..., None], precision)
 
-    def point(self, natural: ArrayLike) -> GaussianParameters:
-        mean, _, shape, rate = self.standard(natural)
-        return GaussianParameters(mean, shape / rate)
-
     def is_valid(self, natural: ArrayLike) -> NDArray[np.bool_]:
         eta, d = np.asarray(natural, float), self.dimension
         finite = np.asarray(np.isfinite(eta).all(-1))
@@ -95,8 +98,12 @@ class MultivariateNormalGamma(ExponentialFamily):
             2 * roots[..., None] * roots[..., None, :]
         )
         proper = finite & (np.linalg.eigvalsh(scaled)[..., 0] > 0)
-        _, _, shape, rate = self.standard(np.where(proper[..., None], eta, harmless))
-        return proper & (shape > 0) & (rate > 0)
+        eta = np.where(proper[..., None], eta, harmless)
+        mean, matrix, shape, rate = self.standard(eta)
+        # By as much the rate may be wrong, of rounding in the mean.
+        residual = eta[..., :d] - (matrix @ mean[..., None])[..., 0]
+        wrong = np.abs(mean * residual).sum(-1)
+        return proper & (shape > 0) & (rate > 0) & (wrong < WORST_ROUNDING * rate)
 
 
 class LinearGaussian(Likelihood):

@@ -234,14 +234,16 @@ class Mixture(Model):
             rows = data[start : start + PREDICTION_ROWS]
             updated = components + likelihood.statistics(rows)[:, None, :]
             try:
-                log_densities = family.log_normalizer(updated) + base
-            except np.linalg.LinAlgError as error:
-                row, column = np.unravel_index(np.argmax(np.abs(rows)), rows.shape)
-                raise ValueError(
-                    f"X has rows so far from what was fitted that their density is lost in "
-                    f"rounding: the largest number is in row {start + row}, column {column}. "
-                    "Leave such rows out, or fit the mixture with them."
-                ) from error
+                with np.errstate(divide="ignore", invalid="ignore"):
+                    log_densities = family.log_normalizer(updated) + base
+                lost = not np.all(log_densities < np.inf)
+            except np.linalg.LinAlgError:
+                lost = True
+            if lost:
+                raise FloatingPointError(
+                    f"data has rows, among {start} to {start + len(rows) - 1}, so far from what "
+                    "was fitted that their density is lost in rounding."
+                )
             scores.append(logsumexp(log_densities, axis=1) + likelihood.log_base_measure(rows))
         return np.concatenate(scores)
 

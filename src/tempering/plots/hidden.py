@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tempering.estimators import BayesianGaussianMixture
+from tempering.families.checks import naming_the_table
+from tempering.models.arguments import shown
 from tempering.plots.canvas import new_figure
 
 #: Columns that can be drawn one below the other.
@@ -38,12 +40,15 @@ def plot_state_sequence(hmm: Any, X: ArrayLike, names: Sequence[str] | None = No
     >>> len(plot_state_sequence(hmm, X).axes)
     1
     """
-    table = np.asarray(X)
+    _learned(hmm, "hmm", "transmat_")
+    with naming_the_table():
+        table = np.asarray(X)
     if table.ndim != 2 or not 1 <= table.shape[1] <= MOST_COLUMNS:
         raise ValueError(
             f"X must be a table of 1 to {MOST_COLUMNS} columns to be drawn; got {table.shape}."
         )
-    states = hmm.predict(table)
+    labels = _labels(names, table.shape[1]) or [f"column {i}" for i in range(table.shape[1])]
+    states = hmm.predict(X)
     starts = np.flatnonzero(np.diff(states, prepend=-1))
     ends = np.append(starts[1:], len(states))
     figure = new_figure(figsize=(9, 1.2 + 1.4 * table.shape[1]))
@@ -53,7 +58,7 @@ def plot_state_sequence(hmm: Any, X: ArrayLike, names: Sequence[str] | None = No
             colour = f"C{states[start] % 10}"
             axis.axvspan(start - 0.5, end - 0.5, color=colour, alpha=0.25, lw=0)
         axis.plot(table[:, column], ".-", color="0.2", lw=0.8, ms=3)
-        axis.set_ylabel(names[column] if names is not None else f"column {column}")
+        axis.set_ylabel(labels[column])
         axis.margins(x=0)
     axes[-1].set_xlabel("position in the sequence")
     for k in np.unique(states):
@@ -80,7 +85,7 @@ def plot_transition_matrix(hmm: Any) -> Any:
     >>> [text.get_text() for text in plot_transition_matrix(hmm).axes[0].texts]
     ['0.90', '0.10', '0.20', '0.80']
     """
-    moves = np.asarray(hmm.transmat_)
+    moves = _learned(hmm, "hmm", "transmat_")
     k = len(moves)
     figure = new_figure(figsize=(1.6 + 0.6 * k, 1.2 + 0.6 * k))
     axis = figure.subplots()
@@ -114,16 +119,17 @@ def plot_loadings(factors: Any, names: Sequence[str] | None = None) -> Any:
     >>> plot_loadings(BayesianFactorAnalysis().fit(X)).axes[0].images[0].get_array().shape
     (1, 4)
     """
-    loadings = np.asarray(factors.components_)
+    loadings = _learned(factors, "factors", "components_")
     loadings = loadings[: max(1, getattr(factors, "n_relevant_", len(loadings)))]
     k, columns = loadings.shape
     largest = np.abs(loadings).max()
-    words = 0.0 if names is None else 0.08 * max(map(len, names))  # they stand upright
+    labels = _labels(names, columns)
+    words = 0.08 * max(map(len, labels), default=0.0)  # they stand upright
     figure = new_figure(figsize=(2.5 + 0.45 * min(columns, 30), 1.2 + 0.45 * k + words))
     axis = figure.subplots()
     image = axis.imshow(loadings, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto")
-    if names is not None:
-        axis.set_xticks(range(columns), names, rotation=90)
+    if labels:
+        axis.set_xticks(range(columns), labels, rotation=90)
     axis.set(yticks=range(k), xlabel="column", ylabel="factor")
     figure.colorbar(image, ax=axis, label="loading")
     return figure
@@ -184,3 +190,20 @@ def plot_mixtures(X: np.ndarray, mixtures: Mapping[str, BayesianGaussianMixture]
         _draw(axis, X, mixture)
         axis.set_title(f"{title}\nELBO {mixture.elbo_:,.0f}", fontsize=11)
     return figure
+
+
+def _learned(model: Any, name: str, attribute: str) -> np.ndarray:
+    """What a fitted model has learned."""
+    if not hasattr(model, attribute):
+        raise ValueError(f"{name} must be a fitted model, with {attribute}; got {shown(model)}.")
+    return np.asarray(getattr(model, attribute))
+
+
+def _labels(names: Any, n: int) -> list[str]:
+    """A name for each of n columns; no names, where none are given."""
+    if names is None:
+        return []
+    listed = isinstance(names, Collection | np.ndarray) and not isinstance(names, str | Mapping)
+    if not listed or len(names) != n:
+        raise ValueError(f"names must hold one for each of the {n} columns; got {shown(names)}.")
+    return [str(name) for name in names]

@@ -154,11 +154,16 @@ def plot_document_temperatures(
     return _labelled(axis, "temperature of the document", "documents")
 
 
-def _plot_column(history: History, column: str, label: str, axis: Any) -> Any:
-    """A column of the history at the steps that have it."""
+def _check_history(history: Any) -> None:
+    """Refuse what is no history."""
     if not isinstance(history, History):
         kind = type(history).__name__
         raise ValueError(f"history must be that of a fit, such as model.history_; got {kind}.")
+
+
+def _plot_column(history: History, column: str, label: str, axis: Any) -> Any:
+    """A column of the history at the steps that have it."""
+    _check_history(history)
     if not len(history):
         raise ValueError("history is empty: fit records one, partial_fit does not.")
     passes, values = history["passes"], history[column]
@@ -215,6 +220,7 @@ def plot_temperature_path(history: History) -> Any:
     >>> [axis.get_ylabel() for axis in plot_temperature_path(result.history).axes]
     ['temperature', 'energy', 'heat capacity']
     """
+    _check_history(history)
     s = np.asarray(history["inverse_temperature"], float)
     elbo, tempered = history["elbo"], history["tempered_elbo"]
     hot = s < 1.0

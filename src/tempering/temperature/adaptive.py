@@ -29,7 +29,6 @@ from tempering.temperature.policy import (
     Progress,
     Surroundings,
     TemperaturePolicy,
-    check_fraction,
 )
 from tempering.temperature.push import Few, pushed
 from tempering.temperature.ramp import find_ramp
@@ -194,7 +193,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         check_number(self.pace, "pace", "positive", above=0)
         check_number(self.rest, "rest", "positive", above=0)
         check_number(self.push, "push", "from 0 to 1", least=0, most=1)
-        check_fraction(self.fraction)
+        check_number(self.fraction, "fraction", "above 0 and at most 1", above=0, most=1)
 
     def length(self, planned: float) -> float:
         return self.fraction * planned

@@ -6,7 +6,7 @@ scores, and is saved as any other; documents that come later go on from it with 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy, deepcopy
 from typing import Any
 
@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from tempering.estimators import LatentDirichletAllocation
 from tempering.evaluation import top_words
 from tempering.evaluation.checks import as_counts
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_number, shown
 from tempering.models.lda.topics import Topics
 
 
@@ -45,7 +45,7 @@ def merge_topics(
     2
     """
     counts, alpha = _parts(model)
-    places = [_topic(model, topic, "topics") for topic in topics]
+    places = topic_numbers(topics, model.n_components)
     if len(set(places)) < 2 or len(set(places)) < len(places):
         raise ValueError(f"topics must name two different topics or more; got {topics!r:.100}.")
     first, others = places[0], places[1:]
@@ -73,7 +73,7 @@ def drop_topic(model: LatentDirichletAllocation, topic: int) -> LatentDirichletA
     2
     """
     counts, alpha = _parts(model)
-    place = _topic(model, topic, "topic")
+    place = _topic(model.n_components, topic, "topic")
     if alpha.size < 2:
         raise ValueError("topic cannot be dropped: it is the only one of the model.")
     return _remade(model, np.delete(counts, place, 0), np.delete(alpha, place), [place])
@@ -109,7 +109,7 @@ def split_topic(
     [0, 1]
     """
     counts, alpha = _parts(model)
-    place = _topic(model, topic, "topic")
+    place = _topic(model.n_components, topic, "topic")
     X = as_counts(X, "X", model.n_features_in_)
     part = copy(X)
     part.data = X.data * _responsibilities(model, X, place)
@@ -162,17 +162,17 @@ def rename_topics(
     >>> rename_topics(lda, ["summer", "winter"]).topic_labels_.tolist()
     ['summer', 'winter']
     """
-    check_is_fitted(model)
     names = topic_labels(model)
     if not isinstance(labels, Mapping):
-        if isinstance(labels, str) or len(labels) != len(names):
+        several = isinstance(labels, Collection) and not isinstance(labels, str)
+        if not several or len(labels) != len(names):
             raise ValueError(
                 f"labels must hold one name for each of the {len(names)} topics, or a mapping from "
                 f"numbers of topics to names; got {labels!r:.100}."
             )
         labels = dict(enumerate(labels))
     for topic, name in labels.items():
-        names[_topic(model, topic, "labels")] = str(name)
+        names[_topic(model.n_components, topic, "labels")] = str(name)
     new: Any = deepcopy(model)
     new.topic_labels_ = np.array(names, dtype=object)
     return new
@@ -190,7 +190,7 @@ def topic_labels(model: LatentDirichletAllocation) -> list[str]:
     >>> topic_labels(LatentDirichletAllocation(1, random_state=0).fit(X))
     ['0, 2, 3']
     """
-    check_is_fitted(model)
+    check_fitted_topics(model)
     given = getattr(model, "topic_labels_", None)
     if given is not None:
         return [str(name) for name in given]
@@ -199,16 +199,30 @@ def topic_labels(model: LatentDirichletAllocation) -> list[str]:
     return [", ".join(str(v if names is None else names[v]) for v in row) for row in words]
 
 
-def _topic(model: Any, topic: Any, name: str) -> int:
-    most = model.n_components - 1
+def topic_numbers(topics: Any, n_topics: int) -> list[int]:
+    """Numbers of topics, checked."""
+    if not isinstance(topics, Iterable):
+        raise ValueError(f"topics must be numbers of topics; got {shown(topics)}.")
+    return [_topic(n_topics, topic, "topics") for topic in topics]
+
+
+def _topic(n_topics: int, topic: Any, name: str) -> int:
+    most = n_topics - 1
     expected = f"the number of a topic, from 0 to {most}"
     check_number(topic, name, expected, least=0, most=most, whole=True)
     return int(topic)
 
 
+def check_fitted_topics(model: Any) -> None:
+    """Refuse what is no topic model, and one that is not fitted."""
+    if not isinstance(model, LatentDirichletAllocation):
+        raise ValueError(f"model must be a LatentDirichletAllocation; got {shown(model)}.")
+    check_is_fitted(model)
+
+
 def _parts(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Copies of the topics' counts without the prior, [K, V], and of α."""
-    check_is_fitted(model)
+    check_fitted_topics(model)
     counts = model._state.posterior.counts().T.astype(np.float64)
     return np.array(counts), np.array(model.doc_topic_prior_)
 

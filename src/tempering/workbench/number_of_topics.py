@@ -24,7 +24,7 @@ from tempering.estimators.topic_health import TopicWarning
 from tempering.evaluation import Split, gibbs_proportions, split_documents
 from tempering.evaluation.checks import as_counts, normalised, word_rows
 from tempering.evaluation.completion import fill_probabilities
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_number, shown
 from tempering.plots.canvas import new_figure
 
 #: Of each round: how many candidates it fits, and what such a fit costs beside a plain one.
@@ -158,6 +158,9 @@ def choose_n_topics(
     counts: Any = as_counts(X, "X")
     if np.any(counts.data != np.floor(counts.data)):
         raise ValueError("X must hold whole counts; weights such as tf-idf cannot be held out.")
+    plain = LatentDirichletAllocation() if estimator is None else estimator
+    if not isinstance(plain, LatentDirichletAllocation):
+        raise ValueError(f"estimator must be a LatentDirichletAllocation; got {shown(plain)}.")
     check_number(prior_weight, "prior_weight", "positive", above=0, most=1e6)
     check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
     numbers = _numbers(candidates)
@@ -170,7 +173,6 @@ def choose_n_topics(
             f"X has too few documents of two words or more to hold some out: {counts.shape[0]}."
         )
     documents = counts[order[n_held_out:]]
-    plain = LatentDirichletAllocation() if estimator is None else estimator
 
     trials: list[Trial] = []
     low, high, topics, scores = 0, len(numbers) - 1, np.empty((0, 0)), np.empty((2, 0))

@@ -16,15 +16,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from tempering.evaluation import gibbs_proportions
-from tempering.evaluation.checks import as_counts
+from tempering.evaluation.checks import as_counts, as_labels
 from tempering.models.arguments import check_number
 from tempering.plots.canvas import new_figure
+from tempering.workbench.editing import check_fitted_topics, topic_numbers
 
 #: Draws in which topics and priors settle, and sweeps of the words in each draw.
 SETTLING_DRAWS, SWEEPS = 20, 30
+
+#: Bins of time, at most.
+MOST_BINS = 10**6
 
 #: Numbers that are held at a time where words are assigned.
 ROOM = 2**23
@@ -83,10 +86,12 @@ class TopicShares:
         return _interval(one - two, level)
 
     def _place(self, name: Any) -> int:
-        for place, known in enumerate(self.names):
-            if known == name:
-                return place
-        raise ValueError(f"there is no group {name!r}; choose one of {self.names!r:.200}.")
+        try:
+            return self.names.index(name)
+        except ValueError:  # of arrays, too, which are neither equal nor not
+            raise ValueError(
+                f"there is no group {name!r:.100}; choose one of {self.names!r:.200}."
+            ) from None
 
     def __str__(self) -> str:
         ends = self.interval()
@@ -101,9 +106,11 @@ class TopicShares:
 
     def plot(self, topics: Sequence[int] | None = None, axis: Any = None) -> Any:
         """Draw the shares of some topics (all by default) with their intervals; the figure."""
+        n = self.draws.shape[2]
+        shown = topic_numbers(range(n) if topics is None else topics, n)
         axis = new_figure(figsize=(7, 4)).add_subplot() if axis is None else axis
         means, ends, places = self.mean(), self.interval(), np.arange(len(self.names))
-        for topic in range(means.shape[1]) if topics is None else topics:
+        for topic in shown:
             errors = np.abs(ends[:, topic].T - means[:, topic])
             axis.errorbar(
                 places, means[:, topic], errors, marker="o", capsize=2, label=f"topic {topic}"
@@ -166,8 +173,8 @@ def topics_by_group(
     ...     axis=1).tolist()
     (['sea', 'snow'], True)
     """
-    counts, groups = _documents(model, X, groups, "groups")
-    names, places = np.unique(groups, return_inverse=True)
+    counts = _counts(model, X)
+    names, places = as_labels(groups, "groups", "X", counts.shape[0])
     parameters = _known(model, counts, new_documents)
     return _shares(model, parameters, counts, names.tolist(), places, n_draws, seed)
 
@@ -206,22 +213,29 @@ def topics_over_time(
     >>> topics_over_time(lda, X, years, bins=2, n_draws=20).names
     [(1990, 1995), (1995, 2000)]
     """
-    counts, times = _documents(model, X, times, "times")
-    if times.dtype.kind not in "biufM" or not np.all(times == times):
+    counts = _counts(model, X)
+    as_labels(times, "times", "X", counts.shape[0])
+    times = np.asarray(times)
+    if times.dtype.kind not in "iufM":
         raise ValueError(
             "times must be numbers or dates without gaps: for text such as '2020-01-31' give "
             "numpy.array(times, dtype='datetime64[D]')."
         )
-    edges = np.asarray(bins)
+    edges = _edges(bins)
     if edges.ndim == 0:
-        check_number(bins, "bins", "a whole number of at least 1, or edges", least=1, whole=True)
+        expected = f"a whole number from 1 to {MOST_BINS}, or edges"
+        check_number(bins, "bins", expected, least=1, most=MOST_BINS, whole=True)
         first, last = times.min(), times.max()
         parts = np.arange(int(bins) + 1) / int(bins)
         steps = (last - first) * parts
         edges = first + (steps.astype((last - first).dtype) if times.dtype.kind in "iuM" else steps)
         edges[-1] = last
-    if edges.ndim != 1 or edges.size < 2 or np.any(edges[1:] < edges[:-1]):
-        raise ValueError(f"bins must be a number, or rising edges; got {bins!r:.100}.")
+    kinds = "M" if times.dtype.kind == "M" else "iuf"
+    right = edges.ndim == 1 and edges.size >= 2 and edges.dtype.kind in kinds
+    if not right or not np.all(edges[1:] >= edges[:-1]):
+        raise ValueError(
+            f"bins must be a number, or rising edges, dates if times are dates; got {bins!r:.100}."
+        )
     outside = int(np.sum((times < edges[0]) | (times > edges[-1])))
     if outside:
         raise ValueError(
@@ -236,17 +250,16 @@ def topics_over_time(
     return _shares(model, parameters, counts, names, places, n_draws, seed)
 
 
-def _documents(model: Any, X: Any, of_each: ArrayLike, name: str) -> tuple[Any, NDArray[Any]]:
-    """The counts, and what is told of each document."""
-    check_is_fitted(model)
-    counts: Any = as_counts(X, "X", model.n_features_in_)
-    told = np.asarray(of_each)
-    if told.shape != counts.shape[:1] or told.size == 0:
-        raise ValueError(
-            f"{name} must hold one value for each of the {counts.shape[0]} documents of X; got "
-            f"shape {told.shape}."
-        )
-    return counts, told
+def _edges(bins: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(bins)
+    except ValueError as error:
+        raise ValueError(f"bins must be a number, or rising edges: {error}") from error
+
+
+def _counts(model: Any, X: Any) -> Any:
+    check_fitted_topics(model)
+    return as_counts(X, "X", model.n_features_in_)
 
 
 def _known(model: Any, counts: Any, new_documents: bool) -> NDArray[np.float64]:

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import dendrogram, fcluster, linkage
 from scipy.spatial.distance import pdist
-from sklearn.utils.validation import check_is_fitted
 
 from tempering.evaluation.checks import normalised
 from tempering.models.arguments import check_number
 from tempering.plots.canvas import new_figure
-from tempering.workbench.editing import topic_labels
+from tempering.workbench.editing import check_fitted_topics, topic_labels
 
 
 @dataclass(frozen=True)
@@ -84,7 +83,7 @@ def hierarchy(model: Any) -> TopicTree:
     >>> tree.cut(1), tree.cut(2)
     ([[0, 1]], [[0], [1]])
     """
-    check_is_fitted(model)
+    check_fitted_topics(model)
     topics = normalised(model.components_.astype(np.float64))
     if len(topics) < 2:
         raise ValueError("model must have two topics at least: one alone makes no tree.")
