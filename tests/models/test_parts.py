@@ -74,6 +74,12 @@ def test_the_bound_of_declared_parts_is_the_evidence():
         Coin().check_posterior(Natural(side=[1.0]))
 
 
+def test_one_improper_component_makes_a_posterior_improper():
+    model = Mixture(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 0.1])
+    with pytest.raises(ValueError, match="components of the posterior must be a proper Gamma"):
+        model.check_posterior(Natural(weights=[1.0, 1.0], components=[[1.0, 1.0], [1.0, -1.0]]))
+
+
 def test_draws_are_those_of_the_posterior():
     heads = quiet_fit(Coin(), TOSSES).draw(4000, seed=1)["side"][:, 0]
     assert heads.mean() == pytest.approx(5 / 7, abs=0.01)  # Beta(5, 2)
