@@ -177,7 +177,7 @@ def same_policy(one, other):
     "policy",
     [
         VariationalTempering(np.linspace(0.3, 1, 7), prior=np.arange(1, 8), damping=0.5),
-        LocalTempering(fraction=None, formula="words"),
+        LocalTempering(fraction=None, formula="paper"),
         Annealing(schedules.linear(3.0), passes=2),
         Annealing(
             schedules.join(
