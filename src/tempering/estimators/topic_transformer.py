@@ -217,9 +217,10 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         return np.array(self._model.doc_topic_prior)
 
     @property
-    def topic_word_prior_(self) -> float:
-        """η."""
-        return self._model.topic_word_prior
+    def topic_word_prior_(self) -> float | Array:
+        """η; where topics are led, of each topic and word, (n_components, n_features)."""
+        eta, guide = self._model.topic_word_prior, self._model.guide
+        return eta if guide is None else guide.matrix(eta, self.n_features_in_)
 
     @property
     def _n_features_out(self) -> int:

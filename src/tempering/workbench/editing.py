@@ -191,12 +191,11 @@ def topic_labels(model: LatentDirichletAllocation) -> list[str]:
     ['0, 2, 3']
     """
     check_fitted_topics(model)
-    given = getattr(model, "topic_labels_", None)
-    if given is not None:
-        return [str(name) for name in given]
     words = top_words(model.components_, min(3, model.n_features_in_))
     names = getattr(model, "vocabulary_", getattr(model, "feature_names_in_", None))
-    return [", ".join(str(v if names is None else names[v]) for v in row) for row in words]
+    own = [", ".join(str(v if names is None else names[v]) for v in row) for row in words]
+    given = getattr(model, "topic_labels_", own)
+    return [str(name or first) for name, first in zip(given, own)]
 
 
 def topic_numbers(topics: Any, n_topics: int) -> list[int]:
