@@ -7,6 +7,7 @@ from tempering.workbench.editing import (
     split_topic,
     topic_labels,
 )
+from tempering.workbench.extending import extend_topics
 from tempering.workbench.number_of_topics import TopicNumber, Trial, choose_n_topics
 from tempering.workbench.shares import TopicShares, topics_by_group, topics_over_time
 from tempering.workbench.tree import TopicTree, hierarchy
@@ -18,6 +19,7 @@ __all__ = [
     "Trial",
     "choose_n_topics",
     "drop_topic",
+    "extend_topics",
     "hierarchy",
     "merge_topics",
     "rename_topics",

@@ -18,6 +18,7 @@ from tempering.estimators import LatentDirichletAllocation
 from tempering.evaluation import top_words
 from tempering.evaluation.checks import as_counts
 from tempering.models.arguments import check_number, shown
+from tempering.models.lda.guide import split_prior
 from tempering.models.lda.topics import Topics
 
 
@@ -50,7 +51,14 @@ def merge_topics(
         raise ValueError(f"topics must name two different topics or more; got {topics!r:.100}.")
     first, others = places[0], places[1:]
     counts[first], alpha[first] = counts[places].sum(axis=0), alpha[places].sum()
-    return _remade(model, np.delete(counts, others, 0), np.delete(alpha, others), others)
+    prior = _led(model)
+    if prior is not None:
+        eta = model._model.topic_word_prior
+        own = prior[places]
+        whole = eta + np.maximum(own - eta, 0.0).sum(axis=0)
+        prior[first] = np.where(own.any(axis=0), whole, 0.0)  # kept out of all, or of none
+        prior = np.delete(prior, others, 0)
+    return _remade(model, np.delete(counts, others, 0), np.delete(alpha, others), prior, others)
 
 
 def drop_topic(model: LatentDirichletAllocation, topic: int) -> LatentDirichletAllocation:
@@ -76,7 +84,9 @@ def drop_topic(model: LatentDirichletAllocation, topic: int) -> LatentDirichletA
     place = _topic(model.n_components, topic, "topic")
     if alpha.size < 2:
         raise ValueError("topic cannot be dropped: it is the only one of the model.")
-    return _remade(model, np.delete(counts, place, 0), np.delete(alpha, place), [place])
+    prior = _led(model)
+    prior = None if prior is None else np.delete(prior, place, 0)
+    return _remade(model, np.delete(counts, place, 0), np.delete(alpha, place), prior, [place])
 
 
 def split_topic(
@@ -122,7 +132,13 @@ def split_topic(
     counts[place], alpha_whole = both[0], alpha[place]
     alpha[place] = max(shares[0], 0.05) * alpha_whole
     counts = np.vstack([counts, both[1]])
-    return _remade(model, counts, np.append(alpha, max(shares[1], 0.05) * alpha_whole))
+    prior = _led(model)
+    if prior is not None:
+        eta = model._model.topic_word_prior
+        parts = np.where(prior[place] > 0, eta + np.maximum(prior[place] - eta, 0.0) * ways, 0.0)
+        prior[place] = parts[0]
+        prior = np.vstack([prior, parts[1]])
+    return _remade(model, counts, np.append(alpha, max(shares[1], 0.05) * alpha_whole), prior)
 
 
 def _responsibilities(model: Any, X: Any, topic: int) -> NDArray[np.float64]:
@@ -222,14 +238,23 @@ def check_fitted_topics(model: Any) -> None:
 def _parts(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Copies of the topics' counts without the prior, [K, V], and of α."""
     check_fitted_topics(model)
-    counts = model._state.posterior.counts().T.astype(np.float64)
-    return np.array(counts), np.array(model.doc_topic_prior_)
+    counts = np.maximum(model.components_.astype(np.float64) - model.topic_word_prior_, 0.0)
+    return counts, np.array(model.doc_topic_prior_)
+
+
+def _led(model: Any) -> NDArray[np.float64] | None:
+    """The prior of words as a matrix [K, V], where topics are led."""
+    return None if model._model.guide is None else np.array(model.topic_word_prior_)
 
 
 def _remade(
-    model: Any, counts: NDArray[np.float64], alpha: NDArray[np.float64], gone: Sequence[int] = ()
+    model: Any,
+    counts: NDArray[np.float64],
+    alpha: NDArray[np.float64],
+    prior: NDArray[np.float64] | None,
+    gone: Sequence[int] = (),
 ) -> LatentDirichletAllocation:
-    """A copy of a model with other topics."""
+    """A copy of a model with other topics, and a prior of their own where some are led."""
     new = deepcopy(model)
     new.n_components = len(counts)
     new._model.n_topics = len(counts)
@@ -237,9 +262,16 @@ def _remade(
     new._model._mean_prior_statistics = None  # learned of other topics
     if np.ndim(model.doc_topic_prior) == 1:
         new.doc_topic_prior = alpha  # one a topic was given
-    prior = model.topic_word_prior_
-    posterior = Topics(np.ascontiguousarray(counts.T) + prior, prior)
-    new._state = model._state._replace(posterior=posterior, solved=())
+    eta = model._model.topic_word_prior
+    parameters = np.ascontiguousarray(counts.T) + eta
+    if prior is not None:
+        eta, guide = split_prior(prior)
+        new._model.topic_word_prior, new._model.guide = eta, guide
+        new.topic_word_prior, new.seed_topics = prior, None
+        parameters = np.ascontiguousarray((counts + prior).T)
+        if guide is not None:
+            guide.hold(parameters, eta)
+    new._state = model._state._replace(posterior=Topics(parameters, eta), solved=())
     if hasattr(model, "topic_labels_"):
         labels = np.delete(model.topic_labels_, gone)
         n_new = len(counts) - labels.size

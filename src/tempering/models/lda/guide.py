@@ -72,8 +72,8 @@ class Guide:
         sums += np.bincount(self._topics, change, minlength=sums.size)
 
     def totals(self) -> NDArray[np.float64]:
-        """The counts of each topic, [K]."""
-        return self.counts.sum(axis=0, dtype=np.float64)
+        """The counts of words that lead each topic, [K]."""
+        return np.maximum(self.counts, 0.0).sum(axis=0, dtype=np.float64)
 
     def matrix(self, eta: float, n_words: int) -> NDArray[np.float64]:
         """η_vk as the estimator has it, [K, V]; 0 for words that are kept out."""

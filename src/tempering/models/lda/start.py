@@ -63,16 +63,20 @@ def initial_topics(model: Any, source: DataSource, rng: np.random.Generator) -> 
     eta, guide = model.topic_word_prior, model.guide
     # Gamma(100, 1/100): near 1, and not alike.
     topics = rng.standard_gamma(100.0, size=(model.n_words, model.n_topics)) * 0.01
+    order, led, n_found = np.arange(model.n_topics), None, 0
+    if guide is not None:
+        first, led = guide.leads(eta, model.n_words)
+        order, n_found = np.append(first, np.delete(order, first)), first.size
+    # All words, shared out; beside random draws, as many as these.
+    size = model.n_words
     if model.start == "words":
+        size, n_found = source.size * model.mean_length / model.n_topics, model.n_topics
+    if n_found:
         # The same documents with every seed, so that all start alike.
         n_documents = math.ceil(START_WORDS / model.mean_length)
         documents = source.sample(n_documents, np.random.default_rng(0))
-        order, led = np.arange(model.n_topics), None
-        if guide is not None:
-            first, led = guide.leads(eta, model.n_words)
-            order = np.append(first, np.delete(order, first))
-        found = anchored_topics(documents, model.n_topics, led)
-        found *= source.size * model.mean_length / model.n_topics  # all words, shared out
+        found = anchored_topics(documents, n_found, led)
+        found *= size
         found += eta
         # Times the draws, as those of very few documents can be alike, and would stay so.
         topics[:, order[: found.shape[1]]] *= found
