@@ -47,6 +47,7 @@ ALLOWED = {
         "estimators",
         "plots",
         "report",
+        "workbench",
     },
 }
 

@@ -1,5 +1,6 @@
 """A workbench for topics: how many, how they change and differ, editing them, their tree."""
 
+from tempering.workbench.comparing import ModelComparison, TopicPair, compare_models
 from tempering.workbench.editing import (
     drop_topic,
     merge_topics,
@@ -9,15 +10,19 @@ from tempering.workbench.editing import (
 )
 from tempering.workbench.extending import extend_topics
 from tempering.workbench.number_of_topics import TopicNumber, Trial, choose_n_topics
+from tempering.workbench.seeds import topics_across_seeds
 from tempering.workbench.shares import TopicShares, topics_by_group, topics_over_time
 from tempering.workbench.tree import TopicTree, hierarchy
 
 __all__ = [
+    "ModelComparison",
     "TopicNumber",
+    "TopicPair",
     "TopicShares",
     "TopicTree",
     "Trial",
     "choose_n_topics",
+    "compare_models",
     "drop_topic",
     "extend_topics",
     "hierarchy",
@@ -25,6 +30,7 @@ __all__ = [
     "rename_topics",
     "split_topic",
     "topic_labels",
+    "topics_across_seeds",
     "topics_by_group",
     "topics_over_time",
 ]
