@@ -29,7 +29,7 @@ def test_topics_come_again_and_noise_does_not(documents):
     noisy = model.components_[:, 90:].sum(axis=1) / model.components_.sum(axis=1)
     assert shared.shape == (6,)
     assert np.all((shared >= 0) & (shared <= 1))
-    assert shared[noisy < 0.2].min() > shared[noisy > 0.8].max()
+    assert shared[noisy < 0.2].min() > 0.1 + shared[noisy > 0.8].mean()
     again = topics_across_seeds(model, documents, 3, resample=True)
     np.testing.assert_array_equal(shared, again)
 

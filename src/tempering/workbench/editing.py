@@ -2,6 +2,7 @@
 
 The model that is edited stays as it was, so that to undo is to keep it. An edited model transforms,
 scores, and is saved as any other; documents that come later go on from it with ``partial_fit``.
+Where documents are given, topics settle over them: words move to where they now belong.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from tempering.evaluation.checks import as_counts
 from tempering.models.arguments import check_number, shown
 from tempering.models.lda.guide import split_prior
 from tempering.models.lda.topics import Topics
+from tempering.workbench.settling import settled
 
 
 def merge_topics(
-    model: LatentDirichletAllocation, topics: Sequence[int]
+    model: LatentDirichletAllocation, topics: Sequence[int], X: Any = None, *, passes: int = 3
 ) -> LatentDirichletAllocation:
     """A model in which some topics are one, in the place of the first that is named.
 
@@ -35,6 +37,10 @@ def merge_topics(
         Fitted topics.
     topics : sequence of int
         Two of their numbers or more.
+    X : sparse matrix or array [D, V], or Corpus, optional
+        The documents of the fit, over which the topics settle.
+    passes : int
+        Passes over X at T = 1; 0 leaves topics as the edit made them.
 
     Examples
     --------
@@ -58,11 +64,16 @@ def merge_topics(
         whole = eta + np.maximum(own - eta, 0.0).sum(axis=0)
         prior[first] = np.where(own.any(axis=0), whole, 0.0)  # kept out of all, or of none
         prior = np.delete(prior, others, 0)
-    return _remade(model, np.delete(counts, others, 0), np.delete(alpha, others), prior, others)
+    new = _remade(model, np.delete(counts, others, 0), np.delete(alpha, others), prior, others)
+    return settled(new, X, passes)
 
 
-def drop_topic(model: LatentDirichletAllocation, topic: int) -> LatentDirichletAllocation:
+def drop_topic(
+    model: LatentDirichletAllocation, topic: int, X: Any = None, *, passes: int = 3
+) -> LatentDirichletAllocation:
     """A model without a topic; its words go to the others when documents are transformed.
+
+    With X, they go there for good.
 
     Parameters
     ----------
@@ -70,6 +81,8 @@ def drop_topic(model: LatentDirichletAllocation, topic: int) -> LatentDirichletA
         Fitted topics, two at least.
     topic : int
         The number of one.
+    X, passes
+        As in :func:`merge_topics`.
 
     Examples
     --------
@@ -86,11 +99,17 @@ def drop_topic(model: LatentDirichletAllocation, topic: int) -> LatentDirichletA
         raise ValueError("topic cannot be dropped: it is the only one of the model.")
     prior = _led(model)
     prior = None if prior is None else np.delete(prior, place, 0)
-    return _remade(model, np.delete(counts, place, 0), np.delete(alpha, place), prior, [place])
+    new = _remade(model, np.delete(counts, place, 0), np.delete(alpha, place), prior, [place])
+    return settled(new, X, passes)
 
 
 def split_topic(
-    model: LatentDirichletAllocation, topic: int, X: Any, *, random_state: int = 0
+    model: LatentDirichletAllocation,
+    topic: int,
+    X: Any,
+    *,
+    passes: int = 3,
+    random_state: int = 0,
 ) -> LatentDirichletAllocation:
     """A model in which a topic is two: itself in its place, and a new one at the end.
 
@@ -104,7 +123,9 @@ def split_topic(
     topic : int
         The number of one.
     X : sparse matrix or array [D, V], or Corpus
-        Documents, best those of the fit.
+        The documents of the fit, or enough of their kind: topics settle over them.
+    passes : int
+        As in :func:`merge_topics`.
     random_state : int
         Of the fit with two topics.
 
@@ -138,7 +159,8 @@ def split_topic(
         parts = np.where(prior[place] > 0, eta + np.maximum(prior[place] - eta, 0.0) * ways, 0.0)
         prior[place] = parts[0]
         prior = np.vstack([prior, parts[1]])
-    return _remade(model, counts, np.append(alpha, max(shares[1], 0.05) * alpha_whole), prior)
+    new = _remade(model, counts, np.append(alpha, max(shares[1], 0.05) * alpha_whole), prior)
+    return settled(new, X, passes)
 
 
 def _responsibilities(model: Any, X: Any, topic: int) -> NDArray[np.float64]:
