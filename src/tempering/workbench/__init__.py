@@ -1,6 +1,7 @@
 """A workbench for topics: how many, how they change and differ, editing them, their tree."""
 
 from tempering.workbench.comparing import ModelComparison, TopicPair, compare_models
+from tempering.workbench.drift import TopicDrift, topics_through_time
 from tempering.workbench.editing import (
     drop_topic,
     merge_topics,
@@ -16,6 +17,7 @@ from tempering.workbench.tree import TopicTree, hierarchy
 
 __all__ = [
     "ModelComparison",
+    "TopicDrift",
     "TopicNumber",
     "TopicPair",
     "TopicShares",
@@ -33,4 +35,5 @@ __all__ = [
     "topics_across_seeds",
     "topics_by_group",
     "topics_over_time",
+    "topics_through_time",
 ]

@@ -14,13 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
-from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.words import words_of
 from tempering.evaluation import split_documents
 from tempering.evaluation.checks import as_counts, normalised
 from tempering.models.arguments import check_number
-from tempering.workbench.editing import topic_labels
+from tempering.workbench.editing import check_fitted_topics, topic_labels
 from tempering.workbench.number_of_topics import document_scores
 
 
@@ -161,7 +160,7 @@ def compare_models(
 
 def _check_same_words(a: Any, b: Any) -> None:
     for model in (a, b):
-        check_is_fitted(model)
+        check_fitted_topics(model)
     if a.n_features_in_ != b.n_features_in_:
         raise ValueError(
             f"a has {a.n_features_in_} words and b {b.n_features_in_}: fit both to counts over the "

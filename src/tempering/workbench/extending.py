@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.words import words_of
 from tempering.evaluation.checks import is_corpus
 from tempering.models.arguments import check_number
-from tempering.workbench.editing import topic_labels
+from tempering.workbench.editing import check_fitted_topics, topic_labels
 
 
 def extend_topics(
@@ -54,7 +53,7 @@ def extend_topics(
     >>> sorted(model.topics(2)[2])
     [4, 5]
     """
-    check_is_fitted(model)
+    check_fitted_topics(model)
     check_number(n_new, "n_new", "a whole number, 0 or more", least=0, whole=True)
     check_number(strength, "strength", "positive", above=0, most=1e6)
     counts = np.maximum(model.components_ - model.topic_word_prior_, 0.0)

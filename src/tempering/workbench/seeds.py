@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.topic_health import TopicWarning
 from tempering.evaluation.checks import as_counts, normalised
 from tempering.models.arguments import check_number
+from tempering.workbench.editing import check_fitted_topics
 
 
 def topics_across_seeds(
@@ -55,7 +55,7 @@ def topics_across_seeds(
     >>> topics_across_seeds(lda, X).round(1)
     array([1., 1.])
     """
-    check_is_fitted(model)
+    check_fitted_topics(model)
     check_number(n_seeds, "n_seeds", "a whole number, at least 1", least=1, whole=True)
     check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
     counts: Any = as_counts(X, "X", model.n_features_in_)
