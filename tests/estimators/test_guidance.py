@@ -148,7 +148,7 @@ def test_a_led_model_is_saved_shown_and_edited(drawn, seeds, tmp_path):
     assert sum(row["share"] for row in topic_rows(model, 3, None)) == pytest.approx(1, abs=1e-4)
 
     merged, dropped = merge_topics(model, [0, 3]), drop_topic(model, 1)
-    split = split_topic(model, 3, drawn.counts)
+    split = split_topic(model, 3, drawn.counts, passes=0)
     prior = model.topic_word_prior_
     lead = prior - prior[prior > 0].min()
     assert_allclose(merged.topic_word_prior_[0, seeds["subject 5"]], prior[0, seeds["subject 5"]])

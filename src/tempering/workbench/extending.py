@@ -68,7 +68,7 @@ def extend_topics(
         seed_topics=None,
         random_state=random_state,
     )
-    if np.ndim(model.doc_topic_prior) == 1:
+    if np.ndim(new.doc_topic_prior) == 1:
         alpha = model.doc_topic_prior_
         new.doc_topic_prior = np.append(alpha, np.full(n_new, alpha.mean()))
     new.fit(X)
