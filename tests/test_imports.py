@@ -35,7 +35,7 @@ ALLOWED = {
         "gpu",
     },
     "plots": {"inference", "evaluation", "estimators"},
-    "workbench": {"models", "evaluation", "estimators", "plots"},
+    "workbench": {"models", "inference", "evaluation", "estimators", "plots"},
     "report": {"storage", "models", "inference", "evaluation", "estimators"},
     "cli": {
         "storage",
@@ -47,6 +47,7 @@ ALLOWED = {
         "estimators",
         "plots",
         "report",
+        "workbench",
     },
 }
 

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import tempering
-from tempering.cli.validation import POINTS, Remaining, model_scores, n_validation
+from tempering import load
+from tempering.cli.options import FOUND_TOPICS
+from tempering.cli.validation import POINTS, Remaining, Validation, model_scores, n_validation
 from tempering.corpus import CorpusError, ParquetSource, write
 from tempering.inference import ArraySource
 
@@ -219,3 +221,46 @@ def test_a_traceback_is_there_for_the_asking(command):
     result = command("--traceback", "topics", "nowhere", code=1)
     assert "Traceback" in result.stderr
     assert "nowhere" in result.stderr.splitlines()[-1]
+
+
+def test_the_number_of_topics_is_found(command, files, tmp_path):
+    fitted = command("fit", files.counts, "--topics", "auto", "--out", tmp_path / "a", "--json")
+    assert fitted["n_topics"] == len(fitted["topics"]) == 5  # the least of the range; there are 4
+    assert {trial["n_topics"] for trial in fitted["tried"]} >= {5, 100}
+    assert not (tmp_path / "a.checkpoint").exists()
+    given = command("fit", files.counts, "--topics", "5", "--out", tmp_path / "b", "--json")
+    assert given["tried"] == []
+    first, second = (load(tmp_path / name) for name in "ab")
+    np.testing.assert_array_equal(first.components_, second.components_)
+
+
+def test_a_fit_that_goes_on_does_not_look_for_the_number_again(
+    command, files, tmp_path, monkeypatch
+):
+    """A number that is not the answer is in the checkpoint: it is taken."""
+    out = ("--out", tmp_path / "model", "--checkpoint-minutes", "0")
+
+    def interrupt(self, report):
+        if report.record.step > 5:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Validation, "__call__", interrupt)
+        command("fit", files.counts, "--topics", "7", *out, code=130)
+    (tmp_path / "model.checkpoint" / FOUND_TOPICS).write_text('{"n_topics": 7}')
+    fitted = command("fit", files.counts, "--topics", "auto", *out, "--json")
+    assert (fitted["n_topics"], fitted["resumed"], fitted["tried"]) == (7, True, [])
+
+
+def test_a_stream_finds_the_number_of_topics(command, files, tmp_path):
+    write(tmp_path / "small.parquet", files.corpus)
+    fitted = command(
+        "fit", tmp_path / "small.parquet", "--topics", "auto", "--out", tmp_path / "a", "--json"
+    )
+    assert fitted["n_topics"] == 5
+
+
+@pytest.mark.parametrize("number", ["0", "-3", "many", "2.5"])
+def test_no_number_of_topics(command, files, tmp_path, number):
+    result = command("fit", files.counts, "--topics", number, "--out", tmp_path / "m", code=2)
+    assert "neither a whole number of 1 or more, nor" in result.output

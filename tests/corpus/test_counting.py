@@ -168,3 +168,28 @@ def test_a_corpus_is_shown_in_a_line():
     assert repr(corpus) == "Corpus(2,000 documents × 2,001 words, 4,000 tokens)"
     halves = Corpus(corpus.counts * 0.5)
     assert repr(halves) == "Corpus(2,000 documents × 2,001 words, 2,000.0 tokens)"
+
+
+def test_of_a_table_of_arrow_the_column_is_counted():
+    pyarrow = pytest.importorskip("pyarrow")
+    table = pyarrow.table({"review": TEXTS, "key": ["a", "b"]})
+    corpus = from_texts(table, column="review", name_column="key")
+    assert_array_equal(corpus.counts.toarray(), from_texts(TEXTS).counts.toarray())
+    assert corpus.names == ["a", "b"]
+
+
+def test_what_is_in_memory_is_not_a_path():
+    frame = pandas.DataFrame({"text": TEXTS})
+    with pytest.raises(CorpusError, match=r"path must be .* got DataFrame: .*from_texts"):
+        read(frame)
+    with pytest.raises(CorpusError, match=r"as texts\['train'\]"):
+        from_texts({"train": TEXTS, "test": TEXTS})
+
+
+def test_proportions_come_as_a_frame():
+    X = np.random.default_rng(0).poisson(1.0, size=(12, 6))
+    frame = pandas.DataFrame(X, columns=list("abcdef"), index=[f"d{i}" for i in range(12)])
+    model = LatentDirichletAllocation(3, max_iter=2, random_state=0).set_output(transform="pandas")
+    shown = model.fit_transform(frame)
+    assert list(shown.index) == list(frame.index)
+    assert list(shown.columns) == list(model.get_feature_names_out())

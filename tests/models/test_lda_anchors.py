@@ -8,8 +8,8 @@ from tempering.datasets import make_lda
 from tempering.evaluation import topic_stability
 from tempering.inference import ArraySource
 from tempering.models.lda import start
-from tempering.models.lda.model import START_WORDS, LatentDirichlet
-from tempering.models.lda.start import SPREAD, anchored_topics, farthest_rows
+from tempering.models.lda.model import LatentDirichlet
+from tempering.models.lda.start import SPREAD, START_WORDS, anchored_topics, farthest_rows
 
 
 def distance_from_plane(point, others):

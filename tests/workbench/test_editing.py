@@ -123,3 +123,38 @@ def test_the_only_topic_cannot_be_dropped():
     model = LatentDirichletAllocation(1, random_state=0).fit(np.ones((20, 3), int))
     with pytest.raises(ValueError, match="only one"):
         drop_topic(model, 0)
+
+
+def mean_score(model, X):
+    return model.completion_score(X, inference="gibbs", alpha=0.1)
+
+
+def test_topics_settle_where_documents_are_given(model, drawn):
+    """What was dropped is taken over by others, and predicts better than before they knew."""
+    X = drawn.counts
+    left, settled = drop_topic(model, 2), drop_topic(model, 2, X)
+    assert counts_of(left).sum() < 0.9 * drawn.counts.sum()
+    assert_allclose(counts_of(settled).sum(), drawn.counts.sum(), rtol=1e-2)
+    assert mean_score(settled, X) > mean_score(left, X) + 0.02
+    assert_allclose(drop_topic(model, 2, X, passes=0).components_, left.components_)
+    again = drop_topic(model, 2, X)
+    assert_allclose(again.components_, settled.components_, rtol=0)
+
+    before = model.components_.copy()
+    merged = merge_topics(model, [0, 1], X)
+    assert_allclose(counts_of(merged).sum(), drawn.counts.sum(), rtol=1e-2)
+    assert mean_score(split_topic(merged, 0, X), X) > mean_score(merged, X) + 0.02
+    assert_allclose(model.components_, before, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"passes": -1}, "passes must be a whole number, 0 or more; got -1"),
+        ({"X": np.ones((3, 7))}, "X has 7 features"),
+        ({"X": np.zeros((3, 200))}, "X must hold at least one word"),
+    ],
+)
+def test_documents_that_cannot_settle_are_named(model, options, message):
+    with pytest.raises(ValueError, match=message):
+        merge_topics(model, [0, 1], **options)

@@ -38,6 +38,7 @@ def fit(
     Examples:
       tempering fit 20news.npz --topics 50 --out news
       tempering fit folder-of-text/ --topics 20
+      tempering fit folder-of-text/ --topics auto
       tempering fit posts.csv --column body --id post --topics 100 --ngrams 2
       tempering fit big.parquet --topics 100 --batch-size 4096 --scheduler tcp://host:8786
     """

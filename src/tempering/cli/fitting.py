@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from sklearn.base import clone
+
 from tempering.cli.corpora import Reading, counter, read_words, say_if_counted, streams
 from tempering.cli.errors import say
-from tempering.cli.options import SCORES, Counting, Keeping, Settings
+from tempering.cli.options import FOUND_TOPICS, SCORES, Counting, Keeping, Settings
 from tempering.cli.printing import console, error_console, minus, print_json, print_topics
 from tempering.cli.progress import shown
 from tempering.cli.topics import topic_rows
@@ -18,11 +23,15 @@ from tempering.corpus import Corpus, CorpusError, Stored
 from tempering.corpus.text_counts import TextCounts
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.recipe import batch_size_for
-from tempering.inference import Checkpoint
+from tempering.inference import BlockSource, Checkpoint
 from tempering.inference.checkpoint_writer import Terminated
 from tempering.inference.compilation import working_seconds
 from tempering.inference.executors import ClusterLost
 from tempering.storage.errors import StorageError
+from tempering.workbench import choose_n_topics
+
+#: Documents of a stream by which the number of topics is chosen.
+SEARCHED_DOCUMENTS = 20_000
 
 #: Topics that are printed; `tempering topics` prints all.
 PRINTED = 20
@@ -39,7 +48,6 @@ def run_fit(
     """Read, fit, save, print."""
     executor = None if settings.scheduler is None else connected(settings.scheduler)
     model = LatentDirichletAllocation(
-        settings.topics,
         tempering=None if settings.tempering == "none" else settings.tempering,
         max_iter=settings.passes,
         batch_size=settings.batch_size or "auto",
@@ -65,6 +73,14 @@ def run_fit(
     resumed = keeping.resume and keeping.has_checkpoint()
     if resumed:
         say(f"going on with the fit in {keeping.checkpoint}; --restart begins anew.")
+    elif not keeping.resume:
+        keeping.clear()
+    tried: list[dict[str, Any]] = []
+    if str(settings.topics) == "auto":
+        n_topics, tried = find_n_topics(model, training, settings, keeping)
+    else:
+        n_topics = int(settings.topics)
+    model.set_params(n_components=n_topics)
     started = working_seconds()
     validation = _fit(model, training, held_out, keeping)
     if executor is not None:
@@ -82,7 +98,8 @@ def run_fit(
         "corpus": str(reading.path),
         "n_documents": n_documents,
         "n_words": n_words,
-        "n_topics": settings.topics,
+        "n_topics": n_topics,
+        "tried": tried,
         "held_out_score": validation.scores[-1][1] if validation else None,
         "n_validation_documents": validation.n_documents if validation else 0,
         "seconds": round(seconds, 3),
@@ -107,12 +124,30 @@ def connected(scheduler: str) -> DaskExecutor:
     return executor
 
 
+def find_n_topics(
+    model: LatentDirichletAllocation, training: Any, settings: Settings, keeping: Keeping
+) -> tuple[int, list[dict[str, Any]]]:
+    """The number of topics, and the fits that tell; a fit that goes on has found it before."""
+    file = keeping.checkpoint / FOUND_TOPICS
+    if keeping.resume and keeping.has_checkpoint() and file.is_file():
+        with suppress(ValueError, KeyError):
+            return int(json.loads(file.read_text())["n_topics"]), []
+    documents = training
+    if isinstance(training, BlockSource):
+        documents = training.sample(SEARCHED_DOCUMENTS, np.random.default_rng(settings.seed))
+    plain = clone(model).set_params(executor=None)
+    with error_console().status("Looking for the number of topics"):
+        answer = choose_n_topics(documents, estimator=plain, random_state=settings.seed)
+    error_console().print(str(answer), markup=False)
+    keeping.checkpoint.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"n_topics": answer.n_topics}))
+    return answer.n_topics, [trial._asdict() for trial in answer.trials]
+
+
 def _fit(
     model: LatentDirichletAllocation, training: Any, held_out: Any, keeping: Keeping
 ) -> Validation | None:
     """Fit the model; the scores on the documents that were kept out."""
-    if not keeping.resume:
-        keeping.clear()
     validation = None
     if held_out is not None:
         file, resume = keeping.checkpoint / SCORES, keeping.has_checkpoint()

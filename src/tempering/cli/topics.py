@@ -33,8 +33,11 @@ def topics(
 
 def topic_rows(model: Any, n_words: int, vocabulary: Any) -> list[dict[str, Any]]:
     """Number, share of all words, and top words of each topic, largest first."""
+    import numpy as np
+
     totals = model.components_.sum(axis=1, dtype=float)
-    sizes = totals - model.n_features_in_ * model.topic_word_prior_
+    prior = np.broadcast_to(model.topic_word_prior_, (len(totals), model.n_features_in_))
+    sizes = np.maximum(totals - prior.sum(axis=1), 0.0)
     shares = sizes / sizes.sum()
     words = model.topics(n_words, vocabulary)
     order = sorted(range(len(shares)), key=lambda k: -shares[k])

@@ -121,6 +121,11 @@ def open_corpus(
     ...     stored.shape, stored.vocabulary
     ((2, 3), ['food', 'good', 'slow'])
     """
+    if not isinstance(path, str | os.PathLike):
+        raise CorpusError(
+            f"path must be the name of a file or a folder; got {type(path).__name__}: what is in "
+            "memory is counted by tempering.corpus.from_texts(texts, column=...)."
+        )
     path = as_path(path)
     check_regular(path)
     if format is not None:

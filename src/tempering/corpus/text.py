@@ -54,7 +54,8 @@ def from_texts(
     texts : iterable, or function without arguments that makes one
         Strings; lists of words, which are taken as they are; mappings with a column of text, such
         as a Hugging Face data set; or lists of (word number, count), such as a gensim corpus. It is
-        gone through once. A pandas or polars DataFrame is its column of text.
+        gone through once. A pandas or polars DataFrame, or a table of Arrow, is its column of
+        text.
     stop_words : "english", list of str or None, default="english"
         The words to leave out: the commonest English ones, others, or none.
     keep_numbers : bool, default=False
@@ -119,9 +120,12 @@ def _counts_of(
     made: Any = texts() if callable(texts) else texts
     column = column or TEXT_COLUMN
     if isinstance(made, Mapping):
-        problem = f"not one mapping: pass its list of texts, as texts[{column!r}]."
+        part = column if column in made or not made else next(iter(made))  # such as "train"
+        problem = f"not one mapping: pass its list of texts, as texts[{part!r}]."
         raise CorpusError(f"{wanted}, {problem}")
-    if hasattr(made, "columns"):
+    if hasattr(made, "to_batches"):  # of Arrow
+        made = chain.from_iterable(batch.to_pylist() for batch in made.to_batches())
+    elif hasattr(made, "columns"):
         made = _rows(made, column, name_column)
     if not isinstance(made, Iterable):
         raise CorpusError(f"{wanted}; got {made!r:.100}.")

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 
+from tempering.estimators.guidance import check_guidance, remember_labels
 from tempering.estimators.parameters import check_n_components
 from tempering.estimators.topic_choices import TopicChoices, advance, told_documents
 from tempering.estimators.topic_health import warn_of_troubles
@@ -42,8 +43,18 @@ class LatentDirichletAllocation(TopicChoices):
     doc_topic_prior : float, array-like of shape (n_components,), "auto" or None, default=None
         Prior of the topic proportions of a document (α), or learned. None is 1 / n_components, and
         where topics are sampled a start that adapts to the documents (see ``recipe_``).
-    topic_word_prior : float, "auto" or None, default=None
-        Prior of the words of a topic (η), or learned; 1 / n_components by default.
+    topic_word_prior : float, array-like of shape (n_components, n_features), "auto" or None, \
+default=None
+        Prior of the words of a topic (η), or learned; 1 / n_components by default. One number for
+        each topic and word leads topics; a topic never has a word whose number is 0.
+    seed_topics : dict, default=None
+        Names of topics, and words that lead them: ``{"economy": ["market", "bank"]}``, or with
+        words that are kept out, ``{"economy": {"words": ["market"], "without": ["river"]}}``. They
+        are the first topics, and ``topic_labels_`` has their names. Words are those of the corpus,
+        or numbers of columns.
+    seed_strength : float, default=0.3
+        What seeds count: as often as they are in the documents, times this, they are in their topic
+        besides.
     tempering : {"auto", "adaptive", "annealing", "variational", "local"}, policy or None, \
 default="auto"
         "auto" starts at a temperature that is computed from the data, and cools linearly in 1/T
@@ -118,6 +129,8 @@ default="auto"
         The temperature at the end of the tempered phase.
     doc_topic_prior_, topic_word_prior_ : array, float
         The priors, learned or given.
+    topic_labels_ : array of str
+        With ``seed_topics``: their names, and "" for topics that none were given for.
     vocabulary_ : array of str
         The words, where X was a :class:`tempering.corpus.Corpus` that has them.
     counting_ : dict
@@ -163,6 +176,7 @@ default="auto"
             value ends the fit.
         """
         self._check_executor()
+        check_guidance(self)
         X = self._documents(X)
         source = X if isinstance(X, BlockSource) else self._counts(X, reset=True)
         if isinstance(source, BlockSource):
@@ -226,7 +240,8 @@ default="auto"
         self.random_state_ = rng
         if self.evaluate_every > 0:
             self.bound_ = float(np.exp(-self._completion_score(told_documents(source))))
-        warn_of_troubles(self._state.posterior, n_tokens)
+        remember_labels(self)
+        warn_of_troubles(self._state.posterior, n_tokens, self._model.guide)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -238,6 +253,7 @@ default="auto"
         are better if the number is given.
         """
         self._check_executor()
+        check_guidance(self)
         first = not hasattr(self, "_state")
         X = self._counts(X, reset=first)
         n_data = int(self.total_samples or UNKNOWN_TOTAL)
@@ -251,7 +267,8 @@ default="auto"
         if first:
             self.random_state_ = rng = check_random_state(self.random_state)
             mean_length = max(X.sum(dtype=np.float64) / X.shape[0], 1.0)
-            self._model = self._new_model(X, int(horizon), mean_length, start="random")
+            self._model = self._new_model(X, int(horizon), mean_length, "random", n_data)
+            remember_labels(self)
             n_steps = max(1, int(horizon // batch_size))
             self._stream_policy = self._policy(X, self._model, self._learning_rate(), n_steps, rng)
             self._stream_seed = int(rng.randint(np.iinfo(np.int32).max))

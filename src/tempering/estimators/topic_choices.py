@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from tempering.estimators.guidance import guided_prior, is_guided
 from tempering.estimators.parameters import (
     NOT_NEGATIVE,
     POSITIVE,
@@ -50,7 +51,9 @@ class TopicChoices(TopicTransformer):
     _parameter_constraints: ClassVar[dict] = {
         **SHARED_CONSTRAINTS,
         "doc_topic_prior": [POSITIVE, "array-like", StrOptions({"auto"}), None],
-        "topic_word_prior": [POSITIVE, StrOptions({"auto"}), None],
+        "topic_word_prior": [POSITIVE, "array-like", StrOptions({"auto"}), None],
+        "seed_topics": [dict, None],
+        "seed_strength": [POSITIVE],
         "update": [StrOptions({"auto", "variational", "mean", "collapsed", "sampled"})],
         "init": [StrOptions({"auto", "random", "words"})],
         "learning_method": [StrOptions({"online", "batch"})],
@@ -67,7 +70,9 @@ class TopicChoices(TopicTransformer):
     n_components: int = 10
     _: KW_ONLY
     doc_topic_prior: ArrayLike | str | None = None
-    topic_word_prior: float | str | None = None
+    topic_word_prior: ArrayLike | str | None = None
+    seed_topics: dict[str, Any] | None = None
+    seed_strength: float = 0.3
     tempering: Tempering = "auto"
     update: Update | Literal["auto"] = "auto"
     init: TopicStart | Literal["auto"] = "auto"
@@ -90,19 +95,30 @@ class TopicChoices(TopicTransformer):
     verbose: int = 0
 
     def _new_model(
-        self, source: Any, n_documents: int, mean_length: float, start: TopicStart
+        self,
+        source: Any,
+        n_documents: int,
+        mean_length: float,
+        start: TopicStart,
+        n_data: float | None = None,
     ) -> LatentDirichlet:
-        """The model of a run; ``start`` is what ``init="auto"`` stands for there."""
+        """The model of a run; ``start`` is what ``init="auto"`` stands for there.
+
+        Statistics are scaled to ``n_data`` documents, by default those of the run.
+        """
         k = self.n_components
         alpha, eta = self.doc_topic_prior, self.topic_word_prior
-        learn_alpha, learn_eta = _is_auto(alpha), _is_auto(eta)
+        learn_alpha, learn_eta, guide = _is_auto(alpha), _is_auto(eta), None
         keep_alpha = alpha is not None
         adapts = self._update() == "sampled" and not keep_alpha
         if alpha is None or learn_alpha:
             alpha = RULES.doc_topic_prior(k, self._update(), mean_length)
         expected = f"positive: one number, or one for each of the {k} topics"
         alpha = as_numbers(alpha, "doc_topic_prior", expected)
-        eta = 1.0 / k if eta is None or learn_eta else float(eta)
+        if is_guided(self):
+            eta, guide = guided_prior(self, source, n_data or n_documents)
+        else:
+            eta = 1.0 / k if eta is None or learn_eta else float(cast(Any, eta))
         with np.errstate(over="ignore"):
             narrow = alpha.astype(np.float32)  # as the kernels hold it
         if alpha.shape not in ((), (k,)) or not np.all(np.isfinite(narrow) & (narrow > 0)):
@@ -132,6 +148,7 @@ class TopicChoices(TopicTransformer):
             learn_topic_word_prior=learn_eta,
             adapted_part=RULES.adapts(size) if adapts else 0.0,
             prior_documents=_some(source) if adapts else None,
+            guide=guide,
             n_threads=self._n_threads(),
         )
 
@@ -215,8 +232,9 @@ class TopicChoices(TopicTransformer):
         if self.executor is None:
             worthwhile = word_visits >= WORD_VISITS_WORTH_A_GPU
             adaptive = self.tempering == "adaptive" or isinstance(self.tempering, AdaptiveTempering)
-            # An adaptive temperature is found on the CPU.
-            return choose_backend(self.backend, worthwhile=worthwhile and not adaptive)
+            # An adaptive temperature is found on the CPU, and topics are led there.
+            on_cpu = adaptive or is_guided(self)
+            return choose_backend(self.backend, worthwhile=worthwhile and not on_cpu)
         return "numba"
 
     def _check_executor(self) -> None:

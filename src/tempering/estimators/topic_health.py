@@ -11,6 +11,7 @@ import warnings
 import numpy as np
 from numpy.typing import NDArray
 
+from tempering.models.lda.guide import Guide
 from tempering.models.lda.layout import Float64
 from tempering.models.lda.topics import WORDS_AT_A_TIME, Topics
 
@@ -29,10 +30,12 @@ class TopicWarning(UserWarning):
     """A topic has died, or is a copy of another one."""
 
 
-def warn_of_troubles(topics: Topics, n_tokens: float) -> None:
+def warn_of_troubles(topics: Topics, n_tokens: float, guide: Guide | None = None) -> None:
     """Warn, by name, of topics that died or became copies; called by a ``fit``."""
     sizes, overlaps = sizes_and_overlaps(topics)
-    unused = unused_topics(sizes, n_tokens)
+    # What words lead a topic is no document's.
+    held = sizes if guide is None else sizes - guide.totals()
+    unused = unused_topics(held, n_tokens)
     same = np.triu(overlaps > COPY_OVERLAP, 1)
     same[unused] = same[:, unused] = False
     troubles = describe_troubles(unused, [(int(a), int(b)) for a, b in np.argwhere(same)])

@@ -153,7 +153,14 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         return completion_score(*split, self._topics(), alpha, how, **options)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """:meth:`completion_score`: log probability a held-out word. Higher is better."""
+        """:meth:`completion_score`: log probability a held-out word. Higher is better.
+
+        It compares fits with the same number of topics, on the same documents and words: what they
+        hold out is drawn with one seed. Fits with different numbers of topics differ in the prior
+        of the proportions besides, and the one whose α suits short halves of documents wins; with
+        one sum for all, as in ``completion_score(X, inference="gibbs", alpha=2 / n_components)``,
+        they can be compared, and :func:`tempering.workbench.choose_n_topics` does so.
+        """
         return self.completion_score(X)
 
     def perplexity(self, X: Any, sub_sampling: bool = False) -> float:
@@ -217,9 +224,10 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         return np.array(self._model.doc_topic_prior)
 
     @property
-    def topic_word_prior_(self) -> float:
-        """η."""
-        return self._model.topic_word_prior
+    def topic_word_prior_(self) -> float | Array:
+        """η; where topics are led, of each topic and word, (n_components, n_features)."""
+        eta, guide = self._model.topic_word_prior, self._model.guide
+        return eta if guide is None else guide.matrix(eta, self.n_features_in_)
 
     @property
     def _n_features_out(self) -> int:

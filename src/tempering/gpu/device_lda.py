@@ -51,6 +51,11 @@ class DeviceLatentDirichlet(LatentDirichlet):
     @classmethod
     def of(cls, model: LatentDirichlet, kernel: Kernel) -> DeviceLatentDirichlet:
         """The same model, on the device."""
+        if model.guide is not None:
+            raise ValueError(
+                "topics with a prior of their own for some words are fitted on the CPU: take "
+                "backend='cpu', or leave out the guide."
+            )
         return counterpart(model, cls, kernel=kernel)
 
     @property

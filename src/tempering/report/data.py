@@ -75,6 +75,7 @@ def collect(
     names: Sequence[str] | None = None,
     texts: Sequence[str] | None = None,
     validation: Sequence[tuple[float, float]] | None = None,
+    stability: Sequence[float] | None = None,
     title: str = "Topic model",
     max_documents: int = 20_000,
 ) -> ReportData:
@@ -94,6 +95,9 @@ def collect(
         Without texts, a document is shown by its most telling words.
     validation : sequence of (documents seen, score), optional
         Held-out scores taken during the fit.
+    stability : sequence of float, one a topic, optional
+        How much of each comes again in other fits, from 0 to 1, as
+        :func:`tempering.workbench.topics_across_seeds` tells it.
     title : str
         The page's heading.
     max_documents : int
@@ -126,6 +130,8 @@ def collect(
     words = TopicWords.from_parameters(model.components_, model.topic_word_prior_)
     relevant = [words.relevant(k) for k in range(len(words.topics))]
     topics = topic_table(words, relevant)
+    if stability is not None:
+        _add_stability(topics, stability)
     described: list[dict[str, Any]] = []
     temperatures = documents = None
     if X is not None:
@@ -238,6 +244,15 @@ def _facts(
             facts["documents"], facts["tokens"] = documents.corpus_size, documents.corpus_tokens
     facts["tokens"] = short(facts["tokens"], 7)
     return facts
+
+
+def _add_stability(topics: list[dict[str, Any]], stability: Sequence[float]) -> None:
+    expected = f"from 0 to 1, one number for each of the {len(topics)} topics"
+    numbers = as_numbers(stability, "stability", expected)
+    if numbers.shape != (len(topics),) or not np.all((numbers >= 0) & (numbers <= 1)):
+        raise ValueError(f"stability must be {expected}; got {stability!r:.100}.")
+    for topic in topics:
+        topic["stability"] = short(numbers[topic["id"]], 3)
 
 
 def _parameters(model: LatentDirichletAllocation) -> list[tuple[str, str]]:

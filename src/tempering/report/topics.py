@@ -56,11 +56,12 @@ class TopicWords:
     n_tokens: float
 
     @classmethod
-    def from_parameters(cls, parameters: Any, prior: float) -> TopicWords:
+    def from_parameters(cls, parameters: Any, prior: float | Floats) -> TopicWords:
         """From the Dirichlet parameters of the topics, (K, V), and η, which is in each of them."""
         parameters = np.asarray(parameters, float)
         totals = parameters.sum(axis=1)
-        counts = np.maximum(totals - prior * parameters.shape[1], 0.0)
+        priors = np.broadcast_to(prior, parameters.shape).sum(axis=1)
+        counts = np.maximum(totals - priors, 0.0)
         # Topics that nothing was assigned to share alike, as their prior says.
         weights = counts if counts.sum() > 0 else np.ones_like(counts)
         topics = normalised(parameters)

@@ -1,5 +1,7 @@
 """A workbench for topics: how many, how they change and differ, editing them, their tree."""
 
+from tempering.workbench.comparing import ModelComparison, TopicPair, compare_models
+from tempering.workbench.drift import TopicDrift, topics_through_time
 from tempering.workbench.editing import (
     drop_topic,
     merge_topics,
@@ -7,22 +9,31 @@ from tempering.workbench.editing import (
     split_topic,
     topic_labels,
 )
+from tempering.workbench.extending import extend_topics
 from tempering.workbench.number_of_topics import TopicNumber, Trial, choose_n_topics
+from tempering.workbench.seeds import topics_across_seeds
 from tempering.workbench.shares import TopicShares, topics_by_group, topics_over_time
 from tempering.workbench.tree import TopicTree, hierarchy
 
 __all__ = [
+    "ModelComparison",
+    "TopicDrift",
     "TopicNumber",
+    "TopicPair",
     "TopicShares",
     "TopicTree",
     "Trial",
     "choose_n_topics",
+    "compare_models",
     "drop_topic",
+    "extend_topics",
     "hierarchy",
     "merge_topics",
     "rename_topics",
     "split_topic",
     "topic_labels",
+    "topics_across_seeds",
     "topics_by_group",
     "topics_over_time",
+    "topics_through_time",
 ]

@@ -2,6 +2,7 @@
 
 The model that is edited stays as it was, so that to undo is to keep it. An edited model transforms,
 scores, and is saved as any other; documents that come later go on from it with ``partial_fit``.
+Where documents are given, topics settle over them: words move to where they now belong.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from tempering.estimators import LatentDirichletAllocation
 from tempering.evaluation import top_words
 from tempering.evaluation.checks import as_counts
 from tempering.models.arguments import check_number, shown
+from tempering.models.lda.guide import split_prior
 from tempering.models.lda.topics import Topics
+from tempering.workbench.settling import settled
 
 
 def merge_topics(
-    model: LatentDirichletAllocation, topics: Sequence[int]
+    model: LatentDirichletAllocation, topics: Sequence[int], X: Any = None, *, passes: int = 3
 ) -> LatentDirichletAllocation:
     """A model in which some topics are one, in the place of the first that is named.
 
@@ -34,6 +37,10 @@ def merge_topics(
         Fitted topics.
     topics : sequence of int
         Two of their numbers or more.
+    X : sparse matrix or array [D, V], or Corpus, optional
+        The documents of the fit, over which the topics settle.
+    passes : int
+        Passes over X at T = 1; 0 leaves topics as the edit made them.
 
     Examples
     --------
@@ -50,11 +57,23 @@ def merge_topics(
         raise ValueError(f"topics must name two different topics or more; got {topics!r:.100}.")
     first, others = places[0], places[1:]
     counts[first], alpha[first] = counts[places].sum(axis=0), alpha[places].sum()
-    return _remade(model, np.delete(counts, others, 0), np.delete(alpha, others), others)
+    prior = _led(model)
+    if prior is not None:
+        eta = model._model.topic_word_prior
+        own = prior[places]
+        whole = eta + np.maximum(own - eta, 0.0).sum(axis=0)
+        prior[first] = np.where(own.any(axis=0), whole, 0.0)  # kept out of all, or of none
+        prior = np.delete(prior, others, 0)
+    new = _remade(model, np.delete(counts, others, 0), np.delete(alpha, others), prior, others)
+    return settled(new, X, passes)
 
 
-def drop_topic(model: LatentDirichletAllocation, topic: int) -> LatentDirichletAllocation:
+def drop_topic(
+    model: LatentDirichletAllocation, topic: int, X: Any = None, *, passes: int = 3
+) -> LatentDirichletAllocation:
     """A model without a topic; its words go to the others when documents are transformed.
+
+    With X, they go there for good.
 
     Parameters
     ----------
@@ -62,6 +81,8 @@ def drop_topic(model: LatentDirichletAllocation, topic: int) -> LatentDirichletA
         Fitted topics, two at least.
     topic : int
         The number of one.
+    X, passes
+        As in :func:`merge_topics`.
 
     Examples
     --------
@@ -76,11 +97,19 @@ def drop_topic(model: LatentDirichletAllocation, topic: int) -> LatentDirichletA
     place = _topic(model.n_components, topic, "topic")
     if alpha.size < 2:
         raise ValueError("topic cannot be dropped: it is the only one of the model.")
-    return _remade(model, np.delete(counts, place, 0), np.delete(alpha, place), [place])
+    prior = _led(model)
+    prior = None if prior is None else np.delete(prior, place, 0)
+    new = _remade(model, np.delete(counts, place, 0), np.delete(alpha, place), prior, [place])
+    return settled(new, X, passes)
 
 
 def split_topic(
-    model: LatentDirichletAllocation, topic: int, X: Any, *, random_state: int = 0
+    model: LatentDirichletAllocation,
+    topic: int,
+    X: Any,
+    *,
+    passes: int = 3,
+    random_state: int = 0,
 ) -> LatentDirichletAllocation:
     """A model in which a topic is two: itself in its place, and a new one at the end.
 
@@ -94,7 +123,9 @@ def split_topic(
     topic : int
         The number of one.
     X : sparse matrix or array [D, V], or Corpus
-        Documents, best those of the fit.
+        The documents of the fit, or enough of their kind: topics settle over them.
+    passes : int
+        As in :func:`merge_topics`.
     random_state : int
         Of the fit with two topics.
 
@@ -122,7 +153,14 @@ def split_topic(
     counts[place], alpha_whole = both[0], alpha[place]
     alpha[place] = max(shares[0], 0.05) * alpha_whole
     counts = np.vstack([counts, both[1]])
-    return _remade(model, counts, np.append(alpha, max(shares[1], 0.05) * alpha_whole))
+    prior = _led(model)
+    if prior is not None:
+        eta = model._model.topic_word_prior
+        parts = np.where(prior[place] > 0, eta + np.maximum(prior[place] - eta, 0.0) * ways, 0.0)
+        prior[place] = parts[0]
+        prior = np.vstack([prior, parts[1]])
+    new = _remade(model, counts, np.append(alpha, max(shares[1], 0.05) * alpha_whole), prior)
+    return settled(new, X, passes)
 
 
 def _responsibilities(model: Any, X: Any, topic: int) -> NDArray[np.float64]:
@@ -191,12 +229,11 @@ def topic_labels(model: LatentDirichletAllocation) -> list[str]:
     ['0, 2, 3']
     """
     check_fitted_topics(model)
-    given = getattr(model, "topic_labels_", None)
-    if given is not None:
-        return [str(name) for name in given]
     words = top_words(model.components_, min(3, model.n_features_in_))
     names = getattr(model, "vocabulary_", getattr(model, "feature_names_in_", None))
-    return [", ".join(str(v if names is None else names[v]) for v in row) for row in words]
+    own = [", ".join(str(v if names is None else names[v]) for v in row) for row in words]
+    given = getattr(model, "topic_labels_", own)
+    return [str(name or first) for name, first in zip(given, own)]
 
 
 def topic_numbers(topics: Any, n_topics: int) -> list[int]:
@@ -223,14 +260,23 @@ def check_fitted_topics(model: Any) -> None:
 def _parts(model: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Copies of the topics' counts without the prior, [K, V], and of α."""
     check_fitted_topics(model)
-    counts = model._state.posterior.counts().T.astype(np.float64)
-    return np.array(counts), np.array(model.doc_topic_prior_)
+    counts = np.maximum(model.components_.astype(np.float64) - model.topic_word_prior_, 0.0)
+    return counts, np.array(model.doc_topic_prior_)
+
+
+def _led(model: Any) -> NDArray[np.float64] | None:
+    """The prior of words as a matrix [K, V], where topics are led."""
+    return None if model._model.guide is None else np.array(model.topic_word_prior_)
 
 
 def _remade(
-    model: Any, counts: NDArray[np.float64], alpha: NDArray[np.float64], gone: Sequence[int] = ()
+    model: Any,
+    counts: NDArray[np.float64],
+    alpha: NDArray[np.float64],
+    prior: NDArray[np.float64] | None,
+    gone: Sequence[int] = (),
 ) -> LatentDirichletAllocation:
-    """A copy of a model with other topics."""
+    """A copy of a model with other topics, and a prior of their own where some are led."""
     new = deepcopy(model)
     new.n_components = len(counts)
     new._model.n_topics = len(counts)
@@ -238,9 +284,16 @@ def _remade(
     new._model._mean_prior_statistics = None  # learned of other topics
     if np.ndim(model.doc_topic_prior) == 1:
         new.doc_topic_prior = alpha  # one a topic was given
-    prior = model.topic_word_prior_
-    posterior = Topics(np.ascontiguousarray(counts.T) + prior, prior)
-    new._state = model._state._replace(posterior=posterior, solved=())
+    eta = model._model.topic_word_prior
+    parameters = np.ascontiguousarray(counts.T) + eta
+    if prior is not None:
+        eta, guide = split_prior(prior)
+        new._model.topic_word_prior, new._model.guide = eta, guide
+        new.topic_word_prior, new.seed_topics = prior, None
+        parameters = np.ascontiguousarray((counts + prior).T)
+        if guide is not None:
+            guide.hold(parameters, eta)
+    new._state = model._state._replace(posterior=Topics(parameters, eta), solved=())
     if hasattr(model, "topic_labels_"):
         labels = np.delete(model.topic_labels_, gone)
         n_new = len(counts) - labels.size

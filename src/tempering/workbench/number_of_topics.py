@@ -182,7 +182,7 @@ def choose_n_topics(
         points = np.linspace(low + inner, high - inner, n_points).round()
         points = np.unique(points.astype(int))
         fits = [_fitted(plain, documents, numbers[p], cost, random_state) for p in points]
-        all_scores = [_document_scores(fit[0], split, prior_weight) for fit in fits]
+        all_scores = [document_scores(fit[0], split, prior_weight) for fit in fits]
         found = _compared(round_, [numbers[p] for p in points], [c for _, c in fits], all_scores)
         trials += found
         place = _smallest(found)
@@ -219,7 +219,7 @@ def _merged(
         if len(fewer) not in numbers:
             continue
         tried.append(len(fewer))
-        all_scores.append(_document_scores(fewer, split, prior_weight))
+        all_scores.append(document_scores(fewer, split, prior_weight))
         behind = _compared(0, tried, [0.0] * len(tried), all_scores)[-1]
         if behind.behind > 3 * behind.error:
             break
@@ -260,7 +260,7 @@ def _fitted(
     return topics, passes * some.shape[0] / (plain.max_iter * documents.shape[0])
 
 
-def _document_scores(topics: NDArray[Any], split: Split, prior_weight: float) -> NDArray[Any]:
+def document_scores(topics: NDArray[Any], split: Split, prior_weight: float) -> NDArray[Any]:
     """Log probability of each document's held-out words, and their number, [2, D]."""
     topics = normalised(topics)
     theta = gibbs_proportions(split.observed, topics, prior_weight / topics.shape[0])

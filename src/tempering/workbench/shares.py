@@ -214,7 +214,14 @@ def topics_over_time(
     [(1990, 1995), (1995, 2000)]
     """
     counts = _counts(model, X)
-    as_labels(times, "times", "X", counts.shape[0])
+    names, places = time_bins(times, bins, counts.shape[0])
+    parameters = _known(model, counts, new_documents)
+    return _shares(model, parameters, counts, names, places, n_draws, seed)
+
+
+def time_bins(times: ArrayLike, bins: Any, n_documents: int) -> tuple[list[Any], NDArray[np.intp]]:
+    """The (start, end) of each bin that holds a document, and the bin of each document."""
+    as_labels(times, "times", "X", n_documents)
     times = np.asarray(times)
     if times.dtype.kind not in "iufM":
         raise ValueError(
@@ -245,9 +252,7 @@ def topics_over_time(
     bin_of = np.clip(np.searchsorted(edges, times, side="right") - 1, 0, edges.size - 2)
     used, places = np.unique(bin_of, return_inverse=True)
     listed = edges.tolist() if edges.dtype.kind != "M" else list(edges)
-    names = [(listed[place], listed[place + 1]) for place in used]
-    parameters = _known(model, counts, new_documents)
-    return _shares(model, parameters, counts, names, places, n_draws, seed)
+    return [(listed[place], listed[place + 1]) for place in used], places
 
 
 def _edges(bins: Any) -> NDArray[Any]:

@@ -1,6 +1,6 @@
 """Latent Dirichlet allocation on the contract of the engine.
 
-    β_k ~ Dir(η),   θ_d ~ Dir(α),   z_dn ~ θ_d,   w_dn ~ β_{z_dn}.
+    β_k ~ Dir(η_k),   θ_d ~ Dir(α),   z_dn ~ θ_d,   w_dn ~ β_{z_dn}.
 
 A datum is a document, a row of a CSR matrix of counts. The topic proportions θ_d are local and not
 tempered; the words are: p(w_dn, z_dn | θ_d, β)^{s_d}.
@@ -8,7 +8,6 @@ tempered; the words are: p(w_dn, z_dn | θ_d, β)^{s_d}.
 
 from __future__ import annotations
 
-import math
 from copy import copy
 from typing import Any, ClassVar, Literal
 
@@ -25,9 +24,11 @@ from tempering.models.base import (
     LocalTerms,
     Model,
     TemperatureTerms,
+    UnsupportedTemperature,
 )
 from tempering.models.lda.e_step import document_energy, e_step
 from tempering.models.lda.expectations import TopicExpectations
+from tempering.models.lda.guide import Guide
 from tempering.models.lda.layout import Documents, Float32
 from tempering.models.lda.model_checks import check_parameters, check_topics
 from tempering.models.lda.priors import (
@@ -41,7 +42,7 @@ from tempering.models.lda.priors import (
     sum_log_proportions,
 )
 from tempering.models.lda.sampling import Settled, can_be_sampled, sample_topics
-from tempering.models.lda.start import anchored_topics
+from tempering.models.lda.start import initial_topics
 from tempering.models.lda.steps import (
     DocumentStep,
     TopicDraws,
@@ -56,10 +57,6 @@ TOPIC_PRIOR_STEPS = 100
 
 Update = Literal["variational", "mean", "collapsed", "sampled"]
 TopicStart = Literal["random", "words"]
-
-#: Words of the documents that topics start from, where they start from words.
-START_WORDS = 1_000_000
-
 
 #: What a run of topics learns besides the priors.
 LEARNED = {"_mean_prior_statistics": Array | None, "_steps_at_temperature_one": int}
@@ -77,6 +74,8 @@ class LatentDirichlet(Model):
         α.
     topic_word_prior : float
         η.
+    guide : Guide, optional
+        What η is beside that for some words and topics; see :mod:`tempering.models.lda.guide`.
     update : {"variational", "mean", "collapsed", "sampled"}
         How topics and proportions enter φ: exp E log β and exp E log θ (the paper, the one with an
         ELBO); posterior-mean topics; posterior means of both (zero-order, as in CVB0); or as "mean"
@@ -140,6 +139,7 @@ class LatentDirichlet(Model):
         learn_topic_word_prior: bool = False,
         adapted_part: float = 0.0,
         prior_documents: Any = None,
+        guide: Guide | None = None,
         n_threads: int = 1,
     ):
         self.n_topics = n_topics
@@ -159,6 +159,7 @@ class LatentDirichlet(Model):
         self.learn_topic_word_prior = learn_topic_word_prior
         self.adapted_part = float(adapted_part)
         self.prior_documents = prior_documents
+        self.guide = guide
         self.n_threads = n_threads
         self._mean_prior_statistics: Array | None = None
         self._steps_at_temperature_one = 0
@@ -171,21 +172,10 @@ class LatentDirichlet(Model):
         check_topics(self, posterior)
 
     def prior(self) -> TopicPrior:
-        return TopicPrior(self.topic_word_prior)
+        return TopicPrior(self.topic_word_prior, self.guide)
 
     def initialize(self, source: DataSource, rng: np.random.Generator) -> Topics:
-        # Gamma(100, 1/100): near 1, and not alike.
-        topics = rng.standard_gamma(100.0, size=(self.n_words, self.n_topics)) * 0.01
-        if self.start == "words":
-            # The same documents with every seed, so that all start alike.
-            n_documents = math.ceil(START_WORDS / self.mean_length)
-            documents = source.sample(n_documents, np.random.default_rng(0))
-            found = anchored_topics(documents, self.n_topics)
-            found *= source.size * self.mean_length / self.n_topics  # all words, shared out
-            found += self.topic_word_prior
-            # Times the draws, as those of very few documents can be alike, and would stay so.
-            topics[:, : found.shape[1]] *= found
-        return Topics(topics, self.topic_word_prior)
+        return initial_topics(self, source, rng)
 
     def expectations(self, posterior: Topics) -> TopicExpectations:
         form = "variational" if self.update == "variational" else "mean"
@@ -280,7 +270,7 @@ class LatentDirichlet(Model):
 
     def topics_divergence(self, posterior: Any, prior_weight: float) -> float:
         """KL(q(β) ‖ p(β)^prior_weight) of all topics."""
-        return posterior.divergence(self.topic_word_prior, prior_weight)
+        return posterior.divergence(self.topic_word_prior, prior_weight, self.guide)
 
     @property
     def learns_proportions(self) -> bool:
@@ -355,7 +345,7 @@ class LatentDirichlet(Model):
 
     def for_workers(self) -> LatentDirichlet:
         model = copy(self)
-        model.prior_documents = None
+        model.prior_documents = model.guide = None
         return model
 
     def check(self, data: Any) -> None:
@@ -386,6 +376,11 @@ class LatentDirichlet(Model):
         )
 
     def draw_prior(self, n: int, rng: np.random.Generator) -> TopicDraws:
+        if self.guide is not None:
+            raise UnsupportedTemperature(
+                "log C(T) is known for a prior that is the same for all words: without "
+                "formula='z-integrated', or without a guide, temperatures can be learned."
+            )
         return TopicDraws(n, int(rng.integers(2**63)))
 
     def log_local_integral(self, parameters: TopicDraws, inverse_temperatures: Array) -> Array:

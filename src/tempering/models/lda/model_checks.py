@@ -25,6 +25,10 @@ def check_parameters(model: Any) -> None:
         )
     for name in ("topic_word_prior", "mean_length"):
         check_number(getattr(model, name), name, POSITIVE, above=0, most=LARGEST_NUMBER)
+    if model.guide is not None:
+        model.guide.check(model.n_words, model.n_topics, model.topic_word_prior)
+        if model.learn_topic_word_prior:
+            raise ValueError("a prior of words that a guide is beside of cannot be learned.")
     powers = [model.word_power]
     if model.settled is not None:
         powers.append(model.settled.word_power)

@@ -6,7 +6,8 @@ what the words of one topic keep are the corners of all that there is. K corners
 from those one has to the word that is farthest off, again and again (the anchor words of Arora et
 al., ICML 2013). The company of each is a first guess at a topic. No random number takes part: fits
 with different seeds start alike, and end in topics that are much more alike than those of random
-starts.
+starts. Topics that some words are to lead start from these and their company, and come first: the
+words that are found after them are far from theirs.
 
 **Temperature.** At a high temperature all topics equal the unigram model. Let them differ a little.
 A document's proportions change with them, more with each of its sweeps: a difference of γ comes
@@ -25,6 +26,7 @@ other, whatever its words.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -33,7 +35,11 @@ from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, svds
 from scipy.special import polygamma
 
-from tempering.models.base import Array
+from tempering.models.base import Array, DataSource
+from tempering.models.lda.topics import Topics
+
+#: Words of the documents that topics start from, where they start from words.
+START_WORDS = 1_000_000
 
 #: Words that may become anchors: the company of a rare word is mostly chance. Twice the number of
 #: topics, if that is more.
@@ -52,7 +58,35 @@ SAMPLE = 2000
 FOLDINGS = 8.0
 
 
-def anchored_topics(X: Any, n_topics: int) -> Array:
+def initial_topics(model: Any, source: DataSource, rng: np.random.Generator) -> Topics:
+    """λ before the first step."""
+    eta, guide = model.topic_word_prior, model.guide
+    # Gamma(100, 1/100): near 1, and not alike.
+    topics = rng.standard_gamma(100.0, size=(model.n_words, model.n_topics)) * 0.01
+    order, led, n_found = np.arange(model.n_topics), None, 0
+    if guide is not None:
+        first, led = guide.leads(eta, model.n_words)
+        order, n_found = np.append(first, np.delete(order, first)), first.size
+    # All words, shared out; beside random draws, as many as these.
+    size = model.n_words
+    if model.start == "words":
+        size, n_found = source.size * model.mean_length / model.n_topics, model.n_topics
+    if n_found:
+        # The same documents with every seed, so that all start alike.
+        n_documents = math.ceil(START_WORDS / model.mean_length)
+        documents = source.sample(n_documents, np.random.default_rng(0))
+        found = anchored_topics(documents, n_found, led)
+        found *= size
+        found += eta
+        # Times the draws, as those of very few documents can be alike, and would stay so.
+        topics[:, order[: found.shape[1]]] *= found
+    if guide is not None:
+        topics[guide.words] += guide.counts
+        guide.hold(topics, eta)
+    return Topics(topics, eta)
+
+
+def anchored_topics(X: Any, n_topics: int, led: Array | None = None) -> Array:
     """Topics to start from, [V, K]; fewer where documents do not tell so many words apart.
 
     Parameters
@@ -61,6 +95,8 @@ def anchored_topics(X: Any, n_topics: int) -> Array:
         Counts of words in documents.
     n_topics : int
         K.
+    led : array [V, L], optional
+        Counts of words that are to lead the first L topics.
 
     Examples
     --------
@@ -84,6 +120,7 @@ def anchored_topics(X: Any, n_topics: int) -> Array:
     n_candidates = min(max(CANDIDATES, 2 * n_topics), np.count_nonzero(n_documents))
     if n_candidates == 0:
         return np.zeros((X.shape[1], 0))
+    led = np.zeros((X.shape[1], 0)) if led is None else led[:, :n_topics]
     candidates = np.sort(np.argsort(-n_documents, kind="stable")[:n_candidates])
 
     # Pairs of words of a document, no word with itself; each document counts once in all.
@@ -94,9 +131,12 @@ def anchored_topics(X: Any, n_topics: int) -> Array:
     np.fill_diagonal(company, np.maximum(company.diagonal() - with_itself, 0.0))
     totals = company.sum(axis=1)
     known = np.flatnonzero(totals > 0)
-    chosen = known[farthest_rows(company[known] / totals[known, None], n_topics)]
+    led = _with_company(counts, lengths, led)
+    n_left, among = n_topics - led.shape[1], normalised_rows(led[candidates].T)
+    chosen = known[farthest_rows(company[known] / totals[known, None], n_left, among)]
 
     topics = (counts.T @ weighted[:, chosen]).toarray()
+    topics = np.hstack([led, topics]) if led.shape[1] else topics
     words = np.asarray(counts.sum(axis=0)).ravel()
     totals = topics.sum(axis=0)
     topics *= 1.0 - SPREAD  # in place, as they can be large
@@ -105,29 +145,62 @@ def anchored_topics(X: Any, n_topics: int) -> Array:
     return topics
 
 
-def farthest_rows(points: Array, n: int) -> NDArray[np.int64]:
+def _with_company(counts: Any, lengths: Array, led: Array) -> Array:
+    """Topics of words that lead them, one half, and the words that keep them company, the other.
+
+    These are the words that are more common there than anywhere: the rest is of other topics.
+    """
+    if not led.shape[1]:
+        return led
+    own = led / led.sum(axis=0)
+    pairs = sparse.diags(1.0 / (lengths * (lengths - 1.0))) @ counts
+    company = counts.T @ (pairs @ own) - np.asarray(pairs.sum(axis=0)).reshape(-1, 1) * own
+    company = normalised_rows(np.maximum(company, 0.0).T)
+    company -= normalised_rows(counts.sum(axis=0).reshape(1, -1))
+    return own + normalised_rows(np.maximum(company, 0.0)).T
+
+
+def normalised_rows(rows: Array) -> Array:
+    """Rows that sum to 1, or are 0."""
+    rows = np.asarray(rows)
+    return rows / np.maximum(rows.sum(axis=1, keepdims=True), np.finfo(float).tiny)
+
+
+def farthest_rows(points: Array, n: int, given: Array | None = None) -> NDArray[np.int64]:
     """Numbers of up to n rows, each as far as can be from the plane through those before it.
+
+    Where points are ``given``, [L, .], the plane is one through these to begin with.
 
     >>> farthest_rows(np.array([[0.0, 0.0], [0.1, 0.2], [3.0, 0.0], [0.0, 1.0]]), 3)
     array([2, 3, 0])
     """
-    if not len(points):
+    if not len(points) or n < 1:
         return np.zeros(0, np.int64)
-    chosen = [int(np.argmax(_products(points, points)))]
-    offsets = points - points[chosen[0]]
+    chosen, given = [], np.empty((0, points.shape[1])) if given is None else given
+    if not len(given):
+        chosen.append(int(np.argmax(_products(points, points))))
+    origin = given[0] if len(given) else points[chosen[0]]
+    offsets = points - origin
     left = _products(offsets, offsets)  # squared distances from the plane
     smallest = 1e-9 * left.max()
-    directions = np.empty((min(n, len(points)) - 1, points.shape[1]))
+    n_given = max(len(given) - 1, 0)
+    n_rows = min(n, len(points)) - len(chosen)
+    directions = np.empty((n_given + n_rows, points.shape[1]))
     for m, direction in enumerate(directions):
-        row = int(np.argmax(left))
-        if left[row] <= smallest:
+        row = -1 if m < n_given else int(np.argmax(left))
+        if row >= 0 and left[row] <= smallest:
             break
-        direction[:] = offsets[row]
+        direction[:] = given[m + 1] - origin if row < 0 else offsets[row]
         for _ in range(2):  # the second time for what rounding left
             direction -= np.einsum("ij,i->j", directions[:m], _products(directions[:m], direction))
-        direction /= np.sqrt(_products(direction, direction))
+        length = np.sqrt(_products(direction, direction))
+        if row < 0 and length**2 <= smallest:
+            direction[:] = 0.0  # it lies in the plane already
+            continue
+        direction /= length
         left -= _products(offsets, direction) ** 2
-        chosen.append(row)
+        if row >= 0:
+            chosen.append(row)
     return np.array(chosen)
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from tempering.models.fastmath import ENTRY, exp_or_zero, f32, larger, log, smaller
+from tempering.models.lda.guide import Guide
 from tempering.models.lda.layout import Float32, Float64
 from tempering.storage.classes import stored
 
@@ -71,12 +72,14 @@ class WordStatistics:
 
 @dataclass(frozen=True)
 class TopicPrior:
-    """η, the same for every word and topic; it adds up with statistics to a target λ̂."""
+    """η, and what some words have beside it; it adds up with statistics to a target λ̂."""
 
     concentration: float
+    guide: Guide | None = None
 
     def __mul__(self, factor: float) -> TopicPrior:
-        return TopicPrior(factor * self.concentration)
+        guide = None if self.guide is None else self.guide * factor
+        return TopicPrior(factor * self.concentration, guide)
 
     __rmul__ = __mul__
 
@@ -190,6 +193,11 @@ class Topics:
         step = rate * statistics.factor / self.factor
         self._replaced += rate
         add_rows(self._values, statistics.words, statistics.values, step, self._sums)
+        prior, guide = target.prior, target.prior.guide
+        if guide is not None:
+            add_rows(self._values, guide.words, guide.counts, rate / self.factor, self._sums)
+            place = (prior.concentration, self.offset, self.factor)
+            guide.hold_lazily(self._values, self._sums, *place)
         return self
 
     def log_power_sums(self, nodes: Float64) -> Float64:
@@ -224,8 +232,10 @@ class Topics:
         n_words, n_topics = self.shape
         return total / (n_words * n_topics) - float(digamma(self.totals()).mean())
 
-    def divergence(self, prior: float, prior_weight: float = 1.0) -> float:
-        """Σ_k KL(Dir(λ_k) ‖ Dir(η)), with η's density to the power ``prior_weight``."""
+    def divergence(
+        self, prior: float, prior_weight: float = 1.0, guide: Guide | None = None
+    ) -> float:
+        """Σ_k KL(Dir(λ_k) ‖ Dir(η_k)), with η's density to the power ``prior_weight``."""
         n_words, n_topics = self.shape
         totals = self.totals()
         expected_total = digamma(totals)
@@ -235,7 +245,8 @@ class Topics:
             expected = digamma(rows) - expected_total
             divergence += float(np.sum((rows - prior_weight * prior) * expected - gammaln(rows)))
         normalizer = n_words * gammaln(prior) - gammaln(n_words * prior)
-        return divergence + prior_weight * n_topics * float(normalizer)
+        divergence += prior_weight * n_topics * float(normalizer)
+        return divergence + (guide.divergence(self, prior, prior_weight) if guide else 0.0)
 
 
 class Interpolation:

@@ -111,6 +111,7 @@ const openTopic = {
     const measures = [[format.percent(topic.prevalence), 'of all words']];
     if (topic.spread !== undefined) measures.push([format.percent(topic.spread), 'of the documents are about it']);
     if (typeof topic.coherence === 'number') measures.push([format.fixed(topic.coherence, 2), 'coherence']);
+    if (topic.stability !== undefined) measures.push([format.percent(topic.stability), 'comes again in other fits']);
     byId('detail-measures').replaceChildren(...measures.flatMap(([value, name], i) => [i ? ' · ' : '', html('b', {}, value), ` ${name}`]));
     this.startWords();
     drawExamples(topic);

@@ -1,0 +1,149 @@
+"""Topics whose words drift: a chain of fits, each of which has the one before it as its prior.
+
+A fit to all documents says what the topics are. Then each slice of time is fitted by itself, and
+tempered as any other fit; the prior of its topics are the topics of the slice before, worth as many
+words as these had of its documents, times ``strength``. So topic 3 stays topic 3, and its words
+move as far as the documents of the slice ask for.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from tempering.estimators import LatentDirichletAllocation
+from tempering.estimators.topic_health import TopicWarning
+from tempering.evaluation.checks import as_counts, is_corpus, normalised
+from tempering.models.arguments import check_number
+from tempering.workbench.shares import time_bins
+
+
+@dataclass(frozen=True, repr=False)
+class TopicDrift:
+    """Topics from slice to slice of time; print it to read it.
+
+    Attributes
+    ----------
+    names : list of (start, end)
+        The slices.
+    models : list of LatentDirichletAllocation
+        A fitted model of each.
+    words : list
+        The words, or numbers of columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering.workbench import topics_through_time
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4], [3, 4, 0, 0], [0, 0, 4, 5]], 50, axis=0)
+    >>> drift = topics_through_time(X, np.repeat([1990, 2000], 100), 2, bins=2)
+    >>> drift.topics().shape, drift.drift().shape
+    ((2, 2, 4), (1, 2))
+    """
+
+    names: list[Any]
+    models: list[LatentDirichletAllocation]
+    words: list[Any]
+
+    def topics(self) -> NDArray[np.float64]:
+        """Posterior means of the topics in each slice, [T, K, V]."""
+        return np.array([normalised(model.components_.astype(float)) for model in self.models])
+
+    def drift(self) -> NDArray[np.float64]:
+        """The part of each topic's words that is other than in the slice before, [T − 1, K]."""
+        topics = self.topics()
+        return np.abs(np.diff(topics, axis=0)).sum(axis=2) / 2.0
+
+    def top_words(self, topic: int, n_words: int = 10) -> list[list[Any]]:
+        """The most probable words of a topic in each slice."""
+        n_topics = self.models[0].n_components
+        expected = f"the number of a topic, from 0 to {n_topics - 1}"
+        check_number(topic, "topic", expected, least=0, most=n_topics - 1, whole=True)
+        check_number(n_words, "n_words", "a whole number, at least 1", least=1, whole=True)
+        rows = np.argsort(-self.topics()[:, topic], axis=1, kind="stable")[:, :n_words]
+        return [[self.words[v] for v in row] for row in rows]
+
+    def __str__(self) -> str:
+        topics, lines = self.topics(), ["topic  drift  words that came / that went"]
+        change = topics[-1] - topics[0]
+        for k, own in enumerate(change):
+            order = np.argsort(own, kind="stable")
+            came, went = (
+                ", ".join(str(self.words[v]) for v in p) for p in (order[:-4:-1], order[:3])
+            )
+            lines.append(f"{k:5}{np.abs(own).sum() / 2:7.2f}  {came} / {went}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def topics_through_time(
+    X: Any,
+    times: ArrayLike,
+    n_components: int = 10,
+    bins: Any = 5,
+    *,
+    strength: float = 1.0,
+    estimator: LatentDirichletAllocation | None = None,
+    random_state: int = 0,
+) -> TopicDrift:
+    """Topics whose words drift, slice by slice.
+
+    Parameters
+    ----------
+    X : sparse matrix or array [D, V], or Corpus
+        Counts of all documents.
+    times, bins
+        As in :func:`topics_over_time`.
+    n_components : int
+        Number of topics.
+    strength : float
+        What a word of the slice before counts beside one of the slice: 0.1 lets topics go, 10 holds
+        them.
+    estimator : LatentDirichletAllocation, optional
+        What is fitted, but for ``n_components`` and ``random_state``.
+    random_state : int
+        Of the fits.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering.workbench import topics_through_time
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4], [3, 4, 0, 0], [0, 0, 4, 5]], 50, axis=0)
+    >>> drift = topics_through_time(X, np.repeat([1990, 2000], 100), 2, bins=2)
+    >>> sorted(drift.top_words(0, 1) + drift.top_words(1, 1))
+    [[0], [1], [2], [3]]
+    """
+    check_number(strength, "strength", "positive", above=0, most=1e6)
+    check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
+    words = X.vocabulary if is_corpus(X) else getattr(X, "columns", None)
+    counts: Any = as_counts(X, "X")
+    names, places = time_bins(times, bins, counts.shape[0])
+    plain = LatentDirichletAllocation() if estimator is None else estimator
+    model: Any = clone(plain).set_params(n_components=n_components, random_state=random_state)
+    model.fit(counts)
+    share, models = 1.0 / len(names), []
+    for place in range(len(names)):
+        prior = _prior_after(model, strength * share)
+        share = 1.0
+        model = clone(plain).set_params(n_components=n_components, random_state=random_state)
+        model.set_params(topic_word_prior=prior.astype(np.float32), seed_topics=None)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TopicWarning)  # a topic may be absent for a while
+            models.append(model.fit(counts[np.flatnonzero(places == place)]))
+    return TopicDrift(names, models, [*range(counts.shape[1])] if words is None else [*words])
+
+
+def _prior_after(model: Any, strength: float) -> NDArray[np.float64]:
+    """η and the topics of a model, worth the words that they had of its documents, [K, V]."""
+    eta = model._model.topic_word_prior
+    components = model.components_.astype(np.float64)
+    sizes = np.maximum(components - model.topic_word_prior_, 0.0).sum(axis=1, keepdims=True)
+    # A topic that had no word in a slice keeps a trace of what it was.
+    sizes = np.maximum(sizes, 0.01 * sizes.mean())
+    return eta + strength * sizes * normalised(components)

@@ -1,0 +1,83 @@
+"""Which topics come again: the same fit with other seeds, or with other documents of the kind."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import linear_sum_assignment
+from sklearn.base import clone
+
+from tempering.estimators import LatentDirichletAllocation
+from tempering.estimators.topic_health import TopicWarning
+from tempering.evaluation.checks import as_counts, normalised
+from tempering.models.arguments import check_number
+from tempering.workbench.editing import check_fitted_topics
+
+
+def topics_across_seeds(
+    model: LatentDirichletAllocation,
+    X: Any,
+    n_seeds: int = 3,
+    *,
+    resample: bool = False,
+    random_state: int = 0,
+) -> NDArray[np.float64]:
+    """How much of each topic comes again in other fits, [K], from 0 to 1.
+
+    It is fitted again, with other seeds, and topics are paired so that they share most. The number
+    of a topic is the mean part of its words, Σ_v min(p_v, q_v), that its partners have alike.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation
+        Fitted topics; what is fitted again has its parameters.
+    X : sparse matrix or array [D, V], or Corpus
+        The documents of the fit.
+    n_seeds : int
+        Fits.
+    resample : bool
+        Draw the documents of each fit from X, with replacement, as many as there are: whether
+        topics are those of the subject, or of these documents. The default start is the same with
+        every seed, so that without it topics of a tempered fit mostly come again.
+    random_state : int
+        Of the seeds, and of the documents drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import LatentDirichletAllocation
+    >>> from tempering.workbench import topics_across_seeds
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> lda = LatentDirichletAllocation(2, random_state=0).fit(X)
+    >>> topics_across_seeds(lda, X).round(1)
+    array([1., 1.])
+    """
+    check_fitted_topics(model)
+    check_number(n_seeds, "n_seeds", "a whole number, at least 1", least=1, whole=True)
+    check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
+    counts: Any = as_counts(X, "X", model.n_features_in_)
+    topics = normalised(model.components_.astype(np.float64))
+    rng = np.random.default_rng(random_state)
+    shared = np.zeros(len(topics))
+    for seed in rng.integers(2**31, size=n_seeds):
+        documents = counts
+        if resample:
+            documents = counts[np.sort(rng.integers(counts.shape[0], size=counts.shape[0]))]
+        # What names words by their columns: the counts have no words.
+        again: Any = clone(model).set_params(random_state=int(seed), **_by_columns(model))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", TopicWarning)  # that a topic did not come again is told
+            others = normalised(again.fit(documents).components_.astype(np.float64))
+        alike = np.array([np.minimum(topic, others).sum(axis=1) for topic in topics])
+        shared += alike[linear_sum_assignment(alike, maximize=True)] / n_seeds
+    return np.minimum(shared, 1.0)
+
+
+def _by_columns(model: Any) -> dict[str, Any]:
+    """Seeds as a prior matrix, which asks for no words."""
+    if model.seed_topics is None:
+        return {}
+    return {"seed_topics": None, "topic_word_prior": model.topic_word_prior_}

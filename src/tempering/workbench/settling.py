@@ -1,0 +1,43 @@
+"""A few passes at T = 1 after an edit, in which words move to where they now belong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tempering.inference.fitting import fit
+from tempering.models.arguments import check_number
+
+
+def settled(model: Any, X: Any, passes: int) -> Any:
+    """The model itself, after so many passes over all of the documents.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation
+        An edited one, which is changed.
+    X : sparse matrix or array [D, V], Corpus, or None
+        The documents of the fit; with None nothing happens.
+    passes : int
+        Passes; each replaces the topics by what the documents say.
+    """
+    check_number(passes, "passes", "a whole number, 0 or more", least=0, whole=True)
+    if X is None or passes == 0:
+        return model
+    documents = model._counts(X, reset=False)
+    if not documents.sum() > 0:
+        raise ValueError("X must hold at least one word for topics to settle.")
+    result = fit(
+        model._model,
+        documents,
+        initial=model._state.posterior,
+        max_passes=passes,
+        tolerance=0.0,
+        seed=0,
+        n_threads=1,  # the kernels have threads of their own
+        elbo_every=10**9,
+        final_elbo=False,
+        progress=False,
+    )
+    model._model = result.model
+    model._state = model._state._replace(posterior=result.posterior)
+    return model
