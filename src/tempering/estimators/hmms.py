@@ -140,7 +140,7 @@ class GaussianHMM(HiddenMarkovEstimator):
             given = given.ravel()
         elif self.covariance_type != "full" and given.ndim == 3:
             given = self._compact(given)
-        self._covars_ = given
+        self._covars_: Array = given
 
     def _matrices(self, covars: Array, d: int) -> Array:
         """A matrix for each state, from covariances in the shape of their type."""
