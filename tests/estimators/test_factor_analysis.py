@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.optimize import linear_sum_assignment
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA, FactorAnalysis
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -48,6 +49,55 @@ def test_as_likely_as_maximum_likelihood_with_the_right_number_of_factors():
     np.testing.assert_allclose(ours.mean_, X.mean(axis=0), atol=0.01)
     covariance = ours.components_.T @ ours.components_ + np.diag(ours.noise_variance_)
     np.testing.assert_allclose(covariance, peer.get_covariance(), rtol=0.03, atol=0.03)
+
+
+def sparse_loadings(seed):
+    """Rows of two factors with four large loadings each, of twelve."""
+    rng = np.random.default_rng(seed)
+    loadings = np.zeros((2, 12))
+    loadings[0, :4], loadings[1, 3:7] = [1.5, -1.2, 1.0, 0.8], [0.9, 1.3, -1.1, 1.4]
+    return rng.normal(size=(200, 2)) @ loadings + rng.normal(size=(200, 12)), loadings
+
+
+def recovery(components, loadings):
+    """Root mean square error of the loadings, with the factors matched and their signs."""
+    lengths = np.linalg.norm(components, axis=1)
+    components = components[np.argsort(-lengths)[: len(loadings)]]
+    overlap = loadings @ components.T
+    rows, columns = linear_sum_assignment(-np.abs(overlap))
+    signs = np.sign(overlap[rows, columns])[:, None]
+    return np.sqrt(np.mean((signs * components[columns] - loadings[rows]) ** 2))
+
+
+def test_sparse_loadings_are_found_where_dense_ones_are_turned():
+    errors, zeros = [], []
+    for seed in range(4):
+        X, loadings = sparse_loadings(seed)
+        found = [
+            BayesianFactorAnalysis(2, loadings="sparse").fit(X),
+            BayesianFactorAnalysis(2).fit(X),
+            FactorAnalysis(2).fit(X),
+            FactorAnalysis(2, rotation="varimax").fit(X),
+        ]
+        errors.append([recovery(each.components_, loadings) for each in found])
+        zeros.append([np.abs(each.components_[:, 7:]).mean() for each in found])
+    ours, dense, likely, turned = np.transpose(errors)
+    assert np.all(ours < turned)
+    assert np.all(ours < 0.5 * np.minimum(dense, likely))
+    assert np.mean(zeros, axis=0)[0] < 0.7 * np.mean(zeros, axis=0)[1:].min()
+
+
+def test_a_sparse_model_is_saved_and_fills_holes(tmp_path):
+    X, _ = sparse_loadings(0)
+    X[::7, 3] = np.nan
+    sparse = BayesianFactorAnalysis(3, loadings="sparse").fit(X)
+    assert np.isfinite(sparse.transform(X)).all()
+    sparse.save(tmp_path / "model")
+    loaded = tempering.load(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.transform(X), sparse.transform(X))
+    assert loaded.score(X) == sparse.score(X)
+    with pytest.raises(ValueError, match="loadings"):
+        BayesianFactorAnalysis(3, loadings="few").fit(X)
 
 
 def test_shared_noise_is_probabilistic_pca():

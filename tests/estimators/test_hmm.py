@@ -110,6 +110,107 @@ def test_sequences_are_independent():
     assert hmm.score(X) != pytest.approx(sum(alone), abs=1e-3)
 
 
+def test_the_most_probable_states_need_not_lie_on_the_most_probable_path():
+    """Of three paths through two states the likeliest begins in state 0, but most in state 1."""
+    hmm = CategoricalHMM(3)
+    hmm.startprob_ = [0.4, 0.6, 0.0]
+    hmm.transmat_ = [[0.0, 0.0, 1.0], [0.5, 0.0, 0.5], [1.0, 0.0, 0.0]]
+    hmm.emissionprob_ = [[1.0], [1.0], [1.0]]
+    log_joint, path = hmm.decode([[0], [0]])
+    assert path.tolist() == [0, 2]
+    assert log_joint == pytest.approx(np.log(0.4))
+    expected_right, states = hmm.decode([[0], [0]], algorithm="map")
+    assert states.tolist() == [1, 2]
+    assert expected_right == pytest.approx(0.6 + 0.7)
+    with pytest.raises(ValueError, match=r"algorithm must be .* got 'best'"):
+        hmm.decode([[0]], algorithm="best")
+
+
+def test_the_stationary_distribution_is_what_a_long_walk_shows():
+    hmm = told("poisson")
+    shares = hmm.get_stationary_distribution()
+    np.testing.assert_allclose(shares @ MOVES, shares)
+    assert shares.sum() == pytest.approx(1.0)
+    _, states = hmm.sample(20_000, random_state=0)
+    np.testing.assert_allclose(np.bincount(states) / 20_000, shares, atol=0.02)
+    hmm.transmat_ = 2 * MOVES
+    with pytest.raises(ValueError, match="transmat_ must hold probabilities"):
+        hmm.get_stationary_distribution()
+
+
+@pytest.mark.parametrize("kind", [*COVARS])
+def test_covariances_may_be_set_as_they_are_read(kind):
+    one, other = told(kind), told(kind)
+    other.covars_ = one.covars_
+    np.testing.assert_array_equal(other.covars_, one.covars_)
+    X, _ = draws(kind)
+    assert other.score(X) == one.score(X)
+    if kind != "full":
+        matrices = one.covars_.copy()
+        matrices[0, 0, 1] = 0.3
+        with pytest.raises(ValueError, match="covars_ for covariance_type"):
+            other.covars_ = matrices
+        assert other.score(X) == one.score(X)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_fit_begins_from_what_was_set_by_hand(kind):
+    """At n_iter=1 the states keep the order in which they were told; a start of our own has none.
+
+    The order of the told states is turned round, so that no start finds it by chance twice.
+    """
+    X, states = draws(kind)
+    for turn in (1, 2):
+        hmm = told(kind).set_params(init_params="", n_iter=1, random_state=0)
+        for name in hmm._letters.values():
+            if not (name == "_covars_" and kind == "tied"):
+                setattr(hmm, name, np.roll(getattr(hmm, name), turn, axis=0))
+        hmm.transmat_ = np.roll(hmm.transmat_, turn, axis=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            hmm.fit(X, LENGTHS)
+        order = (np.arange(3) + turn) % 3
+        assert np.mean(hmm.predict(X, LENGTHS) == order[states]) > 0.8
+        assert hmm.elbo_ > -1e6
+
+
+def test_a_warm_start_goes_on_where_the_last_fit_ended():
+    X, _ = draws("diag")
+    hmm = GaussianHMM(3, random_state=0, n_iter=50, tempering=None, init="random")
+    first = hmm.fit(X, LENGTHS).elbo_
+    means = hmm.means_.copy()
+    hmm.set_params(init_params="", n_iter=5)
+    assert hmm.fit(X, LENGTHS).elbo_ == pytest.approx(first, abs=0.5)
+    np.testing.assert_allclose(hmm.means_, means, atol=0.01)
+    assert hmm.n_iter_ <= 5
+
+
+def test_letters_of_the_start_are_checked_and_those_not_set_are_found():
+    X, _ = draws("diag")
+    with pytest.raises(ValueError, match=r"init_params='stx' .* got \['x'\]"):
+        GaussianHMM(3, init_params="stx").fit(X)
+    plain = GaussianHMM(3, random_state=0).fit(X, LENGTHS)
+    # Nothing was set, so that there is nothing to keep: the same bits.
+    assert GaussianHMM(3, random_state=0, init_params="").fit(X, LENGTHS).elbo_ == plain.elbo_
+    wrong = GaussianHMM(3, init_params="mc")
+    wrong.startprob_ = [0.5, 0.5]
+    with pytest.raises(ValueError, match="startprob_"):
+        wrong.fit(X)
+    assert not hasattr(wrong, "means_")
+
+
+def test_concentrations_of_the_posterior_count_the_moves():
+    X, _ = draws("diag")
+    hmm = GaussianHMM(3, random_state=0).fit(X, LENGTHS)
+    # Each prior counts as one of each; a sequence has one first state and the rest are moves.
+    assert hmm.startprob_posterior_.sum() == pytest.approx(3 + len(LENGTHS))
+    assert hmm.transmat_posterior_.sum() == pytest.approx(9 + sum(LENGTHS) - len(LENGTHS))
+    rows = hmm.transmat_posterior_ / hmm.transmat_posterior_.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(rows, hmm.transmat_)
+    with pytest.raises(NotFittedError):
+        _ = told("diag").transmat_posterior_
+
+
 def test_draws_follow_the_chain():
     X, states = told("diag").sample(20_000, random_state=0)
     counts = np.zeros((3, 3))
@@ -291,6 +392,8 @@ def test_priors_and_parameters_of_a_wrong_shape_are_refused():
         setattr(hmm, name, value)
         with pytest.raises(ValueError, match=name):
             hmm.score(X)
+    with pytest.raises(ValueError, match="covariance_type must be one of"):
+        told("diag").set_params(covariance_type="best").score(X)
     hmm = told("diag")
     hmm.covars_ = np.eye(2)
     with pytest.raises(ValueError, match="covars_ must have the shapes"):

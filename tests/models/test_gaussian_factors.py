@@ -37,14 +37,15 @@ def bound(model, x, posterior, s=1.0):
 
 
 def draws(model, posterior, n, seed=0):
-    """Loadings [n, D, J], precisions [n, D] and relevances [n, K] from q."""
+    """Loadings [n, D, J], precisions [n, D] and relevances [n, K] or [n, D, K] from q."""
     rng = np.random.default_rng(seed)
     covariance = np.linalg.inv(posterior.loadings_precision)
     mean = np.einsum("dij,dj->di", covariance, posterior.loadings_linear)
     noise = rng.standard_normal((n, *mean.shape))
     w = mean + np.einsum("dij,ndj->ndi", np.linalg.cholesky(covariance), noise)
     tau = rng.gamma(posterior.noise_shape, 1 / posterior.noise_rate, (n, len(posterior.noise_rate)))
-    alpha = rng.gamma(posterior.relevance_shape, 1 / posterior.relevance_rate, (n, w.shape[2] - 1))
+    shape, rate = posterior.relevance_shape, posterior.relevance_rate
+    alpha = rng.gamma(shape, 1 / rate, (n, *shape.shape))
     return w, np.broadcast_to(tau, (n, mean.shape[0])), alpha
 
 
@@ -105,10 +106,10 @@ def test_with_known_loadings_energy_and_entropy_are_the_log_density():
 
 
 @pytest.mark.parametrize("weight", [1.0, 0.3])
-@pytest.mark.parametrize("shared", [False, True])
-def test_divergence_is_the_expected_log_ratio_of_scipys_densities(shared, weight):
+@pytest.mark.parametrize(("shared", "sparse"), [(False, False), (True, False), (False, True)])
+def test_divergence_is_the_expected_log_ratio_of_scipys_densities(shared, sparse, weight):
     x = drawn(30)
-    model = made(x, shared=shared, noise_prior=2.0, relevance_prior=1.5)
+    model = made(x, shared=shared, noise_prior=2.0, relevance_prior=1.5, sparse=sparse)
     q = started(model, x)
     w, tau, alpha = draws(model, q, 20_000)
     v = model.variances
@@ -117,7 +118,8 @@ def test_divergence_is_the_expected_log_ratio_of_scipys_densities(shared, weight
     ratio = np.zeros(len(w))
     for d in range(5):
         ratio += stats.multivariate_normal.logpdf(w[:, d], mean[d], covariance[d])
-        ratio -= weight * stats.norm.logpdf(w[:, d, :2], 0, np.sqrt(v[d] / alpha)).sum(axis=1)
+        own = alpha[:, d] if sparse else alpha
+        ratio -= weight * stats.norm.logpdf(w[:, d, :2], 0, np.sqrt(v[d] / own)).sum(axis=1)
         ratio -= weight * stats.norm.logpdf(w[:, d, 2], 0, np.sqrt(v[d] / 1e-3))
     scales = v.mean(keepdims=True) if shared else v
     tau = tau[:, : len(scales)]
@@ -128,16 +130,16 @@ def test_divergence_is_the_expected_log_ratio_of_scipys_densities(shared, weight
         # The base measure 1/β of a gamma has no power.
         log_prior = stats.gamma.logpdf(values, a, scale=1 / b) + np.log(values)
         log_own = stats.gamma.logpdf(values, shape, scale=1 / rate) + np.log(values)
-        ratio += np.sum(log_own - weight * log_prior, axis=1)
+        ratio += np.sum((log_own - weight * log_prior).reshape(len(w), -1), axis=1)
     error = ratio.std() / np.sqrt(len(ratio))
     assert abs(ratio.mean() - model.divergence(q, weight)) < 5 * error
 
 
-@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize(("shared", "sparse"), [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("s", [1.0, 0.5, "each"])
-def test_no_step_and_no_turn_lets_the_tempered_bound_fall(s, shared):
+def test_no_step_and_no_turn_lets_the_tempered_bound_fall(s, shared, sparse):
     x = drawn()
-    model = made(x, 3, shared)
+    model = made(x, 3, shared, sparse=sparse)
     s = np.random.default_rng(2).uniform(0.3, 1.0, len(x)) if s == "each" else s
     posterior = model.initialize(ArraySource(x), np.random.default_rng(1))
     before, first = -np.inf, bound(model, x, posterior, s)
@@ -160,10 +162,11 @@ def test_no_step_and_no_turn_lets_the_tempered_bound_fall(s, shared):
     assert turned or np.ndim(s) or s < 1.0
 
 
-def test_each_global_block_is_at_its_best_given_the_others():
+@pytest.mark.parametrize("sparse", [False, True])
+def test_each_global_block_is_at_its_best_given_the_others(sparse):
     """A small change of any part of λ lowers the bound, with q(z) as it was."""
     x = drawn(40)
-    model = made(x)
+    model = made(x, sparse=sparse)
     q = started(model, x, steps=400)
     for name, part in q.items():
         if name == "scatter":
@@ -175,9 +178,10 @@ def test_each_global_block_is_at_its_best_given_the_others():
             assert bound(model, x, type(q)(**changed)) < bound(model, x, q), name
 
 
-def test_factors_in_another_order_are_put_back():
+@pytest.mark.parametrize("sparse", [False, True])
+def test_factors_in_another_order_are_put_back(sparse):
     x = drawn(50)
-    model = made(x, 3)
+    model = made(x, 3, sparse=sparse)
     q = model.largest_first(started(model, x))
     lengths = np.einsum("djj,d->j", model.expectations(q).products, 1 / model.variances)[:3]
     assert np.all(np.diff(lengths) < 0)
@@ -187,8 +191,8 @@ def test_factors_in_another_order_are_put_back():
         loadings_precision=q.loadings_precision[:, order][:, :, order],
         noise_shape=q.noise_shape,
         noise_rate=q.noise_rate,
-        relevance_shape=q.relevance_shape[order[:3]],
-        relevance_rate=q.relevance_rate[order[:3]],
+        relevance_shape=q.relevance_shape[..., order[:3]],
+        relevance_rate=q.relevance_rate[..., order[:3]],
         scatter=q.scatter[order][:, order],
     )
     again = model.largest_first(shuffled)

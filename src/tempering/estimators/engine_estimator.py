@@ -226,41 +226,17 @@ class EngineEstimator(_Declared):
         self.inverse_temperatures_ = result.heat.inverse_temperature
 
 
-@dataclass(eq=False, repr=False)
-class OnlineEstimator(EngineEstimator):
-    """One that takes a stream too, by minibatches."""
+class StreamEstimator(EngineEstimator):
+    """One that can make a step with data of a stream."""
 
-    _: KW_ONLY
-    total_samples: float | None = None
-    backend: Backend = "cpu"
-    executor: Executor | None = None
+    total_samples: float | None
+    backend: Backend
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Update the model with one more minibatch: stochastic variational inference.
-
-        The first call fixes the start, and what the data decide of the priors. With
-        ``total_samples`` the tempered part runs over its share of them; without it, the length of
-        the stream is not known and every step is made at T = 1.
-        """
-        X = self._validated(X, reset=not hasattr(self, "_state"))
-        check_n_components(self.n_components, max(len(X), self.total_samples or 0), "samples")
-        with self._all_or_nothing(X):
-            model = self._model_of_stream(X)
-            data = self._transformed(X)
-            self._advance(model, data, check_random_state(self.random_state))
-            self._expose(model, data)
-        return self
-
-    def _model_of_stream(self, X: Array) -> Any:
-        """The model for one more minibatch; the first one decides what the data are to decide."""
-        raise NotImplementedError
-
-    def _start_of_stream(self, model: Any, data: Array, rng: np.random.RandomState) -> Any:
+    def _start_of_stream(self, model: Any, data: Any, rng: np.random.RandomState) -> Any:
         """λ at step 0."""
         return self._starts(model, data, rng)
 
-    def _advance(self, model: Model, data: Array, rng: np.random.RandomState) -> None:
+    def _advance(self, model: Model, data: Any, rng: np.random.RandomState) -> None:
         """One step."""
         first = not hasattr(self, "_state")
         seen = 0 if first else self._state.data_seen
@@ -316,3 +292,34 @@ class OnlineEstimator(EngineEstimator):
     def _place(self, row: int, column: int) -> str:
         """The words for a cell of the data as the model sees them."""
         return f"row {row}, column {column}"
+
+
+@dataclass(eq=False, repr=False)
+class OnlineEstimator(StreamEstimator):
+    """One that takes a stream too, by minibatches."""
+
+    _: KW_ONLY
+    total_samples: float | None = None
+    backend: Backend = "cpu"
+    executor: Executor | None = None
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Update the model with one more minibatch: stochastic variational inference.
+
+        The first call fixes the start, and what the data decide of the priors. With
+        ``total_samples`` the tempered part runs over its share of them; without it, the length of
+        the stream is not known and every step is made at T = 1.
+        """
+        X = self._validated(X, reset=not hasattr(self, "_state"))
+        check_n_components(self.n_components, max(len(X), self.total_samples or 0), "samples")
+        with self._all_or_nothing(X):
+            model = self._model_of_stream(X)
+            data = self._transformed(X)
+            self._advance(model, data, check_random_state(self.random_state))
+            self._expose(model, data)
+        return self
+
+    def _model_of_stream(self, X: Array) -> Any:
+        """The model for one more minibatch; the first one decides what the data are to decide."""
+        raise NotImplementedError

@@ -44,6 +44,9 @@ class BayesianFactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     noise : {"feature", "shared"}, default="feature"
         Whether each column has a noise of its own (factor analysis), or all have one variance
         (probabilistic PCA). With "shared", columns should have the same unit.
+    loadings : {"dense", "sparse"}, default="dense"
+        Whether a factor is switched off as a whole, or each of its loadings by itself: each then
+        has Student's t distribution, and the factors lie where most loadings are near 0.
     noise_prior, relevance_prior : float, default=1e-2, 1e-3
         Shapes of the gamma priors of the precision of the noise, in units of the variance of the
         columns, and of the relevances. The smaller, the vaguer.
@@ -113,6 +116,7 @@ class BayesianFactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         **EngineEstimator._parameter_constraints,
         "n_components": [WHOLE, None],
         "noise": [StrOptions({"feature", "shared"})],
+        "loadings": [StrOptions({"dense", "sparse"})],
         "noise_prior": [POSITIVE],
         "relevance_prior": [POSITIVE],
     }
@@ -120,6 +124,7 @@ class BayesianFactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     n_components: int | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
     _: KW_ONLY
     noise: Literal["feature", "shared"] = "feature"
+    loadings: Literal["dense", "sparse"] = "dense"
     noise_prior: float = 1e-2
     relevance_prior: float = 1e-3
     tempering: Tempering = None
@@ -147,6 +152,7 @@ class BayesianFactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
             self.noise == "shared",
             float(self.noise_prior),
             float(self.relevance_prior),
+            self.loadings == "sparse",
         )
 
     def _n_starts(self) -> int:

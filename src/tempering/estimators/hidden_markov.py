@@ -1,22 +1,23 @@
-"""What the hidden Markov estimators share: fitting, decoding, scores and draws."""
+"""What the hidden Markov estimators share: parameters and the fit."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
+from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.engine_estimator import EngineEstimator
-from tempering.estimators.mixture import LARGEST_SAMPLE
+from tempering.estimators.chain_queries import ChainQueries
+from tempering.estimators.chain_starts import cold_start, start_at
+from tempering.estimators.engine_estimator import StreamEstimator
 from tempering.estimators.parameters import (
     DEFAULTS,
     NOT_NEGATIVE,
@@ -25,21 +26,14 @@ from tempering.estimators.parameters import (
     PolicyNames,
     as_policy,
 )
-from tempering.estimators.starts import column_metric, kmeans_labels
 from tempering.families import Likelihood
-from tempering.inference import ArraySource
+from tempering.gpu.jax_device import Backend
 from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint
 from tempering.models import HiddenMarkov, Natural, Sequences
-from tempering.models.arguments import as_numbers, check_number
+from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
-from tempering.models.hmm.chains import Chain, best_paths, draw_paths, solve_paths
-from tempering.models.hmm.model import BLOCK_ROWS
-from tempering.models.parts import emit
+from tempering.models.hmm.pieces import Pieces
 from tempering.temperature import Annealing, TemperaturePolicy, schedules
-
-#: Rows that k-means looks at; more would change its centres little.
-MOST_KMEANS_ROWS = 20_000
-
 
 #: Names of policies; more heat than this makes all states alike.
 POLICIES: PolicyNames = {
@@ -62,8 +56,18 @@ SHARED_PARAMETERS = """startprob_prior : float or array of shape (n_components,)
 default="annealing"
         Temperature policy: a name for its default setting, an object such as
         ``tempering.Annealing(...)``, or None for T = 1 throughout. See the notes.
+    init_params : str, default="{letters}"
+        What the start finds, a letter for each attribute: {meanings}. Attributes whose letter is
+        left out keep the values that they have, set by hand or from the fit before, if any: the
+        fit begins from the states that these give the data.
     n_iter : int, default=200
         Most passes over the data.
+    piece_length : int, default=None
+        Cut sequences into pieces of at most so many rows, for few, long sequences. A datum is then
+        a piece: ``batch_size=10`` makes steps of ten pieces, whose memory is that of ten pieces.
+    buffer : int, default=20
+        Rows before and after a piece that are solved with it but do not count. Let it be longer
+        than the chain remembers: where states last 100 rows, 20 is too short.
     tol, n_init, batch_size, learning_offset, learning_decay, random_state, n_jobs, verbose
         As in :class:`tempering.BayesianGaussianMixture`; a minibatch is one of sequences.
 
@@ -73,6 +77,8 @@ default="annealing"
         Probability of each state at the beginning of a sequence.
     transmat_ : array of shape (n_components, n_components)
         Probability to go from one state (the row) to another.
+    startprob_posterior_, transmat_posterior_ : arrays of the same shapes
+        Concentrations of the Dirichlet posteriors of which these are the means.
     {attributes}
     elbo_, history_, temperature_, inverse_temperatures_, converged_, n_iter_, n_features_in_
         As in :class:`tempering.BayesianGaussianMixture`; a datum is a sequence.
@@ -89,17 +95,23 @@ default="annealing"
 
 
 @dataclass(eq=False, repr=False)
-class HiddenMarkovEstimator(EngineEstimator):
+class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
     """A hidden Markov model with hmmlearn's interface. Subclasses say of what."""
 
     _parameter_constraints: ClassVar[dict] = {
-        **EngineEstimator._parameter_constraints,
+        **StreamEstimator._parameter_constraints,
         "startprob_prior": ["array-like", POSITIVE],
         "transmat_prior": ["array-like", POSITIVE],
         "sticky": [NOT_NEGATIVE],
         "init": [StrOptions({"kmeans", "random"})],
         "n_iter": [WHOLE],
+        "init_params": [str],
+        "piece_length": [WHOLE, None],
+        "buffer": [Interval(Integral, 0, None, closed="left")],
     }
+
+    #: The attributes that a letter of ``init_params`` stands for.
+    _letters: ClassVar[dict[str, str]] = {"s": "startprob_", "t": "transmat_"}
 
     _: KW_ONLY
     startprob_prior: ArrayLike = 1.0
@@ -107,8 +119,13 @@ class HiddenMarkovEstimator(EngineEstimator):
     sticky: float = 0.0
     init: Literal["kmeans", "random"] = "kmeans"
     n_iter: int = 200
+    init_params: str = "st"
+    piece_length: int | None = None
+    buffer: int = 20
 
     executor = None  # they are fitted in this process
+    backend: Backend = "cpu"
+    total_samples = None  # a stream of sequences has no known end
 
     @property
     def max_iter(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -127,20 +144,8 @@ class HiddenMarkovEstimator(EngineEstimator):
         """The likelihood of an observation, of the sizes that :meth:`_prepare` fixed."""
 
     @abstractmethod
-    def _point(self) -> tuple[Likelihood, Any]:
-        """The likelihood and its parameters, of the attributes that people read and may set."""
-
-    @abstractmethod
     def _expose_emissions(self, model: HiddenMarkov, posterior: Natural) -> None:
         """Set those attributes from the posterior."""
-
-    def _observed(self, X: Array) -> Any:
-        """The rows as the likelihood sees them at the parameters of :meth:`_point`."""
-        return X
-
-    def _emitted(self, rows: Any) -> Any:
-        """Draws of the likelihood as a table."""
-        return rows
 
     def _model(self) -> HiddenMarkov:
         k = self.n_components
@@ -184,7 +189,7 @@ class HiddenMarkovEstimator(EngineEstimator):
         resume : bool
             Go on from the checkpoint, if there is one, and end in the same bits; False starts anew.
         """
-        return self._fit_rows(X, checkpoint, resume, partial(Sequences, lengths=lengths))
+        return self._fit_rows(X, checkpoint, resume, partial(self._cut, lengths=lengths))
 
     def _new_model(self, X: Array) -> HiddenMarkov:
         self._prepare(X)
@@ -197,101 +202,72 @@ class HiddenMarkovEstimator(EngineEstimator):
             "tol."
         )
 
+    def _kept(self) -> dict[str, Any]:
+        """The attributes that ``init_params`` leaves as they are, for the fit to begin from."""
+        if unknown := sorted(set(self.init_params) - set(self._letters)):
+            known = ", ".join(f"{letter} ({name})" for letter, name in self._letters.items())
+            raise ValueError(
+                f"init_params={self.init_params!r} must hold letters of {known}; got {unknown}."
+            )
+        kept = [name for key, name in self._letters.items() if key not in self.init_params]
+        return {name: getattr(self, name) for name in kept if hasattr(self, name)}
+
+    def _cut(self, rows: Any, lengths: ArrayLike | None) -> Sequences:
+        """The data of the model: whole sequences, or pieces of them."""
+        if self.piece_length is None:
+            return Sequences(rows, lengths)
+        return Pieces(rows, lengths, piece_length=self.piece_length, buffer=self.buffer)
+
     def _starts(self, model: HiddenMarkov, data: Sequences, rng: np.random.RandomState) -> Natural:
-        """λ at step 0: clusters of the observations for states, or states drawn at random."""
-        source, generator = ArraySource(data), np.random.default_rng(rng.randint(2**31))
-        if self.init == "random" or len(data.rows) < self.n_components:
-            return model.initialize(source, generator)
-        few = max(1, len(data) * MOST_KMEANS_ROWS // len(data.rows))
-        sample = source.sample(few, generator)
-        labels = kmeans_labels(sample.rows @ column_metric(sample.rows), self.n_components, rng)
-        assignment = np.eye(self.n_components)[labels]
-        return model.prior() + len(data) / len(sample) * model.statistics(sample, assignment)
+        """λ at step 0; for the start pieces are sequences by themselves."""
+        kept, data = self._kept(), Sequences(data.table, data.inner_lengths)
+        posterior = cold_start(model, data, self.init, rng)
+        if not kept:
+            return posterior
+        before = dict(vars(self))
+        self._expose_at(model, posterior)
+        for name, value in kept.items():
+            setattr(self, name, value)
+        X = self._emitted(data.rows) + getattr(self, "_centre", 0)
+        log_emissions = (here for _, here in self._blocks(X, data.lengths))
+        posterior = start_at(model, self._chain(), log_emissions, data)
+        self.__dict__ = before  # for the next start
+        return posterior
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, lengths: ArrayLike | None = None) -> Self:
+        """Update the model with more sequences: one step of stochastic variational inference.
+
+        The first call fixes the data-driven priors and the start. Each call brings sequences that
+        begin in it; with ``piece_length`` a call may bring a part of one that never ends. All steps
+        are made at T = 1.
+        """
+        first = not hasattr(self, "_state")
+        X = self._validated(X, reset=first)
+        with self._all_or_nothing(X):
+            model = self._new_model(X) if first else self._model()
+            data = self._cut(self._transformed(X), lengths)
+            model.check(data)
+            self._advance(model, data, check_random_state(self.random_state))
+            self._expose(model)
+        return self
+
+    @property
+    def startprob_posterior_(self) -> Array:
+        """Concentrations of the posterior of the first state, a Dirichlet distribution."""
+        check_is_fitted(self, "_state")
+        return self._state.posterior.start
+
+    @property
+    def transmat_posterior_(self) -> Array:
+        """Those of the transitions, a row for each state."""
+        check_is_fitted(self, "_state")
+        return self._state.posterior.transitions
 
     def _expose(self, model: HiddenMarkov, data: Any = None) -> None:
-        posterior = self._state.posterior
+        self._expose_at(model, self._state.posterior)
+
+    def _expose_at(self, model: HiddenMarkov, posterior: Natural) -> None:
         self.startprob_ = model.states.mean_weights(posterior.start)
         self.transmat_ = model.states.mean_weights(posterior.transitions)
         self._expose_emissions(model, posterior)
-
-    def _chain(self) -> Chain:
-        """The chain at the attributes, which may have been set by hand."""
-        k, parts = self.n_components, []
-        for name, shape in (("startprob_", (k,)), ("transmat_", (k, k))):
-            weights = as_numbers(getattr(self, name), name, "probabilities")
-            right = weights.shape == shape and bool(np.all(weights >= 0))
-            if not right or not np.allclose(weights.sum(axis=-1), 1.0):
-                raise ValueError(
-                    f"{name} must hold probabilities that sum to 1, of the shape {shape}; got "
-                    f"{weights}."
-                )
-            parts.append(weights)
-        with np.errstate(divide="ignore"):  # what cannot happen has the logarithm −∞
-            return Chain(*(np.log(part) for part in parts))
-
-    def _blocks(self, X: Any, lengths: ArrayLike | None) -> Iterator[tuple[Array, Sequences]]:
-        """log p(x_t | z_t = k) of some sequences after the other, with these."""
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
-        likelihood, parameters = self._point()
-        data = Sequences(self._observed(X), lengths)
-        likelihood.check(data.rows)
-        for _, block in data.blocks(BLOCK_ROWS):
-            yield likelihood.log_likelihood(block.rows, parameters).T, block
-
-    def score_samples(self, X: Any, lengths: ArrayLike | None = None) -> tuple[float, Array]:
-        """The log likelihood of all sequences, and the probability of each state at each row."""
-        solved = [
-            solve_paths(self._chain(), log_emissions, block.bounds)
-            for log_emissions, block in self._blocks(X, lengths)
-        ]
-        total = sum(float(paths.log_normalizers.sum()) for paths in solved)
-        return total, np.concatenate([paths.marginals for paths in solved])
-
-    def score(self, X: Any, lengths: ArrayLike | None = None) -> float:
-        """The log likelihood of all sequences at the posterior's central parameters."""
-        return sum(
-            float(solve_paths(self._chain(), log_emissions, block.bounds).log_normalizers.sum())
-            for log_emissions, block in self._blocks(X, lengths)
-        )
-
-    def predict_proba(self, X: Any, lengths: ArrayLike | None = None) -> Array:
-        """The probability of each state at each row, (n_samples, n_components)."""
-        return self.score_samples(X, lengths)[1]
-
-    def decode(self, X: Any, lengths: ArrayLike | None = None) -> tuple[float, NDArray[np.int64]]:
-        """The log joint of all sequences with their most probable paths, and these (Viterbi)."""
-        found = [
-            best_paths(self._chain(), log_emissions, block.bounds)
-            for log_emissions, block in self._blocks(X, lengths)
-        ]
-        total = sum(float(log_joints.sum()) for log_joints, _ in found)
-        return total, np.concatenate([states for _, states in found])
-
-    def predict(self, X: Any, lengths: ArrayLike | None = None) -> NDArray[np.int64]:
-        """The states on the most probable path of each sequence, (n_samples,)."""
-        return self.decode(X, lengths)[1]
-
-    def sample(
-        self, n_samples: int = 1, random_state: Any = None, currstate: int | None = None
-    ) -> tuple[np.ndarray, NDArray[np.int64]]:
-        """Draw one sequence, and its states, at the posterior's central parameters.
-
-        ``random_state`` is by default that of the estimator; ``currstate`` is the state of the
-        first observation, which is drawn by default.
-        """
-        check_is_fitted(self)
-        expected = f"a whole number, from 1 to {LARGEST_SAMPLE}"
-        check_number(n_samples, "n_samples", expected, least=1, most=LARGEST_SAMPLE, whole=True)
-        n_samples, k, chain = int(n_samples), self.n_components, self._chain()
-        if currstate is not None:
-            expected = f"a state, 0 to {k - 1}, or None"
-            check_number(currstate, "currstate", expected, least=0, most=k - 1, whole=True)
-        given = self.random_state if random_state is None else random_state
-        rng = np.random.default_rng(check_random_state(given).randint(2**31))
-        start, moves = (np.exp(weights) for weights in chain)
-        if currstate is not None:
-            start = np.eye(k)[currstate]
-        states = draw_paths(start, moves, np.array([0, n_samples]), rng)
-        rows = emit(*self._point(), states, rng)
-        return self._emitted(rows), states

@@ -51,9 +51,11 @@ class GaussianHMM(HiddenMarkovEstimator):
     """
         + SHARED_PARAMETERS.format(
             init="kmeans",
+            letters="stmc",
+            meanings="``startprob_``, ``transmat_``,\n        ``means_`` and ``covars_``",
             attributes="""means_ : array of shape (n_components, n_features)
     covars_ : array of shape (n_components, n_features, n_features)
-        The matrices, whatever the type. It may be set in the shape of its type.""",
+        The matrices, whatever the type. It may be set in the shape of its type, too.""",
         )
         + """
     Examples
@@ -80,15 +82,27 @@ class GaussianHMM(HiddenMarkovEstimator):
         "scale_prior": ["array-like", POSITIVE, None],
     }
 
+    _letters: ClassVar[dict[str, str]] = {
+        **HiddenMarkovEstimator._letters,
+        "m": "means_",
+        "c": "_covars_",
+    }
+
     covariance_type: Literal["full", "tied", "diag", "spherical"] = "diag"
     _: KW_ONLY
     means_prior: ArrayLike | None = None
     beta_prior: float = 1.0
     dof_prior: float | None = None
     scale_prior: ArrayLike | None = None
+    init_params: str = "stmc"
 
     @property
     def _kind(self) -> CovarianceType:
+        if self.covariance_type not in COVARIANCE_TYPES:  # a score comes without a fit before it
+            raise ValueError(
+                f"covariance_type must be one of {sorted(COVARIANCE_TYPES)}; got "
+                f"{self.covariance_type!r}."
+            )
         return COVARIANCE_TYPES[self.covariance_type]
 
     def _likelihood(self) -> Likelihood:
@@ -117,16 +131,40 @@ class GaussianHMM(HiddenMarkovEstimator):
     @property
     def covars_(self) -> Array:
         """Covariance matrices of the states."""
-        k, d = np.shape(self.means_)
-        if self.covariance_type == "full":
-            return self._covars_
-        if self.covariance_type == "tied":
-            return np.repeat(self._covars_[None], k, axis=0)
-        return np.reshape(self._covars_, (k, -1, 1)) * np.eye(d)
+        return self._matrices(self._covars_, np.shape(self.means_)[1])
 
     @covars_.setter
     def covars_(self, covars: ArrayLike) -> None:
-        self._covars_ = as_numbers(covars, "covars_", "numbers")
+        given = as_numbers(covars, "covars_", "numbers")
+        if self.covariance_type == "spherical" and given.size == self.n_components:
+            given = given.ravel()
+        elif self.covariance_type != "full" and given.ndim == 3:
+            given = self._compact(given)
+        self._covars_: Array = given
+
+    def _matrices(self, covars: Array, d: int) -> Array:
+        """A matrix for each state, from covariances in the shape of their type."""
+        if self.covariance_type == "full":
+            return covars
+        if self.covariance_type == "tied":
+            return np.repeat(covars[None], self.n_components, axis=0)
+        return np.reshape(covars, (self.n_components, -1, 1)) * np.eye(d)
+
+    def _compact(self, matrices: Array) -> Array:
+        """Covariances in the shape of their type, from a matrix for each state."""
+        k, d = self.n_components, matrices.shape[2]
+        if matrices.shape == (k, d, d):
+            diagonals = matrices.diagonal(axis1=1, axis2=2)
+            shapes = {"tied": matrices[0], "diag": diagonals, "spherical": diagonals[:, 0]}
+            compact = shapes[self.covariance_type].copy()
+            if np.array_equal(self._matrices(compact, d), matrices):
+                return compact
+        wanted = {"tied": "all alike", "diag": "diagonal", "spherical": "multiples of the identity"}
+        raise ValueError(
+            f"covars_ for covariance_type={self.covariance_type!r} must be {k} matrices that are "
+            f"{wanted[self.covariance_type]}, or what they have in common; got the shape "
+            f"{matrices.shape}."
+        )
 
     def _point(self) -> tuple[Likelihood, GaussianParameters]:
         kind, means = self._kind, np.atleast_2d(as_numbers(self.means_, "means_", "numbers"))
@@ -170,6 +208,8 @@ class CategoricalHMM(HiddenMarkovEstimator):
     """
         + SHARED_PARAMETERS.format(
             init="random",
+            letters="ste",
+            meanings="``startprob_``, ``transmat_``\n        and ``emissionprob_``",
             attributes="""emissionprob_ : array of shape (n_components, n_features)
         Probability of each symbol in each state.""",
         )
@@ -191,10 +231,16 @@ class CategoricalHMM(HiddenMarkovEstimator):
         "emissionprob_prior": ["array-like", POSITIVE],
     }
 
+    _letters: ClassVar[dict[str, str]] = {
+        **HiddenMarkovEstimator._letters,
+        "e": "emissionprob_",
+    }
+
     _: KW_ONLY
     n_features: int | None = None
     emissionprob_prior: ArrayLike = 1.0
     init: Literal["kmeans", "random"] = "random"
+    init_params: str = "ste"
 
     def _validated(self, X: Any, *, reset: bool) -> Array:
         X = super()._validated(X, reset=reset)
@@ -264,6 +310,8 @@ class PoissonHMM(HiddenMarkovEstimator):
     """
         + SHARED_PARAMETERS.format(
             init="kmeans",
+            letters="stl",
+            meanings="``startprob_``, ``transmat_``\n        and ``lambdas_``",
             attributes="""lambdas_ : array of shape (n_components, n_features)
         Expected count of each column in each state.""",
         )
@@ -286,9 +334,15 @@ class PoissonHMM(HiddenMarkovEstimator):
         "lambdas_weight": ["array-like", POSITIVE, None],
     }
 
+    _letters: ClassVar[dict[str, str]] = {
+        **HiddenMarkovEstimator._letters,
+        "l": "lambdas_",
+    }
+
     _: KW_ONLY
     lambdas_prior: ArrayLike | None = None
     lambdas_weight: ArrayLike | None = None
+    init_params: str = "stl"
 
     def _validated(self, X: Any, *, reset: bool) -> Array:
         X = super()._validated(X, reset=reset)

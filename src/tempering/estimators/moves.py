@@ -144,7 +144,7 @@ PRODUCTS_WORTH_A_GPU = 1e9
 
 def model_on(backend: Backend, model: Model, n_data: int) -> Any:
     """The model as it runs on a backend, for so many data; an error if that is not there."""
-    worthwhile = n_data * products_a_datum(model) >= PRODUCTS_WORTH_A_GPU
+    worthwhile = backend != "auto" or n_data * products_a_datum(model) >= PRODUCTS_WORTH_A_GPU
     if choose_backend(backend, worthwhile=worthwhile) == "numba":
         return model
     if isinstance(model, FactorialModel):

@@ -1,5 +1,6 @@
 """Pictures with matplotlib, which the extra ``tempering[plot]`` installs."""
 
+from tempering.plots.emissions import plot_emissions
 from tempering.plots.hidden import (
     plot_loadings,
     plot_mixtures,
@@ -17,6 +18,7 @@ from tempering.plots.topics import (
 __all__ = [
     "plot_document_temperatures",
     "plot_elbo",
+    "plot_emissions",
     "plot_loadings",
     "plot_mixtures",
     "plot_state_sequence",

@@ -4,8 +4,9 @@
     μ_d ~ N(0, v_d / MEAN_PRECISION),   τ_d ~ Gamma(a, a v_d),   α_k ~ Gamma(c, c).
 
 v_d is the variance of column d, so that units do not matter. α_k is large where factor k explains
-nothing: automatic relevance determination. With one τ for all columns it is probabilistic PCA.
-Entries of x that are NaN are not observed.
+nothing: automatic relevance determination. With one τ for all columns it is probabilistic PCA. With
+an α_dk for each loading they are sparse: w_dk has Student's t distribution. Entries of x that are
+NaN are not observed.
 
 q(w_d, μ_d) is a Gaussian, q(τ), q(α) are gammas: blocks that depend on each other, and are updated
 in turn. q(z_n) is a Gaussian, solved exactly. Tempered is p(x, z | w, μ, τ).
@@ -24,6 +25,7 @@ from tempering.families.arrays import log_rising
 from tempering.families.checks import LARGEST_VALUE, check_shape, refuse
 from tempering.models.arguments import as_numbers, check_number
 from tempering.models.base import Array, DataSource, LocalStep, Model
+from tempering.models.factor.rotation import right_angles, sparse_turns, varimax
 from tempering.models.natural import Natural, check_like_prior
 from tempering.storage.classes import stored
 
@@ -68,6 +70,8 @@ class GaussianFactors(Model):
         Whether all columns have one τ.
     noise_prior, relevance_prior : float
         a and c: how many half observations the priors of τ and of α are worth.
+    sparse : bool
+        Whether each loading has an α of its own, not each factor.
 
     Examples
     --------
@@ -87,6 +91,7 @@ class GaussianFactors(Model):
     shared_noise: bool = False
     noise_prior: float = 1e-2
     relevance_prior: float = 1e-3
+    sparse: bool = False
 
     learned = ()
     shard_size = 1024
@@ -148,6 +153,8 @@ class GaussianFactors(Model):
         found = min(self.n_components, len(lengths))
         loadings = 1e-3 * rng.standard_normal((self.n_columns, self.n_components + 1))
         loadings[:, :found] += (axes[:found] * lengths[:found, None]).T / np.sqrt(len(table))
+        if self.sparse:
+            loadings[:, :-1] @= varimax(loadings[:, :-1])
         loadings[:, -1] = means
         return self._start(loadings * np.sqrt(self.variances)[:, None])
 
@@ -162,8 +169,8 @@ class GaussianFactors(Model):
             loadings_precision=precision,
             noise_shape=np.full(size, 10.0),
             noise_rate=5.0 * variances,
-            relevance_shape=np.full(j - 1, 10.0),
-            relevance_rate=np.full(j - 1, 10.0),
+            relevance_shape=np.full(relevances := (d, j - 1) if self.sparse else j - 1, 10.0),
+            relevance_rate=np.full(relevances, 10.0),
             scatter=np.eye(j),
         )
 
@@ -273,28 +280,33 @@ class GaussianFactors(Model):
         """
         k, n = self.n_components, posterior.scatter[-1, -1]
         b = posterior.scatter[:k, k] / n
-        covariance = posterior.scatter[:k, :k] / n - np.outer(b, b)
-        root = np.linalg.cholesky(covariance)
-        products = self.expectations(posterior).products / self.variances[:, None, None]
-        _, axes = np.linalg.eigh(root.T @ products.sum(axis=0)[:k, :k] @ root)
-        turn = np.eye(k + 1)
-        turn[:k, :k], turn[:k, k] = root @ axes[:, ::-1], b
-        turned = self._turned(posterior, turn)
-        shape, rate = self._relevance(self.expectations(turned).products)
-        turned = Natural(**{**turned, "relevance_shape": shape, "relevance_rate": rate})
-        rise = self.divergence(posterior) - self.divergence(turned)
-        rise -= n * np.linalg.slogdet(turn)[1]
-        rise += 0.5 * np.trace(posterior.scatter - turned.scatter)
-        return turned if rise > 0 else posterior
+        root = np.linalg.cholesky(posterior.scatter[:k, :k] / n - np.outer(b, b))
+        expected, v = self.expectations(posterior), self.variances[:, None]
+        scatter = (expected.products / v[..., None]).sum(axis=0)[:k, :k]
+        loadings = expected.loadings[:, :k] / np.sqrt(v)
+        turns = sparse_turns(loadings, root) if self.sparse else right_angles(scatter, root)
+        for rotation in turns:
+            turn = np.eye(k + 1)
+            turn[:k, :k], turn[:k, k] = root @ rotation, b
+            turned = self._turned(posterior, turn)
+            shape, rate = self._relevance(self.expectations(turned).products)
+            turned = Natural(**{**turned, "relevance_shape": shape, "relevance_rate": rate})
+            rise = self.divergence(posterior) - self.divergence(turned)
+            rise -= n * np.linalg.slogdet(turn)[1]
+            rise += 0.5 * np.trace(posterior.scatter - turned.scatter)
+            if rise > 0:
+                return turned
+        return posterior
 
     def largest_first(self, posterior: Natural) -> Natural:
         """λ with the factor first that explains most of the columns' variance."""
         k, products = self.n_components, self.expectations(posterior).products
-        _, rates = self._relevance(products)
-        order = np.argsort(-rates.round(9), kind="stable")
+        explained = np.einsum("djj,d->j", products, 1 / self.variances)[:-1] / 2
+        order = np.argsort(-(self.relevance_prior + explained).round(9), kind="stable")
         turned = self._turned(posterior, np.eye(k + 1)[:, [*order, k]])
         relevance = {
-            f"relevance_{part}": posterior[f"relevance_{part}"][order] for part in ("shape", "rate")
+            f"relevance_{part}": posterior[f"relevance_{part}"][..., order]
+            for part in ("shape", "rate")
         }
         return Natural(**{**turned, **relevance})
 
@@ -314,6 +326,8 @@ class GaussianFactors(Model):
         d, j = posterior.loadings_linear.shape
         squares = np.einsum("djj->dj", self.expectations(posterior).products)
         log_relevance = digamma(posterior.relevance_shape) - np.log(posterior.relevance_rate)
+        if self.sparse:
+            log_relevance = log_relevance.mean(axis=0)
         logs = d * (log_relevance.sum() + np.log(MEAN_PRECISION)) - j * np.log(self.variances).sum()
         quadratic = np.sum(self._prior_precision(posterior) * squares)
         log_prior = 0.5 * (logs - quadratic - d * j * np.log(2 * np.pi))
@@ -325,9 +339,10 @@ class GaussianFactors(Model):
             ((posterior.noise_shape, posterior.noise_rate), self._noise_prior()),
             ((posterior.relevance_shape, posterior.relevance_rate), (c, c)),
         ):
-            family = Gamma(len(q[0]))
+            family = Gamma(q[0].size)
             p = family.natural(*prior)
-            total += float(family.divergence(family.natural(*q), p, prior_weight))
+            own = family.natural(*(part.ravel() for part in q))
+            total += float(family.divergence(own, p, prior_weight))
         return float(total)
 
     def local_log_normalizer(
@@ -351,15 +366,19 @@ class GaussianFactors(Model):
 
     def _prior_precision(self, posterior: Natural) -> Array:
         """E α / v of the loadings, and that of the mean, [D, J]."""
-        relevance = posterior.relevance_shape / posterior.relevance_rate
-        return np.append(relevance, MEAN_PRECISION) / self.variances[:, None]
+        relevance = np.empty((self.n_columns, self.n_components + 1))
+        relevance[:, :-1] = posterior.relevance_shape / posterior.relevance_rate
+        relevance[:, -1] = MEAN_PRECISION
+        return relevance / self.variances[:, None]
 
     def _relevance(self, products: Array, weight: float = 1.0) -> tuple[Array, Array]:
-        """Shape and rate of q(α)."""
-        squares = np.einsum("djj,d->j", products, 1 / self.variances)[:-1]
-        c = self.relevance_prior
-        shape = np.full(self.n_components, weight * (c + self.n_columns / 2))
-        return shape, weight * (c + squares / 2)
+        """Shape and rate of q(α): one α a factor from all its loadings, or one from each."""
+        c, seen = self.relevance_prior, 1 if self.sparse else self.n_columns
+        squares = np.einsum(
+            "djj,d->dj" if self.sparse else "djj,d->j", products, 1 / self.variances
+        )
+        squares = squares[..., :-1]
+        return np.full(squares.shape, weight * (c + seen / 2)), weight * (c + squares / 2)
 
 
 def times(rows: Array, matrices: Array, which: np.ndarray) -> Array:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from tempering.models.base import Array
 from tempering.models.hmm import kernels
+from tempering.models.hmm.sequences import Inner
 
 
 class Chain(NamedTuple):
@@ -34,13 +35,18 @@ def solve_paths(
     bounds: NDArray[np.int64],
     inverse_temperature: float | Array = 1.0,
     logs_only: bool = False,
+    inner: Inner | None = None,
 ) -> Paths:
     """q(z) ∝ exp{s log joint} of sequences whose rows lie between ``bounds``.
 
-    With ``logs_only`` every sequence is solved in logarithms, which takes longer.
+    With ``logs_only`` every sequence is solved in logarithms, which takes longer. Of ``inner``, if
+    given, are counts, energies and normalisers: the latter given the rows before. A sequence that
+    does not begin there has the start that is folded into its first emissions.
     """
     rows, k = log_emissions.shape
     n = len(bounds) - 1
+    if inner is None:
+        inner = Inner(np.column_stack([bounds[:-1], bounds[1:]]), np.ones(n, bool))
     s = np.ascontiguousarray(np.broadcast_to(inverse_temperature, n), dtype=float)
     log_emissions = np.ascontiguousarray(log_emissions, dtype=float)
     emissions, offsets = np.empty((rows, k)), np.empty(rows)
@@ -55,6 +61,7 @@ def solve_paths(
         emissions,
         offsets,
         bounds,
+        *inner,
         s,
         logs_only,
         np.empty((rows, k)),
@@ -69,6 +76,13 @@ def solve_paths(
         paths.log_normalizers,
     )
     return paths
+
+
+def stationary(transitions: Array) -> Array:
+    """The share of each state in the long run, [K], of probabilities to go from row to column."""
+    values, vectors = np.linalg.eig(transitions.T)
+    weights = np.abs(np.real(vectors[:, np.argmax(np.real(values))]))
+    return weights / weights.sum()
 
 
 def best_paths(

@@ -77,9 +77,12 @@ def _count_pairs(first, last, filtered, weights, pairs):
 
 @njit(**KERNEL)
 def _solve_scaled(
-    first, last, start, matrix, transposed, emissions, filtered, marginals, pairs, scales, beliefs
-):
+    first, last, opens, closes, start, matrix, transposed, emissions, filtered, marginals, pairs,
+    scales, beliefs,
+):  # fmt: skip
     """Marginals, pair counts and log normaliser (less the offsets) of a sequence; NaN if in doubt.
+
+    Counts and normaliser are those of the rows from ``opens`` to ``closes`` given those before.
 
     The forward pass is divided by its sum c_t at each step, the backward pass b_t by the same.
     Whatever underflows on the way (a transition, an emission, a forward weight) was below 1e-307,
@@ -103,7 +106,8 @@ def _solve_scaled(
         for k in range(n_states):
             filtered[t, k] /= scale
         scales[t] = scale
-        total += math.log(scale)
+        if opens <= t < closes:
+            total += math.log(scale)
 
     for k in range(n_states):
         beliefs[k] = 1.0
@@ -119,7 +123,7 @@ def _solve_scaled(
         _add_product(emissions[t], transposed, beliefs)
     if not largest < LARGEST_WEIGHT:
         return np.nan
-    _count_pairs(first, last, filtered, emissions, pairs)
+    _count_pairs(max(first, opens - 1), closes, filtered, emissions, pairs)
     for i in range(n_states):
         for j in range(n_states):
             pairs[i, j] *= matrix[i, j]
@@ -141,8 +145,8 @@ def _log_sum(values):
 
 @njit(**KERNEL)
 def _solve_in_logs(
-    first, last, power, log_start, log_matrix, log_emissions, forward, backward, marginals, pairs,
-    values,
+    first, last, opens, closes, power, log_start, log_matrix, log_emissions, forward, backward,
+    marginals, pairs, values,
 ):  # fmt: skip
     """The same as :func:`_solve_scaled` for any weights, with K² exponentials a step."""
     n_states = len(log_start)
@@ -171,28 +175,33 @@ def _solve_in_logs(
                 for j in range(n_states):
                     here = power * (log_matrix[i, j] + log_emissions[t + 1, j])
                     values[j] = here + backward[t + 1, j]
-                    pairs[i, j] += math.exp(forward[t, i] + values[j] - total)
+                    if opens <= t + 1 < closes:
+                        pairs[i, j] += math.exp(forward[t, i] + values[j] - total)
                 backward[t, i] = _log_sum(values)
             marginals[t, i] = math.exp(forward[t, i] + backward[t, i] - total)
-    return total
+    before = _log_sum(forward[opens - 1]) if opens > first else 0.0
+    return _log_sum(forward[closes - 1]) - before
 
 
 @njit(**ENTRY)
 def forward_backward(
-    log_start, log_matrix, log_emissions, emissions, offsets, bounds, s, logs_only,
+    log_start, log_matrix, log_emissions, emissions, offsets, bounds, inner, begins, s, logs_only,
     filtered, marginals, pairs, scales, vectors, matrices,
     start_counts, pair_counts, energies, log_normalizers,
 ):  # fmt: skip
     """q of the tempered chains: marginals, and what they add to counts, energies and normalisers.
 
     ``emissions`` and ``offsets`` come from :func:`scale_emissions`, exponentiated; they are used
-    up. Marginals and counts are weighted with s. The other arrays are room to work in.
+    up. Marginals and counts are weighted with s. Counts, energies and normalisers are those of the
+    rows between ``inner``, and of the first state where a sequence ``begins``. The other arrays are
+    room to work in.
     """
     n_states = len(log_start)
     start, beliefs = vectors[0], vectors[1]
     matrix, transposed = matrices[0], matrices[1]
     for sequence in range(len(s)):
         first, last, power = bounds[sequence], bounds[sequence + 1], s[sequence]
+        opens, closes = inner[sequence, 0], inner[sequence, 1]
         if sequence == 0 or power != s[sequence - 1]:
             for i in range(n_states):
                 start[i] = math.exp(power * log_start[i])
@@ -202,30 +211,31 @@ def forward_backward(
         total = np.nan
         if not logs_only:
             total = _solve_scaled(
-                first, last, start, matrix, transposed, emissions, filtered, marginals, pairs,
-                scales, beliefs,
+                first, last, opens, closes, start, matrix, transposed, emissions, filtered,
+                marginals, pairs, scales, beliefs,
             )  # fmt: skip
         if total == total:
-            for t in range(first, last):
+            for t in range(opens, closes):
                 total += offsets[t]
         else:
             total = _solve_in_logs(
-                first, last, power, log_start, log_matrix, log_emissions, filtered, emissions,
-                marginals, pairs, beliefs,
+                first, last, opens, closes, power, log_start, log_matrix, log_emissions, filtered,
+                emissions, marginals, pairs, beliefs,
             )  # fmt: skip
         # A weight of 0 counts for nothing, also where the logarithm is infinite.
         energy = 0.0
         for k in range(n_states):
-            if marginals[first, k] > 0.0:
+            if opens == first and marginals[first, k] > 0.0:
                 energy += marginals[first, k] * log_start[k]
-            start_counts[k] += power * marginals[first, k]
+            if begins[sequence]:
+                start_counts[k] += power * marginals[first, k]
             for j in range(n_states):
                 if pairs[k, j] > 0.0:
                     energy += pairs[k, j] * log_matrix[k, j]
                 pair_counts[k, j] += power * pairs[k, j]
         for t in range(first, last):
             for k in range(n_states):
-                if marginals[t, k] > 0.0:
+                if opens <= t < closes and marginals[t, k] > 0.0:
                     energy += marginals[t, k] * log_emissions[t, k]
                 marginals[t, k] *= power
         energies[sequence] = energy

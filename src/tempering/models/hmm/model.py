@@ -26,7 +26,7 @@ from tempering.models.base import (
     Model,
     Natural,
 )
-from tempering.models.hmm.chains import Chain, Paths, draw_paths, solve_paths
+from tempering.models.hmm.chains import Chain, Paths, draw_paths, solve_paths, stationary
 from tempering.models.hmm.sequences import Sequences
 from tempering.models.parts import Families, emit
 
@@ -116,7 +116,7 @@ class HiddenMarkov(Model):
                 "data of a hidden Markov model must be tempering.models.Sequences(rows, lengths); "
                 f"got {type(data).__name__}."
             )
-        self.likelihood.check(data.rows)
+        self.likelihood.check(data.table)
 
     @property
     def families(self) -> Families:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -152,6 +152,18 @@ class HiddenMarkov(Model):
             emissions=assignment.T @ self.likelihood.statistics(data.rows),
         )
 
+    def path_statistics(self, data: Sequences, paths: Paths) -> Natural:
+        """Of states whose probabilities are q(z) of these sequences."""
+        rows, marginals = data.rows, paths.marginals
+        if len(rows) > data.inner_lengths.sum():
+            inside = np.concatenate([np.arange(*bounds) for bounds in data.inner.bounds])
+            rows, marginals = rows[inside], marginals[inside]
+        return Natural(
+            start=paths.start_counts,
+            transitions=paths.transition_counts,
+            emissions=marginals.T @ self.likelihood.statistics(rows),
+        )
+
     def expectations(self, posterior: Natural) -> ChainExpectations:
         return ChainExpectations(
             posterior,
@@ -170,11 +182,21 @@ class HiddenMarkov(Model):
     ) -> Iterator[tuple[Sequences, Paths]]:
         """q(z) of some sequences after the other: only that of a few is in memory."""
         s = np.broadcast_to(inverse_temperature, len(data))
+        chain = expectations.chain
         for which, block in data.blocks(BLOCK_ROWS):
             log_emissions = self.likelihood.expected_log_likelihood(
                 block.rows, expectations.emissions
             )
-            yield block, solve_paths(expectations.chain, log_emissions, block.bounds, s[which])
+            middle = block.in_the_middle
+            if middle.any():  # a piece begins anywhere: in a state of the long run
+                moves = np.exp(chain.log_transitions)
+                shares = stationary(moves / moves.sum(axis=1, keepdims=True))
+                log_shares = np.log(np.maximum(shares, np.finfo(float).tiny))
+                log_emissions[block.bounds[:-1][middle]] += log_shares - chain.log_start
+            yield (
+                block,
+                solve_paths(chain, log_emissions, block.bounds, s[which], inner=block.inner),
+            )
 
     def local_step(
         self,
@@ -184,11 +206,7 @@ class HiddenMarkov(Model):
     ) -> LocalStep:
         statistics, energies, log_normalizers = 0.0 * self._prior, [], []
         for block, paths in self.solve(data, expectations, inverse_temperature):
-            statistics = statistics + Natural(
-                start=paths.start_counts,
-                transitions=paths.transition_counts,
-                emissions=paths.marginals.T @ self.likelihood.statistics(block.rows),
-            )
+            statistics = statistics + self.path_statistics(block, paths)
             energies.append(paths.energies)
             log_normalizers.append(paths.log_normalizers)
         energy = np.concatenate(energies)
@@ -234,7 +252,7 @@ class HiddenMarkov(Model):
         start = self.states.log_moment(posterior.start, s)  # [M, K]
         moves = np.moveaxis(self.states.log_moment(posterior.transitions, s), 0, 1)  # [M, K, K]
         integrals = self.likelihood.log_expected_power_integral(posterior.emissions, s).T
-        lengths, place = np.unique(data.lengths, return_inverse=True)
+        lengths, place = np.unique(data.inner_lengths, return_inverse=True)
         forward, at_length = start + integrals, np.empty((len(lengths), len(s)))
         at_length[lengths == 1] = logsumexp(forward, axis=1)
         for length in range(2, lengths[-1] + 1):

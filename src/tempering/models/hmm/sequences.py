@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tempering.models.arguments import shown
+
+
+class Inner(NamedTuple):
+    """Which part of each datum counts."""
+
+    bounds: NDArray[np.int64]  # its first row and the one after its last, [n, 2]
+    begins: NDArray[np.bool_]  # whether a sequence begins with it, [n]
 
 
 class Sequences:
@@ -40,6 +47,26 @@ class Sequences:
     def shape(self) -> tuple[int]:
         """The number of sequences, alone."""
         return (len(self.lengths),)
+
+    @property
+    def table(self) -> Any:
+        """The rows of all data, each once."""
+        return self.rows
+
+    @property
+    def inner_lengths(self) -> NDArray[np.int64]:
+        """How many rows of each datum count: all of them."""
+        return self.lengths
+
+    @property
+    def inner(self) -> Inner:
+        """Which they are."""
+        return Inner(np.column_stack([self.bounds[:-1], self.bounds[1:]]), np.ones(len(self), bool))
+
+    @property
+    def in_the_middle(self) -> NDArray[np.bool_]:
+        """Whether the rows of each datum begin in the middle of a sequence."""
+        return np.zeros(len(self), bool)
 
     def __len__(self) -> int:
         return len(self.lengths)

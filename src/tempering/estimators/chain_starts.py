@@ -1,0 +1,46 @@
+"""Where a fit of a hidden Markov model begins: clusters, draws, or parameters set by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from tempering.estimators.starts import column_metric, kmeans_labels
+from tempering.inference import ArraySource
+from tempering.models import HiddenMarkov, Natural, Sequences
+from tempering.models.base import Array
+from tempering.models.hmm.chains import Chain, solve_paths
+from tempering.models.hmm.model import BLOCK_ROWS
+
+#: Rows that k-means looks at; more would change its centres little.
+MOST_KMEANS_ROWS = 20_000
+
+
+def cold_start(
+    model: HiddenMarkov, data: Sequences, init: str, rng: np.random.RandomState
+) -> Natural:
+    """λ at step 0: clusters of the observations for states, or states drawn at random."""
+    source, generator = ArraySource(data), np.random.default_rng(rng.randint(2**31))
+    if init == "random" or len(data.rows) < model.n_components:
+        return model.initialize(source, generator)
+    few = max(1, len(data) * MOST_KMEANS_ROWS // len(data.rows))
+    sample = source.sample(few, generator)
+    labels = kmeans_labels(sample.rows @ column_metric(sample.rows), model.n_components, rng)
+    assignment = np.eye(model.n_components)[labels]
+    return model.prior() + len(data) / len(sample) * model.statistics(sample, assignment)
+
+
+def start_at(
+    model: HiddenMarkov, chain: Chain, log_emissions: Iterable[Array], data: Sequences
+) -> Natural:
+    """λ after one pass at known parameters: the chain, and log p(x_t | z_t) of blocks of the data.
+
+    Parameters that are points have no posterior to begin from; the states that they give the data
+    do.
+    """
+    posterior = model.prior()
+    for (_, block), here in zip(data.blocks(BLOCK_ROWS), log_emissions, strict=True):
+        paths = solve_paths(chain, here, block.bounds)
+        posterior = posterior + model.path_statistics(block, paths)
+    return posterior
