@@ -34,7 +34,7 @@ ALLOWED = {
         "evaluation",
         "gpu",
     },
-    "plots": {"inference", "evaluation", "estimators"},
+    "plots": {"families", "inference", "evaluation", "estimators"},
     "workbench": {"models", "inference", "evaluation", "estimators", "plots"},
     "report": {"storage", "models", "inference", "evaluation", "estimators"},
     "cli": {
