@@ -1,0 +1,1 @@
+"""The arena: topic programs on the same documents, scored by the same functions, losses and all."""
