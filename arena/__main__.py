@@ -16,16 +16,14 @@ from pathlib import Path
 from arena.corpora import named
 from arena.page import write_page
 from arena.programs import PROGRAMS, installed
-from arena.runner import Folder, Group, run_corpus
+from arena.runner import Folder, run_corpus
 from arena.tables import cells, losses
 
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     """What was asked for; what is left open depends on --full."""
     parser = argparse.ArgumentParser(
-        prog="python -m arena",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "python -m arena", None, __doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--corpora", nargs="+", metavar="NAME", help="names, files[:documents]")
     parser.add_argument("--topics", type=int, nargs="+", metavar="K")
@@ -34,54 +32,45 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1, help="of a fit; 0 for all cores")
     parser.add_argument("--jobs", type=int, default=1, help="fits at a time")
     parser.add_argument("--limit", type=float, help="seconds after which a fit is stopped")
-    parser.add_argument("--full", action="store_true", help="all drawn corpora in full size")
+    parser.add_argument("--full", action="store_true", help="all drawn corpora, in full size")
     parser.add_argument("--out", type=Path, default=Path("arena-results"), help="the output folder")
-    parser.add_argument("--page-only", action="store_true", help="run nothing: write the page")
     options = parser.parse_args(arguments)
     small = not options.full
     options.corpora = options.corpora or (["eight"] if small else ["drawn"])
     options.topics = options.topics or ([20] if small else [20, 50, 100, 200, 500, 1000])
     options.seeds = options.seeds or (2 if small else 5)
     options.limit = options.limit or (300.0 if small else 7200.0)
-    options.threads = options.threads or len(os.sched_getaffinity(0))
-    for name in ("seeds", "threads", "jobs"):
-        if getattr(options, name) < 1:
-            parser.error(f"--{name} must be at least 1; got {getattr(options, name)}.")
-    if min(options.topics) < 2:
-        parser.error(f"--topics must be at least 2; got {min(options.topics)}.")
+    options.threads = options.threads or os.cpu_count() or 1
+    for name, least in {"seeds": 1, "threads": 1, "jobs": 1, "topics": 2}.items():
+        value = getattr(options, name)
+        if min(value if isinstance(value, list) else [value]) < least:
+            parser.error(f"--{name} must be at least {least}; got {value}.")
     return options
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run what is missing, write the page, and say how many losses are on it."""
     options = parse(arguments)
-    folder = Folder(options.out)
-    if not options.page_only:
-        run(options, folder)
-    every = cells(folder.rows())
-    page = write_page(folder.rows(), options.out / "arena.html")
-    found = losses(every)
-    clear = sum(one.is_clear for one in found)
-    print(f"{len(every)} cells; another program is ahead in {len(found)} comparisons, ", end="")
-    print(f"in {clear} of them by more than two errors: {page}")
-
-
-def run(options: argparse.Namespace, folder: Folder) -> None:
-    """All corpora; programs that are not here are named once."""
     corpora = list(named(options.corpora))
     here = [name for name in options.programs if installed(name)]
     if missing := [name for name in options.programs if name not in here]:
         print(f"not installed, and skipped: {', '.join(missing)}.")
+    fixed = {"threads": options.threads}
     groups = [
-        Group(k, name, options.seeds, options.threads) for k in options.topics for name in here
+        [{"K": k, "program": name, **fixed, "seed": seed} for seed in range(options.seeds)]
+        for k in options.topics
+        for name in here
     ]
-    settings = {"jobs": options.jobs, "limit": options.limit, "smaller": 1 if options.full else 5}
+    folder, smaller = Folder(options.out), 1 if options.full else 5
     for corpus in corpora:
-        for row in run_corpus(corpus, groups, folder, **settings):
-            told = (row["corpus"], row.get("K", ""), row["program"], row.get("seed", ""))
-            shown = ("nats", "npmi", "cpu s")
-            result = "  ".join(f"{name} {row[name]:.3f}" for name in shown if name in row)
-            print("  ".join(map(str, told)), row.get("error", result), sep="  ", flush=True)
+        for row in run_corpus(corpus, groups, folder, smaller, options.jobs, options.limit):
+            told = (row[name] for name in ("corpus", "K", "program", "seed"))
+            shown = (f"{name} {row[name]:.3f}" for name in ("nats", "npmi", "cpu s") if name in row)
+            print(*told, row.get("error") or "  ".join(shown), sep="  ", flush=True)
+    found = losses(cells(folder.rows()))
+    clear = sum(one.is_clear for one in found)
+    page = write_page(folder.rows(), options.out / "arena.html")
+    print(f"Another program is ahead in {len(found)} comparisons, in {clear} clearly: {page}")
 
 
 if __name__ == "__main__":

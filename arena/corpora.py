@@ -9,7 +9,6 @@ BBC_News.tsv.gz   text, part (train, val, test) and label, tab-separated, as OCT
 
 from __future__ import annotations
 
-import csv
 import gzip
 from collections.abc import Iterator
 from pathlib import Path
@@ -56,9 +55,9 @@ class Corpus(NamedTuple):
     name: str
     train: sparse.csr_array
     test: sparse.csr_array
-    split: Split
-    labels: np.ndarray | None = None  # of the test documents
-    texts: list[list[int]] | None = None  # columns in the order of the text, of all documents
+    split: Split  # of the test documents
+    labels: np.ndarray | None  # of the test documents
+    texts: list[list[int]] | None = None  # of all documents, columns in the order of the text
     truth: np.ndarray | None = None  # the topics that it was drawn from
 
 
@@ -67,79 +66,65 @@ def named(given: list[str]) -> Iterator[str]:
     for name in given:
         if name in ("drawn", "eight"):
             yield from DRAWN if name == "drawn" else EIGHT
-        elif name in DRAWN:
-            yield name
-        elif Path(name).is_dir():
-            found = sorted(str(path) for path in Path(name).glob("*.tsv.gz"))
-            if not found:
-                raise SystemExit(f"--corpora: no file *.tsv.gz is in the folder {name}.")
-            yield from found
-        elif Path(name.partition(":")[0]).is_file():
+        elif Path(name).is_dir() and (found := sorted(Path(name).glob("*.tsv.gz"))):
+            yield from map(str, found)
+        elif name in DRAWN or Path(name.partition(":")[0]).is_file():
             yield name
         else:
             known = ", ".join(f'"{own}"' for own in ["eight", "drawn", *DRAWN])
-            raise SystemExit(f"--corpora: {name!r} is neither a file nor a folder nor of {known}.")
+            raise SystemExit(
+                f"--corpora must hold files, folders with files *.tsv.gz, or names of {known}; "
+                f"got {name!r}."
+            )
 
 
 def open_corpus(name: str, smaller: int = 1) -> Corpus:
     """A corpus by its name or path; drawn ones have so many times fewer documents."""
     if name in DRAWN:
-        return draw(name, smaller)
+        n = DRAWN[name]["n_documents"] // smaller
+        n_test = min(TEST_DOCUMENTS, max(n // 2, 1))
+        seed = list(DRAWN).index(name)
+        made = make_lda(**{**DRAWN[name], "n_documents": n + n_test, "seed": seed})
+        return corpus_of(name, made.counts, n)._replace(truth=made.topics)
     path, _, documents = name.partition(":")
     read = read_octis if path.endswith(".tsv.gz") else read_counts
     return read(Path(path), int(documents or 0))
 
 
-def draw(name: str, smaller: int) -> Corpus:
-    """A corpus from the model, with the topics that made it."""
-    settings = dict(DRAWN[name])
-    n = settings.pop("n_documents") // smaller
-    n_test = min(TEST_DOCUMENTS, max(n // 2, 1))
-    made = make_lda(n + n_test, seed=list(DRAWN).index(name), **settings)
-    return corpus_of(name, made.counts, n, n_test, truth=made.topics)
-
-
 def read_counts(path: Path, n: int) -> Corpus:
     """Counts from a file: the first documents to learn from, those that follow to score on."""
     counts = formats.read(path).counts
-    n = n or counts.shape[0] - min(TEST_DOCUMENTS, counts.shape[0] // 5)
-    n_test = min(TEST_DOCUMENTS, counts.shape[0] - n)
-    if n_test < 1:
-        raise SystemExit(
-            f"{path.name} has {counts.shape[0]} documents: none is left to score on after "
-            f"{n} to learn from."
-        )
     beside = path.with_suffix(".labels.txt")
     labels = beside.read_text(encoding="utf-8").splitlines() if beside.is_file() else None
     if labels is not None and len(labels) != counts.shape[0]:
         raise SystemExit(f"{beside} has {len(labels)} lines for {counts.shape[0]} documents.")
-    return corpus_of(path.name.split(".")[0], counts, n, n_test, labels)
+    n = n or counts.shape[0] - min(TEST_DOCUMENTS, counts.shape[0] // 5)
+    return corpus_of(path.stem, counts, n, labels)
 
 
 def read_octis(path: Path, n: int) -> Corpus:
-    """A corpus of OCTIS: its own parts, its order of words."""
-    with gzip.open(path, "rt", encoding="utf-8", newline="") as file:
-        rows = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
-    train = [row for row in rows if row[1] == "train"][: n or None]
-    test = [row for row in rows if row[1] == "test"][:TEST_DOCUMENTS]
+    """A corpus of OCTIS: its own parts, and its order of words for what looks at windows."""
+    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
+    parts: dict[str, list[tuple[list[int], str]]] = {"train": [], "val": [], "test": []}
     words: dict[str, int] = {}
-    texts = [[words.setdefault(word, len(words)) for word in row[0].split()] for row in rows]
-    place = {id(row): text for row, text in zip(rows, texts)}
-    chosen = [np.array(place[id(row)], int) for row in (*train, *test)]
-    ends = np.cumsum([0, *map(len, chosen)])
-    tokens = np.concatenate(chosen), np.ones(ends[-1], np.int32)
-    counts = sparse.csr_array((tokens[1], tokens[0], ends), shape=(len(chosen), len(words)))
-    counts.sum_duplicates()
-    labels = [row[2] for row in (*train, *test)]
-    made = corpus_of(path.name.split(".")[0], counts, len(train), len(test), labels)
-    return made._replace(texts=texts)
+    for text, part, label in (line.split("\t") for line in lines):
+        columns = [words.setdefault(word, len(words)) for word in text.split()]
+        parts[part].append((columns, label))
+    train = parts["train"][: n or None]
+    columns, labels = zip(*train, *parts["test"])
+    rows = np.repeat(np.arange(len(columns)), [len(own) for own in columns])
+    entries = np.ones(rows.size), (rows, np.concatenate(columns).astype(int))
+    counts = sparse.coo_array(entries, (len(columns), len(words)))
+    texts = [own for part in parts.values() for own, _ in part]
+    name = path.name.partition(".")[0]
+    return corpus_of(name, counts, len(train), labels)._replace(texts=texts)
 
 
-def corpus_of(
-    name: str, counts: Any, n: int, n_test: int, labels: Any = None, truth: Any = None
-) -> Corpus:
+def corpus_of(name: str, counts: Any, n: int, labels: Any = None) -> Corpus:
     """The first n documents to learn from, the next ones to score on."""
     counts = sparse.csr_array(counts, dtype=np.int32)
-    test = counts[n : n + n_test]
-    tested = None if labels is None else np.array(labels)[n : n + n_test]
-    return Corpus(name, counts[:n], test, split_documents(test, seed=0), tested, truth=truth)
+    scored = slice(n, n + TEST_DOCUMENTS)
+    if n >= counts.shape[0]:
+        raise SystemExit(f"{name} has {counts.shape[0]} documents: learn from fewer than {n}.")
+    labels = None if labels is None else np.array(labels)[scored]
+    return Corpus(name, counts[:n], counts[scored], split_documents(counts[scored]), labels)

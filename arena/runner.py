@@ -10,55 +10,46 @@ import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from arena.corpora import Corpus, open_corpus
-from arena.programs import PROGRAMS, installed
+from arena.programs import installed
 from arena.scores import levels, measure
 
 ROOT = Path(__file__).parents[1]
+LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMEXPR")
 
 Row = dict[str, Any]
-
-
-class Group(NamedTuple):
-    """Cells that differ by their seeds alone; these run one after the other."""
-
-    n_topics: int
-    program: str
-    seeds: int
-    threads: int
 
 
 class Folder:
     """Results on disk: a line a cell in ``results.jsonl``, and the topics of each."""
 
     def __init__(self, path: Path):
-        self.path, self.lock = path, Lock()
+        self.path, self.file, self.lock = path.resolve(), path / "results.jsonl", Lock()
         (path / "topics").mkdir(parents=True, exist_ok=True)
 
     def rows(self) -> list[Row]:
-        """All finished cells. A line that was cut short is as if it were not there."""
+        """All cells; the last line of each counts, and one that was cut short does not."""
         rows: dict[tuple, Row] = {}
-        file = self.path / "results.jsonl"
-        for line in file.read_text(encoding="utf-8").splitlines() if file.exists() else ():
+        for line in self.file.read_bytes().splitlines() if self.file.exists() else ():
             try:
                 row = json.loads(line)
-            except json.JSONDecodeError:
+            except ValueError:
                 continue
             rows[key(row)] = row
         return list(rows.values())
 
-    def add(self, row: Row) -> None:
-        """Write a cell down."""
-        with self.lock, (self.path / "results.jsonl").open("ab+") as file:
-            if file.tell() and not _ends_a_line(file):
-                file.write(b"\n")
-            file.write(json.dumps(row, ensure_ascii=False).encode() + b"\n")
+    def add(self, row: Row) -> Row:
+        """Write a cell down, on a line of its own whatever the last one looks like."""
+        with self.lock, self.file.open("ab") as file:
+            file.write(b"\n" + json.dumps(row, ensure_ascii=False).encode())
+        return row
 
     def topics(self, row: Row) -> Path:
         """Where the topics of a cell are."""
@@ -66,62 +57,38 @@ class Folder:
         return self.path / "topics" / f"{name}.npy"
 
 
-def _ends_a_line(file: Any) -> bool:
-    file.seek(-1, os.SEEK_END)
-    return file.read(1) == b"\n"
-
-
 def key(row: Row) -> tuple:
     """What tells cells apart."""
-    return tuple(
-        row.get(name) for name in ("corpus", "documents", "K", "program", "threads", "seed")
-    )
+    names = ("corpus", "documents", "K", "program", "threads", "seed")
+    return tuple(row[name] for name in names)
 
 
 def run_corpus(
-    name: str, groups: Iterable[Group], folder: Folder, *, smaller: int, jobs: int, limit: float
+    name: str, groups: Iterable[list[Row]], folder: Folder, smaller: int, jobs: int, limit: float
 ) -> Iterator[Row]:
-    """Run the missing cells of a corpus, several groups at a time; each row as it is made."""
+    """Run the missing cells of a corpus, several groups at a time; each row when it is made.
+
+    A group holds cells that differ by their seeds alone, and run one after the other.
+    """
     corpus = open_corpus(name, smaller)
     done = {key(row) for row in folder.rows() if "error" not in row}
     described = {"corpus": corpus.name, "documents": corpus.train.shape[0]}
-    for program, found in levels(corpus).items() if not _has(done, described, "unigram") else ():
-        yield _kept(folder, {**described, "program": program, **found})
-    length = corpus.train.sum() / corpus.train.shape[0]
-    fitting = [group for group in groups if length <= PROGRAMS[group.program].most_words]
-    wanted = {
-        group: [
-            row
-            for seed in range(group.seeds)
-            if key(row := {**described, **_named(group), "seed": seed}) not in done
-        ]
-        for group in fitting
-    }
-    if not any(wanted.values()):
+    missing = [
+        [row for own in group if key(row := {**described, **own}) not in done] for group in groups
+    ]
+    if not any(missing):
         return
-    counts = folder.path / "counts.npz"
-    sparse.save_npz(counts, corpus.train)
-    with ThreadPoolExecutor(jobs) as pool:
-        made = pool.map(
-            lambda rows: _run_group(corpus, counts, rows, folder, limit), wanted.values()
-        )
-        for rows in made:
+    for found in levels(corpus):
+        yield folder.add({**described, "threads": 1, "seed": 0, **found})
+    with TemporaryDirectory() as room, ThreadPoolExecutor(jobs) as pool:
+        counts = Path(room) / "counts.npz"
+        sparse.save_npz(counts, corpus.train)
+
+        def run_group(group: list[Row]) -> list[Row]:
+            return [folder.add(_run_cell(corpus, counts, row, folder, limit)) for row in group]
+
+        for rows in pool.map(run_group, missing):
             yield from rows
-    counts.unlink()
-
-
-def _has(done: set[tuple], described: Row, program: str) -> bool:
-    return key({**described, "program": program}) in done
-
-
-def _named(group: Group) -> Row:
-    return {"K": group.n_topics, "program": group.program, "threads": group.threads}
-
-
-def _run_group(
-    corpus: Corpus, counts: Path, rows: list[Row], folder: Folder, limit: float
-) -> list[Row]:
-    return [_kept(folder, _run_cell(corpus, counts, row, folder, limit)) for row in rows]
 
 
 def _run_cell(corpus: Corpus, counts: Path, row: Row, folder: Folder, limit: float) -> Row:
@@ -129,17 +96,11 @@ def _run_cell(corpus: Corpus, counts: Path, row: Row, folder: Folder, limit: flo
     row = {**row, "version": installed(row["program"])}
     path = folder.topics(row)
     arguments = [row["program"], counts, row["K"], row["seed"], row["threads"], path]
-    libraries = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMEXPR", "NUMBA")
-    environment = {f"{name}_NUM_THREADS": str(row["threads"]) for name in libraries}
-    places = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = {f"{name}_NUM_THREADS": str(row["threads"]) for name in LIBRARIES}
+    command = [sys.executable, "-m", "arena.worker", *map(str, arguments)]
+    settings: Any = {"env": {**os.environ, **environment}, "cwd": ROOT, "timeout": limit}
     try:
-        worker = subprocess.run(
-            [sys.executable, "-m", "arena.worker", *map(str, arguments)],
-            env={**os.environ, **environment, "PYTHONPATH": os.pathsep.join(places)},
-            capture_output=True,
-            timeout=limit,
-            text=True,
-        )
+        worker = subprocess.run(command, capture_output=True, text=True, **settings)
     except subprocess.TimeoutExpired:
         return {**row, "error": f"stopped after {limit:g} seconds"}
     if worker.returncode:
@@ -148,8 +109,3 @@ def _run_cell(corpus: Corpus, counts: Path, row: Row, folder: Folder, limit: flo
     others = [np.load(other) for other in before if other.exists()]
     scores = measure(corpus, np.load(path), others)
     return {**row, **json.loads(worker.stdout.splitlines()[-1]), **scores}
-
-
-def _kept(folder: Folder, row: Row) -> Row:
-    folder.add(row)
-    return row

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from arena.programs import OWN
+from arena.programs import OWN, PROGRAMS
 from arena.scores import BETTER
 
 Row = dict[str, Any]
 
-VERDICTS = ("ahead", "level", "behind")
+#: What tells comparisons apart.
+TASK = ("corpus", "documents", "K", "threads")
 
 
 class Mean(NamedTuple):
@@ -26,33 +27,19 @@ class Mean(NamedTuple):
     deviation: float  # between seeds; nan of a single one
     n: int
 
-    @property
-    def error(self) -> float:
-        """Of the mean."""
-        return self.deviation / math.sqrt(self.n)
-
 
 class Cell(NamedTuple):
     """A program on a corpus with a number of topics."""
 
-    corpus: str
-    documents: int
-    n_topics: int
-    threads: int
+    task: tuple  # the values of TASK
     program: str
     means: dict[str, Mean]
-    seeds: int
-
-    @property
-    def task(self) -> tuple:
-        """What all programs of a comparison share."""
-        return self[:4]
 
 
 class Comparison(NamedTuple):
     """Another program beside this package, in one measure."""
 
-    cell: Cell
+    other: Cell
     own: Cell
     measure: str
     margin: float  # by which the other one is ahead
@@ -68,18 +55,16 @@ def cells(rows: list[Row]) -> list[Cell]:
     """A cell for each program, corpus and number of topics that has a result."""
     groups: dict[tuple, list[Row]] = defaultdict(list)
     for row in rows:
-        if "error" not in row and "seed" in row:
-            task = (row["corpus"], row["documents"], row["K"], row["threads"], row["program"])
-            groups[task].append(row)
-    return [Cell(*task, means(own), len(own)) for task, own in groups.items()]
+        if "error" not in row:
+            groups[tuple(row[name] for name in TASK), row["program"]].append(row)
+    return [Cell(*named, means(own)) for named, own in sorted(groups.items())]
 
 
 def means(rows: list[Row]) -> dict[str, Mean]:
     """Of each measure that some seed has."""
     found = {}
     for name in BETTER:
-        values = [row[name] for row in rows if row.get(name) is not None]
-        if values:
+        if values := [row[name] for row in rows if name in row]:
             deviation = float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
             found[name] = Mean(float(np.mean(values)), deviation, len(values))
     return found
@@ -88,14 +73,14 @@ def means(rows: list[Row]) -> dict[str, Mean]:
 def comparisons(every: list[Cell]) -> Iterator[Comparison]:
     """All other programs beside this one, in all measures that both have."""
     owns = {cell.task: cell for cell in every if cell.program == OWN}
-    for cell in every:
-        if cell.program == OWN or cell.task not in owns:
+    for other in every:
+        if other.program == OWN or other.program not in PROGRAMS or other.task not in owns:
             continue
-        own = owns[cell.task]
-        for name in [name for name in BETTER if name in cell.means and name in own.means]:
-            theirs, mine = cell.means[name], own.means[name]
-            margin = BETTER[name] * (theirs.value - mine.value)
-            yield Comparison(cell, own, name, margin, math.hypot(theirs.error, mine.error))
+        own = owns[other.task]
+        for name in [name for name in BETTER if name in other.means and name in own.means]:
+            theirs, ours = other.means[name], own.means[name]
+            error = math.sqrt(sum(one.deviation**2 / one.n for one in (theirs, ours)))
+            yield Comparison(other, own, name, BETTER[name] * (theirs.value - ours.value), error)
 
 
 def losses(every: list[Cell]) -> list[Comparison]:
@@ -104,38 +89,28 @@ def losses(every: list[Cell]) -> list[Comparison]:
     return sorted(found, key=lambda one: (list(BETTER).index(one.measure), -one.margin))
 
 
-def tally(every: list[Cell]) -> list[Row]:
-    """In how many comparisons each program is clearly ahead, level and clearly behind."""
+def tally(every: list[Cell]) -> list[tuple]:
+    """Program, measure: comparisons in which it is clearly ahead, level and clearly behind."""
     counts: dict[tuple[str, str], Counter] = defaultdict(Counter)
     for one in comparisons(every):
         verdict = "level" if not one.is_clear else "ahead" if one.margin > 0 else "behind"
-        counts[one.cell.program, one.measure][verdict] += 1
-    return [
-        {"program": program, "measure": name, **{own: count[own] for own in VERDICTS}}
-        for (program, name), count in counts.items()
-    ]
+        counts[one.other.program, one.measure][verdict] += 1
+    verdicts = ("ahead", "level", "behind")
+    return [(*named, *map(count.get, verdicts, (0, 0, 0))) for named, count in counts.items()]
 
 
-def published() -> list[Row]:
-    """Numbers that others have printed; none of them was measured here."""
-    return json.loads(Path(__file__).with_name("published.json").read_text(encoding="utf-8"))
-
-
-def beside_published(every: list[Cell]) -> list[Row]:
-    """The published numbers, and the means of the same measure here over the same range of K."""
-    rows = []
-    for own in published():
-        rows.append({**own, "program": own["model"], "whose": "published"})
-    for corpus, measure, least, most in dict.fromkeys(
-        (own["corpus"], own["measure"], own["least K"], own["most K"]) for own in published()
-    ):
+def beside_published(every: list[Cell]) -> Iterator[tuple]:
+    """Corpus, measure, program, value, whose: numbers that others have printed, and then the means
+    of the same measure here, over the numbers of topics in the same range."""
+    path = Path(__file__).with_name("published.json")
+    for given in json.loads(path.read_text(encoding="utf-8")):
+        corpus, measure, (least, most) = given["corpus"], given["measure"], given["K"]
+        for model, value in given["values"].items():
+            yield corpus, measure, model, value, f"published: {given['how']}"
         here: dict[str, dict[int, float]] = defaultdict(dict)
-        for cell in every:
-            if cell.corpus == corpus and least <= cell.n_topics <= most and measure in cell.means:
-                here[cell.program][cell.n_topics] = cell.means[measure].value
+        for (name, _, k, _), program, found in every:
+            if name == corpus and least <= k <= most and measure in found:
+                here[program][k] = found[measure].value
         for program, values in here.items():
-            whose = f"measured, K = {', '.join(map(str, sorted(values)))}"
-            value = float(np.mean(list(values.values())))
-            found = {"corpus": corpus, "measure": measure, "program": program}
-            rows.append({**found, "value": value, "whose": whose})
-    return rows
+            mean = float(np.mean(list(values.values())))
+            yield corpus, measure, program, mean, f"measured, K = {sorted(values)}"
