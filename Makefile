@@ -3,14 +3,14 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-CODE := src tests benchmarks reproduction docs/_build_tools docs/gallery
+CODE := src tests arena benchmarks reproduction docs/_build_tools docs/gallery
 # A file of tests stays with one process, as do its clusters, models and compiled code; in the
 # order of their names, by which long files do not come last.
 PYTEST := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 # The newest Python to check a release with, beside PYTHON.
 NEWEST ?= $(PYTHON)
 
-.PHONY: demo test test-all mutants reproduce lint format docs dist release-check clean help
+.PHONY: demo test test-all mutants reproduce arena lint format docs dist release-check clean help
 
 help:  ## List the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,6 +40,9 @@ mutants: $(READY)  ## Make mistakes in the package, one at a time: a test must n
 reproduce: $(READY)  ## Every experiment of the paper, on small drawn data (a quarter of an hour)
 	$(BIN)/python -m reproduction all
 
+arena: $(READY)  ## Topic programs that are installed, on eight small drawn corpora (minutes)
+	$(BIN)/python -m arena
+
 lint: $(READY)  ## Style and types
 	$(BIN)/ruff check $(CODE)
 	$(BIN)/ruff format --check $(CODE)
@@ -63,4 +66,4 @@ release-check: dist  ## Try the wheel with the lowest and the newest dependencie
 	$(BIN)/python tests/docs/check_release.py newest $(NEWEST)
 
 clean:  ## Remove what the other commands made
-	rm -rf $(VENV) demo dist reproduced site .pytest_cache .ruff_cache
+	rm -rf $(VENV) arena-results demo dist reproduced site .pytest_cache .ruff_cache

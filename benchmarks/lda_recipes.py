@@ -1,8 +1,7 @@
 """Which recipe for topics is best, over corpora, numbers of topics and seeds.
 
     python benchmarks/lda_recipes.py --corpora arxiv.npz:20000 20news.npz:13655 synthetic \
-        --topics 50 100 --seeds 3 --part validation --output recipes.jsonl [--peers] [--jobs 8] \
-        [--plot F.png]
+        --topics 50 100 --seeds 3 --part validation --output recipes.jsonl [--jobs 8] [--plot F.png]
 
 A corpus is a file of scipy's `save_npz`, cut to its first documents to learn from; the documents
 that follow are the test part, those after them the validation part. Choices are made on
@@ -12,6 +11,7 @@ from the model: few and many topics, short and long documents.
 Topics are scored by held-out nats a word with exact proportions (Gibbs, α = 0.1) and by NPMI of the
 top ten words; CPU seconds on one thread. Every run is written to `--output` at once, and a stopped
 study goes on where it was. `--jobs` makes so many runs at a time, each in a process of its own.
+Other programs are compared in the arena: `python -m arena`.
 """
 
 import single_thread  # noqa: F401, I001  before numpy
@@ -21,21 +21,13 @@ import json
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from functools import lru_cache, partial
+from functools import lru_cache
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from lda_common import is_installed, load_corpus, print_table, timed
-from lda_quality import (
-    Prepare,
-    Task,
-    prepare_gensim,
-    prepare_sklearn,
-    prepare_tomotopy,
-    warm_up,
-)
+from lda_common import load_corpus, print_table, timed
 from scipy import sparse
 
 from tempering import Annealing, LatentDirichletAllocation, schedules
@@ -70,14 +62,6 @@ RECIPES: dict[str, dict[str, Any]] = {
     "default, learned alpha": {"doc_topic_prior": "auto"},
     "default, learned priors": {"doc_topic_prior": "auto", "topic_word_prior": "auto"},
 }
-
-#: Other programs, and what has to be installed for them.
-PEERS: dict[str, Prepare] = {
-    "scikit-learn": prepare_sklearn,
-    "gensim": prepare_gensim,
-    "tomotopy, 500 sweeps": partial(prepare_tomotopy, sweeps=500),
-}
-PACKAGES = dict(zip(PEERS, ("sklearn", "gensim", "tomotopy")))
 
 #: The topics that a synthetic corpus was drawn from, as a recipe.
 TRUTH = "true topics"
@@ -132,13 +116,11 @@ def main() -> None:
 
 def jobs(options: argparse.Namespace) -> Iterator[Job]:
     """All runs of the study, in the order of the table."""
-    peers = PACKAGES.items() if options.peers else ()
-    installed = [name for name, package in peers if is_installed(package)]
     for given in options.corpora:
         for corpus in SYNTHETIC if given == "synthetic" else [given]:
             synthetic = corpus in SYNTHETIC
             for k in [SYNTHETIC[corpus][0]] if synthetic else options.topics:
-                for recipe in [*RECIPES, *([TRUTH] if synthetic else []), *installed]:
+                for recipe in [*RECIPES, *([TRUTH] if synthetic else [])]:
                     if options.only and recipe not in options.only:
                         continue
                     for seed in range(options.first_seed, options.first_seed + options.seeds):
@@ -204,28 +186,29 @@ def scored_part(rest: Any, part: str) -> Split:
     return split_documents(documents, seed=0)
 
 
-def prepare(recipe: str, corpus: Corpus) -> Prepare:
-    """What builds the fits of a recipe."""
-    if recipe == TRUTH:
-        return lambda task, seed: lambda: corpus.truth
-    return PEERS.get(recipe) or partial(prepare_own, settings=RECIPES[recipe])
+def warm_up() -> None:
+    """Have the kernels compiled, or loaded, before anything is timed."""
+    few = sparse.csr_matrix(np.eye(20))
+    for tempering in ("auto", None, "variational", "local"):
+        LatentDirichletAllocation(2, tempering=tempering, max_iter=2, n_jobs=1).fit(few)
 
 
-def prepare_own(task: Task, seed: int, settings: dict[str, Any]) -> Any:
-    """This package with a recipe and all else at its default."""
-    estimator = LatentDirichletAllocation(
-        task.n_topics, max_iter=task.passes, n_jobs=1, random_state=seed, **settings
+def fitted_topics(job: Job, corpus: Corpus) -> Any:
+    """Topics of this package with a recipe and all else at its default; or the true ones."""
+    if job.recipe == TRUTH:
+        return corpus.truth
+    settings = {"max_iter": job.passes, "random_state": job.seed, **RECIPES[job.recipe]}
+    return (
+        LatentDirichletAllocation(job.n_topics, n_jobs=1, **settings).fit(corpus.train).components_
     )
-    return lambda: estimator.fit(task.train).components_
 
 
 def measure(job: Job) -> tuple[Job, dict[str, float], np.ndarray]:
     """Fit once and score the topics."""
     corpus = open_corpus(job.corpus, job.part)
-    task = Task(corpus.train, corpus.part, job.n_topics, job.passes)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        weights, seconds = timed(prepare(job.recipe, corpus)(task, job.seed))
+        weights, seconds = timed(lambda: fitted_topics(job, corpus))
     topics = np.asarray(weights, np.float64)
     topics /= topics.sum(axis=1, keepdims=True)
     observed, held_out = corpus.part
@@ -314,7 +297,6 @@ def _parse_options() -> argparse.Namespace:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--part", choices=("validation", "test"), default="validation")
     parser.add_argument("--only", nargs="+", help="only these recipes, by name")
-    parser.add_argument("--peers", action="store_true", help="other programs too")
     parser.add_argument("--jobs", type=int, default=1, help="runs at a time")
     parser.add_argument("--output", type=Path, default=Path("lda_recipes.jsonl"))
     parser.add_argument("--plot", type=Path, help="draw the table too")
