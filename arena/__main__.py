@@ -55,9 +55,9 @@ def main(arguments: list[str] | None = None) -> None:
     here = [name for name in options.programs if installed(name)]
     if missing := [name for name in options.programs if name not in here]:
         print(f"not installed, and skipped: {', '.join(missing)}.")
-    fixed = {"threads": options.threads}
+    cell = {"threads": options.threads}
     groups = [
-        [{"K": k, "program": name, **fixed, "seed": seed} for seed in range(options.seeds)]
+        [{**cell, "K": k, "program": name, "seed": seed} for seed in range(options.seeds)]
         for k in options.topics
         for name in here
     ]

@@ -14,8 +14,6 @@ from arena.scores import BETTER
 from arena.tables import TASK, Cell, Comparison, Mean, Row, beside_published, cells, losses, tally
 from tempering.storage.atomic import atomic_file
 
-TEMPLATE = Path(__file__).with_name("page.html")
-
 
 def write_page(rows: list[Row], path: Path) -> Path:
     """Write the page of all results."""
@@ -25,12 +23,11 @@ def write_page(rows: list[Row], path: Path) -> Path:
         if cell.program in PROGRAMS:
             best[cell.task] = max(best[cell.task], cell.means["nats"].value)
     own = {cell.task: cell.means["cpu s"].value for cell in every if cell.program == OWN}
+    timed = [cell for cell in every if cell.task in own and cell.program in PROGRAMS]
     parts = {
         "BEHIND": strip(every, lambda cell: best[cell.task] - cell.means["nats"].value),
         "SECONDS": strip(
-            [cell for cell in every if cell.task in own],
-            lambda cell: math.log10(cell.means["cpu s"].value / own[cell.task]),
-            "{:.2g} times".format,
+            timed, lambda cell: math.log10(cell.means["cpu s"].value / own[cell.task]), True
         ),
         "LOSSES": losses_table(losses(every)),
         "TALLY": table(["program", "measure", "ahead", "level", "behind"], tally(every)),
@@ -43,7 +40,7 @@ def write_page(rows: list[Row], path: Path) -> Path:
         ),
         "PROGRAMS": programs_table(rows),
     }
-    page = TEMPLATE.read_text(encoding="utf-8")
+    page = Path(__file__).with_name("page.html").read_text(encoding="utf-8")
     for name, part in parts.items():
         page = page.replace(f"<!-- {name} -->", part)
     with atomic_file(path) as aside:
@@ -65,12 +62,11 @@ def _entry(value: Any) -> str:
     """A cell of a table, with the number that it is sorted by."""
     if isinstance(value, str):
         return f"<td class=text>{html.escape(value)}</td>"
-    number, text = (value.value, _mean(value)) if isinstance(value, Mean) else (value, str(value))
-    if number is None or math.isnan(number):
+    if value is None or (isinstance(value, float) and math.isnan(value)):
         return "<td data-value=-Infinity>–</td>"
-    if isinstance(value, float):
-        text = f"{value:.4g}"
-    return f"<td data-value={number}>{text}</td>"
+    if isinstance(value, Mean):
+        return f"<td data-value={value.value}>{_mean(value)}</td>"
+    return f"<td data-value={value}>{f'{value:.4g}' if isinstance(value, float) else value}</td>"
 
 
 def _mean(mean: Mean) -> str:
@@ -105,20 +101,12 @@ def programs_table(rows: list[Row]) -> str:
     return table(["program", "version", "settings", "failed fits"], found)
 
 
-def strip(
-    every: list[Cell], value: Callable[[Cell], float], as_text: Callable | None = None
-) -> str:
-    """A line of dots for each program; a dot is a comparison, and says which.
-
-    With ``as_text`` values are logarithms to base ten of what it is given.
-    """
+def strip(every: list[Cell], value: Callable[[Cell], float], logarithmic: bool = False) -> str:
+    """A line of dots for each program; a dot is a comparison, and says which."""
     shown = [cell for cell in every if cell.program in PROGRAMS and math.isfinite(value(cell))]
     if not shown:
         return "<p>No results yet.</p>"
-
-    def text(x: float) -> str:
-        return as_text(10**x) if as_text else f"{x:.3f}"
-
+    text = (lambda x: f"{10**x:.2g} times") if logarithmic else "{:.3f}".format
     values = [value(cell) for cell in shown]
     low, high = min(0.0, *values), max(0.1, *values)
     names = [name for name in PROGRAMS if any(cell.program == name for cell in shown)]

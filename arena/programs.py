@@ -110,14 +110,12 @@ def topica(task: Task, sampler: str) -> Iterator[Any]:
 
 
 def vowpal_wabbit(task: Task) -> Iterator[Any]:
-    """Vowpal Wabbit: online variational inference. Its start is always the same one: a seed is
-    another order of the documents."""
+    """Vowpal Wabbit, online. Its start is always the same: a seed is an order of documents."""
     from vowpalwabbit import Workspace
 
     n_documents, n_words = task.counts.shape
     bits = max(int(n_words - 1).bit_length(), 1)
-    order = np.random.default_rng(task.seed).permutation(n_documents)
-    rows = _rows(task.counts[order])
+    rows = _rows(task.counts[np.random.default_rng(task.seed).permutation(n_documents)])
     pairs = (" ".join(f"{word}:{n}" for word, n in zip(*row)) for row in rows)
     (task.room / "documents").write_text("".join(f"| {line}\n" for line in pairs))
     yield

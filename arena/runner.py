@@ -20,11 +20,10 @@ from scipy import sparse
 from arena.corpora import Corpus, open_corpus
 from arena.programs import installed
 from arena.scores import levels, measure
+from arena.tables import TASK, Row
 
 ROOT = Path(__file__).parents[1]
 LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMEXPR")
-
-Row = dict[str, Any]
 
 
 class Folder:
@@ -59,17 +58,13 @@ class Folder:
 
 def key(row: Row) -> tuple:
     """What tells cells apart."""
-    names = ("corpus", "documents", "K", "program", "threads", "seed")
-    return tuple(row[name] for name in names)
+    return tuple(row[name] for name in (*TASK, "program", "seed"))
 
 
 def run_corpus(
     name: str, groups: Iterable[list[Row]], folder: Folder, smaller: int, jobs: int, limit: float
 ) -> Iterator[Row]:
-    """Run the missing cells of a corpus, several groups at a time; each row when it is made.
-
-    A group holds cells that differ by their seeds alone, and run one after the other.
-    """
+    """Run the missing cells of a corpus, some groups of seeds at a time; rows as they are made."""
     corpus = open_corpus(name, smaller)
     done = {key(row) for row in folder.rows() if "error" not in row}
     described = {"corpus": corpus.name, "documents": corpus.train.shape[0]}
