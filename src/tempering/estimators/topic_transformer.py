@@ -145,7 +145,8 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         split = split_documents(X, random_state)
         given = None if alpha is None else as_alpha(alpha, self.n_components)
         alpha = self._model.doc_topic_prior if given is None else given
-        if not np.all((alpha > SMALLEST_ALPHA) & (alpha < LARGEST_ALPHA)):
+        usual = given is None or np.all((given > SMALLEST_ALPHA) & (given < LARGEST_ALPHA))
+        if not usual:
             raise ValueError(
                 f"alpha must be between {SMALLEST_ALPHA:g} and {LARGEST_ALPHA:g}, as documents are "
                 f"solved in float32; got {shown(given)}."
