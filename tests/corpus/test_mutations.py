@@ -142,7 +142,7 @@ def test_some_damaged_files(tmp_path):
 def test_many_damaged_files(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        tried, refused = run_all(tmp_path, 350, seed=1)
+        tried, refused = run_all(tmp_path, 400, seed=1)
     print(f"{tried} damaged files, of which {refused} were refused and the rest read")
     assert tried >= 10_000
     shutil.rmtree(tmp_path)

@@ -331,6 +331,9 @@ def test_gibbs_proportions_score_too():
     assert exact == model.completion_score(X, inference="gibbs")
     with pytest.raises(ValueError, match="inference must be"):
         model.completion_score(X, inference="guess")
+    for alpha in (1e-300, 1e300):
+        with pytest.raises(ValueError, match="alpha must be between 1e-30 and"):
+            model.completion_score(X, alpha=alpha)
 
 
 def test_pickles_and_clones():

@@ -125,3 +125,10 @@ def test_memory_is_that_of_the_pieces_not_of_the_sequence():
     short, long = (peak(Pieces(rows, piece_length=n, buffer=50)[:3]) for n in (4000, 8000))
     assert long < whole / 3
     assert long / short == pytest.approx(2.0, rel=0.1)
+
+
+def test_pieces_longer_than_any_sequence_are_the_sequences():
+    pieces = Pieces(np.arange(5.0)[:, None], [2, 3], piece_length=10**30, buffer=10**30)
+    whole = Sequences(np.arange(5.0)[:, None], [2, 3])
+    assert len(pieces) == len(whole) == 2
+    np.testing.assert_array_equal(pieces[1:].rows, whole[1:].rows)

@@ -9,7 +9,7 @@ from tempering import LatentDirichletAllocation, PoissonMixture
 from tempering.datasets import make_lda
 from tempering.evaluation import split_documents
 from tempering.workbench import TopicNumber, Trial, choose_n_topics
-from tempering.workbench.number_of_topics import _compared, _document_scores, merged_topics
+from tempering.workbench.number_of_topics import _compared, document_scores, merged_topics
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_errors_are_those_of_paired_documents(corpus):
         LatentDirichletAllocation(k, max_iter=2, random_state=0).fit(corpus[300:]).components_
         for k in (3, 6)
     ]
-    scores = [_document_scores(table, split, 2.0) for table in topics]
+    scores = [document_scores(table, split, 2.0) for table in topics]
     worse = max(_compared(0, [3, 6], [1.0, 1.0], scores), key=lambda trial: trial.behind)
     rng = np.random.default_rng(0)
     again = []

@@ -154,7 +154,7 @@ class ChainQueries:
         rng = np.random.default_rng(check_random_state(given).randint(2**31))
         start, moves = (np.exp(weights) for weights in chain)
         if currstate is not None:
-            start = np.eye(k)[currstate]
+            start = np.eye(k)[int(currstate)]
         states = draw_paths(start, moves, np.array([0, n_samples]), rng)
         rows = emit(*self._point(), states, rng)
         return self._emitted(rows), states

@@ -30,7 +30,7 @@ from tempering.families import Likelihood
 from tempering.gpu.jax_device import Backend
 from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint
 from tempering.models import HiddenMarkov, Natural, Sequences
-from tempering.models.arguments import as_numbers
+from tempering.models.arguments import as_numbers, check_number, shown
 from tempering.models.base import Array
 from tempering.models.hmm.pieces import Pieces
 from tempering.temperature import Annealing, TemperaturePolicy, schedules
@@ -43,6 +43,9 @@ POLICIES: PolicyNames = {
 
 
 #: What stands in the docstring of each estimator.
+#: States at most; there is a transition for each two of them.
+MOST_STATES = 10**4
+
 SHARED_PARAMETERS = """startprob_prior : float or array of shape (n_components,), default=1.0
         Concentration of the Dirichlet prior of the first state.
     transmat_prior : float or array of shape (n_components, n_components), default=1.0
@@ -149,6 +152,7 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
 
     def _model(self) -> HiddenMarkov:
         k = self.n_components
+        check_number(k, "n_components", f"at most {MOST_STATES} here", most=MOST_STATES)
         transitions = as_numbers(self.transmat_prior, "transmat_prior", "numbers")
         try:
             transitions = np.broadcast_to(transitions, (k, k)) + self.sticky * np.eye(k)
@@ -162,6 +166,9 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
             raise ValueError(
                 f"startprob_prior must be one number, or {k} of them; got the shape {start.shape}."
             )
+        for name, prior in (("startprob_prior", start), ("transmat_prior", transitions)):
+            if not np.all((prior > 0) & (prior < np.inf)):
+                raise ValueError(f"{name} must hold positive numbers; got {shown(prior)}.")
         return HiddenMarkov(
             self._likelihood(), k, start, transitions, emission_prior=self._emission_prior
         )

@@ -378,10 +378,10 @@ class PoissonHMM(HiddenMarkovEstimator):
 def _rows_of_states(values: ArrayLike, name: str, n_components: int) -> Array:
     """Numbers that are not negative, a row for each state."""
     rows = as_numbers(values, name, "numbers")
-    right = np.all((rows >= 0) & (rows <= LARGEST_VALUE))
+    right = np.all((rows >= 0) & (rows < np.inf))
     if rows.ndim != 2 or len(rows) != n_components or not right:
         raise ValueError(
-            f"{name} must hold numbers from 0 to {LARGEST_VALUE:g}, a row for each of "
-            f"{n_components} states; got {shown(rows)}."
+            f"{name} must hold finite numbers of 0 or more, a row for each of {n_components} "
+            f"states; got {shown(rows)}."
         )
     return rows

@@ -234,7 +234,8 @@ def check_states(estimator: Any) -> None:
     )
     _expect_centre(estimator, d)
     for name in ("means_", "emissionprob_", "lambdas_"):
-        vars(estimator).pop(name, None)
+        if hasattr(estimator, name):
+            setattr(estimator, name, None)
     model = estimator._model()
     model.check_posterior(posterior)
     estimator._expose(model)

@@ -22,7 +22,7 @@ from tempering.families.checks import naming_the_table
 from tempering.families.csr import canonical_csr, check_compressed, check_counts, supported
 from tempering.inference import State
 from tempering.inference.executors import number_of_threads
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_number, shown
 from tempering.models.base import Array
 from tempering.models.lda.e_step import e_step
 from tempering.models.lda.model import LatentDirichlet
@@ -48,6 +48,9 @@ POLICIES: PolicyNames = {
 
 #: Documents whose proportions are inferred at a time; bounds the memory, not the result.
 INFERENCE_ROWS = 16_384
+
+#: Between these, sums and logarithms of α are numbers in float32.
+SMALLEST_ALPHA, LARGEST_ALPHA = 1e-30, 1e30
 
 
 def refuse_texts(X: Any) -> None:
@@ -142,6 +145,12 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         split = split_documents(X, random_state)
         given = None if alpha is None else as_alpha(alpha, self.n_components)
         alpha = self._model.doc_topic_prior if given is None else given
+        usual = given is None or np.all((given > SMALLEST_ALPHA) & (given < LARGEST_ALPHA))
+        if not usual:
+            raise ValueError(
+                f"alpha must be between {SMALLEST_ALPHA:g} and {LARGEST_ALPHA:g}, as documents are "
+                f"solved in float32; got {shown(given)}."
+            )
 
         def infer(observed: Any) -> Array:
             s = self._temperatures_of(observed) if tempered else 1.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -207,7 +207,8 @@ def topic_measures(
         raise ValueError("theta and labels go together: give both, or neither.")
     columns = {"npmi": npmi(topics, X, n_words), "umass": umass(topics, X, n_words)}
     if texts is not None:
-        texts = list(texts)  # it is gone through twice
+        if isinstance(texts, Iterator):
+            texts = list(texts)  # it is gone through twice
         columns["c_v"] = c_v(topics, texts, vocabulary, n_words=n_words)
         columns["c_npmi"] = c_npmi(topics, texts, vocabulary, n_words=n_words)
     whole = {name: float(values.mean()) for name, values in columns.items()}

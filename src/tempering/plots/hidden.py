@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from tempering.estimators import BayesianGaussianMixture
+from tempering.evaluation.checks import shown
 from tempering.families.checks import naming_the_table
-from tempering.models.arguments import shown
 from tempering.plots.canvas import new_figure
 
 #: Columns that can be drawn one below the other.

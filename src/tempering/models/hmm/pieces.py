@@ -20,8 +20,8 @@ def piece_lengths(lengths: ArrayLike | None, total: int, longest: int) -> NDArra
     """Lengths of the pieces of all sequences, in order: none longer, and as equal as can be."""
     check_number(longest, "piece_length", "a whole number, 1 or more", least=1, whole=True)
     parts = []
-    for length in checked_lengths(lengths, total):
-        count = -(-length // longest)
+    for length in checked_lengths(lengths, total).tolist():
+        count = -(-length // int(longest))
         parts.append(length // count + (np.arange(count) < length % count))
     return np.concatenate(parts)
 
@@ -53,6 +53,7 @@ class Pieces(Sequences):
         self, rows: Any, lengths: ArrayLike | None = None, *, piece_length: int, buffer: int
     ):
         check_number(buffer, "buffer", "a whole number, 0 or more", least=0, whole=True)
+        buffer = min(int(buffer), len(rows))
         table = np.asarray(rows)
         whole = checked_lengths(lengths, len(table))
         own = piece_lengths(whole, len(table), piece_length)
