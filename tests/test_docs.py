@@ -17,18 +17,9 @@ from run_blocks import run_blocks
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
+#: Examples that need no fit. `make test-all` runs the others too, and so does `make docs`.
+QUICK_EXAMPLES = {"g_schedules", "k_landscape"}
 #: Longer than an ordinary test may take: `make test-all` runs them, and so does `make docs`.
-SLOW_EXAMPLES = {
-    "a_tempered_and_plain",
-    "b_clusters",
-    "c_image_features",
-    "d_topics",
-    "e_document_temperatures",
-    "f_digits",
-    "h_states",
-    "i_transitions",
-    "j_loadings",
-}
 SLOW_PAGES = {
     "docs/blackbox.md",
     "docs/getting-started.md",
@@ -69,7 +60,7 @@ def test_the_pages_run(page, tmp_path):
 @pytest.mark.parametrize(
     "script",
     [
-        pytest.param(script, marks=[pytest.mark.slow] if script.stem in SLOW_EXAMPLES else [])
+        pytest.param(script, marks=[] if script.stem in QUICK_EXAMPLES else [pytest.mark.slow])
         for script in examples(ROOT / "docs" / "gallery")
     ],
     ids=lambda script: script.stem,
