@@ -442,6 +442,7 @@ def test_bad_documents_are_named(X, message):
         ({"doc_topic_prior": [0.1, -0.1]}, "doc_topic_prior must be positive"),
         ({"doc_topic_prior": [0.1]}, "one for each of the 2 topics"),
         ({"topic_word_prior": -1.0}, "topic_word_prior"),
+        ({"topic_word_prior": {}}, "topic_word_prior must be one positive number"),
         ({"tempering": "hot"}, "tempering must be None, one of 'auto', 'adaptive', 'annealing'"),
         ({"learning_method": "offline"}, "learning_method"),
         ({"tempering": Annealing(passes=50)}, "leaves no phase at T = 1"),

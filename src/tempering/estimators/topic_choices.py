@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -118,7 +118,9 @@ class TopicChoices(TopicTransformer):
         if is_guided(self):
             eta, guide = guided_prior(self, source, n_data or n_documents)
         else:
-            eta = 1.0 / k if eta is None or learn_eta else float(cast(Any, eta))
+            wanted = "one positive number, or one for each word of each topic"
+            given = 1.0 / k if eta is None or learn_eta else eta
+            eta = float(as_numbers(given, "topic_word_prior", wanted))
         with np.errstate(over="ignore"):
             narrow = alpha.astype(np.float32)  # as the kernels hold it
         if alpha.shape not in ((), (k,)) or not np.all(np.isfinite(narrow) & (narrow > 0)):
