@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from oddities import Case, estimators, files, functions, states, workbench
+from oddities import Case, estimators, files, functions, several_models, states, workbench
 from tempering import Natural
 
 OUTCOMES = ("ok", "refused", "foreign", "nan", "crash", "hang")
@@ -44,7 +44,7 @@ REFUSALS = (ValueError, TypeError, OSError, ImportError, NotImplementedError)
 
 def all_cases() -> list[Case]:
     """Every odd input, in an order that never changes."""
-    rooms = (estimators, functions, files, states, workbench)
+    rooms = (estimators, functions, files, states, workbench, several_models)
     cases = [case for room in rooms for case in room.cases()]
     twice = [name for name, n in Counter(case.name for case in cases).items() if n > 1]
     assert not twice, f"names that occur twice: {twice[:5]}"

@@ -98,3 +98,16 @@ def test_what_cannot_be_drawn_is_refused():
     one = told(GaussianHMM(2), means_=[[0.0], [1.0]], covars_=[[1.0], [1.0]])
     with pytest.raises(ValueError, match=r"X must be a table of 1 columns; got the shape \(4, 2\)"):
         plot_emissions(one, np.zeros((4, 2)))
+
+
+def test_what_cannot_be_drawn_is_named():
+    from tempering.plots import plot_emissions
+
+    hmm = GaussianHMM(2)
+    hmm.means_ = np.zeros((2, 1))
+    with pytest.raises(ValueError, match="hmm must be a fitted model, with means_; got None"):
+        plot_emissions(None)
+    with pytest.raises(ValueError, match="names must hold one for each of the 1 columns"):
+        plot_emissions(hmm, names=["a", "b"])
+    with pytest.raises(ValueError, match="X must hold finite numbers"):
+        plot_emissions(hmm, [[np.nan]])

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.stats import norm, poisson
 
 from tempering.plots.canvas import new_figure
+from tempering.plots.hidden import column_names, learned
 
 
 def plot_emissions(hmm: Any, X: ArrayLike | None = None, names: Sequence[str] | None = None) -> Any:
@@ -39,13 +40,17 @@ def plot_emissions(hmm: Any, X: ArrayLike | None = None, names: Sequence[str] | 
     ['0.75', '0.25', '0.05', '0.95']
     """
     rows = None if X is None else np.asarray(X)
-    if hasattr(hmm, "emissionprob_"):
-        return _table(np.asarray(hmm.emissionprob_), "probability", "symbol", names)
-    points = np.asarray(hmm.lambdas_ if hasattr(hmm, "lambdas_") else hmm.means_)
+    what = next((name for name in ("emissionprob_", "lambdas_") if hasattr(hmm, name)), "means_")
+    points = learned(hmm, "hmm", what)
     columns = points.shape[1]
+    names = column_names(names, columns) or None
+    if what == "emissionprob_":
+        return _table(points, "probability", "symbol", names)
     if rows is not None and (rows.ndim != 2 or rows.shape[1] != columns):
         raise ValueError(f"X must be a table of {columns} columns; got the shape {rows.shape}.")
-    if hasattr(hmm, "lambdas_"):
+    if rows is not None and not (rows.dtype.kind in "biuf" and np.isfinite(rows).all()):
+        raise ValueError("X must hold finite numbers, to be drawn.")
+    if what == "lambdas_":
         if columns > 1:
             return _table(points, "expected count", "column", names)
         return _counts(hmm, rows, names)

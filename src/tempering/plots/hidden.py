@@ -40,14 +40,14 @@ def plot_state_sequence(hmm: Any, X: ArrayLike, names: Sequence[str] | None = No
     >>> len(plot_state_sequence(hmm, X).axes)
     1
     """
-    _learned(hmm, "hmm", "transmat_")
+    learned(hmm, "hmm", "transmat_")
     with naming_the_table():
         table = np.asarray(X)
     if table.ndim != 2 or not 1 <= table.shape[1] <= MOST_COLUMNS:
         raise ValueError(
             f"X must be a table of 1 to {MOST_COLUMNS} columns to be drawn; got {table.shape}."
         )
-    labels = _labels(names, table.shape[1]) or [f"column {i}" for i in range(table.shape[1])]
+    labels = column_names(names, table.shape[1]) or [f"column {i}" for i in range(table.shape[1])]
     states = hmm.predict(X)
     starts = np.flatnonzero(np.diff(states, prepend=-1))
     ends = np.append(starts[1:], len(states))
@@ -85,7 +85,7 @@ def plot_transition_matrix(hmm: Any) -> Any:
     >>> [text.get_text() for text in plot_transition_matrix(hmm).axes[0].texts]
     ['0.90', '0.10', '0.20', '0.80']
     """
-    moves = _learned(hmm, "hmm", "transmat_")
+    moves = learned(hmm, "hmm", "transmat_")
     k = len(moves)
     figure = new_figure(figsize=(1.6 + 0.6 * k, 1.2 + 0.6 * k))
     axis = figure.subplots()
@@ -119,11 +119,11 @@ def plot_loadings(factors: Any, names: Sequence[str] | None = None) -> Any:
     >>> plot_loadings(BayesianFactorAnalysis().fit(X)).axes[0].images[0].get_array().shape
     (1, 4)
     """
-    loadings = _learned(factors, "factors", "components_")
+    loadings = learned(factors, "factors", "components_")
     loadings = loadings[: max(1, getattr(factors, "n_relevant_", len(loadings)))]
     k, columns = loadings.shape
     largest = np.abs(loadings).max()
-    labels = _labels(names, columns)
+    labels = column_names(names, columns)
     words = 0.08 * max(map(len, labels), default=0.0)  # they stand upright
     figure = new_figure(figsize=(2.5 + 0.45 * min(columns, 30), 1.2 + 0.45 * k + words))
     axis = figure.subplots()
@@ -192,14 +192,14 @@ def plot_mixtures(X: np.ndarray, mixtures: Mapping[str, BayesianGaussianMixture]
     return figure
 
 
-def _learned(model: Any, name: str, attribute: str) -> np.ndarray:
+def learned(model: Any, name: str, attribute: str) -> np.ndarray:
     """What a fitted model has learned."""
     if not hasattr(model, attribute):
         raise ValueError(f"{name} must be a fitted model, with {attribute}; got {shown(model)}.")
     return np.asarray(getattr(model, attribute))
 
 
-def _labels(names: Any, n: int) -> list[str]:
+def column_names(names: Any, n: int) -> list[str]:
     """A name for each of n columns; no names, where none are given."""
     if names is None:
         return []

@@ -20,6 +20,7 @@ from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.topic_health import TopicWarning
 from tempering.evaluation.checks import as_counts, is_corpus, normalised
 from tempering.models.arguments import check_number
+from tempering.workbench.editing import plain_topics
 from tempering.workbench.shares import time_bins
 
 
@@ -119,12 +120,12 @@ def topics_through_time(
     >>> sorted(drift.top_words(0, 1) + drift.top_words(1, 1))
     [[0], [1], [2], [3]]
     """
+    plain = plain_topics(estimator)
     check_number(strength, "strength", "positive", above=0, most=1e6)
     check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
     words = X.vocabulary if is_corpus(X) else getattr(X, "columns", None)
     counts: Any = as_counts(X, "X")
     names, places = time_bins(times, bins, counts.shape[0])
-    plain = LatentDirichletAllocation() if estimator is None else estimator
     model: Any = clone(plain).set_params(n_components=n_components, random_state=random_state)
     model.fit(counts)
     share, models = 1.0 / len(names), []

@@ -250,6 +250,14 @@ def _topic(n_topics: int, topic: Any, name: str) -> int:
     return int(topic)
 
 
+def plain_topics(estimator: Any) -> LatentDirichletAllocation:
+    """The estimator that is fitted: the one that is given, or one with all defaults."""
+    plain = LatentDirichletAllocation() if estimator is None else estimator
+    if not isinstance(plain, LatentDirichletAllocation):
+        raise ValueError(f"estimator must be a LatentDirichletAllocation; got {shown(plain)}.")
+    return plain
+
+
 def check_fitted_topics(model: Any) -> None:
     """Refuse what is no topic model, and one that is not fitted."""
     if not isinstance(model, LatentDirichletAllocation):

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.words import words_of
 from tempering.evaluation.checks import is_corpus
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_number, shown
 from tempering.workbench.editing import check_fitted_topics, topic_labels
 
 
@@ -56,6 +56,7 @@ def extend_topics(
     check_fitted_topics(model)
     check_number(n_new, "n_new", "a whole number, 0 or more", least=0, whole=True)
     check_number(strength, "strength", "positive", above=0, most=1e6)
+    n_new = int(n_new)
     counts = np.maximum(model.components_ - model.topic_word_prior_, 0.0)
     prior = strength * _over_words_of(model, X, counts)
     prior = np.vstack([prior, np.zeros((n_new, prior.shape[1]))]) + model._model.topic_word_prior
@@ -83,7 +84,10 @@ def _over_words_of(model: Any, X: Any, counts: NDArray[Any]) -> NDArray[np.float
     ours = words_of(model)
     theirs = X.vocabulary if is_corpus(X) else getattr(X, "columns", None)
     if ours is None or theirs is None or list(ours) == list(theirs):
-        n_words = (X.shape if hasattr(X, "shape") else np.shape(X))[-1]
+        shape = X.shape if hasattr(X, "shape") else np.shape(X)
+        if not isinstance(shape, tuple) or len(shape) != 2:
+            raise ValueError(f"X must be a matrix of counts, one document a row; got {shown(X)}.")
+        n_words = shape[1]
         if n_words != counts.shape[1]:
             raise ValueError(
                 f"X has {n_words} columns, but the model {counts.shape[1]} words, and X does not "

@@ -24,8 +24,9 @@ from tempering.estimators.topic_health import TopicWarning
 from tempering.evaluation import Split, gibbs_proportions, split_documents
 from tempering.evaluation.checks import as_counts, normalised, word_rows
 from tempering.evaluation.completion import fill_probabilities
-from tempering.models.arguments import check_number, shown
+from tempering.models.arguments import check_number
 from tempering.plots.canvas import new_figure
+from tempering.workbench.editing import plain_topics
 
 #: Of each round: how many candidates it fits, and what such a fit costs beside a plain one.
 ROUNDS = ((6, 0.125), (4, 0.25), (4, 0.3))
@@ -158,9 +159,7 @@ def choose_n_topics(
     counts: Any = as_counts(X, "X")
     if np.any(counts.data != np.floor(counts.data)):
         raise ValueError("X must hold whole counts; weights such as tf-idf cannot be held out.")
-    plain = LatentDirichletAllocation() if estimator is None else estimator
-    if not isinstance(plain, LatentDirichletAllocation):
-        raise ValueError(f"estimator must be a LatentDirichletAllocation; got {shown(plain)}.")
+    plain = plain_topics(estimator)
     check_number(prior_weight, "prior_weight", "positive", above=0, most=1e6)
     check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
     numbers = _numbers(candidates)

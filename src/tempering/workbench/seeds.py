@@ -62,7 +62,7 @@ def topics_across_seeds(
     topics = normalised(model.components_.astype(np.float64))
     rng = np.random.default_rng(random_state)
     shared = np.zeros(len(topics))
-    for seed in rng.integers(2**31, size=n_seeds):
+    for seed in rng.integers(2**31, size=int(n_seeds)):
         documents = counts
         if resample:
             documents = counts[np.sort(rng.integers(counts.shape[0], size=counts.shape[0]))]
