@@ -2,7 +2,13 @@
 
 import signal
 
+from hypothesis import settings
+
 # A shell starts what runs in its background with Ctrl-C ignored, and so do its children. Tests send
 # that signal, so it must mean what it means in a terminal.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# How long an example takes is no matter of correctness, and the first one may compile.
+settings.register_profile("tempering", deadline=None)
+settings.load_profile("tempering")

@@ -34,7 +34,7 @@ ALLOWED = {
         "evaluation",
         "gpu",
     },
-    "plots": {"families", "inference", "evaluation", "estimators"},
+    "plots": {"families", "models", "inference", "evaluation", "estimators"},
     "workbench": {"models", "inference", "evaluation", "estimators", "plots"},
     "report": {"storage", "models", "inference", "evaluation", "estimators"},
     "cli": {
