@@ -7,12 +7,13 @@ in the mean over corpora (``lab/`` has the study).
 from __future__ import annotations
 
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tempering.models.lda.guide import Guide
-from tempering.models.lda.layout import Float64
+from tempering.models.lda.layout import Float32, Float64
 from tempering.models.lda.topics import WORDS_AT_A_TIME, Topics
 
 #: Overlap from which two topics count as one.
@@ -21,6 +22,12 @@ COPY_OVERLAP = 0.99
 #: A topic is used if it holds so many words, or, where X holds weights that are no counts or words
 #: are few, this part of what topics hold on average.
 FEWEST_USED_WORDS, SMALLEST_SHARE = 5.0, 0.1
+
+#: Words that are compared first, and at a time.
+FREQUENT_WORDS = 2000
+
+#: What rounding in float32 may take from an overlap.
+OVERLAP_ROUNDING = 1e-3
 
 #: So many names stand in a warning; the rest are counted.
 NAMED_TOPICS = 8
@@ -32,13 +39,11 @@ class TopicWarning(UserWarning):
 
 def warn_of_troubles(topics: Topics, n_tokens: float, guide: Guide | None = None) -> None:
     """Warn, by name, of topics that died or became copies; called by a ``fit``."""
-    sizes, overlaps = sizes_and_overlaps(topics)
+    sizes = sizes_of(topics)
     # What words lead a topic is no document's.
-    held = sizes if guide is None else sizes - guide.totals()
+    held = sizes.topics if guide is None else sizes.topics - guide.totals()
     unused = unused_topics(held, n_tokens)
-    same = np.triu(overlaps > COPY_OVERLAP, 1)
-    same[unused] = same[:, unused] = False
-    troubles = describe_troubles(unused, [(int(a), int(b)) for a, b in np.argwhere(same)])
+    troubles = describe_troubles(unused, copied_topics(topics, sizes, unused))
     if troubles:
         warnings.warn(troubles, TopicWarning, stacklevel=4)
 
@@ -46,6 +51,13 @@ def warn_of_troubles(topics: Topics, n_tokens: float, guide: Guide | None = None
 def unused_topics(counts: NDArray[np.floating], n_tokens: float) -> np.ndarray:
     """Topics that hold next to nothing, of expected counts [K] scaled to the whole corpus."""
     return np.flatnonzero(counts < min(FEWEST_USED_WORDS, SMALLEST_SHARE * n_tokens / len(counts)))
+
+
+def copied_topics(topics: Topics, sizes: TopicSizes, skip: np.ndarray) -> list[tuple[int, int]]:
+    """Pairs of topics that are nearly the same, leaving some out."""
+    same = overlapping(topics, sizes, COPY_OVERLAP)
+    same[skip] = same[:, skip] = False
+    return [(int(first), int(second)) for first, second in np.argwhere(same)]
 
 
 def describe_troubles(unused: np.ndarray, copies: list[tuple[int, int]]) -> str | None:
@@ -63,23 +75,63 @@ def describe_troubles(unused: np.ndarray, copies: list[tuple[int, int]]) -> str 
     )
 
 
-def sizes_and_overlaps(topics: Topics) -> tuple[Float64, Float64]:
-    """What each topic holds of all words [K], and how much each two overlap [K, K].
+class TopicSizes(NamedTuple):
+    """How much there is of each word and of each topic, without the prior."""
 
-    The overlap of two distributions, Σ_v √(p_v q_v), is 1 where they are the same. A cosine of them
-    would be next to 1 for any two topics that are half made of one and the same word. Counts are
-    without the prior: it makes all topics of few words alike.
-    """
+    words: Float32  # [V]
+    topics: Float64  # [K]
+
+
+def sizes_of(topics: Topics) -> TopicSizes:
+    """What all topics hold of each word, and what each topic holds of all."""
     n_words, n_topics = topics.shape
-    sizes, shared = np.zeros(n_topics), np.zeros((n_topics, n_topics))
-    for start in range(0, n_words, WORDS_AT_A_TIME):
-        counts = topics.counts(slice(start, start + WORDS_AT_A_TIME))
+    sizes = TopicSizes(np.empty(n_words, np.float32), np.zeros(n_topics))
+    for words in _blocks(n_words):
+        counts = topics.counts(words)
+        sizes.words[words] = counts.sum(axis=1)
         # In float64: in float32, sums over a long vocabulary miss by percents.
-        sizes += counts.sum(axis=0, dtype=np.float64)
-        roots = np.sqrt(counts)
-        shared += roots.T @ roots
-    lengths = np.sqrt(np.where(sizes > 0, sizes, 1.0))
-    return sizes, shared / np.outer(lengths, lengths)
+        np.add(sizes.topics, counts.sum(axis=0, dtype=np.float64), out=sizes.topics)
+    return sizes
+
+
+def overlapping(topics: Topics, sizes: TopicSizes, overlap: float) -> NDArray[np.bool_]:
+    """Which pairs of topics overlap by more than this, above the diagonal of [K, K].
+
+    The overlap of two distributions, sum_v sqrt(p_v q_v), is 1 where they are the same. A cosine of
+    them would be next to 1 for any two topics that are half made of one and the same word. Counts
+    are without the prior: it makes all topics of few words alike.
+
+    Frequent words come first. The words that are left add no more than if they were shared out
+    alike, which is the root of the product of what the two topics hold of them (Cauchy-Schwarz), so
+    that soon few topics are left to compare.
+    """
+    order = np.argsort(-sizes.words, kind="stable")[: np.count_nonzero(sizes.words)]
+    left = np.flatnonzero(sizes.topics > 0)
+    found = np.zeros((left.size, left.size))
+    start = 0
+    while start < order.size and left.size:
+        words = order[start : start + max(FREQUENT_WORDS, start)]
+        start += words.size
+        for block in np.array_split(words, -(-words.size // FREQUENT_WORDS)):
+            roots = _roots(topics.counts(block)[:, left], sizes.topics[left])
+            found += roots.T @ roots
+        others = np.sqrt(np.maximum(1.0 - found.diagonal(), 0.0))
+        possible = np.triu(found + np.outer(others, others) > overlap - OVERLAP_ROUNDING, 1)
+        some = np.flatnonzero(possible.any(axis=0) | possible.any(axis=1))
+        left, found = left[some], found[np.ix_(some, some)]
+    same = np.zeros((sizes.topics.size, sizes.topics.size), bool)
+    same[np.ix_(left, left)] = np.triu(found > overlap, 1)
+    return same
+
+
+def _roots(counts: NDArray[np.floating], totals: Float64) -> NDArray[np.floating]:
+    """Square roots of the topics' probabilities, word by word."""
+    return np.sqrt(counts / np.where(totals > 0, totals, 1.0).astype(counts.dtype))
+
+
+def _blocks(n_words: int) -> list[slice]:
+    """Some words at a time, so that what is computed of them stays small."""
+    return [slice(n, n + WORDS_AT_A_TIME) for n in range(0, n_words, WORDS_AT_A_TIME)]
 
 
 def _names(names: list[str]) -> str:
