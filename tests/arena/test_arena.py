@@ -42,6 +42,7 @@ def given(corpus, out):
     return [*task, "--limit", "3000"]  # the kernels may have to be compiled, on a busy machine
 
 
+@pytest.mark.slow  # real programs, in processes of their own
 def test_every_cell_is_scored_by_all_measures_that_the_corpus_allows(finished):
     rows = Folder(finished).rows()
     fitted = [row for row in rows if row["program"] != "unigram"]
@@ -58,6 +59,7 @@ def test_every_cell_is_scored_by_all_measures_that_the_corpus_allows(finished):
         assert row["peak MB"] > 10
 
 
+@pytest.mark.slow  # real programs, in processes of their own
 def test_the_topics_of_a_seed_are_compared_with_those_of_the_seeds_before(finished, labelled):
     folder = Folder(finished)
     own, other = (np.load(folder.topics(row)) for row in folder.rows() if row["K"] == 2)
@@ -67,6 +69,7 @@ def test_the_topics_of_a_seed_are_compared_with_those_of_the_seeds_before(finish
     assert measure(corpus, own, [own, other])["stability"] < 1.0
 
 
+@pytest.mark.slow  # real programs, in processes of their own
 def test_a_cell_that_is_there_is_not_run_again(finished, labelled, monkeypatch):
     def refuse(*arguments):
         raise AssertionError("a finished cell was run")
@@ -80,6 +83,7 @@ def test_a_cell_that_is_there_is_not_run_again(finished, labelled, monkeypatch):
             main([*given(labelled, finished), "--seeds", "2", "--programs", "tempering"])
 
 
+@pytest.mark.slow  # real programs, in processes of their own
 def test_a_line_that_was_cut_short_is_a_cell_to_run_again(finished, tmp_path):
     rows = Folder(finished).rows()
     folder = Folder(tmp_path)
@@ -92,6 +96,7 @@ def test_a_line_that_was_cut_short_is_a_cell_to_run_again(finished, tmp_path):
     assert folder.rows() == rows
 
 
+@pytest.mark.slow  # real programs, in processes of their own
 def test_the_page_has_every_cell_and_every_loss(finished):
     page = (finished / "arena.html").read_text()
     for name in ("things", "tempering", "scikit-learn", "unigram", "BERTopic", "0.167"):
@@ -165,6 +170,7 @@ def test_what_cannot_be_run_is_refused_before_any_work(tmp_path, capsys):
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.slow  # real programs, in processes of their own
 def test_a_program_that_fails_is_told_and_tried_again(labelled, tmp_path, capsys):
     alone = ["--seeds", "1", "--programs", "scikit-learn", "--limit", "0.001"]
     main([*given(labelled, tmp_path), *alone])
