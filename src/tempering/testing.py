@@ -12,7 +12,8 @@ import numpy as np
 
 from tempering.inference.sources import ArraySource
 from tempering.models.arguments import check_number, shown
-from tempering.models.base import LocalStep, Model, Natural, UnsupportedTemperature
+from tempering.models.base import LocalStep, Model, UnsupportedTemperature
+from tempering.models.natural import Natural
 
 try:  # What workers of a cluster are sent.
     from cloudpickle import dumps

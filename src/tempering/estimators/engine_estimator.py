@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, replace
@@ -42,7 +43,7 @@ from tempering.models.base import Array
 from tempering.temperature import TemperaturePolicy, Untempered
 
 
-class _Declared(SaveMixin, BaseEstimator):
+class _Declared(SaveMixin, BaseEstimator, ABC):
     """Parameters that not all of them have, for the reader and the type checker."""
 
     max_iter: int
@@ -140,9 +141,9 @@ class EngineEstimator(_Declared):
         """Whether a fit goes on from the one before."""
         return False
 
+    @abstractmethod
     def _new_model(self, X: Any) -> Any:
         """The model of these rows; what of them it takes to make it again is kept."""
-        raise NotImplementedError
 
     def _transformed(self, X: Any) -> Any:
         """The rows as the model sees them: centred, where squares of large numbers lose digits."""
@@ -161,9 +162,9 @@ class EngineEstimator(_Declared):
         """One run of the engine."""
         return fit(model, data, **options)
 
+    @abstractmethod
     def _expose(self, model: Any, data: Any = None) -> None:
         """Set the attributes that people read, from the posterior in ``_state``."""
-        raise NotImplementedError
 
     def _policy(self, planned_passes: float) -> TemperaturePolicy:
         """The temperature policy that ``tempering`` stands for, in a run of so many passes."""
@@ -320,6 +321,6 @@ class OnlineEstimator(StreamEstimator):
             self._expose(model, data)
         return self
 
+    @abstractmethod
     def _model_of_stream(self, X: Array) -> Any:
         """The model for one more minibatch; the first one decides what the data are to decide."""
-        raise NotImplementedError

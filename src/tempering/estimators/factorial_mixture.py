@@ -27,11 +27,12 @@ from tempering.estimators.parameters import (
 from tempering.inference import ArraySource, Result
 from tempering.inference.fitting import FitOptions
 from tempering.models.arguments import as_numbers, shown
-from tempering.models.base import Array, Natural
+from tempering.models.base import Array
 from tempering.models.factorial.enumeration import MAX_ENUMERATED
 from tempering.models.factorial.prediction import log_density, log_hidden_density
 from tempering.models.factorial.preparation import Narrow, guess_variances, worthwhile
 from tempering.models.factorial_mixture import FactorialModel
+from tempering.models.natural import Natural
 from tempering.temperature import Annealing, TemperaturePolicy
 
 #: Passes that the default spends on cooling, where the run is long enough.

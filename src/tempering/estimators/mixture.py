@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from abc import ABCMeta, abstractmethod
+from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, ClassVar
@@ -30,7 +30,7 @@ LARGEST_SAMPLE = 10**9
 
 
 @dataclass(eq=False, repr=False)
-class MixtureFit(OnlineEstimator, metaclass=ABCMeta):
+class MixtureFit(OnlineEstimator):
     """A mixture that can be fitted. Subclasses say which, and how it starts."""
 
     _parameter_constraints: ClassVar[dict] = {

@@ -20,8 +20,9 @@ from tempering.inference import Result
 from tempering.inference.executors import Executor, open_executor
 from tempering.inference.fitting import FitOptions
 from tempering.models.arguments import as_numbers, shown
-from tempering.models.base import Array, Natural
+from tempering.models.base import Array
 from tempering.models.factor.poisson import FactorStep, PoissonFactors, as_csr
+from tempering.models.natural import Natural
 from tempering.temperature import Annealing, TemperaturePolicy
 from tempering.temperature.schedules import linear_inverse
 

@@ -240,12 +240,8 @@ def umass(topics: ArrayLike, X: Any, n_words: int = 10) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    topics : array [K, V]
-        Weights or probabilities of the words.
-    X : sparse matrix or array [D, V]
-        The reference documents, over the same vocabulary; only whether a count is 0 matters.
-    n_words : int
-        Top words of a topic, at least 2.
+    topics, X, n_words
+        As in :func:`npmi`.
 
     Examples
     --------

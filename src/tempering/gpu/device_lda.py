@@ -30,8 +30,9 @@ from tempering.gpu.device_topics import (
 )
 from tempering.gpu.jax_device import counterpart
 from tempering.gpu.jax_functions import pad_topics
-from tempering.models.base import Array, DataSource, LocalTerms
+from tempering.models.base import Array, DataSource
 from tempering.models.lda.model import LatentDirichlet
+from tempering.models.local_step import LocalTerms
 
 #: Steps from one to the next that α adapts to the documents of: each time the host has to wait for
 #: the device, and its batches are large enough to tell.

@@ -13,7 +13,7 @@ import numpy as np
 
 from tempering.gpu.device_table import as_rows, double_precision, one_for_each, shard_rows
 from tempering.gpu.jax_device import counterpart
-from tempering.models.base import Array, Natural
+from tempering.models.base import Array
 from tempering.models.factorial.enumeration import all_states
 from tempering.models.factorial.mean_field import SAME, WARMING_SWEEPS, sweep_orders
 from tempering.models.factorial_mixture import (
@@ -22,6 +22,7 @@ from tempering.models.factorial_mixture import (
     FactorialModel,
     FeatureExpectations,
 )
+from tempering.models.natural import Natural
 from tempering.storage.classes import stored
 
 #: Entries of a table of points × states that is made at a time.

@@ -28,8 +28,9 @@ from tempering.gpu.device_table import (
     shard_rows,
 )
 from tempering.gpu.jax_device import counterpart
-from tempering.models.base import Array, LocalStep, Natural
+from tempering.models.base import Array, LocalStep
 from tempering.models.mixture import Mixture, MixtureExpectations
+from tempering.models.natural import Natural
 
 LIKELIHOODS = {
     FullGaussian: "full",

@@ -1,9 +1,10 @@
 """Models: the contract, and the models of the package."""
 
-from tempering.models.base import LocalStep, Model, Natural, UnsupportedTemperature
+from tempering.models.base import LocalStep, Model, UnsupportedTemperature
 from tempering.models.hmm.model import HiddenMarkov
 from tempering.models.hmm.sequences import Sequences
 from tempering.models.mixture import Mixture
+from tempering.models.natural import Natural
 
 __all__ = [
     "HiddenMarkov",

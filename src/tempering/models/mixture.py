@@ -21,13 +21,8 @@ from scipy.special import logsumexp
 from tempering.families import Likelihood, MixingWeights, StickBreaking
 from tempering.families.arrays import safe_log
 from tempering.models.arguments import as_numbers
-from tempering.models.base import (
-    Array,
-    DataSource,
-    LocalStep,
-    Model,
-    Natural,
-)
+from tempering.models.base import Array, DataSource, LocalStep, Model
+from tempering.models.natural import Natural
 from tempering.models.parts import Families, emit
 
 #: Rows whose densities are computed at a time; bounds the memory.

@@ -26,8 +26,9 @@ from tempering.families import Gamma
 from tempering.families.checks import check_shape
 from tempering.families.csr import LARGEST_COUNT, check_compressed
 from tempering.models.arguments import check_number
-from tempering.models.base import LOCAL_STEP, Array, DataSource, LocalStep, Model
+from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.fastmath import ENTRY, KERNEL
+from tempering.models.local_step import LOCAL_STEP
 from tempering.models.natural import Natural, check_like_prior
 from tempering.storage.classes import stored
 

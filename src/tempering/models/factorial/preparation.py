@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from tempering.models.base import Array, Natural
+from tempering.models.base import Array
 from tempering.models.factorial_mixture import FactorialModel
+from tempering.models.natural import Natural
 
 #: Passes in which what is saved has to make up for the rotation.
 USUAL_PASSES = 100

@@ -19,15 +19,10 @@ from scipy.special import logsumexp
 from tempering.families import Dirichlet, Likelihood
 from tempering.families.arrays import safe_log
 from tempering.models.arguments import as_numbers, check_number
-from tempering.models.base import (
-    Array,
-    DataSource,
-    LocalStep,
-    Model,
-    Natural,
-)
+from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.hmm.chains import Chain, Paths, draw_paths, solve_paths, stationary
 from tempering.models.hmm.sequences import Sequences
+from tempering.models.natural import Natural
 from tempering.models.parts import Families, emit
 
 #: Rows that are solved at a time, unless one sequence has more; bounds the memory.
