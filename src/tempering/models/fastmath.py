@@ -41,6 +41,9 @@ def _can_be_kept() -> bool:
 
 # Sums may be reordered (needed to vectorise a sum) and multiply-adds fused. Not "nnan" or "ninf":
 # with these LLVM may assume that there are no NaNs, and remove every check for one.
+# A loop that adds up stores nothing: LLVM asks before a loop with both whether its arrays lie well
+# apart in memory, and where they do not it adds one number at a time, in another order. The bits
+# would depend on where memory happens to be free.
 # Without reference counts: the kernels allocate nothing and keep no arrays, so there is nothing to
 # count, while an atomic increment for each view of a row would take up to half of the time.
 # Numba does not document that option, so it is used only where it exists.
@@ -130,6 +133,15 @@ def _mantissa(context, builder, signature, args):
     bits = builder.bitcast(args[0], _INT32)
     exponent = builder.shl(_exponent_of(builder, bits), _MANTISSA_BITS)
     return builder.bitcast(builder.sub(bits, exponent), _FLOAT)
+
+
+@njit(**KERNEL)
+def total_of(values):
+    """The sum of an array, apart from the loop that fills it."""
+    total = values.dtype.type(0)
+    for k in range(values.size):
+        total += values[k]
+    return total
 
 
 @njit(**ELEMENTWISE)

@@ -27,7 +27,7 @@ from tempering.families.checks import check_shape
 from tempering.families.csr import LARGEST_COUNT, check_compressed
 from tempering.models.arguments import check_number
 from tempering.models.base import Array, DataSource, LocalStep, Model
-from tempering.models.fastmath import ENTRY, KERNEL
+from tempering.models.fastmath import ENTRY, KERNEL, total_of
 from tempering.models.local_step import LOCAL_STEP
 from tempering.models.natural import Natural, check_like_prior
 from tempering.storage.classes import stored
@@ -257,20 +257,17 @@ def _weigh(activation, weights, log_activation, log_column, s, products):
 
     Usually that is activation · weights, with nothing left out.
     """
-    total = 0.0
     for k in range(len(products)):
         products[k] = activation[k] * weights[k]
-        total += products[k]
+    total = total_of(products)
     if total >= SMALLEST_TOTAL:
         return total, 0.0
     largest = log_activation[0] + log_column[0]
     for k in range(1, len(products)):
         largest = max(largest, log_activation[k] + log_column[k])
-    total = 0.0
     for k in range(len(products)):
         products[k] = math.exp(s * (log_activation[k] + log_column[k] - largest))
-        total += products[k]
-    return total, s * largest
+    return total_of(products), s * largest
 
 
 @njit(**ENTRY)
@@ -332,7 +329,8 @@ def solve_rows(
             for k in range(n_factors):
                 new = prior_shape + sums[k]
                 change += abs(new - shapes[row, k])
-                shapes[row, k] = new
+            for k in range(n_factors):
+                shapes[row, k] = prior_shape + sums[k]
             if change <= tolerance * size:
                 for k in range(n_factors):
                     log_activation[k] = _digamma(shapes[row, k]) - math.log(rates[row, k])
@@ -352,6 +350,7 @@ def solve_rows(
             for k in range(n_factors):
                 share = products[k] / total
                 mean += share * (log_activation[k] + log_components[column, k])
-                statistics[column, k] += s * count * share
+            for k in range(n_factors):
+                statistics[column, k] += s * count * (products[k] / total)
             energies[row] += count * mean
             entropies[row] += count * (math.log(total) + left_out - s * mean)

@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numba import njit
 
-from tempering.models.fastmath import ENTRY, KERNEL
+from tempering.models.fastmath import ENTRY, KERNEL, total_of
 
 #: What underflows is below 1e-307; times a weight below this it is far below a rounding error.
 LARGEST_WEIGHT = 1e280
@@ -97,10 +97,9 @@ def _solve_scaled(
                 filtered[t, k] = start[k]
         else:
             _add_product(filtered[t - 1], matrix, filtered[t])
-        scale = 0.0
         for k in range(n_states):
             filtered[t, k] *= emissions[t, k]
-            scale += filtered[t, k]
+        scale = total_of(filtered[t])
         if not scale > 0.0:
             return np.nan
         for k in range(n_states):
@@ -232,11 +231,13 @@ def forward_backward(
             for j in range(n_states):
                 if pairs[k, j] > 0.0:
                     energy += pairs[k, j] * log_matrix[k, j]
+            for j in range(n_states):
                 pair_counts[k, j] += power * pairs[k, j]
         for t in range(first, last):
             for k in range(n_states):
                 if opens <= t < closes and marginals[t, k] > 0.0:
                     energy += marginals[t, k] * log_emissions[t, k]
+            for k in range(n_states):
                 marginals[t, k] *= power
         energies[sequence] = energy
         log_normalizers[sequence] = total

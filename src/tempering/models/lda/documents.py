@@ -19,6 +19,7 @@ from tempering.models.fastmath import (
     f32,
     larger,
     log,
+    total_of,
 )
 from tempering.models.lda.layout import OpenDocument
 from tempering.models.lda.sweeps import (
@@ -77,12 +78,11 @@ def open_document(d, batch, word_rows, settings, room):
     n_words = last - first
     columns = batch.columns[first:last]
     s = settings.inverse_temperatures[d]
-    total = ZERO
     for u in range(n_words):
         room.counts[u] = batch.counts[first + u]
-        total += room.counts[u]
     for u in range(n_words, round_up(n_words, 16)):
         room.counts[u] = ZERO
+    total = total_of(room.counts[:n_words])
     if word_rows.shared:
         for u in range(n_words):
             room.row_sums[u] = word_rows.sums[columns[u]]

@@ -31,7 +31,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tempering.models.fastmath import ENTRY, KERNEL, f32, larger
+from tempering.models.fastmath import ENTRY, KERNEL, f32, larger, total_of
 from tempering.models.lda.layout import Documents, Float32, Float64
 from tempering.models.lda.statistics import find_occurrences
 from tempering.models.threads import WORDS_PER_BLOCK, in_blocks
@@ -39,11 +39,6 @@ from tempering.storage.classes import stored
 
 #: Sweeps until a document's topics are its own, and sweeps that count.
 BURN_IN, N_SWEEPS = 3, 3
-
-#: Numbers that keep a small array apart from all others. Where two arrays lie closer than a few
-#: vectors, a compiled loop over both takes one number at a time, with other roundings: the bits
-#: would depend on where memory happens to be free.
-APART = 256
 
 #: Sampling takes time by the token, mean-field by the distinct word. Documents that repeat their
 #: words more often than this are long, and need no sampling.
@@ -120,7 +115,7 @@ def sample_topics(
     least = (0.5 * alpha).astype(np.float32)
 
     def fill_block(start: int, stop: int) -> None:
-        shares = np.empty(n_topics + 2 * APART, np.float32)[APART:-APART]
+        shares = np.empty(n_topics, np.float32)
         fill_expected_counts(
             start, stop, occurrences, documents.counts, rows, gamma, least, shares, statistics
         )
@@ -141,16 +136,12 @@ def fill_expected_counts(start, stop, occurrences, counts, rows, gamma, least, s
         for i in range(occurrences.indptr[v], occurrences.indptr[v + 1]):
             count = counts[occurrences.positions[i]]
             weights = gamma[occurrences.documents[i]]
-            total = f32(0.0)
             for k in range(n_topics):
                 shares[k] = weights[k] * word[k]
-                total += shares[k]
-            part = f32(1.0) / total
-            total = f32(0.0)
+            part = f32(1.0) / total_of(shares)
             for k in range(n_topics):
                 shares[k] = larger(weights[k] - part * shares[k], least[k]) * word[k]
-                total += shares[k]
-            part = count / total
+            part = count / total_of(shares)
             for k in range(n_topics):
                 row[k] += part * shares[k]
 

@@ -28,6 +28,7 @@ from tempering.models.fastmath import (
     log,
     prefetch,
     smaller,
+    total_of,
 )
 
 # Entries that `exp_or_zero` flushed are below 2e-19. Above this limit they are less than 1e-6 of a
@@ -67,13 +68,11 @@ def row_maximum(log_row):
 def exponentiate(log_row, maximum, s, row):
     """Set row = exp(s (log_row - maximum)), zero in the padding; return its sum, at least 1."""
     n_topics = log_row.size
-    total = f32(0.0)
     for k in range(n_topics):
         row[k] = exp_or_zero(s * (log_row[k] - maximum))
-        total += row[k]
     for k in range(n_topics, row.size):
         row[k] = f32(0.0)
-    return total
+    return total_of(row)  # the padding adds nothing
 
 
 @njit(**KERNEL)
@@ -120,7 +119,8 @@ def replace_mass(topics, n_topics, threshold):
         change += abs(after - before)
         n_active += ONE if after > threshold else ZERO
         n_returned += ONE if (before <= threshold) & (after > clearly) else ZERO
-        mass[k] = after
+    for k in range(n_topics):
+        mass[k] = new_mass[k]
     return change, int(n_active), int(n_returned)
 
 
@@ -284,10 +284,9 @@ def add_word_in_logs(log_row, count, topics, n_topics, s, mass):
     for j in range(n_topics):
         share[j] = s * (log_theta[j] + log_row[index[j]])
         top = larger(top, share[j])
-    total = ZERO
     for j in range(n_topics):
         share[j] = exp_or_zero(share[j] - top)
-        total += share[j]
+    total = total_of(share[:n_topics])
     for j in range(n_topics):
         mass[j] += count / total * share[j]
     return top + log(total)
