@@ -18,15 +18,19 @@ from run_blocks import run_blocks
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("docs/**/*.md"), ROOT / "README.md", ROOT / "CONTRIBUTING.md"])
 #: Examples that need no fit. `make test-all` runs the others too, and so does `make docs`.
-QUICK_EXAMPLES = {"g_schedules", "k_landscape"}
+QUICK_EXAMPLES = {"g_schedules"}
 #: Longer than an ordinary test may take: `make test-all` runs them, and so does `make docs`.
 SLOW_PAGES = {
+    "docs/adaptive.md",
     "docs/blackbox.md",
+    "docs/coming-from.md",
     "docs/getting-started.md",
     "docs/tutorials/factor-models.md",
     "docs/tutorials/gaussian-mixture.md",
     "docs/tutorials/gpu.md",
+    "docs/tutorials/hidden-markov.md",
     "docs/tutorials/millions.md",
+    "docs/tutorials/own-hmm.md",
     "docs/tutorials/own-text.md",
     "docs/workbench.md",
     # The test of the model that it builds runs its blocks.
@@ -121,7 +125,13 @@ def room_of(module):
     return ".".join(module.split(".")[:2])
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if room_of(name) in NEEDED else [])
+        for name in MODULES
+    ],
+)
 def test_docstring_examples(name):
     if room_of(name) in NEEDED:
         pytest.importorskip(NEEDED[room_of(name)])

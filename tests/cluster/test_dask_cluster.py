@@ -262,6 +262,7 @@ def test_a_worker_that_is_killed_between_steps_changes_nothing(mortal, tmp_path)
     assert victim not in mortal.client.nthreads()
 
 
+@pytest.mark.slow
 def test_a_slow_worker_changes_nothing(executor):
     expected = fit_slowly(None, 0.0)
     pid = max(executor.client.run(os.getpid).items())[1]

@@ -21,6 +21,7 @@ CHROMIUM = next(
 )
 
 
+@pytest.mark.slow
 def test_the_site(tmp_path):
     """One test, as its parts share the site, which takes a while to build."""
     for package in ("mkdocs", "material", "mkdocstrings", "latex2mathml"):

@@ -132,6 +132,7 @@ def test_score_is_the_density_of_what_is_observed():
     )
 
 
+@pytest.mark.slow
 def test_missing_values_are_filled_in_better_than_by_the_mean():
     X = load_digits().data[:600]
     X = X[:, X.std(axis=0) > 1]

@@ -275,6 +275,7 @@ def test_shards_and_threads_change_no_bit_and_joint_annealing_runs():
         assert np.array_equal(part, two.posterior[name]), name
 
 
+@pytest.mark.slow
 def test_minibatches_come_near_the_optimum():
     x = drawn(2000, missing=0.1)
     model = made(x)

@@ -52,6 +52,7 @@ def test_weights_that_are_no_counts_and_endless_repeats_tell_nothing():
     assert raised_prior(topics, prior, counts[:0]) is prior
 
 
+@pytest.mark.slow
 def test_topics_of_mixed_documents_are_better_for_it():
     data = make_lda(1500, 10, n_words=500, document_length=100, alpha=1.0, eta=0.05, seed=0)
     fits = [

@@ -9,7 +9,6 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from tempering.datasets import make_lda
-from tempering.models.lda import sampling
 from tempering.models.lda.e_step import e_step
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.sampling import can_be_sampled, sample_topics
@@ -114,23 +113,6 @@ def test_the_same_bits_again_and_on_threads(corpus):
     for other in (two, three):
         assert_array_equal(one.gamma, other.gamma)
         assert_array_equal(one.statistics.values, other.statistics.values)
-
-
-def test_room_for_a_word_lies_apart_from_what_is_read_and_written_beside_it(corpus, monkeypatch):
-    """Closer than 32 numbers to the proportions it would change roundings, with few topics."""
-    kernel, apart = sampling.fill_expected_counts, []
-
-    def spy(*arguments):
-        shares = arguments[-2]
-        low, high = np.lib.array_utils.byte_bounds(shares.base)
-        first, last = np.lib.array_utils.byte_bounds(shares)
-        apart.append(min(first - low, high - last))
-        kernel(*arguments)
-
-    monkeypatch.setattr(sampling, "fill_expected_counts", spy)
-    solved(corpus)
-    assert apart
-    assert min(apart) >= 4 * 64
 
 
 def test_the_salt_decides_the_draws(small):

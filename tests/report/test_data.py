@@ -129,6 +129,7 @@ def test_a_saved_model_brings_its_words(fitted, tmp_path):
     assert collect(loaded, fitted.X) == ours
 
 
+@pytest.mark.slow
 def test_a_hundred_topics_make_a_small_page():
     rng = np.random.default_rng(0)
     X = sparse.random_array((600, 12_000), density=0.004, rng=rng).tocsr()

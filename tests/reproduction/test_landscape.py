@@ -76,6 +76,7 @@ def written(tmp_path_factory):
     return out
 
 
+@pytest.mark.slow
 def test_the_command_draws_and_writes(written):
     numbers = json.loads((written / "landscape.json").read_text())
     success = {row["method"]: row.get("global_optimum") for row in numbers["rows"]}
@@ -84,6 +85,7 @@ def test_the_command_draws_and_writes(written):
     assert [claim["verdict"] for claim in numbers["claims"]][:2] == ["holds", "holds"]
 
 
+@pytest.mark.slow
 def test_nothing_is_run_where_only_what_is_finished_is_asked_for(written, tmp_path, capsys):
     before = (written / "landscape.jsonl").read_bytes()
     # With other starts than those of the file, its cases are others too.
@@ -93,6 +95,7 @@ def test_nothing_is_run_where_only_what_is_finished_is_asked_for(written, tmp_pa
     assert (written / "landscape.jsonl").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_the_figure_is_the_one_in_the_readme(written):
     """Drawn anew it has the same pixels, as far as drawing is the same everywhere."""
     from PIL import Image

@@ -28,6 +28,7 @@ def quick(tmp_path_factory):
     return out, run_experiment(partition.EXPERIMENT, Setting(seeds=1), out)
 
 
+@pytest.mark.slow
 def test_the_quick_form_runs_draws_and_judges(quick):
     out, rows = quick
     assert drawn(out / "partition.png")
@@ -80,6 +81,7 @@ def test_counts_in_the_exponent_cost_evidence():
         ({"last_temperature": 3.0}, "Without C(T)", "does not hold"),
     ],
 )
+@pytest.mark.slow
 def test_verdicts_follow_the_numbers(quick, change, sentence, verdict):
     _, rows = quick
     changed = [{**row, **{k: v for k, v in change.items() if k in row}} for row in rows]

@@ -19,6 +19,7 @@ def quick(tmp_path_factory):
     return out, run_experiment(prior.EXPERIMENT, Setting(seeds=1), out)
 
 
+@pytest.mark.slow
 def test_the_quick_form_runs_draws_and_judges(quick):
     out, _ = quick
     assert drawn(out / "prior.png")
@@ -46,6 +47,7 @@ def test_the_median_of_an_annealed_density_halves_its_mass(shape, temperature):
     assert mass(medians["median_natural"], shape / temperature) == pytest.approx(0.5)
 
 
+@pytest.mark.slow
 def test_verdicts_follow_the_runs(quick):
     _, rows = quick
     better, worse = (

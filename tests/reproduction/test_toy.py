@@ -24,6 +24,7 @@ def quick(tmp_path_factory):
     return out, run_experiment(toy.EXPERIMENT, Setting(seeds=1), out)
 
 
+@pytest.mark.slow
 def test_the_quick_form_runs_draws_and_judges(quick):
     out, rows = quick
     assert {row["method"] for row in rows} == {CHECK, *toy.METHODS, *toy.TRUTHS}
@@ -37,6 +38,7 @@ def test_the_quick_form_runs_draws_and_judges(quick):
     assert len(default["elbos"]) == default["iterations"]
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_numbers(quick):
     _, rows = quick
     case = {"method": "VT", "seed": 0, "n_images": 1000}

@@ -139,6 +139,7 @@ def claim(folder, chosen):
                 (folder / name / "config.json").write_text(text)
 
 
+@pytest.mark.slow
 def test_claims_of_descriptions(folder):
     rng = np.random.default_rng(0)
     claim(folder, lambda cases: [cases[i] for i in rng.choice(len(cases), 80, replace=False)])
@@ -265,6 +266,7 @@ def test_an_array_is_told_of_once(tmp_path):
         read_tree(path, "pair")
 
 
+@pytest.mark.slow
 def test_more_words_and_steps_than_the_model_has(folder):
     path = folder / "topics" / "config.json"
     for name, part in (

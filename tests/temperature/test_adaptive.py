@@ -39,19 +39,19 @@ def run(model, data, policy, seed=0, **options):
 
 def test_finds_the_global_optimum_of_two_gaussians_from_every_start():
     model, data = two_gaussians(0)
-    elbos = [run(model, data, AdaptiveTempering(), seed).elbo for seed in range(20)]
+    elbos = [run(model, data, AdaptiveTempering(), seed).elbo for seed in range(8)]
     best = max(run(model, data, None, seed).elbo for seed in range(20))
     assert min(elbos) > best - 0.01
 
 
 def test_finds_clusters_that_plain_inference_misses():
     gaps = []
-    for seed in range(6):
+    for seed in range(3):
         model, data = clusters(seed)
         plain, adaptive = (run(model, data, p, seed).elbo for p in (None, AdaptiveTempering()))
         gaps.append(adaptive - plain)
     assert min(gaps) > -0.01
-    assert sum(gap > 10 for gap in gaps) >= 4
+    assert sum(gap > 10 for gap in gaps) >= 2
 
 
 @pytest.mark.parametrize("max_passes", [5, 20, 60, 400])
@@ -98,16 +98,16 @@ def test_minibatches_start_hot_and_end_at_one():
     assert temperatures[5] > 3
     assert np.all(np.diff(temperatures[2:]) <= 0)
     assert temperatures[-1] == 1.0
-    plain = [run(*clusters(n), None, batch_size=50, max_passes=40).elbo for n in range(4)]
+    plain = [run(*clusters(n), None, batch_size=50, max_passes=40).elbo for n in range(2)]
     tempered = [
-        run(*clusters(n), AdaptiveTempering(), batch_size=50, max_passes=40).elbo for n in range(4)
+        run(*clusters(n), AdaptiveTempering(), batch_size=50, max_passes=40).elbo for n in range(2)
     ]
     assert np.mean(tempered) > np.mean(plain) + 10
 
 
 def test_goes_on_from_a_checkpoint_to_the_same_bits(tmp_path):
-    model, data = clusters(3)
-    whole = run(model, data, AdaptiveTempering())
+    model, data = clusters(3, n=200)
+    whole = run(model, data, AdaptiveTempering(), max_passes=80)
     n_steps = len(whole.history)
     for stop in (3, n_steps // 2, n_steps - 3):
         place = tmp_path / str(stop)
@@ -118,9 +118,10 @@ def test_goes_on_from_a_checkpoint_to_the_same_bits(tmp_path):
                 data,
                 AdaptiveTempering(),
                 callbacks=[lambda r, at=stop: _stop(r, at)],
+                max_passes=80,
                 **kept,
             )
-        resumed = run(model, data, AdaptiveTempering(), **kept)
+        resumed = run(model, data, AdaptiveTempering(), max_passes=80, **kept)
         assert resumed.elbo == whole.elbo
         assert len(resumed.history) == n_steps
 

@@ -78,6 +78,7 @@ def test_monte_carlo_is_right_within_its_own_error(n):
 
 
 @pytest.mark.parametrize("s", [1.0, 0.95, 0.7])
+@pytest.mark.slow
 def test_the_spread_is_that_of_repeated_estimates(s):
     """Nearly nothing where all draws of the prior say the same, as they do near T = 1."""
     estimates = [

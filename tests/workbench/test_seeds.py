@@ -23,6 +23,7 @@ def documents():
     return sparse.csr_matrix(sparse.block_diag([drawn.counts, noise]))
 
 
+@pytest.mark.slow
 def test_topics_come_again_and_noise_does_not(documents):
     model = LatentDirichletAllocation(6, random_state=0, init="random", max_iter=20).fit(documents)
     shared = topics_across_seeds(model, documents, 3, resample=True)

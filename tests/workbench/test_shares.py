@@ -22,6 +22,7 @@ def drawn(seed, n_documents=500, length=40):
     return sparse.csr_array(np.array(counts)), topics, groups, theta
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth():
     """95% of 180 shares and of 60 ratios, but for the luck of the draw."""
     held, ratios_held = [], []
