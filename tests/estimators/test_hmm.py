@@ -430,3 +430,16 @@ def test_data_far_from_zero_and_constant_columns_are_no_harder():
     np.testing.assert_allclose(far.means_ - 1e6, near.means_, atol=1e-4)
     with_constant = np.column_stack([X, np.ones(len(X))])
     assert np.isfinite(GaussianHMM(3, random_state=0).fit(with_constant, LENGTHS).elbo_)
+
+
+@pytest.mark.parametrize(("seed", "tempering"), [(1, None), (6, "adaptive")])
+def test_states_that_are_alike_separate_however_slowly(seed, tempering):
+    """From a saddle a push rises by next to nothing at first, and the fit goes on from there."""
+    truth = CategoricalHMM(2)
+    truth.startprob_ = np.array([0.7, 0.3])
+    truth.transmat_ = np.array([[0.9, 0.1], [0.0, 1.0]])
+    truth.emissionprob_ = np.array([[0.75, 0.25], [0.05, 0.95]])
+    rng = np.random.RandomState(seed)
+    X = np.concatenate([truth.sample(20, random_state=rng)[0] for _ in range(200)])[:2000]
+    hmm = CategoricalHMM(2, tempering=tempering, random_state=seed).fit(X, [20] * 100)
+    assert hmm.elbo_ > -900  # −1160 where the states are alike

@@ -322,6 +322,8 @@ def _recorded(
     if heat.returns and kept is not None:
         back = deepcopy(kept)
         state = state._replace(posterior=back.posterior, solved=back.solved)
+    if heat.keeps or heat.returns:  # asked for once: a fit that returned goes on from there
+        state = state._replace(heat=replace(state.heat, keeps=False, returns=False))
     return Run(
         state,
         tempered_heat=run.tempered_heat if heat.finished else heat,

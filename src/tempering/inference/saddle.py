@@ -1,8 +1,8 @@
 """Whether a fit that came to rest stands at an optimum, or at a saddle.
 
 At a saddle (all components alike, say) every update leaves λ where it is, and a fit looks
-converged. A push tells: from near an optimum the bound comes back to where it was from below; from
-near a saddle it rises beyond.
+converged. A push tells: from near an optimum the bound comes back to where it was from below, by
+less from step to step; from near a saddle its gains grow, and it rises beyond.
 """
 
 from __future__ import annotations
@@ -22,8 +22,12 @@ from tempering.temperature.push import pushed
 
 #: Two data make components that differ much; a tenth of the weight does not leave an optimum.
 SHARE, ROWS = 0.1, 2
-#: A push has died out when it costs this part of what it did; steps that it has for that.
-GONE, MOST = 1e-3, 30
+#: A push has died out when it costs this part of what it did, and gains fall by this factor a step.
+GONE, FADING = 1e-3, 0.8
+#: Steps until it is clear whether gains grow, and steps that growing gains have to show something.
+MOST, LONGEST = 30, 150
+#: Gains below this part of the bound are rounding.
+ROUNDING = 1e-12
 #: A fit that stands at a saddle is pushed off it so many times.
 MOST_ESCAPES = 3
 
@@ -90,16 +94,20 @@ def leave_saddle(
     trial = state._replace(posterior=deepcopy(state.posterior), heat=Heat())
     step = advance(Pushed(seed), trial)
     settled, costs = step.elbo, []
-    for turn in range(1, MOST):
+    for turn in range(1, LONGEST):
         trial = step.state
         step = advance(Untempered(), trial)
         costs.append(settled - step.elbo)
         # More than plain steps would have gained meanwhile.
         if costs[-1] < -turn * tolerance:
             return trial
-        # The cost of what grows goes through 0 too: quickly, so look twice, or so slowly that only
-        # its fall tells.
-        small = turn > 2 and max(map(abs, costs[-2:])) < GONE * abs(costs[0])
-        if small and costs[-2] - costs[-1] < tolerance:
+        if turn < 4:  # the first gain is that of a push which dies out in all other directions
+            continue
+        before, gain = costs[-3] - costs[-2], costs[-2] - costs[-1]
+        # The cost of what grows goes through 0 too, so a small cost does not tell by itself.
+        small = max(map(abs, costs[-2:])) < GONE * abs(costs[0])
+        if gain <= ROUNDING * abs(settled) or (small and gain < FADING * before):
             return None
+        if turn >= MOST and gain <= before:
+            break
     return trial if costs[-1] < -tolerance else None

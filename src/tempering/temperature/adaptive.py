@@ -228,8 +228,6 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             local = pushed(local, model, data, self.push, PUSH_ROWS, rng)
         heat = replace(
             heat,
-            keeps=False,
-            returns=False,
             bound_before=look.bound,
             energy_before=look.energy,
             excess_before=look.excess,
