@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tempering.gpu.several_devices import on_all_devices
 from tempering.inference import ArraySource, Batch, BlockSource
 from tempering.models.lda.sampling import MOST_REPEATED
 
@@ -90,8 +91,8 @@ class DeviceCorpus:
         self.resident = resident and data.nnz > 0
         if self.resident:
             self._indptr = np.asarray(data.indptr, np.int64)
-            self._indices = on_device(np.ascontiguousarray(data.indices, np.int32))
-            self._counts = on_device(np.ascontiguousarray(data.data, _sent_type(data.data)))
+            self._indices = on_all_devices(np.ascontiguousarray(data.indices, np.int32))
+            self._counts = on_all_devices(np.ascontiguousarray(data.data, _sent_type(data.data)))
 
     def rectangle(self, group: Group) -> Any:
         """The group's words and counts, as arrays on the device."""

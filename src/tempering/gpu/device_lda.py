@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import gammaln
 
 from tempering.gpu.compiled_steps import GROUP_SIZES, CompiledSteps, Kernel, steps_of
-from tempering.gpu.device_corpus import DeviceDocuments, Group, on_device
+from tempering.gpu.device_corpus import DeviceDocuments, Group
 from tempering.gpu.device_topics import (
     DeviceExpectations,
     DeviceStatistics,
@@ -30,6 +30,7 @@ from tempering.gpu.device_topics import (
 )
 from tempering.gpu.jax_device import counterpart
 from tempering.gpu.jax_functions import pad_topics
+from tempering.gpu.several_devices import on_all_devices
 from tempering.models.base import Array, DataSource
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.local_step import LocalTerms
@@ -178,4 +179,4 @@ def temperatures_of(group: Group, data: DeviceDocuments, inverse_temperature: An
 @lru_cache(maxsize=16)
 def place_prior(numbers: bytes) -> Any:
     """α on the device, from its numbers: sent once, as every step needs it."""
-    return on_device(pad_topics(np.frombuffer(numbers), 1.0))
+    return on_all_devices(pad_topics(np.frombuffer(numbers), 1.0))

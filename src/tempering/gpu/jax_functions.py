@@ -8,10 +8,12 @@ step draws does not depend on which kernel runs it.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from tempering.gpu.several_devices import share_out
 from tempering.models.lda.sampling import BURN_IN, N_SWEEPS
 
 #: digamma(x) is about -1/x: below this it would leave the range of float32.
@@ -122,21 +124,34 @@ def solve_group(
     documents as in :class:`tempering.gpu.device_corpus.Rectangle`, s [size], the words of each
     topic at the start [size, K], log β [n_words, K] and α [K].
     """
-    import jax
     import jax.numpy as jnp
 
     del lengths  # empty places have no counts
+    settle = partial(settle_documents, settings=settings)
+    mass, sweeps = share_out(settle, (columns, counts, s, mass), (table, alpha))
+    rows = table[jnp.minimum(columns, table.shape[0] - 1)]
+    phi = responsibilities(s, mass, rows, alpha, settings.collapsed)
+    weighted = (s[:, None] * counts)[:, :, None] * phi
+    # Places without a word have a column that is out of bounds, and are dropped.
+    statistics = jnp.zeros_like(table).at[columns].add(weighted, mode="drop")
+    return Solved(alpha + s[:, None] * mass, statistics, sweeps)
+
+
+def settle_documents(
+    columns: Any, counts: Any, s: Any, mass: Any, table: Any, alpha: Any, *, settings: SweepLimits
+) -> tuple[Any, Any]:
+    """Mass [size, K], sweeps [size]."""
+    import jax
+    import jax.numpy as jnp
+
     rows = table[jnp.minimum(columns, table.shape[0] - 1)]
     totals = counts.sum(axis=1)
     limits = settings.tolerance * totals
 
-    def responsibilities(mass):
-        log_theta = log_weights(alpha + s[:, None] * mass, settings.collapsed)
-        return jax.nn.softmax(s[:, None, None] * (log_theta[:, None, :] + rows), axis=2)
-
     def sweep(state):
         mass, active, sweeps = state
-        new = jnp.einsum("du,duk->dk", counts, responsibilities(mass))
+        phi = responsibilities(s, mass, rows, alpha, settings.collapsed)
+        new = jnp.einsum("du,duk->dk", counts, phi)
         change = jnp.abs(new - mass).sum(axis=1)
         mass = jnp.where(active[:, None], new, mass)
         sweeps = sweeps + active
@@ -145,10 +160,15 @@ def solve_group(
 
     start = (mass, totals > 0, jnp.zeros(totals.shape, jnp.int32))
     mass, _, sweeps = jax.lax.while_loop(lambda state: state[1].any(), sweep, start)
-    weighted = (s[:, None] * counts)[:, :, None] * responsibilities(mass)
-    # Places without a word have a column that is out of bounds, and are dropped.
-    statistics = jnp.zeros_like(table).at[columns].add(weighted, mode="drop")
-    return Solved(alpha + s[:, None] * mass, statistics, sweeps)
+    return mass, sweeps
+
+
+def responsibilities(s: Any, mass: Any, rows: Any, alpha: Any, collapsed: bool) -> Any:
+    """φ of each place, [size, width, K]."""
+    import jax
+
+    log_theta = log_weights(alpha + s[:, None] * mass, collapsed)
+    return jax.nn.softmax(s[:, None, None] * (log_theta[:, None, :] + rows), axis=2)
 
 
 class Sweeps(NamedTuple):
@@ -180,7 +200,8 @@ def sample_group(
     del lengths  # empty places have no counts
     weights = word_weights(table)
     streams = document_streams(table, columns, counts)
-    gamma = alpha + run_chains(columns, counts, streams, weights, alpha, sweeps)
+    run = partial(run_chains, sweeps=sweeps)
+    gamma = share_out(run, (columns, counts, *streams), (weights, alpha))
     rows = weights[jnp.minimum(columns, table.shape[0] - 1)]
     shares = token_shares(gamma[:, None, :], rows, alpha)
     # Places without a word have a column that is out of bounds, and are dropped.
@@ -189,14 +210,9 @@ def sample_group(
 
 
 def run_chains(
-    columns: Any,
-    counts: Any,
-    streams: tuple[Any, Any],
-    weights: Any,
-    alpha: Any,
-    sweeps: Sweeps,
+    columns: Any, counts: Any, first: Any, second: Any, weights: Any, alpha: Any, *, sweeps: Sweeps
 ) -> Any:
-    """Mean number of tokens of each topic, [size, K]."""
+    """γ: α, and the mean number of tokens of each topic, [size, K]."""
     import jax
     import jax.numpy as jnp
 
@@ -215,7 +231,7 @@ def run_chains(
         def token(i, state):
             held, topics = state
             others = held - one_hot(topics[i])
-            random = uniform(*streams, number * width + i)
+            random = uniform(first, second, number * width + i)
             drawn = jax.vmap(draw_topic)((others + alpha) * weights[words[:, i]], random)
             drawn = jnp.where(i < n_tokens, drawn, -1)
             return others + one_hot(drawn), topics.at[i].set(drawn)
@@ -227,7 +243,7 @@ def run_chains(
     nothing = jnp.zeros((size, n_topics), jnp.float32)
     # No token has a topic at first, and places beyond the last token never have.
     start = (nothing, jnp.full((width, size), -1, jnp.int32), nothing)
-    return jax.lax.fori_loop(0, sweeps.in_all, sweep, start)[2] / sweeps.kept
+    return alpha + jax.lax.fori_loop(0, sweeps.in_all, sweep, start)[2] / sweeps.kept
 
 
 def draw_topic(weights: Any, share: Any) -> Any:

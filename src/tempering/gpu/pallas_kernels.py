@@ -26,6 +26,7 @@ from tempering.gpu.jax_functions import (
     uniform,
     word_weights,
 )
+from tempering.gpu.several_devices import share_out
 
 #: exp(x) = 2^(x / log 2), and the latter is one instruction.
 LOG_2 = math.log(2.0)
@@ -77,20 +78,23 @@ def solve_group(
     """As :func:`tempering.gpu.jax_functions.solve_group`."""
     import jax.numpy as jnp
 
-    inputs = (columns, counts, lengths, s, mass, table, alpha)
-    mass, log_theta, log_z, sweeps = settle_documents(inputs, settings, interpret)
-    starts, documents, order = entries_by_word(columns, table.shape[0])
-    weights = (s[:, None] * counts).ravel()[order]
-    entries = (starts, documents, weights, s[documents], log_z.ravel()[order])
+    settle = partial(settle_documents, settings=settings, interpret=interpret)
+    documents = (columns, counts, lengths, s, mass)
+    mass, log_theta, log_z, sweeps = share_out(settle, documents, (table, alpha))
+    entries = entries_by_word(columns, table.shape[0])
+    owners, order = entries.documents, entries.order
+    numbers = ((s[:, None] * counts).ravel()[order], s[owners], log_z.ravel()[order])
 
     def shares(log_theta, log_row, s, log_z):
         return jnp.exp(s * (log_theta + log_row) - log_z)
 
-    statistics = sum_words(shares, WORD_TILE, entries, log_theta, table, interpret=interpret)
+    statistics = sum_words(
+        shares, WORD_TILE, entries, numbers, log_theta, table, interpret=interpret
+    )
     return Solved(alpha + s[:, None] * mass, statistics, sweeps)
 
 
-def settle_documents(inputs: tuple, settings: SweepLimits, interpret: bool) -> Any:
+def settle_documents(*inputs: Any, settings: SweepLimits, interpret: bool) -> Any:
     """Mass and log θ [size, K], log normaliser of each place [size, width], sweeps [size]."""
     import jax
     import jax.numpy as jnp
@@ -190,17 +194,25 @@ def sample_group(
     """As :func:`tempering.gpu.jax_functions.sample_group`."""
     weights = word_weights(table)
     streams = document_streams(table, columns, counts)
-    inputs = (columns, counts, lengths, *streams, weights, alpha)
-    gamma = alpha + run_chains(inputs, sweeps, interpret)
-    starts, documents, order = entries_by_word(columns, table.shape[0])
-    entries = (starts, documents, counts.ravel()[order])
+    run = partial(run_chains, sweeps=sweeps, interpret=interpret)
+    documents = (columns, counts, lengths, *streams)
+    gamma = alpha + share_out(run, documents, (weights, alpha))
+    entries = entries_by_word(columns, table.shape[0])
+    numbers = (counts.ravel()[entries.order],)
     statistics = sum_words(
-        token_shares, SAMPLED_WORD_TILE, entries, gamma, weights, alpha, interpret=interpret
+        token_shares,
+        SAMPLED_WORD_TILE,
+        entries,
+        numbers,
+        gamma,
+        weights,
+        alpha,
+        interpret=interpret,
     )
     return Solved(gamma, statistics)
 
 
-def run_chains(inputs: tuple, sweeps: Sweeps, interpret: bool) -> Any:
+def run_chains(*inputs: Any, sweeps: Sweeps, interpret: bool) -> Any:
     """Mean number of tokens of each topic, [size, K]."""
     import jax
     import jax.numpy as jnp
@@ -266,8 +278,17 @@ def chain_kernel(
     store(means.at[d, lane], sums / sweeps.kept, mask=real)
 
 
-def entries_by_word(columns: Any, n_words: int) -> tuple[Any, Any, Any]:
-    """Where each word's entries start [n_words + 1]; document and place of each entry."""
+class Entries(NamedTuple):
+    """Places of a rectangle, sorted by their words."""
+
+    firsts: Any  # [n_words], where a word's entries begin
+    lasts: Any  # [n_words], and where they end
+    documents: Any  # of each entry
+    order: Any  # where each entry stands in the rectangle
+
+
+def entries_by_word(columns: Any, n_words: int) -> Entries:
+    """The entries of each word, in the order of their documents."""
     import jax.numpy as jnp
 
     words = columns.ravel()
@@ -275,13 +296,15 @@ def entries_by_word(columns: Any, n_words: int) -> tuple[Any, Any, Any]:
     documents = (order // columns.shape[1]).astype(jnp.int32)
     # Places without a word are out of bounds; they are dropped here, and come last in the order.
     occurrences = jnp.zeros(n_words, jnp.int32).at[words].add(1, mode="drop")
-    return jnp.pad(jnp.cumsum(occurrences), (1, 0)), documents, order
+    starts = jnp.pad(jnp.cumsum(occurrences), (1, 0))
+    return Entries(starts[:-1], starts[1:], documents, order)
 
 
 def sum_words(
     shares: Callable[..., Any],
     tile: Tile,
-    entries: tuple,
+    entries: Entries,
+    numbers: tuple,
     rows: Any,
     table: Any,
     *priors: Any,
@@ -289,31 +312,35 @@ def sum_words(
 ) -> Any:
     """Σ_d w_dv φ_dvk of every word: [n_words, K].
 
-    Entries are those of :func:`entries_by_word`, with w and other numbers in their order.
-    ``shares`` makes φ of the row of a document [documents, K], that of the word, those other
-    numbers and the priors [K].
+    ``numbers`` are w and others, one for each entry. ``shares`` makes φ of the row of a document
+    [documents, K], that of the word, those other numbers and the priors [K].
     """
     import jax
     from jax.experimental import pallas as pl
 
-    shape = tile.shape(table.shape[1], entries[1].shape[0])
-    return pl.pallas_call(
-        partial(word_kernel, shares=shares, n_entries=len(entries), shape=shape),
-        grid=(table.shape[0],),
-        out_shape=jax.ShapeDtypeStruct(table.shape, table.dtype),
-        compiler_params=tile.compiler_params(shape),
-        interpret=interpret,
-    )(*entries, rows, table, *priors)
+    shape = tile.shape(table.shape[1], entries.documents.shape[0])
+
+    def sums(*arrays):
+        own_table = arrays[2]
+        return pl.pallas_call(
+            partial(word_kernel, shares=shares, n_numbers=len(numbers), shape=shape),
+            grid=(own_table.shape[0],),
+            out_shape=jax.ShapeDtypeStruct(own_table.shape, own_table.dtype),
+            compiler_params=tile.compiler_params(shape),
+            interpret=interpret,
+        )(*arrays)
+
+    words = (entries.firsts, entries.lasts, table)
+    return share_out(sums, words, (entries.documents, *numbers, rows, *priors))
 
 
-def word_kernel(*arrays, shares, n_entries, shape):
+def word_kernel(firsts, lasts, table, documents, *arrays, shares, n_numbers, shape):
     """Sum over the entries of word v, the one of this program."""
     import jax
     import jax.numpy as jnp
     from jax.experimental import pallas as pl
 
-    starts, documents, *numbers = arrays[:n_entries]
-    rows, table, *priors, statistics = arrays[n_entries:]
+    numbers, (rows, *priors, statistics) = arrays[:n_numbers], arrays[n_numbers:]
     load, store = triton().load, triton().store
     v = pl.program_id(0)
     n_topics, (documents_at_once, lanes) = table.shape[1], shape
@@ -321,7 +348,7 @@ def word_kernel(*arrays, shares, n_entries, shape):
     real = topics < n_topics
     own_row = load(table.at[v, topics], mask=real, other=0.0)[None, :]
     own_priors = [load(prior.at[topics], mask=real, other=1.0)[None, :] for prior in priors]
-    first, last = starts[v], starts[v + 1]
+    first, last = firsts[v], lasts[v]
 
     def add_tile(tile, sums):
         entry = first + tile * documents_at_once + places
