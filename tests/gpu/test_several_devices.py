@@ -40,7 +40,7 @@ def bits_of_a_fit(kernel):
     counts = sparse.csr_matrix(make_lda(27, 3, 61, 20.0, seed=1).counts)
     model = LatentDirichlet(3, 61, 0.1, 0.1, update="sampled")
     policy = Annealing(schedules.linear_inverse(2.0), fraction=0.5)
-    options = {"batch_size": 27, "max_passes": 4, "seed": 3, "kernel": kernel}
+    options = {"batch_size": 27, "max_passes": 4, "seed": 3, "kernel": kernel, "resident": False}
     result = fit_on_device(model, counts, temperature=policy, **options)
     return hashlib.sha256(result.posterior.parameters().tobytes()).hexdigest()
 
