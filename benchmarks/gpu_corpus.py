@@ -11,8 +11,8 @@ GENERATED_WORDS, GENERATED_TOPICS, GENERATED_LENGTH = 20_000, 200, 100.0
 DOCUMENTS_AT_ONCE = 65_536
 
 
-def generate(n_documents: int) -> sparse.csr_matrix:
-    """Documents drawn from LDA on the device, with the topics of :class:`LDAStream`."""
+def generate(n_documents: int) -> tuple[sparse.csr_matrix, np.ndarray]:
+    """Documents drawn from LDA on the device, and their topics, those of :class:`LDAStream`."""
     import jax
     import jax.numpy as jnp
 
@@ -59,4 +59,4 @@ def generate(n_documents: int) -> sparse.csr_matrix:
         indptr = np.append(0, np.cumsum(first.sum(axis=1)))
         shape = (word.shape[0], GENERATED_WORDS)
         pieces.append(sparse.csr_matrix((counts.astype(np.uint8), word[first], indptr), shape))
-    return sparse.csr_matrix(sparse.vstack(pieces, format="csr")[:n_documents])
+    return sparse.csr_matrix(sparse.vstack(pieces, format="csr")[:n_documents]), stream.topics
