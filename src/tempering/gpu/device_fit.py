@@ -27,7 +27,10 @@ def fit_on_device(
     kernel: Kernel | None = None,
     **options: Unpack[FitOptions],
 ) -> Result:
-    """Fit topics by tempered stochastic variational inference, all on one device.
+    """Fit topics by tempered stochastic variational inference, all on the device.
+
+    Where there are several, all of them take part, unless ``jax.default_device`` names one. The
+    GPU kernels give the bits of one device on any number of them.
 
     Parameters
     ----------
