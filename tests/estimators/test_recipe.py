@@ -101,11 +101,3 @@ def test_the_recipe_of_a_fit_is_told():
     assert f"from T = {first.temperature:.2f} to 1" in told[1]
     plain = LatentDirichletAllocation(5, tempering=None, max_iter=1, random_state=0).fit(X)
     assert "T = 1 throughout" in str(plain.recipe_)
-
-
-def test_batches_of_few_long_documents_are_small():
-    def batch_size(length):
-        lda = LatentDirichletAllocation(2, max_iter=1, random_state=0)
-        return lda.fit(corpus(length, n=20)).recipe_.batch_size
-
-    assert [batch_size(length) for length in (50, 120, 300, 3000)] == [16, 8, 4, 4]

@@ -38,10 +38,8 @@ STEPS = 2000
 #: there is more to find in a large corpus.
 ENOUGH_DOCUMENTS = 100
 
-#: Smaller batches are mostly noise and overhead, but of long documents fewer will do; larger ones
-#: are no faster on a CPU.
+#: Smaller batches are mostly noise and overhead; larger ones are no faster on a CPU.
 SMALLEST_BATCH, LARGEST_BATCH = 16, 1024
-FEWEST_LONG_DOCUMENTS, WORDS_OF_A_BATCH = 4, 1000.0
 
 #: A GPU needs some thousand documents at a time; larger batches are no faster there either.
 LARGEST_GPU_BATCH = 8192
@@ -225,27 +223,20 @@ def _doublings(n_topics: int) -> float:
     return float(np.clip(np.log2(n_topics / SEVERAL_TOPICS), 0.0, 3.0))
 
 
-def batch_size_for(n_visits: float, mean_length: float = 0.0, on_gpu: bool = False) -> int:
-    """Documents of a minibatch, in a run of so many visits to documents of this mean length.
+def batch_size_for(n_visits: float, on_gpu: bool = False) -> int:
+    """Documents of a minibatch, in a run of so many visits to documents.
 
-    Where documents are few and long, topics of small batches differ from step to step, and their
-    mean at the end predicts better than topics that hardly move.
-
-    >>> [batch_size_for(100 * 10, mean_length) for mean_length in (60.0, 120.0, 300.0)]
-    [16, 8, 4]
     >>> [batch_size_for(n * 10) for n in (2_000, 20_000, 100_000, 290_000, 10_000_000)]
     [16, 100, 223, 380, 1024]
     >>> batch_size_for(290_000 * 10, on_gpu=True), batch_size_for(36e6, on_gpu=True)
     (1450, 8192)
     """
     size = n_visits / STEPS
-    words = WORDS_OF_A_BATCH / max(mean_length, 1.0)
-    smallest = int(np.clip(words, FEWEST_LONG_DOCUMENTS, SMALLEST_BATCH))
     if on_gpu:
         return int(np.clip(size, SMALLEST_BATCH, LARGEST_GPU_BATCH))
     if size > ENOUGH_DOCUMENTS:
         size = np.sqrt(ENOUGH_DOCUMENTS * size)
-    return int(np.clip(size, smallest, LARGEST_BATCH))
+    return int(np.clip(size, SMALLEST_BATCH, LARGEST_BATCH))
 
 
 def sum_of_steps(learning_rate: LearningRate, n_steps: int) -> float:
