@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -49,14 +49,18 @@ class Reading(NamedTuple):
         """The corpus, to be read in blocks."""
         return open_corpus(self.path, self.format, vectorizer=vectorizer, **self._records())
 
-    def texts(self) -> list[str]:
-        """The beginnings of the texts, where the corpus is text."""
+    def texts(self, others: Sequence[str] = ()) -> tuple[list[str], list[list[Any]]]:
+        """The beginnings of the texts, where the corpus is text; and other columns."""
         with warnings.catch_warnings():
             # They were told when the texts were counted.
             warnings.simplefilter("ignore")
             kind = {"format": self.format} if self.format == "lines" else {}
-            documents = read_texts(self.path, **self._records(), **kind)
-            return [document.text[:QUOTED] for document in documents]
+            read = read_texts(self.path, **self._records(), **kind, others=others).records
+            texts, values = [], []
+            for document, beside in read:
+                texts.append(document.text[:QUOTED])
+                values.append(beside)
+        return texts, [list(column) for column in zip(*values)] or [[] for _ in others]
 
     def _records(self) -> dict[str, Any]:
         """What finds the texts in a file."""

@@ -19,6 +19,9 @@ SCORES = "validation.json"
 #: Of the number of topics that was found, in the directory of the checkpoints.
 FOUND_TOPICS = "topics.json"
 
+#: Groups that a report tells apart.
+MOST_GROUPS = 20
+
 
 def as_frequency(text: str | float) -> int | float:
     """A number of documents (5), or a share of them (0.25)."""
@@ -44,6 +47,17 @@ def as_topics(text: str | int) -> int | str:
     if text != "auto" and number < 1:
         raise typer.BadParameter(f"{text!r} is neither a whole number of 1 or more, nor auto.")
     return "auto" if text == "auto" else number
+
+
+def as_bins(text: str | int) -> int | str:
+    """A number of bins, or a name of what they are."""
+    if text in ("auto", "year", "month", "day"):
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        problem = f"{text!r} is neither a whole number, nor auto, year, month or day."
+        raise typer.BadParameter(problem) from None
 
 
 def as_range(text: str) -> tuple[int, int]:
