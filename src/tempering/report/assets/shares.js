@@ -135,7 +135,7 @@ function drawShares() {
     byId('shares-link').hidden = true;
     return;
   }
-  const hint = 'percent of the documents’ words';
+  const hint = 'percent of a document, on average';
   if (report.over_time) byId('share-tables').append(shareTable(report.over_time, { title: 'Over time', hint, order: 'change' }));
   if (report.by_group) byId('share-tables').append(shareTable(report.by_group, { title: 'By group', hint, order: 'difference' }));
 }

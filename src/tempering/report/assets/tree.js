@@ -62,10 +62,11 @@ const topicTree = {
     const order = members[members.length - 1];
     const height = order.length * rowHeight + 6;
     const names = Math.min(260, width * 0.55);
-    const far = report.tree[report.tree.length - 1][2] || 1;
-    const x = linear(0, far, width - names, 8);
+    // Topics of real text are all far from each other: what lies below the nearest two is cut off.
+    const [near, far] = [0.95 * report.tree[0][2], report.tree[report.tree.length - 1][2]];
+    const x = linear(near, far, width - names, 8);
     const places = Array.from({ length: this.n }, () => null);
-    order.forEach((id, row) => { places[id] = { x: x(0), y: 3 + rowHeight * (row + 0.5) }; });
+    order.forEach((id, row) => { places[id] = { x: width - names, y: 3 + rowHeight * (row + 0.5) }; });
     const picture = svg('svg', { viewBox: `0 0 ${width} ${height}`, height, role: 'list', 'aria-label': 'Topics, alike ones beside each other' });
     this.branches = report.tree.map(([a, b, distance], i) => {
       const [one, two] = [places[a], places[b]];
@@ -80,7 +81,7 @@ const topicTree = {
       const topic = topicById.get(id);
       const name = `${id} ${topicName(topic, 4)}`;
       const leaf = svg('text', {
-        class: 'leaf', x: x(0) + 8, y: places[id].y + 4, role: 'listitem', tabindex: 0, 'data-topic': id,
+        class: 'leaf', x: width - names + 8, y: places[id].y + 4, role: 'listitem', tabindex: 0, 'data-topic': id,
         'aria-label': `Topic ${id}: ${topicName(topic, 4)}`,
         onclick: () => selection.open(id),
         onkeydown: (event) => { if (isActivation(event)) { event.preventDefault(); selection.open(id); } },
