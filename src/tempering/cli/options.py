@@ -177,6 +177,14 @@ class Counting(NamedTuple):
             help="Of text: count up to N words that follow each other as one, too; 1 by default.",
         ),
     ] = None
+    phrases: Annotated[
+        bool,
+        typer.Option(
+            "--phrases",
+            help="Of text: count words that stick together, such as new york, as one, too; of "
+            "--ngrams, or else of two, only these.",
+        ),
+    ] = False
     token_pattern: Annotated[
         str | None,
         typer.Option(
