@@ -36,7 +36,7 @@ ALLOWED = {
     },
     "plots": {"families", "models", "inference", "evaluation", "estimators"},
     "workbench": {"models", "inference", "evaluation", "estimators", "plots"},
-    "report": {"storage", "models", "inference", "evaluation", "estimators"},
+    "report": {"storage", "models", "inference", "evaluation", "estimators", "workbench"},
     "cli": {
         "storage",
         "inference",

@@ -264,3 +264,14 @@ def test_a_stream_finds_the_number_of_topics(command, files, tmp_path):
 def test_no_number_of_topics(command, files, tmp_path, number):
     result = command("fit", files.counts, "--topics", number, "--out", tmp_path / "m", code=2)
     assert "neither a whole number of 1 or more, nor" in result.output
+
+
+def test_phrases_of_text(command, tmp_path):
+    path = tmp_path / "lines.txt"
+    fill = ["sun", "sea", "snow", "ice", "wind", "rain"]
+    lines = [f"{fill[i % 6]} new york {fill[i // 6 % 6]} {fill[i // 2 % 6]}" for i in range(36)]
+    path.write_text("\n".join([*lines, *(" ".join(fill[i % 3 :]) for i in range(80))]))
+    command("fit", path, "--topics", 2, "--passes", 1, "--phrases", "--out", tmp_path / "model")
+    words = list(tempering.load(tmp_path / "model").vocabulary_)
+    assert "new york" in words
+    assert "york sun" not in words

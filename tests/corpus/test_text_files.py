@@ -217,3 +217,38 @@ def test_links_out_of_a_folder_are_not_followed(tmp_path):
     (folder / "d.txt").symlink_to(folder / "nothing.txt")
     with pytest.warns(UserWarning, match="2 bad records were skipped"):
         assert read(folder, on_error="skip").vocabulary == ["red"]
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.parquet"])
+def test_other_columns_come_with_their_documents(tmp_path, name):
+    """Also where bad records are skipped."""
+    path = tmp_path / name
+    rows = [{"text": f"word{i}", "when": f"199{i}", "n": "x"} for i in range(3)]
+    if name == "t.parquet":
+        pa = pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow.parquet").write_table(pa.Table.from_pylist(rows), path)
+    elif name == "t.jsonl":
+        lines = [json.dumps(row) for row in rows]
+        lines.insert(1, "no json")
+        lines.append(json.dumps({"text": "word3"}))
+        path.write_text("\n".join(lines))
+    else:
+        lines = ["text,when,n", *(",".join(row.values()) for row in rows)]
+        lines.insert(2, "one field")
+        path.write_text("\n".join(lines))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        records = list(read_texts(path, others=["when"], on_error="skip").records)
+    assert [(r.document.text, *r.others) for r in records[:3]] == [
+        ("word0", "1990"),
+        ("word1", "1991"),
+        ("word2", "1992"),
+    ]
+    if name == "t.jsonl":
+        assert records[3].others == [None]
+
+
+def test_a_folder_has_no_columns(tmp_path):
+    (tmp_path / "a.txt").write_text("sun")
+    with pytest.raises(CorpusError, match="it has no columns, so that there is no 'when'"):
+        read_texts(tmp_path, others=["when"])

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from tempering import LatentDirichletAllocation
 from tempering.report import collect
+from tempering.workbench import TopicShares
 
 N_TOPICS, N_WORDS, N_DOCUMENTS = 5, 120, 300
 
@@ -48,7 +49,23 @@ def fitted():
 
 
 @pytest.fixture(scope="session")
-def report(fitted):
+def shares():
+    """Shares as draws: topic 1 rises surely over the years, topic 2 is common in one group."""
+    rng = np.random.default_rng(0)
+    years = 40 * np.array([[2, 1, 2, 2, 2], [2, 2, 2, 2, 2], [2, 4, 2, 2, 2]])
+    groups = 40 * np.array([[2, 2, 8, 2, 2], [2, 2, 1, 2, 2]])
+    drawn = [
+        np.stack([rng.dirichlet(row, size=40) for row in rows], axis=1) for rows in (years, groups)
+    ]
+    bins = [(year, year + 1) for year in (2020, 2021, 2022)]
+    return SimpleNamespace(
+        over_time=TopicShares(bins, np.array([90, 100, 110]), drawn[0]),
+        by_group=TopicShares(["Herald", "<b>Times"], np.array([120, 180]), drawn[1]),
+    )
+
+
+@pytest.fixture(scope="session")
+def report(fitted, shares):
     return collect(
         fitted.model,
         fitted.X,
@@ -56,5 +73,9 @@ def report(fitted):
         names=fitted.names,
         texts=fitted.texts,
         validation=fitted.validation,
+        stability=[0.9, 0.2, 0.8, 0.7, 0.6],
+        over_time=shares.over_time,
+        by_group=shares.by_group,
+        n_held_out=15,
         title=f"Papers {HOSTILE}",
     )

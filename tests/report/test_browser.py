@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tempering.report import collect, write_report
+from tempering.workbench import hierarchy
 
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))),
@@ -56,7 +57,7 @@ def open_page(browser):
         assert page.evaluate("window.broken") is None
         page.context.close()
         assert messages == []
-        assert set(requests) == {address}
+        assert {url.partition("#")[0] for url in requests} == {address.partition("#")[0]}
 
 
 def shown_words(page):
@@ -81,7 +82,7 @@ def test_charts_are_drawn(open_page, address, fitted, report):
     tallest = page.locator(".column").evaluate_all("all => all.map(c => +c.getAttribute('height'))")
     assert np.argmax(tallest) == np.argmax(report.temperatures["counts"])
     assert page.locator("#topic-words .word").count() == report.facts["top_words"]
-    assert "300" in page.inner_text("#facts")
+    assert "documents, 15 of them held out\n315" in page.inner_text("#facts")
     assert "'annealing'" in page.text_content("#parameters")
 
 
@@ -170,6 +171,90 @@ def test_text_is_shown_as_it_is(open_page, address, report):
     assert page.inner_text("#search-results .found") == "<b>&bold"
 
 
+def test_a_link_opens_its_topic(open_page, address, report):
+    page = open_page(address)
+    page.click(".topic-row >> nth=2")
+    link = page.url
+    assert link == f"{address}#topic-{report.topics[2]['id']}"
+    assert page.get_attribute("#detail-link", "href") == link.removeprefix(address)
+    other = open_page(link)
+    assert open_topic(other) == report.topics[2]["id"]
+    other.evaluate(f"location.hash = '#topic-{report.topics[4]['id']}'")
+    other.wait_for_function(f"document.title && location.hash.endsWith('{report.topics[4]['id']}')")
+    assert open_topic(other) == report.topics[4]["id"]
+
+
+def test_the_tree_is_cut_into_groups(open_page, address, fitted):
+    page = open_page(address)
+    tree = hierarchy(fitted.model)
+    slider = page.locator("#tree-groups")
+    slider.press("Home")
+    for n_groups in range(1, len(tree.labels) + 1):
+        assert page.inner_text("#tree-groups-value") == str(n_groups)
+        shown = page.locator("#tree-list li").evaluate_all(
+            "all => all.map(li => [...li.querySelectorAll('.chip b')].map(b => +b.textContent))"
+        )
+        assert sorted(map(sorted, shown)) == tree.cut(n_groups)
+        slider.press("ArrowRight")
+    page.locator("#tree-picture .leaf").nth(1).press("Enter")
+    leaf = page.locator("#tree-picture .leaf.chosen")
+    assert open_topic(page) == int(leaf.get_attribute("data-topic"))
+
+
+def test_shares_are_shown_with_their_intervals(open_page, address, shares):
+    page = open_page(address)
+    tables = page.locator("#share-tables table")
+    assert tables.count() == 2
+    # What differs most, and surely, comes first.
+    first = [tables.nth(i).locator("tbody tr").first.get_attribute("data-topic") for i in (0, 1)]
+    assert first == ["1", "2"]
+    cells = tables.nth(0).locator("tr[data-topic='1'] td").all_inner_texts()
+    assert cells == [f"{100 * mean:.1f}" for mean in shares.over_time.mean()[:, 1]]
+    assert tables.nth(1).locator("thead th").all_inner_texts() == ["topic", "Herald", "<b>Times"]
+    tables.nth(0).locator("tr[data-topic='1'] button").click()
+    assert open_topic(page) == 1
+    low, high = shares.over_time.ratio((2022, 2023), (2020, 2021))[1]
+    readout = page.locator("#topic-shares .readout").first
+    assert readout.inner_text() == f"{low:.2g} to {high:.2g} times as common in 2022 as in 2020"
+    page.locator("#topic-shares svg").first.press("ArrowRight")
+    low, high = shares.over_time.interval()[0, 1]
+    assert f"({low:.1%} to {high:.1%}) of 90 documents" in readout.inner_text()
+
+
+def test_documents_are_searched(open_page, address, report):
+    page = open_page(address)
+    text = report.words["text"][report.topics[0]["words"][-1]]
+    page.fill("#document-search", text.upper())
+    holding = [d for d in report.documents if text in f"{d['name']} {d['text']}"]
+    assert page.inner_text("#document-count").startswith(f"{len(holding)} document")
+    names = page.locator("#document-results .name").all_inner_texts()
+    assert names == [d["name"] for d in holding[:10]]
+    marked = page.locator("#document-results .wanted").all_inner_texts()
+    assert marked
+    assert set(marked) == {text}
+    k = report.topics[1]["id"]
+    page.fill("#document-search", f"topic:{k}")
+    best = max(report.documents, key=lambda d: dict(d["topics"]).get(k, 0))
+    assert page.locator("#document-results .name").first.inner_text() == best["name"]
+
+
+def test_words_have_the_colour_of_their_topic(open_page, address, report, fitted):
+    page = open_page(address)
+    page.click(f".topic-row[data-topic='{report.topics[0]['id']}']")
+    topic = report.topics[0]["id"]
+    marks = page.locator("#topic-documents mark.topic-0").all_inner_texts()
+    parameters = fitted.model.components_
+    share = parameters[topic] / parameters[topic].sum()
+    usual = fitted.X.sum(axis=0) / fitted.X.sum()
+    marked = [fitted.vocabulary.index(word) for word in marks]
+    assert len(marked) > 10
+    assert np.all(share[marked] > 1.4 * usual[marked])
+    texts = " ".join(page.locator("#topic-documents .text").all_inner_texts())
+    plain = [v for v in range(120) if fitted.vocabulary[v] in texts and v not in marked]
+    assert len(plain) > 10
+    assert np.median(share[plain] / usual[plain]) < 1
+
+
 def test_the_hottest_documents_come_first(open_page, address, report):
     page = open_page(address)
     hottest = [report.documents[i]["name"] for i in report.temperatures["hottest"]]
@@ -225,6 +310,9 @@ def test_a_model_alone_is_shown(open_page, fitted, tmp_path):
     page = open_page((tmp_path / "report.html").as_uri())
     assert "without the documents" in page.inner_text("#documents")
     assert page.locator("#topic-order option").count() == 2
+    assert page.is_visible("#tree")
+    assert not page.is_visible("#shares")
+    assert not page.is_visible("#document-search")
 
 
 @pytest.mark.slow

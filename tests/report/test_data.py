@@ -10,6 +10,9 @@ from tempering.inference.run import Record
 from tempering.report import collect, render
 from tempering.report.data import POINTS, fit_curves
 from tempering.report.documents import ABOUT, BINS, EXAMPLES
+from tempering.workbench import TopicShares
+
+OTHER_SHARES = TopicShares(["sea"], np.array([3]), np.full((2, 1, 2), 0.5))
 
 
 def record(step, elbo=np.nan, phase="tempered"):
@@ -145,6 +148,9 @@ def test_a_hundred_topics_make_a_small_page():
     ("changes", "message"),
     [
         ({"vocabulary": ["one", "two"]}, "vocabulary has 2 words; the estimator was fitted to 120"),
+        ({"over_time": [1, 2]}, "over_time must be what tempering.workbench.topics_over_time"),
+        ({"by_group": OTHER_SHARES}, "by_group has shares of 2 topics, but the model has 5"),
+        ({"n_held_out": -1}, "n_held_out must be a whole number"),
         ({"names": ["one"]}, "names has 1 entries, X has 300 documents"),
         ({"texts": iter("ab")}, "texts must be a list"),
         ({"X": None, "texts": ["a"]}, "X is missing"),

@@ -56,7 +56,7 @@ def convert(
     if from_format is not None:
         known_format(from_format, "--from", READABLE)
     with error_console().status(f"Converting {source}"):
-        stored = reading.open(counter(counting, read_words(vocabulary)))
+        stored = reading.open(counter(counting, read_words(vocabulary)), phrases=counting.phrases)
         write(target, stored, to_format, overwrite)
     say_if_counted(stored, reading, counting)
     print_written(target, stored.shape, as_json)

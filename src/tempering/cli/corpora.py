@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,18 +45,23 @@ class Reading(NamedTuple):
     format: str | None = None
     records: Texts = Texts()
 
-    def open(self, vectorizer: CountVectorizer | None = None) -> Stored:
+    def open(self, vectorizer: CountVectorizer | None = None, *, phrases: bool = False) -> Stored:
         """The corpus, to be read in blocks."""
-        return open_corpus(self.path, self.format, vectorizer=vectorizer, **self._records())
+        options = {"vectorizer": vectorizer, "phrases": phrases, **self._records()}
+        return open_corpus(self.path, self.format, **options)
 
-    def texts(self) -> list[str]:
-        """The beginnings of the texts, where the corpus is text."""
+    def texts(self, others: Sequence[str] = ()) -> tuple[list[str], list[list[Any]]]:
+        """The beginnings of the texts, where the corpus is text; and other columns."""
         with warnings.catch_warnings():
             # They were told when the texts were counted.
             warnings.simplefilter("ignore")
             kind = {"format": self.format} if self.format == "lines" else {}
-            documents = read_texts(self.path, **self._records(), **kind)
-            return [document.text[:QUOTED] for document in documents]
+            read = read_texts(self.path, **self._records(), **kind, others=others).records
+            texts, values = [], []
+            for document, beside in read:
+                texts.append(document.text[:QUOTED])
+                values.append(beside)
+        return texts, [list(column) for column in zip(*values)] or [[] for _ in others]
 
     def _records(self) -> dict[str, Any]:
         """What finds the texts in a file."""
@@ -88,10 +93,11 @@ def counter(counting: Counting, words: list[str] | None = None) -> CountVectoriz
     how = WordCounting(
         read_stop_words(counting.stop_words or ("english" if words is None else "none")),
         counting.token_pattern or pattern,
-        (1, 1) if counting.ngrams is None else as_range(counting.ngrams),
+        as_range(counting.ngrams or ("2" if counting.phrases else "1")),
     )
     if words is not None:
-        chosen = [name for name in ("min_df", "max_df", "max_words") if getattr(counting, name)]
+        fields = ("min_df", "max_df", "max_words", "phrases")
+        chosen = [name for name in fields if getattr(counting, name)]
         if chosen:
             say_without_effect(chosen, "--vocabulary names the words.")
         return how.vectorizer(words)

@@ -163,6 +163,6 @@ def arxiv(
     from tempering.datasets import read_arxiv
 
     with error_console().status("Counting words"):
-        stored = TextCounts(read_arxiv(dump, category), counter(counting))
+        stored = TextCounts(read_arxiv(dump, category), counter(counting), phrases=counting.phrases)
         write(out, stored, overwrite=overwrite)
     print_written(out, stored.shape, as_json)

@@ -19,6 +19,9 @@ SCORES = "validation.json"
 #: Of the number of topics that was found, in the directory of the checkpoints.
 FOUND_TOPICS = "topics.json"
 
+#: Groups that a report tells apart.
+MOST_GROUPS = 20
+
 
 def as_frequency(text: str | float) -> int | float:
     """A number of documents (5), or a share of them (0.25)."""
@@ -44,6 +47,17 @@ def as_topics(text: str | int) -> int | str:
     if text != "auto" and number < 1:
         raise typer.BadParameter(f"{text!r} is neither a whole number of 1 or more, nor auto.")
     return "auto" if text == "auto" else number
+
+
+def as_bins(text: str | int) -> int | str:
+    """A number of bins, or a name of what they are."""
+    if text in ("auto", "year", "month", "day"):
+        return text
+    try:
+        return int(text)
+    except ValueError:
+        problem = f"{text!r} is neither a whole number, nor auto, year, month or day."
+        raise typer.BadParameter(problem) from None
 
 
 def as_range(text: str) -> tuple[int, int]:
@@ -163,6 +177,14 @@ class Counting(NamedTuple):
             help="Of text: count up to N words that follow each other as one, too; 1 by default.",
         ),
     ] = None
+    phrases: Annotated[
+        bool,
+        typer.Option(
+            "--phrases",
+            help="Of text: count words that stick together, such as new york, as one, too; of "
+            "--ngrams, or else of two, only these.",
+        ),
+    ] = False
     token_pattern: Annotated[
         str | None,
         typer.Option(

@@ -164,6 +164,17 @@ def read_scores(file: Path) -> Scores:
         raise ValueError(f"{file} is damaged ({error}): remove it to go on without.") from None
 
 
+def n_held_out(model: Path) -> int:
+    """Documents that were kept out of the fit of a saved model."""
+    file = model / SCORES
+    if not file.exists():
+        return 0
+    try:
+        return int(json.loads(file.read_bytes())["n_documents"])
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"{file} is damaged ({error}): remove it to go on without.") from None
+
+
 def model_scores(model: Path) -> Scores | None:
     """The scores of a saved model, if it has any."""
     file = model / SCORES

@@ -28,6 +28,7 @@ class CountingOptions(TypedDict, total=False):
     stop_words: StopWords
     keep_numbers: bool
     vectorizer: CountVectorizer | None
+    phrases: bool
 
 
 class ReadingOptions(CountingOptions, total=False):
@@ -138,12 +139,26 @@ class WordCounting:
 
 
 def chosen_vectorizer(
-    vectorizer: CountVectorizer | None, stop_words: StopWords, keep_numbers: bool
+    vectorizer: CountVectorizer | None,
+    stop_words: StopWords,
+    keep_numbers: bool,
+    phrases: bool = False,
 ) -> CountVectorizer:
-    """The vectorizer that is given, or else one that leaves out stop words and numbers."""
+    """The vectorizer that is given, or else one that leaves out stop words and numbers.
+
+    Where ``phrases`` are wanted, one that counts pairs of words too.
+    """
+    if phrases not in (True, False):
+        raise CorpusError(f"phrases must be True or False; got {phrases!r:.80}.")
     if vectorizer is None:
         pattern = WORDS_AND_NUMBERS if keep_numbers else WORDS
-        return WordCounting(stop_words, pattern).vectorizer()
+        return WordCounting(stop_words, pattern, (1, 2 if phrases else 1)).vectorizer()
+    if phrases and not (vectorizer.analyzer == "word" and vectorizer.ngram_range[1] > 1):
+        raise CorpusError(
+            "phrases=True needs a vectorizer that counts words together: set its ngram_range to "
+            f"(1, 2), or leave it out; got analyzer {vectorizer.analyzer!r:.40} and ngram_range "
+            f"{vectorizer.ngram_range!r:.40}."
+        )
     if stop_words != "english" or keep_numbers:
         raise CorpusError(
             "a vectorizer says itself which words it leaves out: set its stop_words and "

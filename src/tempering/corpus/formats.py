@@ -82,6 +82,7 @@ def open_corpus(
     stop_words: StopWords = "english",
     keep_numbers: bool = False,
     vectorizer: CountVectorizer | None = None,
+    phrases: bool = False,
     encoding: str = "utf-8",
     on_error: str = FAIL,
     delimiter: str | None = None,
@@ -98,7 +99,7 @@ def open_corpus(
         the name, or else the content.
     column, name_column : str, optional
         For text in a table: the columns of the text ("text" unless told otherwise) and of the name.
-    stop_words, keep_numbers, vectorizer
+    stop_words, keep_numbers, vectorizer, phrases
         For text: how it is counted, as in :func:`from_texts`. The commonest English words are left
         out by default, and ``stop_words=None`` keeps them; so are numbers.
     encoding, on_error, delimiter
@@ -138,7 +139,8 @@ def open_corpus(
         records: Any = {"encoding": encoding, "on_error": on_error, "delimiter": delimiter}
         kind = LINES if name == LINES else None
         texts = read_texts(path, column, name_column, format=kind, **records)
-        return TextCounts(texts, chosen_vectorizer(vectorizer, stop_words, keep_numbers))
+        chosen = chosen_vectorizer(vectorizer, stop_words, keep_numbers, phrases)
+        return TextCounts(texts, chosen, phrases=phrases)
     if path.is_dir() and name != "csr":
         fail(path, "", f"it is a directory, not a file of format {name}.")
     stored = FORMATS[name].open(path)
@@ -155,9 +157,9 @@ def read(
     ----------
     path, format, options
         As in :func:`open_corpus`: ``column``, ``name_column``, ``stop_words``, ``keep_numbers``,
-        ``vectorizer``, ``encoding``, ``on_error``, ``delimiter``. Of text the commonest English
-        words, and numbers, are left out unless ``stop_words=None`` and ``keep_numbers=True`` keep
-        them.
+        ``vectorizer``, ``phrases``, ``encoding``, ``on_error``, ``delimiter``. Of text the
+        commonest English words, and numbers, are left out unless ``stop_words=None`` and
+        ``keep_numbers=True`` keep them.
 
     Examples
     --------

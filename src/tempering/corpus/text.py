@@ -42,6 +42,7 @@ def from_texts(
     stop_words: StopWords = "english",
     keep_numbers: bool = False,
     vectorizer: CountVectorizer | None = None,
+    phrases: bool = False,
     column: str | None = None,
     name_column: str | None = None,
     dictionary: Mapping[int, str] | None = None,
@@ -65,6 +66,10 @@ def from_texts(
         ``max_df``, ``max_features`` and the rest. The counts are those of its ``fit_transform``;
         the object is not fitted. ``WordCounting().vectorizer(min_df=2)`` is the default, but for
         words that are in one document alone.
+    phrases : bool, default=False
+        Whether two words that stick together ("new york") count as a word too, beside each of
+        them: pairs that occur five times or more, with a normalised pointwise mutual information
+        (NPMI) of 0.5 or more.
     column : str, optional
         The column that holds the text of a mapping, or of a DataFrame; "text" unless told
         otherwise.
@@ -94,8 +99,8 @@ def from_texts(
     """
     if out is not None and check_target(as_path(out), None, overwrite=False) not in STREAMING:
         raise CorpusError(f"out must end in .parquet or .csr, which stream; got {out}.")
-    chosen = chosen_vectorizer(vectorizer, stop_words, keep_numbers)
-    stored = _counts_of(texts, chosen, column, name_column, dictionary)
+    chosen = chosen_vectorizer(vectorizer, stop_words, keep_numbers, phrases)
+    stored = _counts_of(texts, chosen, column, name_column, dictionary, phrases)
     if out is None:
         return gather(stored)
     write(out, stored)
@@ -108,6 +113,7 @@ def _counts_of(
     column: str | None,
     name_column: str | None,
     dictionary: Mapping[int, str] | None,
+    phrases: bool,
 ) -> TextCounts | BagCounts:
     """Texts, or bags of words, as counts that are read in blocks."""
     wanted = "texts must be an iterable of documents"
@@ -139,7 +145,7 @@ def _counts_of(
     every = chain(seen, items)
     if seen and _is_bag(seen[-1]):
         return BagCounts(every, dictionary)
-    return TextCounts(every, vectorizer, column, name_column)
+    return TextCounts(every, vectorizer, column, name_column, phrases=phrases)
 
 
 def _rows(table: Any, column: str, name_column: str | None) -> Iterator[dict[str, Any]]:

@@ -27,6 +27,7 @@ from tempering.corpus.checks import CorpusError, fail
 from tempering.corpus.corpus import MOST_WORDS, canonical
 from tempering.corpus.counting import WordCounting
 from tempering.corpus.lines import Lines, one_line
+from tempering.corpus.phrases import sticks_together
 from tempering.corpus.text_files import TEXT_COLUMN, Document, text_field
 from tempering.inference.csr_files import CSRFiles, write_csr
 
@@ -117,6 +118,8 @@ class TextCounts:
         vectorizer: CountVectorizer | None = None,
         column: str | None = None,
         name_column: str | None = None,
+        *,
+        phrases: bool = False,
     ):
         chosen: Any = WordCounting().vectorizer() if vectorizer is None else vectorizer
         if not isinstance(chosen, CountVectorizer):
@@ -142,7 +145,7 @@ class TextCounts:
                 yield Bag(name, *tally.number(dict.fromkeys(words, 1) if chosen.binary else words))
 
         self._spool = Spool(bags(), self.dtype, tally.observe)
-        self.vocabulary = tally.vocabulary(chosen, self._spool.n_documents)
+        self.vocabulary = tally.vocabulary(chosen, self._spool.n_documents, phrases=phrases)
         self.shape = (self._spool.n_documents, len(self.vocabulary))
         self.names = self._spool.names
         self._columns = tally.columns(self.vocabulary)
@@ -275,8 +278,11 @@ class Tally:
             del self._numbers[word]
         self._given_up += least
 
-    def vocabulary(self, vectorizer: Any, n_documents: int) -> list[str]:
-        """The words that a ``CountVectorizer`` chooses, in its order."""
+    def vocabulary(self, vectorizer: Any, n_documents: int, *, phrases: bool = False) -> list[str]:
+        """The words that a ``CountVectorizer`` chooses, in its order.
+
+        With ``phrases``, of what is several words only what sticks together.
+        """
         if self.fixed is not None:
             return sorted(self.fixed, key=self.fixed.__getitem__)
         if self._given_up:
@@ -296,7 +302,10 @@ class Tally:
                 f"max_df={vectorizer.max_df!r} means fewer documents than "
                 f"min_df={vectorizer.min_df!r}: {most} < {least}."
             )
-        chosen = np.flatnonzero((documents >= least) & (documents <= most))
+        kept = (documents >= least) & (documents <= most)
+        if phrases:
+            kept &= sticks_together(words, tokens)
+        chosen = np.flatnonzero(kept)
         if vectorizer.max_features is not None:
             # As scikit-learn does it, so that ties fall the same way.
             frequent = (-tokens[chosen]).argsort()[: vectorizer.max_features]

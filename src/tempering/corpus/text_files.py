@@ -12,7 +12,7 @@ import csv
 import json
 import os
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -49,6 +49,13 @@ class Document(NamedTuple):
     text: str
 
 
+class Record(NamedTuple):
+    """A document, and what else was asked for of its record: None where there is nothing."""
+
+    document: Document
+    others: Sequence[Any] = ()
+
+
 def text_kind(path: Path) -> str | None:
     """ "folder", "table", "json", "parquet" or "lines" for text, None for anything else."""
     return "folder" if path.is_dir() else KINDS.get(_suffix(path))
@@ -61,8 +68,9 @@ def _suffix(path: Path) -> str:
 class Texts(Iterator[Document]):
     """Documents of a file or a folder, one after another, of which bad ones are skipped or end it.
 
-    ``skipped`` is the number of bad records that were passed over so far, ``first_skipped`` what
-    was wrong with the first. The parameters are those of :func:`read_texts`.
+    ``records`` are the same documents with their values in the columns ``others``. ``skipped`` is
+    the number of bad records that were passed over so far, ``first_skipped`` what was wrong with
+    the first. The parameters are those of :func:`read_texts`.
     """
 
     def __init__(
@@ -74,23 +82,24 @@ class Texts(Iterator[Document]):
         encoding: str,
         on_error: str,
         delimiter: str | None,
+        others: Sequence[str] = (),
     ):
         self.skipped = 0
         self.first_skipped: str | None = None
         self._path, self._encoding, self._delimiter = path, encoding, delimiter
-        self._column, self._name_column = column, name_column
+        self._column, self._name_column, self._others = column, name_column, list(others)
         self._columns = [column] if name_column is None else [column, name_column]
         self._on_error = on_error
-        self._documents = self._read(getattr(self, f"_{kind}")())
+        self.records = self._read(getattr(self, f"_{kind}")())
 
     def __next__(self) -> Document:
-        return next(self._documents)
+        return next(self.records).document
 
-    def _read(self, documents: Iterator[Document]) -> Iterator[Document]:
+    def _read(self, records: Iterator[Record]) -> Iterator[Record]:
         n_read = 0
-        for document in documents:
+        for record in records:
             n_read += 1
-            yield document
+            yield record
         if self.skipped:
             told = f"{self.skipped} bad records were skipped. The first: {self.first_skipped}"
             if n_read == 0:
@@ -108,14 +117,15 @@ class Texts(Iterator[Document]):
             self.skipped += 1
             self.first_skipped = self.first_skipped or str(error)
 
-    def _document(self, place: str, row: int, values: Mapping[str, Any]) -> Document:
+    def _record(self, place: str, row: int, values: Mapping[str, Any]) -> Record:
         """A record, if it is a good one."""
         text = text_field(values, self._column, self._path, place)
         check_columns(self._path, place, self._columns, values)
         name = None if self._name_column is None else values[self._name_column]
-        return Document(str(row) if name is None else str(name), text)
+        document = Document(str(row) if name is None else str(name), text)
+        return Record(document, [values.get(column) for column in self._others])
 
-    def _folder(self) -> Iterator[Document]:
+    def _folder(self) -> Iterator[Record]:
         path, root = self._path, self._path.resolve()
         # Pipes and sockets are no documents; opening one would wait for ever.
         files = [
@@ -128,15 +138,15 @@ class Texts(Iterator[Document]):
                 if not (file.is_file() and file.resolve().is_relative_to(root)):
                     fail(file, "", "it is a link that leads out of the folder, or to no file.")
                 text = "\n".join(decoded_lines(file, self._encoding))
-                yield Document(file.relative_to(path).as_posix(), text)
+                yield Record(Document(file.relative_to(path).as_posix(), text))
 
-    def _lines(self) -> Iterator[Document]:
+    def _lines(self) -> Iterator[Record]:
         for row, (number, line) in enumerate(text_lines(self._path, self._encoding)):
             with self._skipping():
                 check_decoded(self._path, f"line {number}", line, self._encoding)
-                yield Document(str(row), line)
+                yield Record(Document(str(row), line))
 
-    def _table(self) -> Iterator[Document]:
+    def _table(self) -> Iterator[Record]:
         path = self._path
         delimiter = self._delimiter or ("\t" if _suffix(path) == ".tsv" else ",")
         # Python's csv module refuses fields of more than 131,072 characters unless told otherwise.
@@ -147,8 +157,9 @@ class Texts(Iterator[Document]):
             header = next(reader, None)
         if header is None:
             fail(path, "line 1", "the header is missing.")
-        check_columns(path, "line 1", self._columns, header)
-        places = [header.index(name) for name in self._columns]
+        read = [*self._columns, *self._others]
+        check_columns(path, "line 1", read, header)
+        places = [header.index(name) for name in read]
         row = 0
         while True:
             # A record may go over several lines; this is where it begins.
@@ -165,24 +176,27 @@ class Texts(Iterator[Document]):
                 if len(fields) != len(header):
                     problem = f"it has {len(fields)} fields, but the header has {len(header)}."
                     fail(path, place, problem)
-                chosen = {name: fields[i] for name, i in zip(self._columns, places)}
-                check_decoded(path, place, "".join(chosen.values()), self._encoding)
-                yield self._document(place, row, chosen)
+                chosen = {name: fields[i] for name, i in zip(read, places)}
+                # What is beside them makes no record a bad one.
+                told = "".join(chosen[name] for name in self._columns)
+                check_decoded(path, place, told, self._encoding)
+                yield self._record(place, row, chosen)
             row += 1
 
-    def _json(self) -> Iterator[Document]:
+    def _json(self) -> Iterator[Record]:
         for row, (number, line) in enumerate(filled_lines(self._path, self._encoding)):
             with self._skipping():
                 values = json_object(self._path, number, line, self._encoding)
-                yield self._document(f"line {number}", row, values)
+                yield self._record(f"line {number}", row, values)
 
-    def _parquet(self) -> Iterator[Document]:
-        check_columns(self._path, "", self._columns, column_names(self._path))
-        for row, (place, values) in enumerate(column_values(self._path, self._columns)):
+    def _parquet(self) -> Iterator[Record]:
+        read = list(dict.fromkeys([*self._columns, *self._others]))
+        check_columns(self._path, "", read, column_names(self._path))
+        for row, (place, values) in enumerate(column_values(self._path, read)):
             with self._skipping():
                 with reading(self._path, place):
-                    chosen = {name: value.as_py() for name, value in zip(self._columns, values)}
-                yield self._document(place, row, chosen)
+                    chosen = {name: value.as_py() for name, value in zip(read, values)}
+                yield self._record(place, row, chosen)
 
 
 def read_texts(
@@ -194,6 +208,7 @@ def read_texts(
     encoding: str = "utf-8",
     on_error: str = FAIL,
     delimiter: str | None = None,
+    others: Sequence[str] = (),
 ) -> Texts:
     """The documents of a folder or a file, one after another.
 
@@ -219,6 +234,8 @@ def read_texts(
         of a gzip file, ends it in either case.
     delimiter : str, optional
         The character between fields of a table; by the name of the file unless told otherwise.
+    others : sequence of str
+        Columns of which :attr:`Texts.records` gives the values as well.
 
     Returns
     -------
@@ -247,8 +264,10 @@ def read_texts(
             "a folder of .txt files, .csv, .tsv, .jsonl, .parquet, or .txt with a document a line"
         )
         fail(path, "", f'text is read from {known} (format="{LINES}" for one of another name).')
+    if others and kind in ("folder", LINES):
+        fail(path, "", f"it has no columns, so that there is no {others[0]!r}.")
     columns = column or TEXT_COLUMN, name_column
-    return Texts(path, kind, *columns, encoding, on_error, delimiter)
+    return Texts(path, kind, *columns, encoding, on_error, delimiter, others)
 
 
 def _check_options(encoding: str, on_error: str, delimiter: str | None) -> None:

@@ -16,6 +16,7 @@ from tempering.estimators.words import check_words, words_of
 from tempering.evaluation.checks import as_numbers, check_number, is_corpus
 from tempering.inference import History
 from tempering.report.documents import ReportedDocuments, describe
+from tempering.report.shares import share_table
 from tempering.report.topics import (
     RELEVANCE_STEPS,
     TOP_WORDS,
@@ -24,6 +25,7 @@ from tempering.report.topics import (
     topic_table,
     word_table,
 )
+from tempering.workbench import TopicShares, hierarchy
 
 #: Characters of a parameter's value.
 VALUE_WIDTH = 120
@@ -40,7 +42,8 @@ class ReportData:
     ``facts`` are what was fitted (numbers of topics, words, documents, steps; seconds) and the
     settings of the page, ``parameters`` pairs of name and value. ``topics`` stand largest first;
     they, and the list of the hottest in ``temperatures``, refer to ``words`` and ``documents`` by
-    place.
+    place. ``tree`` joins topics, and what was joined, two by two; ``over_time`` and ``by_group``
+    are shares of topics with their intervals.
 
     Examples
     --------
@@ -61,6 +64,9 @@ class ReportData:
     topics: list[dict[str, Any]]
     documents: list[dict[str, Any]]
     temperatures: dict[str, Any] | None
+    tree: list[tuple[int, int, float]] | None = None
+    over_time: dict[str, Any] | None = None
+    by_group: dict[str, Any] | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """The attributes by name."""
@@ -76,6 +82,9 @@ def collect(
     texts: Sequence[str] | None = None,
     validation: Sequence[tuple[float, float]] | None = None,
     stability: Sequence[float] | None = None,
+    over_time: TopicShares | None = None,
+    by_group: TopicShares | None = None,
+    n_held_out: int = 0,
     title: str = "Topic model",
     max_documents: int = 20_000,
 ) -> ReportData:
@@ -98,6 +107,11 @@ def collect(
     stability : sequence of float, one a topic, optional
         How much of each comes again in other fits, from 0 to 1, as
         :func:`tempering.workbench.topics_across_seeds` tells it.
+    over_time, by_group : TopicShares, optional
+        What :func:`tempering.workbench.topics_over_time` and
+        :func:`tempering.workbench.topics_by_group` give.
+    n_held_out : int
+        Documents that were kept out of the fit, beside those that it saw.
     title : str
         The page's heading.
     max_documents : int
@@ -115,6 +129,13 @@ def collect(
     """
     check_is_fitted(model)
     check_number(max_documents, "max_documents", "at least 1", least=1, whole=True)
+    check_number(n_held_out, "n_held_out", "a whole number, 0 or more", least=0, whole=True)
+    n_topics = model.n_components
+    told = [("over_time", over_time, True), ("by_group", by_group, False)]
+    shares = {
+        name: None if given is None else share_table(given, name, n_topics, in_order=in_order)
+        for name, given, in_order in told
+    }
     all_words = vocabulary_of(model, vocabulary, X)
     if is_corpus(X):
         check_words(model, X)
@@ -130,6 +151,9 @@ def collect(
     words = TopicWords.from_parameters(model.components_, model.topic_word_prior_)
     relevant = [words.relevant(k) for k in range(len(words.topics))]
     topics = topic_table(words, relevant)
+    if hasattr(model, "topic_labels_"):
+        for topic in topics:
+            topic["label"] = str(model.topic_labels_[topic["id"]])
     if stability is not None:
         _add_stability(topics, stability)
     described: list[dict[str, Any]] = []
@@ -142,7 +166,7 @@ def collect(
         spread = documents.spread()
         examples = {topic["id"]: documents.examples(topic["id"]) for topic in topics}
         hottest = documents.hottest()
-        chosen = np.unique(np.concatenate([*examples.values(), hottest]))
+        chosen = documents.searched(np.unique(np.concatenate([*examples.values(), hottest])))
         quoted = names, texts, all_words, words.marginal
         described = [describe(documents, row, *quoted) for row in chosen]
         for topic in topics:
@@ -154,14 +178,26 @@ def collect(
         temperatures["hottest"] = np.searchsorted(chosen, hottest).tolist()
     return ReportData(
         title=str(title),
-        facts=_facts(model, words, documents),
+        facts=_facts(model, words, documents) | {"held_out": int(n_held_out)},
         parameters=_parameters(model),
         curves=fit_curves(getattr(model, "history_", None), validation),
         words=word_table(words, relevant, all_words),
         topics=topics,
         documents=described,
         temperatures=temperatures,
+        tree=tree_of(model),
+        **shares,
     )
+
+
+def tree_of(model: LatentDirichletAllocation) -> list[tuple[int, int, float]] | None:
+    """The two that are joined, the nearest first, and their distance; K + i is the i-th of these.
+
+    None for one topic alone.
+    """
+    if model.n_components < 2:
+        return None
+    return [(int(a), int(b), short(far, 3)) for a, b, far, _ in hierarchy(model).linkage]
 
 
 def fit_curves(

@@ -19,6 +19,8 @@ from tempering.report.topics import short, shorts
 EXAMPLES, ABOUT = 5, 0.1
 #: The hottest documents that are listed.
 HOTTEST = 50
+#: Documents that can be searched, at least: examples and the hottest, and others of the corpus.
+SEARCHED = 800
 #: Characters of a document's beginning; its words where there is no text; its topics.
 SNIPPET, WORDS, TOPICS = 280, 18, 4
 #: Bars of the histogram of temperatures.
@@ -75,6 +77,13 @@ class ReportedDocuments:
     def hottest(self) -> NDArray[np.intp]:
         """The documents that the topics explain worst, worst first."""
         return np.argsort(-self.temperatures, kind="stable")[:HOTTEST]
+
+    def searched(self, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Those chosen, and others evenly over the corpus, in its order."""
+        others = np.setdiff1d(np.arange(len(self.numbers)), chosen)
+        n_more = min(max(SEARCHED - chosen.size, 0), others.size)
+        even = np.linspace(0, others.size - 1, n_more).round().astype(int)
+        return np.union1d(chosen, others[even])
 
     def spread(self) -> NDArray[np.float64]:
         """The part of the documents that are about each topic, [K]."""

@@ -17,7 +17,18 @@ from tempering.report.data import ReportData, collect
 from tempering.storage.atomic import as_path, atomic_file
 
 #: Put together in this order; each may use what stands before it.
-SCRIPTS = ("elements.js", "charts.js", "fit.js", "map.js", "topics.js", "documents.js", "page.js")
+SCRIPTS = (
+    "elements.js",
+    "charts.js",
+    "fit.js",
+    "map.js",
+    "topics.js",
+    "highlight.js",
+    "shares.js",
+    "tree.js",
+    "documents.js",
+    "page.js",
+)
 
 
 def write_report(

@@ -29,7 +29,7 @@ RELEVANCE_STEPS = np.linspace(0.0, 1.0, 21)
 #: The frequent words that can be searched, beside those that a topic shows.
 SEARCHED_WORDS = 5_000
 #: Topics that are stored of a word, and the least part of the word's uses that counts.
-TOPICS_OF_A_WORD, LEAST_SHARE = 8, 0.01
+TOPICS_OF_A_WORD, LEAST_SHARE = 6, 0.01
 
 
 def short(value: Any, digits: int = 5) -> float:

@@ -21,7 +21,7 @@ from tempering.estimators.topic_health import TopicWarning
 from tempering.evaluation.checks import as_counts, is_corpus, normalised
 from tempering.models.arguments import check_number
 from tempering.workbench.editing import plain_topics
-from tempering.workbench.shares import time_bins
+from tempering.workbench.time_bins import time_bins
 
 
 @dataclass(frozen=True, repr=False)

@@ -22,12 +22,10 @@ from tempering.evaluation.checks import as_counts, as_labels
 from tempering.models.arguments import check_number
 from tempering.plots.canvas import new_figure
 from tempering.workbench.editing import check_fitted_topics, topic_numbers
+from tempering.workbench.time_bins import time_bins
 
 #: Draws in which topics and priors settle, and sweeps of the words in each draw.
 SETTLING_DRAWS, SWEEPS = 20, 30
-
-#: Bins of time, at most.
-MOST_BINS = 10**6
 
 #: Numbers that are held at a time where words are assigned.
 ROOM = 2**23
@@ -197,10 +195,11 @@ def topics_over_time(
         As in :func:`topics_by_group`.
     times : array [D]
         Of each document: numbers, or dates as ``numpy.datetime64``.
-    bins : int or array
-        Bins of one length between the first time and the last, or their edges, rising; an edge
-        belongs to the bin that it begins, the last one to the bin that it ends. Bins without a
-        document are left out.
+    bins : int, {"auto", "year", "month", "day"} or array
+        Bins of one length between the first time and the last; those of the calendar, for dates
+        ("auto" takes the longest that gives six at least); or their edges, rising: an edge belongs
+        to the bin that it begins, the last one to the bin that it ends. Bins without a document
+        are left out.
 
     Examples
     --------
@@ -219,49 +218,6 @@ def topics_over_time(
     return _shares(model, parameters, counts, names, places, n_draws, seed)
 
 
-def time_bins(times: ArrayLike, bins: Any, n_documents: int) -> tuple[list[Any], NDArray[np.intp]]:
-    """The (start, end) of each bin that holds a document, and the bin of each document."""
-    as_labels(times, "times", "X", n_documents)
-    times = np.asarray(times)
-    if times.dtype.kind not in "iufM":
-        raise ValueError(
-            "times must be numbers or dates without gaps: for text such as '2020-01-31' give "
-            "numpy.array(times, dtype='datetime64[D]')."
-        )
-    edges = _edges(bins)
-    if edges.ndim == 0:
-        expected = f"a whole number from 1 to {MOST_BINS}, or edges"
-        check_number(bins, "bins", expected, least=1, most=MOST_BINS, whole=True)
-        first, last = times.min(), times.max()
-        parts = np.arange(int(bins) + 1) / int(bins)
-        steps = (last - first) * parts
-        edges = first + (steps.astype((last - first).dtype) if times.dtype.kind in "iuM" else steps)
-        edges[-1] = last
-    kinds = "M" if times.dtype.kind == "M" else "iuf"
-    right = edges.ndim == 1 and edges.size >= 2 and edges.dtype.kind in kinds
-    if not right or not np.all(edges[1:] >= edges[:-1]):
-        raise ValueError(
-            f"bins must be a number, or rising edges, dates if times are dates; got {bins!r:.100}."
-        )
-    outside = int(np.sum((times < edges[0]) | (times > edges[-1])))
-    if outside:
-        raise ValueError(
-            f"bins must hold all times, but {outside} document(s) lie outside of {edges[0]} to "
-            f"{edges[-1]}: add edges, or leave these documents out."
-        )
-    bin_of = np.clip(np.searchsorted(edges, times, side="right") - 1, 0, edges.size - 2)
-    used, places = np.unique(bin_of, return_inverse=True)
-    listed = edges.tolist() if edges.dtype.kind != "M" else list(edges)
-    return [(listed[place], listed[place + 1]) for place in used], places
-
-
-def _edges(bins: Any) -> NDArray[Any]:
-    try:
-        return np.asarray(bins)
-    except ValueError as error:
-        raise ValueError(f"bins must be a number, or rising edges: {error}") from error
-
-
 def _counts(model: Any, X: Any) -> Any:
     check_fitted_topics(model)
     return as_counts(X, "X", model.n_features_in_)
@@ -272,14 +228,19 @@ def _known(model: Any, counts: Any, new_documents: bool) -> NDArray[np.float64]:
     known = model.components_.astype(np.float64)
     if new_documents:
         return known
-    prior = np.full_like(known, model.topic_word_prior_)
-    n_words, n_fitted = float(counts.sum()), float((known - prior).sum())
+    n_words, n_fitted = sizes_of(model, counts)
     if not 0.5 < n_words / n_fitted < 2:
         raise ValueError(
             f"X has {n_words:.0f} words, but the model was fitted to about {n_fitted:.0f}: give "
             "all documents of the fit, or say new_documents=True."
         )
-    return prior
+    return np.full_like(known, model.topic_word_prior_)
+
+
+def sizes_of(model: Any, counts: Any) -> tuple[float, float]:
+    """The words of these documents, and about as many as the model was fitted to."""
+    fitted = model.components_.astype(np.float64) - model.topic_word_prior_
+    return float(counts.sum()), float(fitted.sum())
 
 
 def _shares(

@@ -93,6 +93,17 @@ const selection = {
     this.topic = id;
     for (const listener of this.listeners) listener(id);
   },
+  // The address names the topic that is open, so that it can be kept and sent.
+  follow() {
+    const named = () => {
+      const id = Number((/^#topic-(\d+)$/.exec(location.hash) || [])[1]);
+      return topicById.has(id) ? id : null;
+    };
+    const first = named();
+    if (first !== null) this.open(first);
+    this.listen((id) => history.replaceState(null, '', `#topic-${id}`));
+    addEventListener('hashchange', () => { if (named() !== null) this.open(named()); });
+  },
   open(id) {
     this.choose(id);
     const smooth = reducedMotion.matches ? 'auto' : 'smooth';

@@ -6,8 +6,9 @@ function drawOverview() {
   const coherences = topics.map((topic) => topic.coherence).filter((value) => typeof value === 'number');
   const cards = [
     ['topics', format.whole(facts.topics)],
-    ['documents', facts.documents === null ? null : format.whole(facts.documents)],
-    ['words in them', facts.tokens > 0 ? format.compact(facts.tokens) : null],
+    [facts.held_out ? `documents, ${format.whole(facts.held_out)} of them held out` : 'documents',
+      facts.documents === null ? null : format.whole(facts.documents + facts.held_out)],
+    [facts.held_out ? 'words of those fitted' : 'words in them', facts.tokens > 0 ? format.compact(facts.tokens) : null],
     ['words of the vocabulary', format.whole(facts.vocabulary)],
     ['time of the fit', facts.seconds === undefined ? null : format.seconds(facts.seconds)],
     ['passes over the documents', facts.passes === undefined ? null : format.number(facts.passes, 3)],

@@ -56,11 +56,11 @@ const topicMap = {
       const place = circles[i];
       const bubble = svg('circle', {
         class: 'bubble', cx: place.x, cy: place.y, r: place.r, role: 'button', tabindex: -1,
-        'data-topic': topic.id, 'aria-label': `Topic ${topic.id}: ${topWords(topic, 5).join(', ')}`,
+        'data-topic': topic.id, 'aria-label': `Topic ${topic.id}: ${topicName(topic, 5)}`,
         onclick: () => selection.choose(topic.id),
         onkeydown: (event) => this.move(event, topic.id),
       });
-      tooltip.on(bubble, () => `Topic ${topic.id} · ${format.percent(topic.prevalence)}\n${topWords(topic, 7).join(', ')}`);
+      tooltip.on(bubble, () => `Topic ${topic.id} · ${format.percent(topic.prevalence)}${topic.label ? ` · ${topic.label}` : ''}\n${topWords(topic, 7).join(', ')}`);
       // A name that would be larger than its bubble stays away; the tooltip has it.
       const name = svg('text', { class: 'bubble-name', visibility: place.r < 8 ? 'hidden' : null, x: place.x, y: place.y, 'aria-hidden': 'true' }, String(topic.id));
       picture.append(bubble);

@@ -27,5 +27,8 @@ openTopic.draw();
 drawSearch();
 byId('search').addEventListener('input', drawSearch);
 drawDocuments();
+topicTree.draw();
+drawShares();
 selection.choose(selection.topic);
+selection.follow();
 document.documentElement.dataset.ready = 'true';

@@ -29,9 +29,14 @@ function neighbour(id, step) {
   return order[(order.indexOf(id) + step + order.length) % order.length];
 }
 
-function topicChip(id, part) {
+// What a person named it, or else its words.
+const topicName = (topic, count = 3) => topic.label || topWords(topic, count).join(', ');
+
+// `place` gives it the colour of that topic in a document.
+function topicChip(id, part, place) {
   const chip = html('button', { type: 'button', class: 'chip', onclick: () => selection.open(id) },
-    html('b', {}, String(id)), ` ${topWords(topicById.get(id), 2).join(', ')} · ${format.percent(part)}`);
+    place === undefined ? null : html('i', { class: `swatch topic-${place}` }),
+    html('b', {}, String(id)), ` ${topicName(topicById.get(id), 2)} · ${format.percent(part)}`);
   chip.style.setProperty('--part', `${100 * part}%`);
   return chip;
 }
@@ -50,12 +55,14 @@ const topicList = {
         onkeydown: (event) => this.move(event),
       },
       html('span', { class: 'number' }, String(topic.id)),
-      html('span', { class: 'terms' }, topWords(topic, 7).join(', ')),
+      html('span', { class: 'terms' }, topic.label ? html('b', {}, `${topic.label}: `) : null, topWords(topic, 7).join(', ')),
       html('span', { class: 'figure' }, format.percent(topic.prevalence)),
       html('span', { class: 'meter' }, bar)));
     }
     const order = byId('topic-order');
-    if (typeof report.topics[0].coherence !== 'number') order.querySelector('[value=coherence]').remove();
+    for (const measure of ['coherence', 'stability']) {
+      if (typeof report.topics[0][measure] !== 'number') order.querySelector(`[value=${measure}]`).remove();
+    }
     order.addEventListener('change', () => this.arrange(order.value));
     this.arrange(order.value);
     selection.listen((id) => this.mark(id));
@@ -107,13 +114,16 @@ const openTopic = {
 
   show(id) {
     const topic = topicById.get(id);
-    byId('detail-title').textContent = `Topic ${id}: ${topWords(topic, 3).join(', ')}`;
+    byId('detail-title').textContent = `Topic ${id}: ${topicName(topic)}`;
+    byId('detail-link').setAttribute('href', `#topic-${id}`);
+    byId('detail-link').setAttribute('aria-label', `Link to topic ${id}`);
     const measures = [[format.percent(topic.prevalence), 'of all words']];
     if (topic.spread !== undefined) measures.push([format.percent(topic.spread), 'of the documents are about it']);
     if (typeof topic.coherence === 'number') measures.push([format.fixed(topic.coherence, 2), 'coherence']);
     if (topic.stability !== undefined) measures.push([format.percent(topic.stability), 'comes again in other fits']);
     byId('detail-measures').replaceChildren(...measures.flatMap(([value, name], i) => [i ? ' · ' : '', html('b', {}, value), ` ${name}`]));
     this.startWords();
+    drawOpenShares(topic);
     drawExamples(topic);
   },
 

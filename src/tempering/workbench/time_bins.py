@@ -1,0 +1,94 @@
+"""Bins of time: of one length, of the calendar, or by their edges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from tempering.evaluation.checks import as_labels
+from tempering.models.arguments import check_number
+
+#: Bins of time, at most.
+MOST_BINS = 10**6
+
+#: Units of the calendar, longest first, as numpy calls them.
+UNITS = {"year": "Y", "month": "M", "day": "D"}
+#: Bins that "auto" wants at least of the calendar, and about as many as it makes otherwise.
+FEWEST, USUAL = 6, 12
+
+
+def time_bins(times: ArrayLike, bins: Any, n_documents: int) -> tuple[list[Any], NDArray[np.intp]]:
+    """The (start, end) of each bin that holds a document, and the bin of each document."""
+    as_labels(times, "times", "X", n_documents)
+    times = np.asarray(times)
+    if times.dtype.kind not in "iufM":
+        raise ValueError(
+            "times must be numbers or dates without gaps: for text such as '2020-01-31' give "
+            "numpy.array(times, dtype='datetime64[D]')."
+        )
+    if isinstance(bins, str):
+        bins = _named(times, bins)
+    edges = _edges(bins)
+    if edges.ndim == 0:
+        expected = f"a whole number from 1 to {MOST_BINS}, or edges"
+        check_number(bins, "bins", expected, least=1, most=MOST_BINS, whole=True)
+        first, last = times.min(), times.max()
+        parts = np.arange(int(bins) + 1) / int(bins)
+        steps = (last - first) * parts
+        edges = first + (steps.astype((last - first).dtype) if times.dtype.kind in "iuM" else steps)
+        edges[-1] = last
+    kinds = "M" if times.dtype.kind == "M" else "iuf"
+    right = edges.ndim == 1 and edges.size >= 2 and edges.dtype.kind in kinds
+    if not right or not np.all(edges[1:] >= edges[:-1]):
+        raise ValueError(
+            f"bins must be a number, or rising edges, dates if times are dates; got {bins!r:.100}."
+        )
+    outside = int(np.sum((times < edges[0]) | (times > edges[-1])))
+    if outside:
+        raise ValueError(
+            f"bins must hold all times, but {outside} document(s) lie outside of {edges[0]} to "
+            f"{edges[-1]}: add edges, or leave these documents out."
+        )
+    bin_of = np.clip(np.searchsorted(edges, times, side="right") - 1, 0, edges.size - 2)
+    used, places = np.unique(bin_of, return_inverse=True)
+    listed = edges.tolist() if edges.dtype.kind != "M" else list(edges)
+    return [(listed[place], listed[place + 1]) for place in used], places
+
+
+def _named(times: NDArray[Any], bins: str) -> Any:
+    """The edges that the calendar has, or whole numbers; or a number of bins of one length."""
+    if bins not in ("auto", *UNITS):
+        known = ", ".join(map(repr, ("auto", *UNITS)))
+        raise ValueError(f"bins must be a number, rising edges, or one of {known}; got {bins!r}.")
+    if times.dtype.kind == "M":
+        if bins != "auto":
+            return _calendar(times, UNITS[bins])
+        for unit in ("Y", "M"):
+            if (edges := _calendar(times, unit)).size > FEWEST:
+                return edges
+        n_days = _calendar(times, "D").size - 1
+        return _calendar(times, "D", step=-(-n_days // USUAL))
+    if bins != "auto":
+        raise ValueError(f"bins={bins!r} is for dates, but times are numbers: give a number.")
+    first, last = times.min(), times.max()
+    if times.dtype.kind in "iu" and last - first < 2 * USUAL:
+        return np.arange(int(first), int(last) + 2)
+    return USUAL
+
+
+def _calendar(times: NDArray[Any], unit: str, step: int = 1) -> NDArray[Any]:
+    """Edges of years, months or days, from the one that holds the first time."""
+    kind = f"datetime64[{unit}]"
+    first, last = times.min().astype(kind), times.max().astype(kind)
+    if (last - first).astype(int) >= MOST_BINS:
+        raise ValueError(f"bins: from {first} to {last} there are more than {MOST_BINS}.")
+    return np.arange(first, last + 1 + step, step)
+
+
+def _edges(bins: Any) -> NDArray[Any]:
+    try:
+        return np.asarray(bins)
+    except ValueError as error:
+        raise ValueError(f"bins must be a number, or rising edges: {error}") from error

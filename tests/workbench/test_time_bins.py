@@ -1,0 +1,78 @@
+"""Bins of time: what holds each document, and what it is called."""
+
+import numpy as np
+import pytest
+
+from tempering.workbench.time_bins import time_bins
+
+
+def dates(first, n, step):
+    return np.datetime64(first) + step * np.arange(n)
+
+
+def starts(times, bins):
+    names, places = time_bins(times, bins, len(times))
+    for time, place in zip(times, places):
+        start, end = names[place]
+        assert start <= time <= end
+    return [str(start) for start, _ in names]
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [
+        (dates("2015-03-01", 80, 30), [str(year) for year in range(2015, 2022)]),
+        (
+            dates("2020-11-20", 40, 5),
+            [f"202{m}" for m in ["0-11", "0-12", "1-01", "1-02", "1-03", "1-04", "1-05", "1-06"]],
+        ),
+        (
+            dates("2020-02-27", 5, 1),
+            [f"2020-{d}" for d in ["02-27", "02-28", "02-29", "03-01", "03-02"]],
+        ),
+        (
+            dates("2020-01-01T23:30", 70, np.timedelta64(1, "D")),
+            [
+                f"2020-{d}"
+                for d in [
+                    "01-01",
+                    "01-07",
+                    "01-13",
+                    "01-19",
+                    "01-25",
+                    "01-31",
+                    "02-06",
+                    "02-12",
+                    "02-18",
+                    "02-24",
+                    "03-01",
+                    "03-07",
+                ]
+            ],
+        ),
+        (np.array([1990, 1992, 1997]), ["1990", "1992", "1997"]),
+    ],
+)
+def test_bins_are_those_of_the_calendar(times, expected):
+    assert starts(times, "auto") == expected
+
+
+def test_bins_can_be_named():
+    times = dates("2019-12-30", 4, 1)
+    assert starts(times, "year") == ["2019", "2020"]
+    assert starts(times, "month") == ["2019-12", "2020-01"]
+    assert len(starts(times, "day")) == 4
+    assert len(starts(np.arange(1000), "auto")) == 12
+
+
+@pytest.mark.parametrize(
+    ("times", "bins", "problem"),
+    [
+        (np.arange(3), "year", "bins='year' is for dates, but times are numbers"),
+        (np.arange(3), "decade", "'auto', 'year', 'month', 'day'; got 'decade'"),
+        (np.array(["0001-01-01", "9999-01-01"], "datetime64[D]"), "day", "more than 1000000"),
+    ],
+)
+def test_what_cannot_be_is_named(times, bins, problem):
+    with pytest.raises(ValueError, match=problem):
+        time_bins(times, bins, len(times))
