@@ -9,7 +9,7 @@ one program, and a seed has the same start in all methods. For each target and m
 * ``ELBO``: mean over seeds of the final ELBO at T = 1 (mean of 100 draws), and its standard error;
 * ``best``: share of seeds within 3 nats of the best ELBO that a method with the guide found;
 * ``held out``: mean log predictive density of a new datum, in nats, where the target has such data;
-* ``time``: in parts of plain SVI's, of all seeds together, without compilation;
+* ``time``: of the processor, in parts of plain SVI's, for all seeds, without compilation;
 * ``p``: of Wilcoxon's test that the method's ELBOs, seed by seed, are those of the adaptive one,
   with a sign in front: + where the adaptive one is ahead on the average.
 
@@ -75,7 +75,7 @@ class Bench:
             target.model(*target.data)
         sites = [site for site in trace.values() if site["type"] == "sample"]
         self.latent = [site["name"] for site in sites if not site["is_observed"]]
-        self.weighted = jax.jit(jax.vmap(self._weighted, (0, None, None, None)))
+        self.programs: dict[Any, Any] = {}
 
     def _weighted(
         self, key: jax.Array, likelihoods: jax.Array, kls: jax.Array, n_steps: jax.Array
@@ -95,63 +95,65 @@ class Bench:
     def fit(self, name: str, keys: jax.Array, steps: int) -> tuple[Any, Any, float]:
         """Parameters of a run for each key, their guide, and the seconds without compilation."""
         if name in ("adaptive", RENYI, "AutoDAIS"):
-            kind = AutoDAIS if name == "AutoDAIS" else AutoNormal
-            svi = TemperedSVI(
-                self.target.model,
-                kind(self.target.model, init_loc_fn=self.target.start),
-                ADAM,
-                RenyiELBO(alpha=0.5, num_particles=8) if name == RENYI else None,
-                temperature="adaptive" if name == "adaptive" else None,
-            )
-            with STOPWATCH as watch:
-                runs = svi.run_restarts(KEY, steps, len(keys), *self.target.data, keep_all=True).all
-                jax.block_until_ready(runs)
-            return runs.params, svi.guide, watch.seconds
-        ones = jnp.ones(steps)
-        weights = [ones, ones]
-        if name in LIKELIHOOD:
-            weights[0] = path(LIKELIHOOD[name], steps)
-        elif name in KL:
-            weights[1] = path(Annealing(schedules.linear_inverse(100.0), fraction=KL[name]), steps)
-        n_steps = int(steps * RESTARTS.get(name, (1, 1.0))[1])
-        with STOPWATCH as watch:
-            params = self.weighted(keys, *weights, n_steps)
-            jax.block_until_ready(params)
-        return params, self.guide, watch.seconds
+            guide, one = self._tempered(name, steps)
+            arguments: tuple[Any, ...] = (keys,)
+        else:
+            guide, one = self.guide, self._weighted
+            weights = [jnp.ones(steps), jnp.ones(steps)]
+            if name in LIKELIHOOD:
+                weights[0] = path(LIKELIHOOD[name], steps)
+            elif name in KL:
+                policy = Annealing(schedules.linear_inverse(100.0), fraction=KL[name])
+                weights[1] = path(policy, steps)
+            n_steps = int(steps * RESTARTS.get(name, (1, 1.0))[1])
+            arguments = (keys, *weights, n_steps)
+            name = "weighted"
+        params, seconds = self._timed(name, one, arguments)
+        return params, guide, seconds
+
+    def _tempered(self, name: str, steps: int) -> tuple[Any, Any]:
+        """What ``run_restarts`` makes of each key."""
+        svi = TemperedSVI(
+            self.target.model,
+            AutoDAIS(self.target.model, init_loc_fn=self.target.start)
+            if name == "AutoDAIS"
+            else self.guide,
+            ADAM,
+            RenyiELBO(alpha=0.5, num_particles=8) if name == RENYI else None,
+            temperature="adaptive" if name == "adaptive" else None,
+            num_steps=steps,
+        )
+        if name == "AutoDAIS":
+            svi.init(KEY, *self.target.data)
+        fresh = copy.copy(svi)
+        fresh.guide = _forgetful(svi.guide)
+
+        def one(key: jax.Array) -> Any:
+            run_key, _ = jax.random.split(key)
+            return fresh.run(run_key, steps, *self.target.data, progress_bar=False).params
+
+        return svi.guide, one
 
     def elbos(self, guide: Any, params: Any, keys: jax.Array) -> np.ndarray:
         """ELBOs at T = 1, one measure for all, whatever they maximise."""
         svi = TemperedSVI(self.target.model, guide, ADAM, temperature=None)
-        svi.constrain_fn = self.plain.constrain_fn
         elbo = partial(svi._elbo, n=100, args=self.target.data, kwargs={})
-        values = np.asarray(jax.jit(jax.vmap(elbo))(keys, params))
-        return np.where(np.isnan(values), -np.inf, values)
+        values, _ = self._timed(("elbo", type(guide)), elbo, (keys, params))
+        return np.where(np.isnan(values), -np.inf, np.asarray(values))
+
+    def _timed(self, name: Any, one: Any, arguments: tuple[Any, ...]) -> tuple[Any, float]:
+        """For all seeds in one program, which is compiled when it is first called for."""
+        if name not in self.programs:
+            common = (None,) * (len(arguments) - 1) if name == "weighted" else (0,)
+            axes = (0, *common)[: len(arguments)]
+            self.programs[name] = jax.jit(jax.vmap(one, axes)).lower(*arguments).compile()
+        begin = time.process_time()
+        result = jax.block_until_ready(self.programs[name](*arguments))
+        return result, time.process_time() - begin
 
 
 def path(policy: Annealing, steps: int) -> jax.Array:
     return Scheduled(policy).begin(steps, None).path
-
-
-class Stopwatch:
-    """Seconds of the wall, and how many of them went into tracing and compilation."""
-
-    def __init__(self) -> None:
-        self.compiling = 0.0
-        jax.monitoring.register_event_duration_secs_listener(self._hear)
-
-    def _hear(self, event: str, seconds: float, **_: Any) -> None:
-        if event.startswith("/jax/core/compile"):
-            self.compiling += seconds
-
-    def __enter__(self) -> Stopwatch:
-        self.begin, self.compiling = time.perf_counter(), 0.0
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.seconds = time.perf_counter() - self.begin - self.compiling
-
-
-STOPWATCH = Stopwatch()
 
 
 def run(name: str, bench: Bench, n_seeds: int, steps: int) -> dict[str, Any]:
@@ -242,8 +244,12 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--targets", nargs="*", default=list(TARGETS), choices=TARGETS)
     parser.add_argument("--methods", nargs="*", default=METHODS, choices=METHODS)
+    parser.add_argument(
+        "--slow-code", action="store_true", help="compile in less time to code that takes more"
+    )
     parser.add_argument("--file", type=Path, default=Path("blackbox.jsonl"))
     options = parser.parse_args()
+    jax.config.update("jax_disable_most_optimizations", options.slow_code)
     known = read(options.file)
     for name in options.targets:
         bench = None
