@@ -28,9 +28,6 @@ PLANE = np.stack(np.meshgrid(np.linspace(-40, 40, 301), np.linspace(-40, 40, 301
         (dist.Laplace(0.3, 1.5), LINE, 0.04),
         (dist.Normal(jnp.array([0.3, -1.0]), 1.5).to_event(1), PLANE, (80 / 300) ** 2),
         (dist.Normal(0.0, 1.5).expand([2]).to_event(1), PLANE, (80 / 300) ** 2),
-        (dist.BernoulliProbs(0.9), np.arange(2), 1),
-        (dist.CategoricalProbs(jnp.array([0.7, 0.2, 0.1])), np.arange(3), 1),
-        (dist.BinomialProbs(0.2, 5), np.arange(6), 1),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, dist.Distribution) else "",
 )
@@ -51,9 +48,8 @@ def test_the_densities_have_weight_one_and_are_mixtures_of_powers(density, value
 
 def line(x, y):
     weights = numpyro.sample("weights", dist.Normal(jnp.zeros(2), 5.0).to_event(1))
-    noise = numpyro.sample("noise", dist.HalfNormal(2.0))
     with numpyro.plate("data", len(x)):
-        numpyro.sample("y", dist.Normal(weights[0] + weights[1] * x, noise), obs=y)
+        numpyro.sample("y", dist.Normal(weights[0] + weights[1] * x, 0.5), obs=y)
 
 
 def test_a_line_is_found_in_spite_of_outliers():
@@ -66,10 +62,11 @@ def test_a_line_is_found_in_spite_of_outliers():
     robust = temper_locally(line)
     svi = TemperedSVI(robust, AutoNormal(robust), numpyro.optim.Adam(0.05), temperature=None)
     x, y = jnp.asarray(x), jnp.asarray(y)
-    result = svi.run(KEY, 500, x, y, progress_bar=False)
-    assert_allclose(result.params["weights_auto_loc"], [1, 2], atol=0.25)
-    draws = svi.guide.sample_posterior(KEY, result.params, sample_shape=(20,))
-    (s,) = local_inverse_temperatures(robust, draws, x, y).values()
+    # As one program: op by op the start alone would be two hundred.
+    params = jax.jit(lambda key: svi.run(key, 500, x, y, progress_bar=False).params)(KEY)
+    found = params["weights_auto_loc"]
+    assert_allclose(found, [1, 2], atol=0.25)
+    (s,) = local_inverse_temperatures(robust, {"weights": found[None]}, x, y).values()
     outliers = np.arange(100) % 2 == 0
     outliers[:80] = False
     assert s.shape == (100,)
@@ -84,7 +81,7 @@ def test_what_cannot_be_is_refused():
         numpyro.sample("x", dist.Poisson(rate), obs=2)
 
     with numpyro.handlers.seed(rng_seed=0):
-        with pytest.raises(ValueError, match=r"the site 'x' is Poisson.*temper_locally takes Norm"):
+        with pytest.raises(ValueError, match=r"the site 'x' is Poisson.*Normal and Laplace"):
             temper_locally(counts)()
         with pytest.raises(ValueError, match=r"the site 'prior' is Unit"):
             temper_locally(counts, sites=["prior"])()
