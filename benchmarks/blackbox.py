@@ -1,297 +1,273 @@
 """Is black-box VI stuck? Plain SVI, restarts, schedules made by hand and the adaptive temperature.
 
-    python benchmarks/blackbox.py --seeds 10 --steps 3000
+    python benchmarks/blackbox.py --seeds 20 --steps 2000 --file blackbox.jsonl
 
-All fits have the guide ``AutoNormal`` and the optimizer Adam(0.02); all seeds of a method run as
-one program. For each target and method:
+Each target and method is a line of the file; what stands there is not run again. All fits have the
+guide ``AutoNormal`` (but ``AutoDAIS``) and the optimizer Adam(0.02); all seeds of a method run as
+one program, and a seed has the same start in all methods. For each target and method:
 
 * ``ELBO``: mean over seeds of the final ELBO at T = 1 (mean of 100 draws), and its standard error;
-* ``best``: share of seeds within 3 nats of the best ELBO that any method found for the target;
+* ``best``: share of seeds within 3 nats of the best ELBO that a method with the guide found;
 * ``held out``: mean log predictive density of a new datum, in nats, where the target has such data;
-* ``seconds``: of all seeds together, with compilation.
+* ``time``: of the processor, in parts of plain SVI's, for all seeds, without compilation;
+* ``p``: of Wilcoxon's test that the method's ELBOs, seed by seed, are those of the adaptive one,
+  with a sign in front: + where the adaptive one is ahead on the average.
 
-An adaptive run is two: a tempered and a plain one, of which the better is kept. Restarts:
-``8 x steps/8`` has the steps of one fit in all, ``8 x steps`` eight times as many.
+An adaptive run is two: a tempered and a plain one, of which the better is kept. So the restarts
+``2 x steps`` and ``8 x steps/4`` have its time. Of schedules by hand the one with the best
+mean ELBO is shown, chosen afterwards.
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
+import json
 import time
-from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro
-import numpyro.distributions as dist
-from numpyro.infer import RenyiELBO, Trace_ELBO, log_likelihood
+from numpyro.infer import SVI, RenyiELBO, Trace_ELBO, log_likelihood
 from numpyro.infer.autoguide import AutoDAIS, AutoNormal
-from numpyro.infer.svi import SVIState
 from rich.console import Console
 from rich.table import Table
-from sklearn.datasets import load_breast_cancer
+from scipy.stats import wilcoxon
 
+from blackbox_targets import TARGETS, Target
 from tempering import Annealing, schedules
 from tempering.blackbox import TemperedSVI, temper
-from tempering.blackbox.tempered_svi import TemperedState
+from tempering.blackbox.heat import Scheduled
+from tempering.blackbox.tempered_svi import _forgetful
+
+KEY = jax.random.key(17)
+ADAM = numpyro.optim.Adam(0.02)
 
 NEAR = 3.0
-RESTARTS = 8
 
-
-class Target(NamedTuple):
-    """A model with the data to fit and, where there are, data to predict."""
-
-    model: Callable[..., Any]
-    data: tuple[Any, ...]
-    held_out: tuple[Any, ...] | None = None
-
-
-def mixture(dimensions: int, n_clusters: int, std: float) -> Target:
-    """Gaussian clusters of known width, their labels summed out."""
-    rng = np.random.default_rng(0)
-    centres = 4 * rng.standard_normal((n_clusters, dimensions))
-    X = centres[rng.integers(n_clusters, size=600)] + std * rng.standard_normal((600, dimensions))
-
-    def model(X):
-        weights = numpyro.sample("weights", dist.Dirichlet(jnp.full(n_clusters, 2.0)))
-        with numpyro.plate("clusters", n_clusters):
-            means = numpyro.sample("means", dist.Normal(0, 5).expand([dimensions]).to_event(1))
-        component = dist.Normal(means, std).to_event(1)
-        with numpyro.plate("data", len(X)):
-            numpyro.sample("X", dist.MixtureSameFamily(dist.Categorical(weights), component), obs=X)
-
-    return Target(model, (jnp.asarray(X[:300]),), (jnp.asarray(X[300:]),))
-
-
-def sinusoid() -> Target:
-    """The frequency of a noisy sinusoid: one mode for each lobe of the periodogram."""
-    rng = np.random.default_rng(1)
-    t = rng.uniform(0, 2, size=160)
-    y = 1.2 * np.sin(2 * np.pi * 1.3 * t + 0.7) + 0.4 * rng.standard_normal(160)
-
-    def model(t, y):
-        frequency = numpyro.sample("frequency", dist.Uniform(0.1, 4.0))
-        a, b = numpyro.sample("a", dist.Normal(0, 1)), numpyro.sample("b", dist.Normal(0, 1))
-        angle = 2 * jnp.pi * frequency * t
-        mean = a * jnp.sin(angle) + b * jnp.cos(angle)
-        numpyro.sample("y", dist.Normal(mean, 0.4), obs=y)
-
-    t, y = jnp.asarray(t), jnp.asarray(y)
-    return Target(model, (t[:80], y[:80]), (t[80:], y[80:]))
-
-
-def horseshoe() -> Target:
-    """Sparse logistic regression: 4 of 40 coefficients are not zero."""
-    rng = np.random.default_rng(2)
-    X = rng.standard_normal((300, 40))
-    coefficients = np.zeros(40)
-    coefficients[:4] = [3.0, -3.0, 2.0, -2.0]
-    y = rng.random(300) < 1 / (1 + np.exp(-X @ coefficients))
-
-    def model(X, y):
-        overall = numpyro.sample("overall", dist.HalfCauchy(0.3))
-        local = numpyro.sample("local", dist.HalfCauchy(jnp.ones(40)).to_event(1))
-        unit = numpyro.sample("unit", dist.Normal(jnp.zeros(40), 1).to_event(1))
-        logits = X @ (unit * local * overall)
-        numpyro.sample("y", dist.Bernoulli(logits=logits), obs=y)
-
-    X, y = jnp.asarray(X), jnp.asarray(y, int)
-    return Target(model, (X[:100], y[:100]), (X[100:], y[100:]))
-
-
-def network() -> Target:
-    """A neural net with ten hidden units and 40 data."""
-    rng = np.random.default_rng(3)
-    x = rng.uniform(-3, 3, size=240)
-    y = np.sin(2 * x) + 0.3 * x + 0.1 * rng.standard_normal(240)
-
-    def model(x, y):
-        first = numpyro.sample("first", dist.Normal(jnp.zeros((2, 10)), 2).to_event(2))
-        second = numpyro.sample("second", dist.Normal(jnp.zeros(11), 1).to_event(1))
-        hidden = jnp.tanh(x[:, None] * first[0] + first[1])
-        numpyro.sample("y", dist.Normal(hidden @ second[:10] + second[10], 0.1), obs=y)
-
-    x, y = jnp.asarray(x), jnp.asarray(y)
-    return Target(model, (x[:40], y[:40]), (x[40:], y[40:]))
-
-
-def funnel() -> Target:
-    """Eight schools, centred: one mode with a neck, where annealing has nothing to find."""
-    effects = jnp.array([28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0])
-    errors = jnp.array([15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0])
-
-    def model(errors, effects):
-        mean = numpyro.sample("mean", dist.Normal(0, 5))
-        spread = numpyro.sample("spread", dist.HalfCauchy(5))
-        with numpyro.plate("schools", 8):
-            school = numpyro.sample("school", dist.Normal(mean, spread))
-            numpyro.sample("effects", dist.Normal(school, errors), obs=effects)
-
-    return Target(model, (errors, effects))
-
-
-def logistic() -> Target:
-    """Logistic regression of 569 tumours, 30 measurements each: one mode."""
-    X, y = load_breast_cancer(return_X_y=True)
-    X = (X - X.mean(0)) / X.std(0)
-    rows = np.random.default_rng(4).permutation(len(X))
-    X, y = jnp.asarray(X[rows]), jnp.asarray(y[rows])
-
-    def model(X, y):
-        intercept = numpyro.sample("intercept", dist.Normal(0, 5))
-        weights = numpyro.sample("weights", dist.Normal(jnp.zeros(30), 1).to_event(1))
-        numpyro.sample("y", dist.Bernoulli(logits=X @ weights + intercept), obs=y)
-
-    return Target(model, (X[:400], y[:400]), (X[400:], y[400:]))
-
-
-def brownian() -> Target:
-    """Brownian motion that is seen in its first and last ten of thirty steps, with noise."""
-    rng = np.random.default_rng(5)
-    path = np.cumsum(0.1 * rng.standard_normal(30))
-    seen = np.r_[:10, 20:30]
-    y = path[seen] + 0.15 * rng.standard_normal(20)
-
-    def model(y):
-        innovation = numpyro.sample("innovation", dist.LogNormal(0, 2))
-        noise = numpyro.sample("noise", dist.LogNormal(0, 2))
-        steps = numpyro.sample("steps", dist.Normal(jnp.zeros(30), 1).to_event(1))
-        numpyro.sample("y", dist.Normal(innovation * jnp.cumsum(steps)[seen], noise), obs=y)
-
-    return Target(model, (jnp.asarray(y),))
-
-
-TARGETS = {
-    "mixture, 2-D": lambda: mixture(2, 8, 0.7),
-    "mixture, 10-D": lambda: mixture(10, 8, 1.0),
-    "sinusoid": sinusoid,
-    "horseshoe": horseshoe,
-    "network": network,
-    "funnel": funnel,
-    "logistic": logistic,
-    "Brownian motion": brownian,
+#: Runs of a seed, and their length in parts of the planned steps.
+RESTARTS = {"2 x steps": (2, 1.0), "8 x steps/4": (8, 0.25), "8 x steps": (8, 1.0)}
+KL = {f"KL weight 0 to 1, {part:.0%}": part for part in (0.25, 0.5, 0.75)}
+LIKELIHOOD = {
+    "linear, s 0.1 to 1": Annealing(schedules.linear_inverse(10.0), fraction=0.5),
+    "geometric, s 0.01 to 1": Annealing(schedules.geometric(100.0), fraction=0.5),
 }
+RENYI = "Rényi, 8 particles"
+METHODS = ["plain", "adaptive", *RESTARTS, *KL, *LIKELIHOOD, RENYI, "AutoDAIS"]
+#: Of each of these only the best is shown.
+GRIDS = {"KL weight by hand": list(KL), "likelihood by hand": list(LIKELIHOOD)}
 
 
-class KLAnnealed(TemperedSVI):
-    """What is called KL annealing: the KL is weighted by 0.01 to 1, not the likelihood."""
+class Bench:
+    """A target with its programs. All that differs only in weights or steps is one program."""
 
-    def _step(self, method, state, args, kwargs):
-        weight = state.heat.inverse_temperature
-        weighted = copy.copy(self)
-        weighted.model = temper(self.model, weight, self.latent)
-        weighted.guide = temper(self.guide, weight, "joint")
-        plain, loss = method(weighted, SVIState(*state[:3]), *args, **kwargs)
-        return TemperedState(*plain, self.policy.next(state.heat, loss)), loss
-
-
-def fitter(name: str, target: Target) -> TemperedSVI:
-    parts = (target.model, AutoNormal(target.model), numpyro.optim.Adam(0.02))
-    if name == RENYI:
-        return TemperedSVI(*parts, RenyiELBO(alpha=0.5, num_particles=8), temperature=None)
-    if name == "AutoDAIS":
-        return TemperedSVI(target.model, AutoDAIS(target.model), parts[2], temperature=None)
-    if name == "KL weight 0 to 1":
-        policy = Annealing(schedules.linear_inverse(100.0), fraction=0.5)
-        annealed = KLAnnealed(*parts, temperature=policy)
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.guide = AutoNormal(target.model, init_loc_fn=target.start)
+        self.plain = TemperedSVI(target.model, self.guide, ADAM, temperature=None)
+        self.plain.init(jax.random.key(0), *target.data)
+        self.fresh = _forgetful(self.guide)
         with numpyro.handlers.seed(rng_seed=0), numpyro.handlers.trace() as trace:
             target.model(*target.data)
-        annealed.latent = [
-            name
-            for name, site in trace.items()
-            if site["type"] == "sample" and not site["is_observed"]
-        ]
-        return annealed
-    temperature = {
-        "linear, s 0.1 to 1": Annealing(schedules.linear_inverse(10.0), fraction=0.5),
-        "geometric, s 0.01 to 1": Annealing(schedules.geometric(100.0), fraction=0.5),
-        "adaptive": "adaptive",
-    }.get(name)
-    return TemperedSVI(*parts, temperature=temperature)
+        sites = [site for site in trace.values() if site["type"] == "sample"]
+        self.latent = [site["name"] for site in sites if not site["is_observed"]]
+        self.programs: dict[Any, Any] = {}
+
+    def _weighted(
+        self, key: jax.Array, likelihoods: jax.Array, kls: jax.Array, n_steps: jax.Array
+    ) -> Any:
+        """SVI of which each step has a weight of the likelihood and one of the KL."""
+        svi = SVI(self.target.model, copy.copy(self.fresh), ADAM, Trace_ELBO())
+        first = svi.init(jax.random.split(key)[0], *self.target.data)  # as in run_restarts
+
+        def step(i: jax.Array, state: Any) -> Any:
+            each = copy.copy(svi)
+            each.model = temper(temper(self.target.model, likelihoods[i]), kls[i], self.latent)
+            each.guide = temper(self.guide, kls[i], "joint")
+            return each.update(state, *self.target.data)[0]
+
+        return svi.get_params(jax.lax.fori_loop(0, n_steps, step, first))
+
+    def fit(self, name: str, keys: jax.Array, steps: int) -> tuple[Any, Any, float]:
+        """Parameters of a run for each key, their guide, and the seconds without compilation."""
+        if name in ("adaptive", RENYI, "AutoDAIS"):
+            guide, one = self._tempered(name, steps)
+            arguments: tuple[Any, ...] = (keys,)
+        else:
+            guide, one = self.guide, self._weighted
+            weights = [jnp.ones(steps), jnp.ones(steps)]
+            if name in LIKELIHOOD:
+                weights[0] = path(LIKELIHOOD[name], steps)
+            elif name in KL:
+                policy = Annealing(schedules.linear_inverse(100.0), fraction=KL[name])
+                weights[1] = path(policy, steps)
+            n_steps = int(steps * RESTARTS.get(name, (1, 1.0))[1])
+            arguments = (keys, *weights, n_steps)
+            name = "weighted"
+        params, seconds = self._timed(name, one, arguments)
+        return params, guide, seconds
+
+    def _tempered(self, name: str, steps: int) -> tuple[Any, Any]:
+        """What ``run_restarts`` makes of each key."""
+        svi = TemperedSVI(
+            self.target.model,
+            AutoDAIS(self.target.model, init_loc_fn=self.target.start)
+            if name == "AutoDAIS"
+            else self.guide,
+            ADAM,
+            RenyiELBO(alpha=0.5, num_particles=8) if name == RENYI else None,
+            temperature="adaptive" if name == "adaptive" else None,
+            num_steps=steps,
+        )
+        if name == "AutoDAIS":
+            svi.init(KEY, *self.target.data)
+        fresh = copy.copy(svi)
+        fresh.guide = _forgetful(svi.guide)
+
+        def one(key: jax.Array) -> Any:
+            run_key, _ = jax.random.split(key)
+            return fresh.run(run_key, steps, *self.target.data, progress_bar=False).params
+
+        return svi.guide, one
+
+    def elbos(self, guide: Any, params: Any, keys: jax.Array) -> np.ndarray:
+        """ELBOs at T = 1, one measure for all, whatever they maximise."""
+        svi = TemperedSVI(self.target.model, guide, ADAM, temperature=None)
+        elbo = partial(svi._elbo, n=100, args=self.target.data, kwargs={})
+        values, _ = self._timed(("elbo", type(guide)), elbo, (keys, params))
+        return np.where(np.isnan(values), -np.inf, np.asarray(values))
+
+    def _timed(self, name: Any, one: Any, arguments: tuple[Any, ...]) -> tuple[Any, float]:
+        """For all seeds in one program, which is compiled when it is first called for."""
+        if name not in self.programs:
+            common = (None,) * (len(arguments) - 1) if name == "weighted" else (0,)
+            axes = (0, *common)[: len(arguments)]
+            self.programs[name] = jax.jit(jax.vmap(one, axes)).lower(*arguments).compile()
+        begin = time.process_time()
+        result = jax.block_until_ready(self.programs[name](*arguments))
+        return result, time.process_time() - begin
 
 
-RENYI = "Rényi, 8 particles"
-METHODS = [
-    "plain",
-    f"{RESTARTS} x steps/{RESTARTS}",
-    f"{RESTARTS} x steps",
-    "KL weight 0 to 1",
-    "linear, s 0.1 to 1",
-    "geometric, s 0.01 to 1",
-    "adaptive",
-    RENYI,
-    "AutoDAIS",
-]
+def path(policy: Annealing, steps: int) -> jax.Array:
+    return Scheduled(policy).begin(steps, None).path
 
 
-class Outcome(NamedTuple):
-    elbos: np.ndarray
-    held_out: float
-    seconds: float
+def run(name: str, bench: Bench, n_seeds: int, steps: int) -> dict[str, Any]:
+    """All seeds of one method; restarts are groups of runs, of which the first is plain SVI's."""
+    groups, _ = RESTARTS.get(name, (1, 1.0))
+    keys = jax.random.split(KEY, groups * n_seeds)
+    parts = [keys[n_seeds * i : n_seeds * (i + 1)] for i in range(groups)]
+    params, guides, seconds = zip(*(bench.fit(name, part, steps) for part in parts), strict=True)
+    judged = zip(guides, params, parts, strict=True)
+    elbos = np.stack([bench.elbos(*each) for each in judged])
+    best = elbos.argmax(0)
+
+    def pick(*values: jax.Array) -> jax.Array:
+        return jnp.stack(values)[best, jnp.arange(n_seeds)]
+
+    return {
+        "elbos": elbos.max(0).tolist(),
+        "held_out": score(guides[0], bench.target, jax.tree.map(pick, *params)),
+        "seconds": sum(seconds),
+    }
 
 
-def run(name: str, target: Target, seeds: int, steps: int) -> Outcome:
-    """All seeds of one method; restarts are groups of the runs."""
-    groups = RESTARTS if " x steps" in name else 1
-    if name.endswith(f"/{RESTARTS}"):
-        steps //= RESTARTS
-    svi = fitter(name, target)
-    key = jax.random.key(17)
-    begin = time.perf_counter()
-    restarts = svi.run_restarts(key, steps, seeds * groups, *target.data, keep_all=True)
-    seconds = time.perf_counter() - begin
-    judge = copy.copy(svi)
-    judge.loss = Trace_ELBO()  # one measure for all, whatever they maximise
-    elbo = partial(judge._elbo, n=100, args=target.data, kwargs={})
-    elbos = jax.jit(jax.vmap(elbo))(jax.random.split(key, seeds * groups), restarts.all.params)
-    elbos = np.asarray(elbos).reshape(seeds, groups)
-    best = np.nanargmax(elbos, axis=1) + groups * np.arange(seeds)
-    params = jax.tree.map(lambda values: values[best], restarts.all.params)
-    return Outcome(np.nanmax(elbos, axis=1), score(svi, target, params), seconds)
-
-
-def score(svi: TemperedSVI, target: Target, params: Any) -> float:
+def score(guide: Any, target: Target, params: Any) -> list[float] | None:
     """Mean log predictive density of held-out data, 200 draws of each posterior."""
     if target.held_out is None:
-        return np.nan
+        return None
 
-    def one(params):
-        draws = svi.guide.sample_posterior(jax.random.key(5), params, sample_shape=(200,))
-        values = log_likelihood(target.model, draws, *target.held_out)
-        (densities,) = values.values()
+    def one(params: Any) -> jax.Array:
+        draws = guide.sample_posterior(jax.random.key(5), params, sample_shape=(200,))
+        (densities,) = log_likelihood(target.model, draws, *target.held_out).values()
         return jnp.mean(jax.scipy.special.logsumexp(densities, axis=0) - jnp.log(200.0))
 
-    return float(jnp.mean(jax.vmap(one)(params)))
+    return np.asarray(jax.lax.map(one, params)).tolist()
+
+
+def read(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """What was run before, by target and method."""
+    lines = path.read_text().splitlines() if path.exists() else []
+    return {(each["target"], each["method"]): each for each in map(json.loads, lines)}
+
+
+def compare(ours: np.ndarray, other: np.ndarray) -> str:
+    """The p value of equal pairs, with the sign of the mean difference."""
+    differences = ours - other
+    if not np.any(differences):
+        return "="
+    p = wilcoxon(differences).pvalue
+    return f"{'+' if differences.mean() > 0 else '-'}{p:.3f}"
+
+
+def table_of(name: str, lines: dict[str, dict[str, Any]]) -> Table:
+    """One target: a row for each method, and for each grid of schedules the best of it."""
+    for title, members in GRIDS.items():
+        known = [lines.pop(each) for each in members if each in lines]
+        if known:
+            lines[title] = max(known, key=lambda line: np.mean(line["elbos"]))
+    elbos = {method: np.array(line["elbos"]) for method, line in lines.items()}
+    best = max(values.max() for method, values in elbos.items() if method != "AutoDAIS")
+    first = next(iter(lines.values()))
+    table = Table(title=f"{name}: {len(first['elbos'])} seeds, best ELBO {best:.1f}")
+    for heading in ("method", "ELBO", "±", "best", "held out", "±", "time", "p"):
+        table.add_column(heading, justify="left" if heading == "method" else "right")
+    plain, ours = lines.get("plain"), elbos.get("adaptive")
+    for method, line in lines.items():
+        values = elbos[method]
+        held_out = "", ""
+        if line["held_out"] is not None:
+            held_out = mean_and_error(np.array(line["held_out"]), 3)
+        table.add_row(
+            line["method"] if method in GRIDS else method,
+            *mean_and_error(values, 1),
+            f"{np.mean(values > best - NEAR):.2f}",
+            *held_out,
+            "" if plain is None else f"{line['seconds'] / plain['seconds']:.1f}",
+            "" if ours is None or method == "adaptive" else compare(ours, values),
+        )
+    return table
+
+
+def mean_and_error(values: np.ndarray, digits: int) -> tuple[str, str]:
+    error = values.std(ddof=1) / np.sqrt(len(values))
+    return f"{values.mean():.{digits}f}", f"{error:.{digits}f}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--steps", type=int, default=3000)
-    parser.add_argument("--targets", nargs="*", default=list(TARGETS))
-    parser.add_argument("--methods", nargs="*", default=METHODS)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--steps", type=int, default=2000)
+    parser.add_argument("--targets", nargs="*", default=list(TARGETS), choices=TARGETS)
+    parser.add_argument("--methods", nargs="*", default=METHODS, choices=METHODS)
+    parser.add_argument(
+        "--slow-code", action="store_true", help="compile in less time to code that takes more"
+    )
+    parser.add_argument("--file", type=Path, default=Path("blackbox.jsonl"))
     options = parser.parse_args()
-    console = Console(width=110)
+    jax.config.update("jax_disable_most_optimizations", options.slow_code)
+    known = read(options.file)
     for name in options.targets:
-        target = TARGETS[name]()
-        outcomes = {
-            method: run(method, target, options.seeds, options.steps) for method in options.methods
-        }
-        best = max(outcome.elbos.max() for outcome in outcomes.values())
-        table = Table(title=f"{name}: best ELBO {best:.1f}")
-        for heading in ("method", "ELBO", "±", "best", "held out", "seconds"):
-            table.add_column(heading, justify="left" if heading == "method" else "right")
-        for method, (elbos, held_out, seconds) in outcomes.items():
-            error = elbos.std(ddof=1) / np.sqrt(len(elbos))
-            share = np.mean(elbos > best - NEAR)
-            figures = f"{elbos.mean():.1f}", f"{error:.1f}", f"{share:.2f}", f"{held_out:.3f}"
-            table.add_row(method, *figures, f"{seconds:.1f}")
-        console.print(table)
+        bench = None
+        for method in options.methods:
+            if (name, method) in known:
+                continue
+            bench = bench or Bench(TARGETS[name]())
+            outcome = run(method, bench, options.seeds, options.steps)
+            known[name, method] = {
+                "target": name,
+                "method": method,
+                "steps": options.steps,
+                **outcome,
+            }
+            with options.file.open("a") as file:
+                file.write(json.dumps(known[name, method]) + "\n")
+        lines = {m: known[name, m] for m in options.methods if (name, m) in known}
+        Console(width=110).print(table_of(name, lines))
 
 
 if __name__ == "__main__":

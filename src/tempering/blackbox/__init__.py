@@ -9,13 +9,22 @@ from typing import TYPE_CHECKING, Any
 _HOMES = {
     "TemperedSVI": "tempering.blackbox.tempered_svi",
     "TemperedVI": "tempering.blackbox.tempered_functions",
+    "local_inverse_temperatures": "tempering.blackbox.local",
     "temper": "tempering.blackbox.handler",
+    "temper_locally": "tempering.blackbox.local",
 }
 
-__all__ = ["TemperedSVI", "TemperedVI", "temper"]
+__all__ = [
+    "TemperedSVI",
+    "TemperedVI",
+    "local_inverse_temperatures",
+    "temper",
+    "temper_locally",
+]
 
 if TYPE_CHECKING:
     from tempering.blackbox.handler import temper
+    from tempering.blackbox.local import local_inverse_temperatures, temper_locally
     from tempering.blackbox.tempered_functions import TemperedVI
     from tempering.blackbox.tempered_svi import TemperedSVI
 

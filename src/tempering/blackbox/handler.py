@@ -7,6 +7,7 @@ that is tempered too is not taken, as it would be that of the prior at T = 1.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 from typing import Any, Literal
 
@@ -15,6 +16,8 @@ import numpyro.distributions as dist
 from jax.typing import ArrayLike
 from numpyro.primitives import Messenger
 
+#: The Jacobian of a site's transform, as NumPyro names it.
+JACOBIAN = re.compile("_.*_log_det")
 Sites = Literal["likelihood", "joint"] | Collection[str]
 
 
@@ -98,7 +101,8 @@ class temper(Messenger):
 
 def is_tempered(site: Any, sites: Sites) -> bool:
     """Whether a site of a trace is among those that are tempered."""
-    if site["type"] != "sample":
+    # NumPyro adds a factor where MCMC moves in unconstrained space: it is no part of the model.
+    if site["type"] != "sample" or JACOBIAN.fullmatch(site["name"]):
         return False
     if isinstance(sites, str):
         return sites == "joint" or site["is_observed"]

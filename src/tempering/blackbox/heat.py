@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from tempering.models.arguments import shown, takes
-from tempering.temperature import AdaptiveTempering, Annealing, Progress, Untempered
+from tempering.temperature import AdaptiveTempering, Annealing, LocalTempering, Progress, Untempered
 
 #: The last third of an adaptive run is at T = 1, whatever happens before it.
 HOT_PART = 2 / 3
@@ -118,6 +118,11 @@ def policy_of(temperature: Any) -> Scheduled | Adaptive:
         return Scheduled(temperature)
     if callable(temperature) and takes(temperature, 0.0):
         return Scheduled(Annealing(cast(Any, temperature)))
+    if isinstance(temperature, LocalTempering):
+        raise ValueError(
+            "temperature is LocalTempering; a temperature for each datum is part of the model "
+            "here: give temper_locally(model) in place of the model."
+        )
     raise ValueError(
         "temperature must be 'adaptive', None, an Annealing, or a schedule, a function from "
         f"progress 0 … 1 to a temperature; got {shown(temperature)}."
