@@ -52,6 +52,7 @@ def line(x, y):
         numpyro.sample("y", dist.Normal(weights[0] + weights[1] * x, 0.5), obs=y)
 
 
+@pytest.mark.slow
 def test_a_line_is_found_in_spite_of_outliers():
     rng = np.random.default_rng(0)
     x = np.linspace(-2, 2, 100)

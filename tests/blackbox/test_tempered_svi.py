@@ -87,7 +87,9 @@ def test_at_temperature_one_it_is_numpyros_to_the_bit():
         assert_array_equal(result.temperatures, np.ones(50))
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize(
+    "loss", [LOSSES[0], *(pytest.param(loss, marks=pytest.mark.slow) for loss in LOSSES[1:])]
+)
 def test_the_tempered_gradient_is_that_of_finite_differences(loss):
     guide = AutoNormal(regression)
     svi = TemperedSVI(regression, guide, adam(), loss(), temperature=None)
@@ -131,6 +133,7 @@ def test_an_update_follows_the_gradient_at_its_temperature():
     assert_allclose(svi.get_params(state)["weights_auto_loc"], expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_linear_regression_ends_at_its_posterior_and_evidence():
     """And in the heat, if it is not cooled, at the tempered posterior."""
     cooled = Annealing(schedules.linear(20.0))
@@ -153,6 +156,7 @@ def test_linear_regression_ends_at_its_posterior_and_evidence():
     check(fit(Annealing(schedules.constant(20.0), fraction=1.0))[0], 0.05, rtol=0.25, atol=0.02)
 
 
+@pytest.mark.slow
 def test_the_evidence_of_a_guide_that_cannot_be_exact():
     svi = new(temperature=None)  # independent Gaussians for weights that are not
     svi.init(KEY, X, Y)
@@ -286,6 +290,7 @@ def test_one_compilation_serves_all_temperatures():
     assert path[-1] == 1.0
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_from_a_state():
     svi = new(temperature=schedules.linear(5.0))
     once = svi.run(KEY, 30, X, Y, progress_bar=False)
@@ -294,6 +299,7 @@ def test_a_run_goes_on_from_a_state():
     assert int(again.state.heat.step) == 40
 
 
+@pytest.mark.slow
 def test_schedules_of_optax_and_of_the_package_are_one():
     def path(temperature):
         return 1 / new(temperature=temperature, num_steps=12).init(KEY, X, Y).heat.path
@@ -323,6 +329,7 @@ def test_restarts_are_runs_of_their_own_and_the_best_is_kept():
     assert np.isfinite(svi.evaluate(restarts.best.state, X, Y))
 
 
+@pytest.mark.slow
 def test_plain_functions_are_the_same_model():
     def log_likelihood(z, X, Y):
         return dist.Normal(X @ z["weights"], NOISE).log_prob(Y).sum()

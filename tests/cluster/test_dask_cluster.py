@@ -169,7 +169,13 @@ def cut_finely(monkeypatch):
     monkeypatch.setattr("tempering.models.factorial_mixture.SHARD_ENTRIES", 512 * 3)
 
 
-@pytest.mark.parametrize("name", MIXTURES)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in ("GMM", "FMM") else [pytest.mark.slow])
+        for name in MIXTURES
+    ],
+)
 def test_mixtures_have_the_bits_of_one_process(executor, one_worker, monkeypatch, name):
     cut_finely(monkeypatch)
     X = table(1300)
@@ -336,6 +342,7 @@ def test_what_listens_but_is_no_scheduler_is_told_as_such():
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_a_loss_before_the_first_checkpoint_does_not_ask_for_one(tmp_path):
     executor = DaskExecutor("tcp://127.0.0.1:9", timeout=0.5)
     lda = LatentDirichletAllocation(3, executor=executor, random_state=0)

@@ -56,6 +56,7 @@ def check_formats(folder, corpus):
         assert take(folder / name) != "" or name.startswith(("a.ldac", "a.svm"))
 
 
+@pytest.mark.slow
 def test_corpora_and_halves_of_them(tmp_path):
     with tracing():
         check_formats(tmp_path, realistic(60))

@@ -125,6 +125,7 @@ def test_a_fit_that_is_killed_thirty_times_ends_in_the_same_bits(tmp_path):
     assert within_a_write > 0
 
 
+@pytest.mark.slow
 def test_without_room_for_checkpoints_the_fit_ends_and_the_last_checkpoint_loads(
     tmp_path, short_fit
 ):

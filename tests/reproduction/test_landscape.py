@@ -35,6 +35,7 @@ def test_it_has_one_optimum_hot_and_two_cold():
     assert counts == [1, 1, 2, 2]
 
 
+@pytest.mark.slow
 def test_slow_cooling_finds_the_optimum_and_plain_ascent_not_always():
     model, data, rng = landscape.problem(0)
     starts = rng.normal(scale=5.0, size=(20, 2))
@@ -52,6 +53,7 @@ def test_slow_cooling_finds_the_optimum_and_plain_ascent_not_always():
     assert min(iterations) > 1
 
 
+@pytest.mark.slow
 def test_the_optimum_splits_where_the_number_of_optima_changes():
     model, data, _ = landscape.problem(0)
     split = landscape.splitting_temperature(model, data)

@@ -23,7 +23,7 @@ def model(drawn):
 
 def test_a_model_is_like_itself(model, drawn):
     same = compare_models(model, model, drawn.counts[400:])
-    assert [(pair.a, pair.b) for pair in same.pairs] == [(k, k) for k in range(5)]
+    assert sorted((pair.a, pair.b) for pair in same.pairs) == [(k, k) for k in range(5)]
     assert min(pair.shared for pair in same.pairs) == pytest.approx(1)
     assert (same.only_in_a, same.only_in_b, same.difference, same.error) == ([], [], 0.0, 0.0)
 
