@@ -30,6 +30,7 @@ def test_a_file_in_the_way_of_the_demo_is_told_at_once(command, tmp_path, monkey
     assert "'--out': it must name" in command("demo", "--out", "", code=2).stderr
 
 
+@pytest.mark.slow
 def test_what_the_demo_prints(command, files, tmp_path, monkeypatch):
     """On a small corpus, in place of one that takes a while to read."""
     from tempering.corpus import Corpus

@@ -379,7 +379,10 @@ sys.modules["tempering"].__version__ = "0.0.1"
 
 @pytest.mark.parametrize(
     ("site", "says"),
-    [(WITHOUT, "says: No module named 'tempering'"), (OTHER, "has tempering 0.0.1")],
+    [
+        (WITHOUT, "says: No module named 'tempering'"),
+        pytest.param(OTHER, "has tempering 0.0.1", marks=pytest.mark.slow),
+    ],
 )
 def test_a_worker_without_the_package_is_named(tmp_path, site, says):
     (tmp_path / "sitecustomize.py").write_text(site)

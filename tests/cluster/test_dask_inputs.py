@@ -114,6 +114,7 @@ def test_a_corpus_in_memory_is_taken(executor, counts):
     assert_array_equal(alone.components_, topics().fit(Corpus(counts)).components_)
 
 
+@pytest.mark.slow
 def test_many_runs_are_added_up_by_the_workers(executor, counts, monkeypatch):
     monkeypatch.setattr("tempering.models.lda.model.LatentDirichlet.shard_size", 64)
     monkeypatch.setattr(dask_executor, "FAN_IN", 2)
@@ -132,6 +133,7 @@ def test_many_runs_are_added_up_by_the_workers(executor, counts, monkeypatch):
 
 
 @pytest.mark.parametrize("batch_size", [N, 1500])
+@pytest.mark.slow
 def test_data_that_come_again_at_each_step_are_sent_once(
     client, executor, counts, monkeypatch, batch_size
 ):
