@@ -224,6 +224,7 @@ def test_shares_are_shown_with_their_intervals(open_page, address, shares):
 def test_documents_are_searched(open_page, address, report):
     page = open_page(address)
     text = report.words["text"][report.topics[0]["words"][-1]]
+    assert not page.is_visible("#document-more")
     page.fill("#document-search", text.upper())
     holding = [d for d in report.documents if text in f"{d['name']} {d['text']}"]
     assert page.inner_text("#document-count").startswith(f"{len(holding)} document")
