@@ -106,7 +106,7 @@ def leave_saddle(
         before, gain = costs[-3] - costs[-2], costs[-2] - costs[-1]
         # The cost of what grows goes through 0 too, so a small cost does not tell by itself.
         small = max(map(abs, costs[-2:])) < GONE * abs(costs[0])
-        if gain <= ROUNDING * abs(settled) or (small and gain < FADING * before):
+        if gain <= ROUNDING * abs(settled) or (small and gain < min(tolerance, FADING * before)):
             return None
         if turn >= MOST and gain <= before:
             break
