@@ -52,7 +52,7 @@ format: $(READY)  ## Rewrite the code in the project's style
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
 
-docs: $(READY)  ## Build the site into site/, running the code of its pages (a few minutes)
+docs: $(READY)  ## Build the site into site/, running the code of its pages (ten minutes)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 dist: $(READY)  ## Build the wheel and the source archive into dist/
