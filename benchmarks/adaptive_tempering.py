@@ -32,9 +32,9 @@ SCHEDULES = {
     f"{shape} {first} in {length}": (shape, first, length)
     for shape in SHAPES
     for first in (1.3, 3.0, 10.0, 30.0)
-    for length in (50, 150)
+    for length in ((50, 150) if first < 5 else (150,))
 }
-CONSTANTS = ("pace", "rest", "push", "FASTEST", "SETTLED", "PUSH_ROWS", "AGAIN", "FORGETTING")
+CONSTANTS = ("pace", "rest", "push", "FASTEST", "SETTLED", "PUSH_ROWS", "FORGETTING")
 USUAL = {name: getattr(adaptive, name) for name in dir(adaptive) if name.isupper()}
 
 

@@ -32,7 +32,7 @@ def mixture(dimensions: int, n_clusters: int, std: float) -> Target:
         weights = numpyro.sample("weights", dist.Dirichlet(jnp.full(n_clusters, 2.0)))
         with numpyro.plate("clusters", n_clusters):
             means = numpyro.sample("means", dist.Normal(0, 5).expand([dimensions]).to_event(1))
-        component = dist.Normal(means, std).to_event(1)
+        component = dist.MultivariateNormal(means, scale_tril=std * jnp.eye(dimensions))
         with numpyro.plate("data", len(X)):
             numpyro.sample("X", dist.MixtureSameFamily(dist.Categorical(weights), component), obs=X)
 

@@ -78,7 +78,7 @@ class TemperedSVI(SVI):
     temperature : {"adaptive"}, AdaptiveTempering, Annealing, callable or None
         "adaptive", or ``AdaptiveTempering()``, finds a hot start, cools, holds while the tempered
         ELBO still rises, and is at T = 1 for the last third of the steps at least. ``run`` makes a
-        plain run too, from the same start, and keeps the one with the better ELBO. An
+        plain run too, from another start, and keeps the one with the better ELBO. An
         :class:`~tempering.Annealing` counts steps as its passes. A function from progress 0 … 1 to
         a temperature, an optax schedule with ``transition_steps=1`` among them, is taken for
         ``Annealing`` of it. None is plain SVI.
@@ -177,11 +177,16 @@ class TemperedSVI(SVI):
         _check_steps(num_steps)
         if not isinstance(self.policy, Adaptive) or kwargs.get("init_state") is not None:
             return self._run(rng_key, num_steps, args, kwargs)
-        plain = copy.copy(self)
+        plain, tempered = copy.copy(self), copy.copy(self)
         plain._from_cold = True
-        key = jax.random.fold_in(rng_key, num_steps)
-        runs = [each._run(rng_key, num_steps, args, kwargs) for each in (self, plain)]
-        elbos = [self._elbo(key, run.params, COMPARED, args, kwargs) for run in runs]
+        # A start of its own, which a guide that remembers the first one would not draw.
+        tempered.guide = _forgetful(self.guide)
+        keys = rng_key, jax.random.fold_in(rng_key, num_steps + 1)
+        each = zip((plain, tempered), keys, strict=True)
+        runs = [svi._run(key, num_steps, args, kwargs) for svi, key in each]
+        self.constrain_fn = plain.constrain_fn
+        judge = jax.random.fold_in(rng_key, num_steps)
+        elbos = [self._elbo(judge, run.params, COMPARED, args, kwargs) for run in runs]
         # A run that broke off in NaN is no better than any other.
         better = jnp.isnan(elbos[1]) | (elbos[0] >= elbos[1])
         return jax.tree.map(lambda *values: jnp.where(better, *values), *runs)

@@ -45,8 +45,11 @@ RAMP_START, RAMP_COLDEST = 3.0, 0.75
 PUSH_ROWS = 20
 #: Cooling starts at this part of the critical s, where a fit soon forgets where it was.
 FORGETTING = 0.1
-#: It is cooled again from where the first cooling had lost this part of its energy, so many times.
-AGAIN, MOST_REHEATS = 0.3, 2
+#: It is cooled again from where the first cooling still lacked this part of its energy: a part of
+#: the way back, and where that found nothing better, all of it, then a little.
+AGAIN = 0.3, 1.0, 0.1
+#: It ends after so many attempts that found nothing better, and after so many reheats.
+MOST_FAILURES, MOST_REHEATS = 3, 4
 #: Bounds that differ by less, in units, are those of one optimum.
 SAME = 1e-4
 #: A bound below the best is given up when so many times what is left to gain does not help.
@@ -82,6 +85,8 @@ class AdaptiveHeat(Heat):
         The best bound at T = 1 so far, that of the state which the engine keeps.
     reheats : int
         How often it went back to the best state and cooled again.
+    failures : int
+        How often that found nothing better.
     path : array [n, 2], optional
         s and E at each rest of the cooling; with minibatches s, and the part of the time until it.
     seed, step : int
@@ -102,6 +107,7 @@ class AdaptiveHeat(Heat):
     inverse_temperature_before: float = 1.0
     best: float = -math.inf
     reheats: int = 0
+    failures: int = 0
     path: Array | None = None
     seed: int = 0
     step: int = 0
@@ -147,8 +153,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
 
     1. plain variational inference from the start, until it has converged;
     2. cool from above the critical temperature, held wherever the fit moves;
-    3. unless 1 and 2 agree, go back to the better of the two, heat it up a part of the way and cool
-       again; once more, if that helped;
+    3. back to the best, heat it up a part of the way, all of the way or a little, and cool again,
+       until that finds nothing better;
     4. back to the best, and on at T = 1.
 
     With minibatches, noise does what pushes do, and bounds are too noisy to wait by: the first
@@ -260,15 +266,16 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         if heat.phase == "plain":
             first = _first_inverse_temperature(heat, surroundings)
             return heat.jump("cooling", FORGETTING * first, **kept)
-        if heat.phase == "settling":
-            done = abs(gain) < SAME
-        else:
-            done = gain < SAME or heat.reheats == MOST_REHEATS
+        # Where the first cooling is behind plain inference, little is known yet.
+        failures = heat.failures + (gain < SAME if heat.reheats else abs(gain) < SAME)
+        done = failures == MOST_FAILURES or heat.reheats == MOST_REHEATS
         if done or heat.path is None or 1.5 * passes > length:
             return AdaptiveHeat(finished=True, returns=not better, path=heat.path)
         s, energy = heat.path.T
-        part = float(s[np.argmax(energy >= energy.max() - AGAIN * np.ptp(energy))])
-        return heat.jump("cooling again", part, reheats=heat.reheats + 1, **kept)
+        lacking = AGAIN[failures] * np.ptp(energy)
+        part = float(s[np.argmax(energy >= energy.max() - lacking)])
+        again = {"reheats": heat.reheats + 1, "failures": failures, **kept}
+        return heat.jump("cooling again", part, **again)
 
     def _cool(self, heat: AdaptiveHeat, look: Look, progress: Progress) -> AdaptiveHeat:
         """At s < 1: hold, or raise s."""
