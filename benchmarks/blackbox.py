@@ -125,8 +125,7 @@ class Bench:
         )
         if name == "AutoDAIS":
             svi.init(KEY, *self.target.data)
-        fresh = copy.copy(svi)
-        fresh.guide = _forgetful(svi.guide)
+        fresh = svi._fresh()
 
         def one(key: jax.Array) -> Any:
             run_key, _ = jax.random.split(key)

@@ -56,10 +56,19 @@ def same_states(found, true):
     return counts.argmax(axis=1)
 
 
+def test_priors_by_default_leave_many_states_as_narrow_as_they_are():
+    rng = np.random.default_rng(0)
+    means = 5.0 * np.arange(8)
+    X = (means[rng.integers(8, size=800)] + rng.normal(size=800))[:, None]
+    hmm = GaussianHMM(8, random_state=0).fit(X)
+    np.testing.assert_allclose(np.sort(hmm.means_.ravel()), means, atol=0.5)
+    np.testing.assert_allclose(hmm.covars_.ravel(), 1.0, rtol=0.35)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_drawn_model_is_recovered(kind):
     X, states = draws(kind)
-    # The priors by default are wide; with a hundred observations in a state they can be seen.
+    # With a hundred observations in a state even a narrow prior can be seen.
     narrow = {"beta_prior": 0.01, "scale_prior": 1.0} if kind in COVARS else {}
     hmm = clone(told(kind)).set_params(random_state=0, **narrow).fit(X, LENGTHS)
     order = same_states(hmm.predict(X, LENGTHS), states)

@@ -137,6 +137,8 @@ class TemperedSVI(SVI):
         self.sites: Sites = "joint" if joint else temper
         self.num_steps = num_steps
         self._from_cold = False
+        # Of the tempered run beside a plain one, which has a start of its own.
+        self._second_guide = _forgetful(guide)
 
     def init(
         self, rng_key: jax.Array, *args: Any, init_params: Any = None, **kwargs: Any
@@ -179,8 +181,7 @@ class TemperedSVI(SVI):
             return self._run(rng_key, num_steps, args, kwargs)
         plain, tempered = copy.copy(self), copy.copy(self)
         plain._from_cold = True
-        # A start of its own, which a guide that remembers the first one would not draw.
-        tempered.guide = _forgetful(self.guide)
+        tempered.guide = self._second_guide
         keys = rng_key, jax.random.fold_in(rng_key, num_steps + 1)
         each = zip((plain, tempered), keys, strict=True)
         runs = [svi._run(key, num_steps, args, kwargs) for svi, key in each]
@@ -244,8 +245,7 @@ class TemperedSVI(SVI):
         ready.num_steps = num_steps
         ready.init(rng_key, *args, **_of_the_model(kwargs))
         self.constrain_fn = ready.constrain_fn
-        fresh = copy.copy(self)
-        fresh.guide = _forgetful(self.guide)
+        fresh = self._fresh()
 
         def one(key: jax.Array) -> tuple[TemperedRunResult, jax.Array]:
             run_key, judge_key = jax.random.split(key)
@@ -256,6 +256,12 @@ class TemperedSVI(SVI):
         best = int(jnp.argmax(jnp.where(jnp.isnan(elbos), -jnp.inf, elbos)))
         kept = jax.tree.map(lambda values: values[best], results)
         return Restarts(kept, elbos, results if keep_all else None)
+
+    def _fresh(self) -> TemperedSVI:
+        """A copy whose guides have no start yet."""
+        fresh = copy.copy(self)
+        fresh.guide, fresh._second_guide = _forgetful(self.guide), _forgetful(self._second_guide)
+        return fresh
 
     def log_evidence(
         self, rng_key: jax.Array, params: dict[str, Any], n_draws: int, *args: Any, **kwargs: Any

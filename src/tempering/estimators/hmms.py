@@ -41,13 +41,14 @@ class GaussianHMM(HiddenMarkovEstimator):
         one, or each has one variance for all columns.
     means_prior : array of shape (n_features,), default=None
         m0; the mean of the data by default.
-    beta_prior : float, default=1.0
+    beta_prior : float, default=0.01
         How many observations the prior of a mean counts for (κ0).
     dof_prior : float, default=None
         ν0 > n_features − 1, how many the prior of a covariance counts for; n_features by default.
     scale_prior : float or array, default=None
         Ψ0, a matrix ("full", "tied"), the diagonal ("diag"), or a number; ν0 times the variance
-        that is expected. By default the covariance of the data.
+        that is expected. By default the covariance of the data, over K^(2 / n_features): that of
+        one of K parts that lie side by side.
     """
         + SHARED_PARAMETERS.format(
             init="kmeans",
@@ -91,7 +92,7 @@ class GaussianHMM(HiddenMarkovEstimator):
     covariance_type: Literal["full", "tied", "diag", "spherical"] = "diag"
     _: KW_ONLY
     means_prior: ArrayLike | None = None
-    beta_prior: float = 1.0
+    beta_prior: float = 0.01
     dof_prior: float | None = None
     scale_prior: ArrayLike | None = None
     init_params: str = "stmc"
@@ -114,6 +115,9 @@ class GaussianHMM(HiddenMarkovEstimator):
         given = self.means_prior, self.dof_prior, self.scale_prior
         prior = data_driven_prior(X, self.covariance_type, *given, names, ridge=1e-6)
         mean, degrees, scale = prior
+        if self.scale_prior is None:
+            # The scale of all data is too wide for one of many states, and makes few of them.
+            scale = scale / self.n_components ** (2.0 / X.shape[1])
         if not (smallest := kind.smallest(scale)) > 0:
             raise ValueError(
                 f"scale_prior must be positive definite; its smallest eigenvalue is {smallest}."
