@@ -15,8 +15,6 @@ from tempering.models.hmm.model import BLOCK_ROWS
 
 #: Rows that k-means looks at; more would change its centres little.
 MOST_KMEANS_ROWS = 20_000
-#: Of so many clusterings the best: one alone often has two clusters where one state is.
-KMEANS_TRIES = 3
 
 
 def cold_start(
@@ -28,8 +26,7 @@ def cold_start(
         return model.initialize(source, generator)
     few = max(1, len(data) * MOST_KMEANS_ROWS // len(data.rows))
     sample = source.sample(few, generator)
-    rows = sample.rows @ column_metric(sample.rows)
-    labels = kmeans_labels(rows, model.n_components, rng, KMEANS_TRIES)
+    labels = kmeans_labels(sample.rows @ column_metric(sample.rows), model.n_components, rng)
     assignment = np.eye(model.n_components)[labels]
     return model.prior() + len(data) / len(sample) * model.statistics(sample, assignment)
 

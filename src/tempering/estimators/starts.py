@@ -262,13 +262,11 @@ def random_assignment(X: Array, n_components: int, rng: np.random.RandomState) -
     return assignment / assignment.sum(axis=1, keepdims=True)
 
 
-def kmeans_labels(
-    X: Array, n_components: int, rng: np.random.RandomState, n_init: int = 1
-) -> np.ndarray:
+def kmeans_labels(X: Array, n_components: int, rng: np.random.RandomState) -> np.ndarray:
     """Labels by one run of k-means, as scikit-learn's mixtures start, shape [n]."""
     from sklearn.cluster import KMeans
 
-    return KMeans(n_components, n_init=n_init, random_state=rng).fit(X).labels_
+    return KMeans(n_components, n_init=1, random_state=rng).fit(X).labels_
 
 
 def start_assignment(
