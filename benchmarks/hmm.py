@@ -202,11 +202,14 @@ def theirs(make: str, restarts: int) -> Callable[[Data, int], Any]:
 def ways() -> dict[str, Callable[[Data, int], Any]]:
     """What is compared."""
     found = {
-        "VI": ours(tempering=None),
-        "annealing, T = 1.1 (default)": ours(),
-        "annealing, T = 2": ours(tempering=Annealing(schedules.linear(2.0), fraction=1 / 3)),
-        "variational tempering": ours(tempering="variational"),
-        "adaptive": ours(tempering="adaptive"),
+        "VI, one start": ours(tempering=None, n_init=1),
+        "default": ours(),
+        "default, one start": ours(n_init=1),
+        "T = 2, one start": ours(
+            tempering=Annealing(schedules.linear(2.0), fraction=1 / 3), n_init=1
+        ),
+        "variational tempering, one start": ours(tempering="variational", n_init=1),
+        "adaptive, one start": ours(tempering="adaptive", n_init=1),
         "VI, best of 10": ours(tempering=None, n_init=10),
         "default, best of 10": ours(n_init=10),
     }

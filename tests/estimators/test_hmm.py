@@ -263,7 +263,8 @@ def test_threads_leave_every_bit_and_seeds_do_not():
 )
 def test_every_policy_may_be_asked_for(policy):
     X, _ = draws("diag")
-    hmm = GaussianHMM(3, tempering=policy, random_state=0, n_iter=60).fit(X, LENGTHS)
+    hmm = GaussianHMM(3, tempering=policy, random_state=0, n_iter=60, n_init=1)
+    hmm.fit(X, LENGTHS)
     np.testing.assert_allclose(np.sort(hmm.means_[:, 1]), [-3.0, 0.0, 10.0], atol=0.3)
     hot = hmm.history_["temperature"].max()
     assert hot == 1.0 if policy is None else hot > 1.0
@@ -271,8 +272,11 @@ def test_every_policy_may_be_asked_for(policy):
 
 def test_restarts_keep_the_best():
     X, _ = draws("categorical")
-    one = [CategoricalHMM(3, tempering=None, random_state=s).fit(X).elbo_ for s in range(3)]
-    assert CategoricalHMM(3, tempering=None, n_init=8, random_state=0).fit(X).elbo_ >= one[0]
+    elbos = [
+        CategoricalHMM(3, tempering=None, n_init=n, random_state=0).fit(X).elbo_ for n in (1, 3, 8)
+    ]
+    assert elbos == sorted(elbos)
+    assert CategoricalHMM(3, tempering=None, random_state=0).fit(X).elbo_ == elbos[1]
 
 
 def test_sticky_chains_stay():
@@ -296,7 +300,7 @@ def test_minibatches_come_near():
 def test_a_saved_model_predicts_the_same_bits(kind, tmp_path):
     X, _ = draws(kind)
     hmm = clone(told(kind)).set_params(random_state=0, tempering=LocalTempering(), n_iter=20)
-    hmm.set_params(tol=1.0).fit(X, LENGTHS)
+    hmm.set_params(tol=1.0, n_init=1).fit(X, LENGTHS)
     hmm.save(tmp_path / "model")
     loaded = tempering.load(tmp_path / "model")
     assert type(loaded) is type(hmm)
@@ -433,8 +437,8 @@ def test_priors_and_parameters_of_a_wrong_shape_are_refused():
 
 def test_data_far_from_zero_and_constant_columns_are_no_harder():
     X, _ = draws("diag")
-    near = GaussianHMM(3, random_state=0).fit(X, LENGTHS)
-    far = GaussianHMM(3, random_state=0).fit(X + 1e6, LENGTHS)
+    near = GaussianHMM(3, random_state=0, n_init=1).fit(X, LENGTHS)
+    far = GaussianHMM(3, random_state=0, n_init=1).fit(X + 1e6, LENGTHS)
     assert far.elbo_ == pytest.approx(near.elbo_, rel=1e-6)
     np.testing.assert_allclose(far.means_ - 1e6, near.means_, atol=1e-4)
     with_constant = np.column_stack([X, np.ones(len(X))])

@@ -71,7 +71,9 @@ default="annealing"
     buffer : int, default=20
         Rows before and after a piece that are solved with it but do not count. Let it be longer
         than the chain remembers: where states last 100 rows, 20 is too short.
-    tol, n_init, batch_size, learning_offset, learning_decay, random_state, n_jobs, verbose
+    n_init : int, default=3
+        Fits from different starts, of which the one with the best ELBO is kept.
+    tol, batch_size, learning_offset, learning_decay, random_state, n_jobs, verbose
         As in :class:`tempering.BayesianGaussianMixture`; a minibatch is one of sequences.
 
     Attributes
@@ -122,6 +124,7 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
     sticky: float = 0.0
     init: Literal["kmeans", "random"] = "kmeans"
     n_iter: int = 200
+    n_init: int = 3
     init_params: str = "st"
     piece_length: int | None = None
     buffer: int = 20
@@ -224,6 +227,10 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
         if self.piece_length is None:
             return Sequences(rows, lengths)
         return Pieces(rows, lengths, piece_length=self.piece_length, buffer=self.buffer)
+
+    def _n_starts(self) -> int:
+        # With one state, or with all parameters given, each start is the same.
+        return self.n_init if self.n_components > 1 and self.init_params else 1
 
     def _starts(self, model: HiddenMarkov, data: Sequences, rng: np.random.RandomState) -> Natural:
         """λ at step 0; for the start pieces are sequences by themselves."""
