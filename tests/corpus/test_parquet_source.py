@@ -4,6 +4,7 @@ import itertools
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,11 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
+from on_disk import on_disk
+from problems import tiny_mixture
 from tempering.corpus import Corpus, CorpusError, ParquetSource, open_source, write
 from tempering.corpus import parquet as parquet_module
-from tempering.inference import ArraySource, Source
+from tempering.inference import ArraySource, Source, fit
 
 N_DOCUMENTS, N_WORDS = 103, 40
 
@@ -117,15 +120,80 @@ def test_it_goes_to_another_process(path):
         assert_array_equal(ours.toarray(), theirs.toarray())
 
 
-def test_sources_that_cannot_be_are_refused(path, tmp_path, counts):
-    with pytest.raises(ValueError, match="batch_size must be at least 1; got 0"):
-        ParquetSource(path, 0)
+def test_sources_that_cannot_be_are_refused(tmp_path, counts):
     write(tmp_path / "empty.parquet", Corpus(sparse.csr_array((3, 4), dtype=np.int32)))
     with pytest.raises(CorpusError, match="not one word in its 3 documents"):
         ParquetSource(tmp_path / "empty.parquet")
     write(tmp_path / "a.npz", Corpus(counts, [f"w{i}" for i in range(N_WORDS)]))
     with pytest.raises(CorpusError, match="format npz does not stream"):
         open_source(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("name", ["batch_size", "window_blocks"])
+def test_sizes_are_positive(path, name):
+    with pytest.raises(ValueError, match=f"{name} must be at least 1; got 0"):
+        ParquetSource(path, **{name: 0})
+    with pytest.raises(ValueError, match="n must be at least 1; got 0"):
+        ParquetSource(path).sample(0, np.random.default_rng(0))
+
+
+def test_a_batch_mixes_blocks(path):
+    batches = one_pass(ParquetSource(path, 16, window_blocks=4))
+    assert np.mean([np.unique(numbers(batch) // 10).size for batch in batches]) > 3
+
+
+def test_a_sample_is_uniform(counts, tmp_path):
+    source, rng = on_disk(tmp_path, counts), np.random.default_rng(0)
+    drawn = np.concatenate([numbers(source.sample(10, rng)) for _ in range(400)])
+    frequency = np.bincount(drawn, minlength=N_DOCUMENTS) / 400
+    expected = 10 / N_DOCUMENTS
+    assert np.abs(frequency - expected).max() < 5 * np.sqrt(expected / 400)
+
+
+def test_empty_documents_are_kept(tmp_path):
+    counts = sparse.csr_array(np.array([[0, 0], [1, 2], [0, 0], [0, 0], [3, 0], [0, 0]]))
+    source = on_disk(tmp_path, counts, batch_size=2, block_size=2)
+    for batch, expected in zip(source.sweep(), ArraySource(counts, 2).sweep()):
+        assert_array_equal(batch.data.toarray(), expected.data.toarray())
+    assert sum(batch.sum() for batch in one_pass(source)) == 6
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float32, np.float64])
+def test_counts_keep_their_kind(counts, tmp_path, dtype):
+    (batch,) = on_disk(tmp_path, counts.astype(dtype), N_DOCUMENTS).sweep()
+    assert batch.data.dtype == (dtype if np.dtype(dtype).kind == "f" else np.int32)
+    assert_array_equal(batch.data.toarray(), counts.toarray())
+
+
+def test_threads_may_share_a_source(path, counts):
+    """Each gets its own row groups, whichever of them was read last."""
+    source = ParquetSource(path, 20)
+
+    def right(group):
+        rows = source.files.rows(10 * group, 10 * group + 10)
+        return np.array_equal(numbers(rows), np.arange(10 * group, 10 * group + 10))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(right, [i % 10 for i in range(400)]))
+
+
+def test_a_file_cut_short_after_opening_is_refused(path):
+    source = ParquetSource(path, 20)
+    with open(path, "r+b") as file:
+        file.truncate(200)
+    with pytest.raises(CorpusError, match=r"a\.parquet, row group .*damaged"):
+        list(source.sweep())
+
+
+def test_the_engine_fits_from_disk(tmp_path):
+    model, data, _ = tiny_mixture("multinomial", n=60)
+    data = sparse.csr_array(data)
+    settings = {"max_passes": 5, "seed": 1, "progress": False}
+    in_memory = fit(model, data, **settings)
+    from_disk = fit(model, on_disk(tmp_path, data, 60), **settings)
+    assert from_disk.elbo == pytest.approx(in_memory.elbo, rel=1e-12)
+    batches = fit(model, on_disk(tmp_path, data, 16, block_size=8), **settings)
+    assert np.isfinite(batches.elbo)
 
 
 MEASURE = """

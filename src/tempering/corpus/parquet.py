@@ -140,10 +140,12 @@ class ParquetRows:
 
     def _group(self, group: int) -> Any:
         """A row group; the last one is kept, since batches may end within it."""
-        if self._last[0] != group:
-            self._last = (-1, None)
-            self._last = (group, self._stacked(list(self._parts(group))))
-        return self._last[1]
+        last = self._last
+        if last[0] != group:
+            last = self._last = (-1, None)  # lest memory holds two
+            last = self._last = (group, self._stacked(list(self._parts(group))))
+        # Not self._last[1]: by now that may be the row group of another thread.
+        return last[1]
 
     def _stacked(self, parts: list[Any]) -> Any:
         return stack(parts or [sparse.csr_array((0, self.shape[1]), dtype=self.dtype)])

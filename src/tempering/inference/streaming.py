@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from copy import copy
 from itertools import count
@@ -13,11 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from tempering.inference.csr_files import CSRFiles, write_csr
 from tempering.inference.sources import Batch, Block, RowReference, stack, take_rows
 from tempering.models.arguments import check_number
-
-__all__ = ["BlockSource", "MappedCSR", "StoredRows", "write_csr"]
 
 # Documents nearer than this are read in one go by `sample`: a read costs more than a few rows.
 WORTH_A_SEEK = 16
@@ -65,10 +61,11 @@ class BlockSource:
 
     Examples
     --------
-    What ``open_source`` opens is one; :class:`MappedCSR` is another:
+    What :func:`tempering.corpus.open_source` opens is one:
 
-    >>> from tempering.inference import BlockSource, MappedCSR
-    >>> issubclass(MappedCSR, BlockSource)
+    >>> from tempering.corpus import ParquetSource
+    >>> from tempering.inference import BlockSource
+    >>> issubclass(ParquetSource, BlockSource)
     True
     """
 
@@ -203,50 +200,6 @@ class BlockSource:
     def __repr__(self) -> str:
         name, path = type(self).__name__, str(self.files.path)
         return f"{name}({path!r}, shape={self.shape}, batch_size={self.batch_size})"
-
-
-class MappedCSR(BlockSource):
-    """A source of batches of a CSR matrix on disk, which :func:`write_csr` makes.
-
-    How batches are drawn is told at :class:`BlockSource`.
-
-    Parameters
-    ----------
-    path : path
-        A directory made by :func:`write_csr`.
-    batch_size : int
-        Documents in a minibatch, at most.
-    block_size : int
-        Consecutive documents that are read together.
-    window_blocks : int
-        Blocks that are shuffled together.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from scipy import sparse
-    >>> from tempering.inference import MappedCSR, write_csr
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_csr(f"{folder}/corpus", [sparse.csr_array([[1, 0], [0, 2], [3, 0]])])
-    ...     source = MappedCSR(f"{folder}/corpus", batch_size=2)
-    ...     source.shape, source.n_tokens, [batch.size for batch in source.sweep()]
-    ((3, 2), 6, [2, 1])
-    """
-
-    files: CSRFiles
-
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        batch_size: int = 1024,
-        block_size: int = 8192,
-        window_blocks: int = 4,
-    ):
-        _check_positive(block_size, "block_size")
-        files = CSRFiles(path)
-        edges = np.append(np.arange(0, files.shape[0], block_size), files.shape[0])
-        super().__init__(files, batch_size, edges, window_blocks)
-        self.block_size = block_size
 
 
 def _check_positive(size: int, name: str) -> None:
