@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from tempering.models.arguments import shown, takes
 from tempering.temperature import AdaptiveTempering, Annealing, LocalTempering, Progress, Untempered
@@ -48,7 +49,7 @@ class Scheduled:
         def path(start: Any) -> np.ndarray:
             return self._path(num_steps, start).astype(dtype)
 
-        if isinstance(start, jax.core.Tracer):  # of several runs in one program
+        if isinstance(start, Tracer):  # of several runs in one program
             shape = jax.ShapeDtypeStruct((num_steps,), dtype)
             values = jax.pure_callback(path, shape, start, vmap_method="sequential")
         else:
