@@ -13,10 +13,9 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from on_disk import on_disk
-from problems import tiny_mixture
 from tempering.corpus import Corpus, CorpusError, ParquetSource, open_source, write
 from tempering.corpus import parquet as parquet_module
-from tempering.inference import ArraySource, Source, fit
+from tempering.inference import ArraySource, Source
 
 N_DOCUMENTS, N_WORDS = 103, 40
 
@@ -183,17 +182,6 @@ def test_a_file_cut_short_after_opening_is_refused(path):
         file.truncate(200)
     with pytest.raises(CorpusError, match=r"a\.parquet, row group .*damaged"):
         list(source.sweep())
-
-
-def test_the_engine_fits_from_disk(tmp_path):
-    model, data, _ = tiny_mixture("multinomial", n=60)
-    data = sparse.csr_array(data)
-    settings = {"max_passes": 5, "seed": 1, "progress": False}
-    in_memory = fit(model, data, **settings)
-    from_disk = fit(model, on_disk(tmp_path, data, 60), **settings)
-    assert from_disk.elbo == pytest.approx(in_memory.elbo, rel=1e-12)
-    batches = fit(model, on_disk(tmp_path, data, 16, block_size=8), **settings)
-    assert np.isfinite(batches.elbo)
 
 
 MEASURE = """
