@@ -2,7 +2,7 @@
 
 from unittest import mock
 
-from tempering.corpus import Corpus, ParquetSource, parquet, write
+from tempering.corpus import Corpus, open_source, parquet, write
 
 
 def on_disk(folder, counts, batch_size=1024, block_size=parquet.BLOCK_SIZE, window_blocks=4):
@@ -11,4 +11,4 @@ def on_disk(folder, counts, batch_size=1024, block_size=parquet.BLOCK_SIZE, wind
     if not path.exists():
         with mock.patch.object(parquet, "BLOCK_SIZE", block_size):
             write(path, Corpus(counts))
-    return ParquetSource(path, batch_size, window_blocks)
+    return open_source(path, batch_size, window_blocks)

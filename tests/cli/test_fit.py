@@ -9,7 +9,7 @@ import tempering
 from tempering import load
 from tempering.cli.options import FOUND_TOPICS
 from tempering.cli.validation import POINTS, Remaining, Validation, model_scores, n_validation
-from tempering.corpus import CorpusError, ParquetSource, write
+from tempering.corpus import CorpusError, open_source, write
 from tempering.inference import ArraySource
 
 
@@ -67,7 +67,7 @@ def test_what_remains_of_a_stream(files, tmp_path, monkeypatch, left_out):
     left_out = np.array(left_out, int)
     counts = files.corpus.counts
     expected = counts[np.setdiff1d(np.arange(400), left_out)].toarray()
-    remaining = Remaining(ParquetSource(path, 64), left_out, counts[left_out].sum())
+    remaining = Remaining(open_source(path, 64), left_out, counts[left_out].sum())
     assert remaining.shape == expected.shape
     assert remaining.n_tokens == expected.sum()
     swept = [batch.data.toarray() for batch in remaining.sweep()]

@@ -13,7 +13,7 @@ from pyarrow import parquet
 from scipy import sparse
 
 from mutations import mutate
-from tempering.corpus import Corpus, CorpusError, ParquetSource, read, write
+from tempering.corpus import Corpus, CorpusError, open_source, read, write
 from tempering.datasets import read_arxiv
 
 LONGEST_SECONDS = 5.0
@@ -72,7 +72,7 @@ def read_sound(path, **options):
 
 
 def read_source(path):
-    source = ParquetSource(path, 10)
+    source = open_source(path, 10)
     list(source.sweep())
     next(source.batches(0))
 

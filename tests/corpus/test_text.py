@@ -20,7 +20,6 @@ from tempering.corpus import (
     Corpus,
     CorpusError,
     Document,
-    ParquetSource,
     WordCounting,
     convert,
     from_texts,
@@ -28,6 +27,7 @@ from tempering.corpus import (
     read_texts,
 )
 from tempering.corpus import text_counts as tally_module
+from tempering.inference import BlockSource
 
 WORDS = ["apple", "banana", "cherry", "date", "elder", "fig", "grape", "the", "and", "x"]
 
@@ -92,7 +92,7 @@ def test_the_vectorizer_stays_as_it_was():
 def test_counts_go_to_disk(tmp_path):
     texts = make_texts(3000)
     source = from_texts(texts, out=tmp_path / "a.parquet")
-    assert isinstance(source, ParquetSource)
+    assert isinstance(source, BlockSource)
     corpus = read(tmp_path / "a.parquet")
     assert_like_sklearn(corpus, WordCounting().vectorizer(), texts)
     assert source.n_tokens == corpus.n_tokens

@@ -32,13 +32,13 @@ from tempering.corpus.parquet import (
     COUNTS,
     IDS,
     ParquetRows,
-    ParquetSource,
     column_names,
     load_pyarrow,
     write_parquet,
 )
 from tempering.corpus.text_counts import TextCounts
 from tempering.corpus.text_files import FAIL, LINES, read_texts, text_kind
+from tempering.inference.streaming import BlockSource
 from tempering.storage.atomic import as_path, atomic_file
 
 
@@ -172,8 +172,24 @@ def read(
     return gather(open_corpus(path, format, **options))
 
 
-def open_source(path: str | os.PathLike[str], batch_size: int = 1024) -> ParquetSource:
-    """A corpus that streams: batches of a ``.parquet`` file.
+def open_source(
+    path: str | os.PathLike[str], batch_size: int = 1024, window_blocks: int = 4
+) -> BlockSource:
+    """A source of batches of a ``.parquet`` file that :func:`write` or :func:`convert` made.
+
+    A row is a document, in columns ``ids`` and ``counts``. How batches are drawn is told at
+    :class:`tempering.inference.BlockSource`; the blocks are the row groups of the file. They are
+    made of 8,192 documents. A file of larger ones takes more memory; ``convert`` it to make them
+    smaller.
+
+    Parameters
+    ----------
+    path : path
+        The file; its words are read too, if they stand beside it.
+    batch_size : int
+        Documents in a minibatch, at most.
+    window_blocks : int
+        Row groups that are shuffled together.
 
     Examples
     --------
@@ -191,7 +207,11 @@ def open_source(path: str | os.PathLike[str], batch_size: int = 1024) -> Parquet
     name = detect(path)
     if name != STREAMING:
         fail(path, "", f"format {name} does not stream; convert it to .parquet first.")
-    source = ParquetSource(path, batch_size)
+    files = ParquetRows(path)
+    if not files.n_tokens > 0:
+        fail(path, "", f"there is not one word in its {files.shape[0]} documents.")
+    source = BlockSource(files, batch_size, files.edges, window_blocks)
+    source.vocabulary = files.vocabulary
     source.counting = read_counting(path)
     return source
 

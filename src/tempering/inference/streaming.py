@@ -63,10 +63,13 @@ class BlockSource:
     --------
     What :func:`tempering.corpus.open_source` opens is one:
 
-    >>> from tempering.corpus import ParquetSource
-    >>> from tempering.inference import BlockSource
-    >>> issubclass(ParquetSource, BlockSource)
-    True
+    >>> import tempfile
+    >>> from tempering.corpus import open_source, write
+    >>> from tempering.datasets import LDAStream
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(f"{folder}/big.parquet", LDAStream(n_documents=30, n_words=50))
+    ...     [batch.size for batch in open_source(f"{folder}/big.parquet", batch_size=20).sweep()]
+    [20, 10]
     """
 
     #: The words, one a column, where they are known.
