@@ -8,7 +8,7 @@ import pytest
 import tempering
 from tempering import load
 from tempering.cli.options import FOUND_TOPICS
-from tempering.cli.validation import POINTS, Remaining, Validation, model_scores, n_validation
+from tempering.cli.validation import POINTS, Remaining, Validation, n_validation, read_scores
 from tempering.corpus import CorpusError, open_source, write
 from tempering.inference import ArraySource
 
@@ -22,7 +22,8 @@ def test_it_finds_the_topics_and_saves_a_model_with_words_and_scores(files):
     assert files.fitted["n_validation_documents"] == 20
     # Each word is one of 20 at best.
     assert -np.log(80) < files.fitted["held_out_score"] < -np.log(20) + 0.1
-    scores = model_scores(files.model)
+    n_documents, scores = read_scores(files.model)
+    assert n_documents == 20
     assert len(scores) == POINTS
     assert scores[-1] == (380 * 10, files.fitted["held_out_score"])
     assert [seen for seen, _ in scores] == sorted({seen for seen, _ in scores})
@@ -147,7 +148,7 @@ def test_no_validation_and_plain_svi(command, files, tmp_path):
     assert model.tempering is None
     assert model.batch_size == 50
     assert len(model.history_) == 8
-    assert model_scores(out) is None
+    assert read_scores(out) == (0, [])
 
 
 @pytest.mark.parametrize(
