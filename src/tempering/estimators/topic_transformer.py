@@ -315,7 +315,6 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
                 expected.log_rows(documents.words),
                 model.doc_topic_prior if alpha is None else alpha,
                 s[rows] if isinstance(s, np.ndarray) else s,
-                theta="collapsed" if model.update == "collapsed" else "variational",
                 tolerance=min(self.doc_update_tol, 1e-3),
                 max_iterations=self.max_doc_update_iter,
                 n_threads=self._n_threads(),
