@@ -8,9 +8,10 @@ import pytest
 import tempering
 from tempering import load
 from tempering.cli.options import FOUND_TOPICS
-from tempering.cli.validation import POINTS, Remaining, Validation, n_validation, read_scores
-from tempering.corpus import CorpusError, open_source, write
-from tempering.inference import ArraySource
+from tempering.cli.validation import POINTS, RemainingRows, Validation, n_validation, read_scores
+from tempering.corpus import CorpusError, write
+from tempering.corpus.parquet import ParquetRows
+from tempering.inference import ArraySource, BlockSource
 
 
 def test_it_finds_the_topics_and_saves_a_model_with_words_and_scores(files):
@@ -68,7 +69,8 @@ def test_what_remains_of_a_stream(files, tmp_path, monkeypatch, left_out):
     left_out = np.array(left_out, int)
     counts = files.corpus.counts
     expected = counts[np.setdiff1d(np.arange(400), left_out)].toarray()
-    remaining = Remaining(open_source(path, 64), left_out, counts[left_out].sum())
+    rows = RemainingRows(ParquetRows(path), left_out, counts.sum() - counts[left_out].sum())
+    remaining = BlockSource(rows, 64, window_blocks=4)
     assert remaining.shape == expected.shape
     assert remaining.n_tokens == expected.sum()
     swept = [batch.data.toarray() for batch in remaining.sweep()]

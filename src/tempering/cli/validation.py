@@ -47,7 +47,10 @@ def split_corpus(
     if not n_kept:
         return source, None
     kept = source.sample(n_kept, np.random.default_rng(seed))
-    return Remaining(source, places, kept.sum().item()), kept
+    files = RemainingRows(source.files, places, source.n_tokens - kept.sum().item())
+    training = BlockSource(files, batch_size, source.window_blocks)
+    training.counting = source.counting
+    return training, kept
 
 
 def n_validation(n_documents: int, validation: float | None) -> int:
@@ -69,6 +72,7 @@ class RemainingRows:
         self.path = files.path
         self.shape = (files.shape[0] - left_out.size, files.shape[1])
         self.n_tokens = n_tokens
+        self.edges = np.unique(files.edges - np.searchsorted(left_out, files.edges))
         self._files, self._left_out = files, left_out
         self._remaining_before = left_out - np.arange(left_out.size)
 
@@ -85,16 +89,6 @@ class RemainingRows:
     def _place(self, row: int) -> int:
         """Where a remaining row stands in the file."""
         return row + int(np.searchsorted(self._remaining_before, row, side="right"))
-
-
-class Remaining(BlockSource):
-    """A source of batches of a corpus on disk, but for documents at rising places."""
-
-    def __init__(self, source: BlockSource, left_out: NDArray[np.int64], n_tokens: int | float):
-        files = RemainingRows(source.files, left_out, source.n_tokens - n_tokens)
-        edges = np.unique(source.edges - np.searchsorted(left_out, source.edges))
-        super().__init__(files, source.batch_size, edges, source.window_blocks)
-        self.counting = source.counting
 
 
 class Validation:

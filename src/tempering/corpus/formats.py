@@ -210,7 +210,7 @@ def open_source(
     files = ParquetRows(path)
     if not files.n_tokens > 0:
         fail(path, "", f"there is not one word in its {files.shape[0]} documents.")
-    source = BlockSource(files, batch_size, files.edges, window_blocks)
+    source = BlockSource(files, batch_size, window_blocks)
     source.vocabulary = files.vocabulary
     source.counting = read_counting(path)
     return source
