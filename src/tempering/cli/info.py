@@ -49,14 +49,14 @@ def _installation() -> dict[str, Any]:
     from importlib import metadata
 
     from tempering import __version__
-    from tempering.inference.executors import available_cores
+    from tempering.inference.executors import number_of_threads
     from tempering.storage.caches import cache_directory
 
     facts: dict[str, Any] = {
         "tempering": __version__,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
-        "cores": available_cores(),
+        "cores": number_of_threads(None),
         "cache": str(cache_directory()),
     }
     for name in (*PACKAGES, *OPTIONAL):

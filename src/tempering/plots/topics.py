@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators import LatentDirichletAllocation
 from tempering.evaluation import top_words
-from tempering.evaluation.checks import check_number, normalised
+from tempering.evaluation.checks import normalised
 from tempering.inference import History
+from tempering.models.arguments import check_number
 from tempering.plots.canvas import new_figure
 
 
