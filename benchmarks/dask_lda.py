@@ -40,7 +40,8 @@ from tempering.corpus import open_source, write
 from tempering.datasets import LDAStream
 from tempering.estimators.recipe import RULES, Size
 from tempering.inference import Algorithm, RobbinsMonro
-from tempering.inference.executors import Serial, available_cores, open_executor
+from tempering.inference.executors import Serial, open_executor
+from tempering.models.threads import available_cores
 from tempering.models.lda.model import LatentDirichlet
 from tempering.cluster import DaskExecutor
 

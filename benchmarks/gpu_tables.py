@@ -21,9 +21,9 @@ from tempering.gpu.device_table import TableSource
 from tempering.gpu.jax_factorial import JaxFactorialModel
 from tempering.gpu.jax_mixture import JaxMixture
 from tempering.inference import fit
-from tempering.inference.executors import available_cores
 from tempering.models import Mixture
 from tempering.models.factorial_mixture import FactorialModel
+from tempering.models.threads import available_cores
 
 
 class Problem(NamedTuple):

@@ -21,7 +21,7 @@ from tempering.gpu.device_lda import DeviceLatentDirichlet
 from tempering.gpu.device_topics import DeviceTopics
 from tempering.gpu.jax_device import has_gpu
 from tempering.inference import ArraySource, Report, evaluate_elbo
-from tempering.inference.executors import available_cores
+from tempering.models.threads import available_cores
 
 #: Documents whose ELBO is computed.
 BOUND_DOCUMENTS = 20_000

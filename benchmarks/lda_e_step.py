@@ -107,10 +107,8 @@ def e_step_work(scene: Scene, tolerances: list[float]) -> dict[tuple, Callable[[
 
     def run_sweeps(tolerance: float) -> None:
         for batch, rows in tempered:
-            settings, _ = sweep_settings(
-                batch.indptr.size - 1, scene.model.n_topics, alpha, 1.0, "variational",
-                tolerance, 5, 100,
-            )  # fmt: skip
+            n_documents, n_topics = batch.indptr.size - 1, scene.model.n_topics
+            settings, _ = sweep_settings(n_documents, n_topics, alpha, 1.0, tolerance, 5, 100)
             sweep(batch, rows, settings)
 
     work: dict[tuple, Callable[[], Any]] = {
@@ -166,10 +164,10 @@ def own_rows(scene: Scene, batch: sparse.csr_matrix) -> tuple[Any, ...]:
 def tempered_rows(scene: Scene, prepared: tuple[Any, ...]) -> tuple[Any, Any]:
     """The same with exponentials of the rows, which is what scikit-learn's E-step is given."""
     batch, log_rows = check_batch(*prepared, "log_rows")
+    model, n_documents = scene.model, batch.indptr.size - 1
     settings, shared = sweep_settings(
-        batch.indptr.size - 1, scene.model.n_topics, scene.model.doc_topic_prior, 1.0,
-        "variational", 1e-3, 5, 100,
-    )  # fmt: skip
+        n_documents, model.n_topics, model.doc_topic_prior, 1.0, 1e-3, 5, 100
+    )
     return batch, temper_rows(log_rows, settings, shared, 1)
 
 

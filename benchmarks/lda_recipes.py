@@ -45,17 +45,11 @@ RECIPES: dict[str, dict[str, Any]] = {
     "sampled, T = 1": {"tempering": None, "update": "sampled"},
     "SVI": {"tempering": None, "update": "variational"},
     "mean topics, T = 1": {"tempering": None, "update": "mean"},
-    "collapsed, T = 1": {"tempering": None, "update": "collapsed"},
     "1/T from 0.5, variational": {"tempering": "annealing", "update": "variational"},
     "1/T from 0.5, mean": {
         "tempering": Annealing(schedules.linear_inverse(2.0), fraction=0.8),
         "update": "mean",
     },
-    "1/T from 0.8, collapsed": {
-        "tempering": Annealing(schedules.linear_inverse(1.25), fraction=0.9),
-        "update": "collapsed",
-    },
-    "default, collapsed": {"update": "collapsed"},
     "VT": {"tempering": "variational", "update": "variational"},
     "VT, mean": {"tempering": "variational", "update": "mean"},
     "LVT": {"tempering": "local", "update": "variational"},

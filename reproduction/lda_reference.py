@@ -24,10 +24,9 @@ class ReferenceResult(NamedTuple):
     entropy: Float64
 
 
-def log_proportions(gamma: Float64, theta: str) -> Float64:
-    """E log theta, or log(gamma / sum(gamma)) where theta is "collapsed"."""
-    form = np.log if theta == "collapsed" else special.digamma
-    return form(gamma) - form(gamma.sum())
+def log_proportions(gamma: Float64) -> Float64:
+    """E log theta."""
+    return special.digamma(gamma) - special.digamma(gamma.sum())
 
 
 def responsibilities(scores: Float64) -> tuple[Float64, Float64]:
@@ -47,7 +46,6 @@ def e_step(
     alpha: ArrayLike,
     inverse_temperature: float | ArrayLike = 1.0,
     *,
-    theta: str = "variational",
     tolerance: float = 1e-10,
     max_iterations: int = 20_000,
     gamma: ArrayLike | None = None,
@@ -80,13 +78,13 @@ def e_step(
 
         change = np.inf
         while change > tolerance * s * n.sum() and iterations[d] < max_iterations:
-            phi, _ = responsibilities(s * (log_proportions(own_gamma, theta) + rows))
+            phi, _ = responsibilities(s * (log_proportions(own_gamma) + rows))
             new_gamma = alpha + s * (n @ phi)
             change = np.abs(new_gamma - own_gamma).sum()
             own_gamma = new_gamma
             iterations[d] += 1
 
-        log_joint = log_proportions(own_gamma, theta) + rows
+        log_joint = log_proportions(own_gamma) + rows
         phi, log_normalizers = responsibilities(s * log_joint)
         all_gamma[d] = own_gamma
         np.add.at(statistics, columns[words], s * n[:, None] * phi)

@@ -192,9 +192,9 @@ def _solved_bound(n: Array, rows: Array, alpha: Array, power: Array) -> float:
     gamma, before = alpha + n.sum() / alpha.size, np.inf
     while np.abs(gamma - before).sum() > 1e-8:
         before = gamma
-        phi, _ = responsibilities(power[:, None] * (log_proportions(gamma, "variational") + rows))
+        phi, _ = responsibilities(power[:, None] * (log_proportions(gamma) + rows))
         gamma = alpha + n @ phi
-    expected = log_proportions(gamma, "variational")
+    expected = log_proportions(gamma)
     terms = np.sum(phi * (expected + rows), axis=1) - xlogy(phi, phi).sum(axis=1)
     return float(n @ terms - Dirichlet(alpha.size).divergence(gamma, alpha))
 

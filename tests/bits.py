@@ -191,7 +191,7 @@ FITS: dict[str, Callable[[], str]] = {
     "lda-vt": lambda: topics(tempering="variational"),
     "lda-vt-resumed": lambda: resumed_topics(tempering="variational"),
     "lda-lvt": lambda: topics(tempering="local"),
-    "lda-collapsed-learned": lambda: topics(update="collapsed", doc_topic_prior="auto"),
+    "lda-mean-learned": lambda: topics(update="mean", doc_topic_prior="auto"),
     "lda-jax": lambda: topics(tempering="annealing", backend="jax"),
     "gaussian-default": lambda: mixture("BayesianGaussianMixture", blobs()),
     "gaussian-lvt-diag": lambda: mixture(

@@ -10,7 +10,6 @@ from tempering.families import (
     FixedWeights,
     FullGaussian,
     IsotropicGaussian,
-    Multinomial,
     Poisson,
     SphericalGaussian,
     StickBreaking,
@@ -20,7 +19,7 @@ from tempering.models import Mixture
 
 #: Every likelihood of the package, as (likelihood, prior's natural parameters, data).
 MIXTURES = ["full", "tied", "diagonal", "spherical", "isotropic"]
-MIXTURES += ["bernoulli", "poisson", "multinomial", "sticks"]
+MIXTURES += ["bernoulli", "poisson", "sticks"]
 
 
 def tiny_mixture(name, n=6, k=3, seed=0):
@@ -50,9 +49,6 @@ def tiny_mixture(name, n=6, k=3, seed=0):
     elif name == "poisson":
         likelihood, data = Poisson(2), rng.poisson(3.0, size=(n, 2))
         prior = likelihood.conjugate.natural(1.5, 0.5)
-    elif name == "multinomial":
-        likelihood, data = Multinomial(4), rng.integers(0, 4, size=(n, 4))
-        prior = np.full(4, 0.6)
     elif name == "sticks":
         likelihood, data = DiagonalGaussian(1), rng.normal(size=(n, 1)) * 2
         prior = likelihood.conjugate.natural(np.zeros(1), 0.5, 1.5, 1.0)

@@ -314,9 +314,19 @@ def test_schedules_of_optax_and_of_the_package_are_one():
     assert_allclose(optaxs, own, rtol=1e-6)
 
 
+def test_runs_of_one_program_find_their_own_starts():
+    policy = policy_of(Annealing(schedules.linear, start="auto"))
+    starts = jnp.array([0.5, 0.02])
+    paths = jax.jit(jax.vmap(lambda start: policy.begin(12, start).path))(starts)
+    for path, start in zip(paths, starts):
+        assert path[0] == start
+        assert_array_equal(path, policy.begin(12, start).path)
+
+
 @pytest.mark.slow
-def test_restarts_are_runs_of_their_own_and_the_best_is_kept():
-    svi = new(temperature="adaptive")
+@pytest.mark.parametrize("temperature", ["adaptive", Annealing(start="auto")])
+def test_restarts_are_runs_of_their_own_and_the_best_is_kept(temperature):
+    svi = new(temperature=temperature)
     restarts = svi.run_restarts(KEY, 60, 3, X, Y, keep_all=True)
     losses = np.asarray(restarts.all.losses)
     assert losses.shape == (3, 60)

@@ -117,7 +117,7 @@ def report_data(path):
     return json.loads(text[start : text.index("</script>", start)])
 
 
-@pytest.mark.parametrize("name", ["corpus.npz", "corpus.parquet", "corpus.csr"])
+@pytest.mark.parametrize("name", ["corpus.npz", "corpus.parquet"])
 def test_report(command, files, tmp_path, name):
     write(tmp_path / name, files.corpus)
     out = tmp_path / "report.html"
@@ -138,7 +138,7 @@ def test_report_without_documents(command, files, tmp_path, monkeypatch):
 
 def test_convert_there_and_back(command, files, tmp_path):
     path = files.counts
-    for name in ("a.parquet", "docword.b.txt.gz", "c.csr", "d.npz"):
+    for name in ("a.parquet", "docword.b.txt.gz", "d.npz"):
         told = command("convert", path, tmp_path / name, "--json")
         assert (told["n_documents"], told["n_words"]) == (400, 80)
         path = tmp_path / name

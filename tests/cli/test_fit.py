@@ -8,9 +8,10 @@ import pytest
 import tempering
 from tempering import load
 from tempering.cli.options import FOUND_TOPICS
-from tempering.cli.validation import POINTS, Remaining, Validation, model_scores, n_validation
-from tempering.corpus import CorpusError, ParquetSource, write
-from tempering.inference import ArraySource
+from tempering.cli.validation import POINTS, RemainingRows, Validation, n_validation, read_scores
+from tempering.corpus import CorpusError, write
+from tempering.corpus.parquet import ParquetRows
+from tempering.inference import ArraySource, BlockSource
 
 
 def test_it_finds_the_topics_and_saves_a_model_with_words_and_scores(files):
@@ -22,7 +23,8 @@ def test_it_finds_the_topics_and_saves_a_model_with_words_and_scores(files):
     assert files.fitted["n_validation_documents"] == 20
     # Each word is one of 20 at best.
     assert -np.log(80) < files.fitted["held_out_score"] < -np.log(20) + 0.1
-    scores = model_scores(files.model)
+    n_documents, scores = read_scores(files.model)
+    assert n_documents == 20
     assert len(scores) == POINTS
     assert scores[-1] == (380 * 10, files.fitted["held_out_score"])
     assert [seen for seen, _ in scores] == sorted({seen for seen, _ in scores})
@@ -48,10 +50,10 @@ def test_what_is_printed_for_people(command, files, tmp_path):
     assert "T 1.00  held-out −" in result.stderr
 
 
-@pytest.mark.parametrize("name", ["small.parquet", "small.csr"])
-def test_a_streamed_corpus_gives_the_same_topics(command, files, tmp_path, name):
-    write(tmp_path / name, files.corpus)
-    fitted = command("fit", tmp_path / name, "-k", 4, "--out", tmp_path / "model", "--json")
+def test_a_streamed_corpus_gives_the_same_topics(command, files, tmp_path):
+    path = tmp_path / "small.parquet"
+    write(path, files.corpus)
+    fitted = command("fit", path, "-k", 4, "--out", tmp_path / "model", "--json")
     assert fitted["n_validation_documents"] == 20
     for topic in fitted["topics"]:
         assert len({word[0] for word in topic["words"]}) == 1
@@ -67,7 +69,8 @@ def test_what_remains_of_a_stream(files, tmp_path, monkeypatch, left_out):
     left_out = np.array(left_out, int)
     counts = files.corpus.counts
     expected = counts[np.setdiff1d(np.arange(400), left_out)].toarray()
-    remaining = Remaining(ParquetSource(path, 64), left_out, counts[left_out].sum())
+    rows = RemainingRows(ParquetRows(path), left_out, counts.sum() - counts[left_out].sum())
+    remaining = BlockSource(rows, 64, window_blocks=4)
     assert remaining.shape == expected.shape
     assert remaining.n_tokens == expected.sum()
     swept = [batch.data.toarray() for batch in remaining.sweep()]
@@ -147,7 +150,7 @@ def test_no_validation_and_plain_svi(command, files, tmp_path):
     assert model.tempering is None
     assert model.batch_size == 50
     assert len(model.history_) == 8
-    assert model_scores(out) is None
+    assert read_scores(out) == (0, [])
 
 
 @pytest.mark.parametrize(

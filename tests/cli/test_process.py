@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 
 from tempering.cli.app import main
-from tempering.cli.validation import model_scores
+from tempering.cli.validation import read_scores
 from tempering.corpus import Corpus, write
 
 COMMAND = [sys.executable, "-m", "tempering"]
@@ -78,7 +78,7 @@ def test_ctrl_c_keeps_the_fit_and_the_same_command_ends_in_the_same_bits(
     assert (interrupted / name).read_bytes() == (expected / name).read_bytes()
     assert resumed["held_out_score"] == uninterrupted["held_out_score"]
     # The scores from before the interruption are there.
-    first, second = model_scores(interrupted), model_scores(expected)
+    (_, first), (_, second) = read_scores(interrupted), read_scores(expected)
     assert first[:1] == second[:1]
     assert len(first) == len(second) == 20
 

@@ -99,7 +99,7 @@ def test_new_text_is_counted_as_that_of_the_fit(command, folder, model, tmp_path
     assert scores["completion_vi"] == fitted.completion_score(np.array(rows))
 
 
-@pytest.mark.parametrize("name", ["posts.npz", "posts.mtx.gz", "posts.parquet", "posts.csr"])
+@pytest.mark.parametrize("name", ["posts.npz", "posts.mtx.gz", "posts.parquet"])
 def test_counts_remember_how_the_text_was_counted(command, folder, tmp_path, name):
     """Through a conversion to counts, of counts, and a fit to them."""
     pattern = r"(?u)\b[a-df-z0-9]{2,}\b"  # no word with an e: neither "tide" nor "the"

@@ -16,6 +16,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 import tempering
+from on_disk import on_disk
 from tempering import (
     BayesianGaussianMixture,
     BernoulliMixture,
@@ -25,7 +26,6 @@ from tempering import (
 )
 from tempering.datasets import make_lda
 from tempering.families import Dirichlet, IsotropicGaussian
-from tempering.inference import MappedCSR, write_csr
 from tempering.inference.executors import ClusterLost
 from tempering.models import Mixture
 
@@ -251,8 +251,7 @@ def test_a_worker_that_is_killed_within_a_step_changes_nothing(mortal, batch_siz
 
 def test_a_worker_that_is_killed_between_steps_changes_nothing(mortal, tmp_path):
     """What it held of a corpus on disk is read by others."""
-    write_csr(tmp_path / "c", documents())
-    source = MappedCSR(tmp_path / "c", 1250, block_size=400)
+    source = on_disk(tmp_path, documents(), 1250, block_size=400)
     lda = LatentDirichletAllocation(
         5, batch_size=1250, max_iter=3, tempering=None, random_state=0, n_jobs=1
     )

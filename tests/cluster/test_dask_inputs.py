@@ -13,12 +13,12 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from typer.testing import CliRunner
 
+from on_disk import on_disk
 from tempering import LatentDirichletAllocation
 from tempering.cli.app import app
 from tempering.corpus import Corpus, open_source, write
+from tempering.corpus.parquet import ParquetRows
 from tempering.datasets import make_lda
-from tempering.inference import MappedCSR, write_csr
-from tempering.inference.csr_files import CSRFiles
 from tempering.inference.sources import RowReference
 
 distributed = pytest.importorskip("distributed")
@@ -90,18 +90,16 @@ def test_workers_read_a_parquet_file_themselves(executor, path, monkeypatch, tem
     assert not read_here
 
 
-def test_workers_read_a_csr_directory_and_a_whole_batch(executor, counts, tmp_path):
-    write_csr(tmp_path / "c", counts)
+def test_workers_read_a_whole_batch(executor, counts, tmp_path):
     for batch_size in (1500, N):
-        source = MappedCSR(tmp_path / "c", batch_size, block_size=700)
+        source = on_disk(tmp_path, counts, batch_size, block_size=700)
         alone = topics().fit(source)
         assert_array_equal(alone.components_, topics(executor=executor).fit(source).components_)
 
 
 def test_a_path_that_workers_do_not_see_is_named(executor, counts, tmp_path):
-    write_csr(tmp_path / "c", counts)
-    source = MappedCSR(tmp_path / "c", 1500, block_size=700)
-    source.files.indices = source.files.indices._replace(path=tmp_path / "elsewhere")
+    source = on_disk(tmp_path, counts, 1500, block_size=700)
+    source.files.path = tmp_path / "elsewhere"
     with pytest.raises(
         OSError, match=r"elsewhere.*each worker must see the corpus at the same path"
     ):
@@ -166,8 +164,7 @@ def test_data_that_come_again_at_each_step_are_sent_once(
 
 
 def test_fits_in_several_threads_share_an_executor(executor, counts, tmp_path):
-    write_csr(tmp_path / "c", counts)
-    data = [counts, counts[:2000], MappedCSR(tmp_path / "c", 1500, block_size=700)]
+    data = [counts, counts[:2000], on_disk(tmp_path, counts, 1500, block_size=700)]
     settings = {"batch_size": N, "tempering": None}  # arrays are kept by the workers
     with ThreadPoolExecutor() as pool:
         shared = list(pool.map(lambda X: topics(executor=executor, **settings).fit(X), data))
@@ -186,8 +183,7 @@ def test_a_bag_of_token_counts(client, executor, counts, tmp_path, kind):
     assert source.shape == (N, V)
     assert source.n_tokens == counts.sum()
     # As the same blocks have it that lie on the disk.
-    write_csr(tmp_path / "c", counts)
-    alone = topics().fit(MappedCSR(tmp_path / "c", 1500, block_size=N // 6))
+    alone = topics().fit(on_disk(tmp_path, counts, 1500, block_size=N // 6))
     shared = topics(executor=executor).fit(bags)
     assert_array_equal(alone.components_, shared.components_)
     assert_array_equal(alone.components_, topics().fit(source).components_)  # fetched
@@ -239,16 +235,15 @@ def test_a_fit_begun_on_a_cluster_goes_on_without_it(executor, path, tmp_path):
 
 def test_a_worker_reads_a_block_once_a_window(executor, counts, tmp_path, monkeypatch):
     reads = []
-    rows = CSRFiles.rows
+    rows = ParquetRows.rows
 
     def count(self, start, stop):
         reads.append((start, stop))
         return rows(self, start, stop)
 
-    write_csr(tmp_path / "c", counts)
-    source = MappedCSR(tmp_path / "c", 1500, block_size=500, window_blocks=6)
+    source = on_disk(tmp_path, counts, 1500, block_size=500, window_blocks=6)
     lda = topics(executor=executor, max_iter=3, tempering=None)  # "auto" would read a sample too
-    monkeypatch.setattr(CSRFiles, "rows", count)
+    monkeypatch.setattr(ParquetRows, "rows", count)
     lda.fit(source)
     assert len(reads) == 6
 

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from on_disk import on_disk
 from tempering.cluster.dask_executor import cut_into_runs
 from tempering.cluster.dask_source import bag_counts, checked_counts, with_width
 from tempering.datasets import make_lda
-from tempering.inference import ArraySource, MappedCSR, fit, write_csr
+from tempering.inference import ArraySource, fit
 from tempering.inference.executors import BoundOfShard, Executor, Serial, add_in_pairs
 from tempering.inference.sources import RowReference
 from tempering.models.lda.model import LatentDirichlet
@@ -81,14 +82,14 @@ def corpus(n=3000, n_words=300):
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
-    path = tmp_path_factory.mktemp("corpus") / "c.csr"
-    write_csr(path, corpus())
-    return path
+    """A corpus on disk, to be opened with batches of any size."""
+    folder, counts = tmp_path_factory.mktemp("corpus"), corpus()
+    return lambda batch_size: on_disk(folder, counts, batch_size, 400, window_blocks=3)
 
 
 @pytest.mark.parametrize("batch_size", [700, 1100, 3000])
 def test_references_name_the_rows_of_the_same_batches(stored, batch_size):
-    source = MappedCSR(stored, batch_size, block_size=400, window_blocks=3)
+    source = stored(batch_size)
     referring = source.by_reference()
     for first_step in (0, 3):
         named, held = (s.batches(5, first_step) for s in (referring, source))
@@ -107,7 +108,7 @@ def test_references_name_the_rows_of_the_same_batches(stored, batch_size):
 
 
 def test_a_referring_source_makes_the_same_fit(stored):
-    source = MappedCSR(stored, 1500, block_size=400, window_blocks=3)
+    source = stored(1500)
     model = LatentDirichlet(5, 300, 0.2, 0.2)
     results = [
         fit(model, s, max_passes=2, progress=False, n_threads=1)

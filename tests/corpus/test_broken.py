@@ -256,15 +256,6 @@ def test_damaged_pages_are_found(tmp_path):
         read(tmp_path / "a.parquet")
 
 
-@pytest.mark.parametrize("name", ["indptr.npy", "data.npy", "meta.json"])
-def test_a_broken_directory_is_named(tmp_path, name):
-    write(tmp_path / "a.csr", Corpus(sparse.csr_array(np.eye(3))))
-    content = (tmp_path / "a.csr" / name).read_bytes()
-    (tmp_path / "a.csr" / name).write_bytes(content[:-3])
-    with pytest.raises(CorpusError, match=name):
-        read(tmp_path / "a.csr", format="csr")
-
-
 @pytest.mark.parametrize("name", ["a.npz", "a.mtx", "a.mtx.gz", "a.parquet"])
 def test_one_number_limits_the_memory_and_can_be_raised(tmp_path, monkeypatch, name):
     counts = sparse.csr_array(np.random.default_rng(0).poisson(1.0, size=(50, 40)))

@@ -24,12 +24,10 @@ from tempering.corpus import (
     write,
 )
 from tempering.corpus import lines as corpus_lines
-from tempering.inference import MappedCSR, write_csr
 
 NAMES = [
     "a.npz",
     "a.parquet",
-    "a.csr",
     "a.mtx",
     "a.mtx.gz",
     "docword.a.txt",
@@ -98,7 +96,7 @@ def test_round_trip(name, data, tmp_path_factory):
 
 
 @pytest.mark.parametrize("source", NAMES)
-@pytest.mark.parametrize("target", ["a.npz", "a.parquet", "a.csr", "docword.a.txt", "a.ldac"])
+@pytest.mark.parametrize("target", ["a.npz", "a.parquet", "docword.a.txt", "a.ldac"])
 def test_any_format_converts_to_any(source, target, tmp_path):
     corpus = example()
     write(tmp_path / "from" / source, corpus)
@@ -116,7 +114,7 @@ def test_small_chunks_give_the_same(name, tmp_path, monkeypatch):
         assert_same(read(tmp_path / name), corpus)
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if not n.endswith((".csr", ".parquet"))])
+@pytest.mark.parametrize("name", [n for n in NAMES if not n.endswith(".parquet")])
 def test_the_format_is_told_by_content(name, tmp_path):
     corpus = example(names=False)
     write(tmp_path / name, corpus)
@@ -143,23 +141,20 @@ def test_what_scipy_and_sklearn_write_is_read(tmp_path):
             query_id=np.arange(counts.shape[0]),
         )
         assert_array_equal(read(tmp_path / "x.svm").counts.toarray(), counts.toarray())
-    write_csr(tmp_path / "x.csr", counts)
-    assert_array_equal(read(tmp_path / "x.csr").counts.toarray(), counts.toarray())
 
 
 def test_scipy_and_sklearn_read_what_is_written(tmp_path):
     corpus = example()
-    for name in ("a.npz", "a.mtx", "a.svmlight", "a.csr"):
+    for name in ("a.npz", "a.mtx", "a.svmlight"):
         write(tmp_path / name, corpus)
     expected = corpus.counts.toarray()
     assert_array_equal(sparse.load_npz(tmp_path / "a.npz").toarray(), expected)
     assert_array_equal(scipy_io.mmread(tmp_path / "a.mtx").toarray(), expected)
     counts, _ = load_svmlight_file(str(tmp_path / "a.svmlight"), n_features=expected.shape[1])
     assert_array_equal(counts.toarray(), expected)
-    assert_array_equal(next(MappedCSR(tmp_path / "a.csr").sweep()).data.toarray(), expected)
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if not n.endswith(".csr")])
+@pytest.mark.parametrize("name", NAMES)
 def test_the_same_corpus_gives_the_same_bytes(name, tmp_path):
     for folder in ("one", "two"):
         write(tmp_path / folder / name, example())
@@ -241,7 +236,7 @@ def test_unknown_formats_are_refused(tmp_path):
         read(tmp_path / "a.xyz")
     with pytest.raises(FileNotFoundError, match="does not exist"):
         read(tmp_path / "nothing.npz")
-    assert set(FORMATS) == {"npz", "parquet", "csr", "mtx", "uci", "lda-c", "svmlight"}
+    assert set(FORMATS) == {"npz", "parquet", "mtx", "uci", "lda-c", "svmlight"}
 
 
 @pytest.mark.parametrize("format", sorted(FORMATS))

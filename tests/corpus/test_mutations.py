@@ -13,7 +13,7 @@ from pyarrow import parquet
 from scipy import sparse
 
 from mutations import mutate
-from tempering.corpus import Corpus, CorpusError, ParquetSource, read, write
+from tempering.corpus import Corpus, CorpusError, open_source, read, write
 from tempering.datasets import read_arxiv
 
 LONGEST_SECONDS = 5.0
@@ -72,7 +72,7 @@ def read_sound(path, **options):
 
 
 def read_source(path):
-    source = ParquetSource(path, 10)
+    source = open_source(path, 10)
     list(source.sweep())
     next(source.batches(0))
 
@@ -114,9 +114,6 @@ def run_all(folder, n_each, seed):
     for beside in ("a.vocab.txt", "a.documents.txt", "vocab.a.txt"):
         corpus = folder / ("docword.a.txt" if beside.startswith("vocab") else "a.npz")
         attack(folder / beside, lambda _, corpus=corpus: read_sound(corpus))
-    write(folder / "a.csr", example())
-    for path in sorted((folder / "a.csr").iterdir()):
-        attack(path, lambda path: read_sound(path.parent, format="csr"))
     (folder / "texts").mkdir()
     (folder / "texts" / "a.txt").write_bytes("wörds in a file\n".encode() * 5)
     attack(folder / "texts" / "a.txt", lambda path: read_sound(path.parent))
@@ -134,7 +131,7 @@ def run_all(folder, n_each, seed):
 @pytest.mark.filterwarnings("ignore:.*bad records were skipped")
 def test_some_damaged_files(tmp_path):
     tried, refused = run_all(tmp_path, 12, seed=0)
-    assert tried > 300
+    assert tried > 250
     assert refused > tried / 3
 
 
@@ -142,7 +139,7 @@ def test_some_damaged_files(tmp_path):
 def test_many_damaged_files(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        tried, refused = run_all(tmp_path, 400, seed=1)
+        tried, refused = run_all(tmp_path, 500, seed=1)
     print(f"{tried} damaged files, of which {refused} were refused and the rest read")
     assert tried >= 10_000
     shutil.rmtree(tmp_path)

@@ -4,6 +4,7 @@ import itertools
 import pickle
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +12,10 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from tempering.corpus import Corpus, CorpusError, ParquetSource, open_source, write
+from on_disk import on_disk
+from tempering.corpus import Corpus, CorpusError, open_source, write
 from tempering.corpus import parquet as parquet_module
-from tempering.inference import ArraySource, Source
+from tempering.inference import ArraySource, BlockSource, Source
 
 N_DOCUMENTS, N_WORDS = 103, 40
 
@@ -47,19 +49,19 @@ def numbers(batch):
 
 def test_what_it_tells_of_itself(path, counts):
     source = open_source(path, batch_size=20)
-    assert isinstance(source, ParquetSource)
+    assert isinstance(source, BlockSource)
     assert isinstance(source, Source)
     assert source.shape == counts.shape
     assert source.n_tokens == counts.sum()
     assert source.vocabulary[:2] == ["w0", "w1"]
     assert source.edges.tolist() == [*range(0, 101, 10), 103]
-    assert repr(source).startswith("ParquetSource(")
+    assert repr(source).startswith("BlockSource(")
 
 
 @pytest.mark.parametrize("batch_size", [1, 7, 20, 50, 102])
 @pytest.mark.parametrize("window_blocks", [1, 3, 100])
 def test_a_pass_visits_each_document_once(path, counts, batch_size, window_blocks):
-    source = ParquetSource(path, batch_size, window_blocks)
+    source = open_source(path, batch_size, window_blocks)
     for epoch in range(2):
         batches = one_pass(source, epoch=epoch)
         sizes = [batch.shape[0] for batch in batches]
@@ -72,17 +74,17 @@ def test_a_pass_visits_each_document_once(path, counts, batch_size, window_block
 @pytest.mark.parametrize("batch_size", [7, 20, 103, 500])
 def test_the_sweep_is_that_of_an_array(path, counts, batch_size):
     for ours, theirs in zip(
-        ParquetSource(path, batch_size).sweep(), ArraySource(counts, batch_size).sweep()
+        open_source(path, batch_size).sweep(), ArraySource(counts, batch_size).sweep()
     ):
         assert_array_equal(ours.data.toarray(), theirs.data.toarray())
 
 
 def test_the_order_depends_on_seed_and_pass_alone(path):
     def order(seed, epoch, source=None):
-        batches = one_pass(source or ParquetSource(path, 20), seed, epoch)
+        batches = one_pass(source or open_source(path, 20), seed, epoch)
         return np.concatenate([numbers(batch) for batch in batches]).tolist()
 
-    used = ParquetSource(path, 20)
+    used = open_source(path, 20)
     used.sample(5, np.random.default_rng(0))
     assert order(1, 2) == order(1, 2, used)
     assert order(1, 0) != order(1, 1)
@@ -91,7 +93,7 @@ def test_the_order_depends_on_seed_and_pass_alone(path):
 
 @pytest.mark.parametrize("first_step", [0, 1, 5, 6, 17])
 def test_a_run_is_taken_up_at_any_step(path, first_step, monkeypatch):
-    source = ParquetSource(path, 20, window_blocks=2)
+    source = open_source(path, 20, window_blocks=2)
     expected = list(itertools.islice(source.batches(3), first_step, first_step + 8))
     read = []
     group = source.files._group
@@ -104,28 +106,82 @@ def test_a_run_is_taken_up_at_any_step(path, first_step, monkeypatch):
 
 @pytest.mark.parametrize("n", [1, 5, 60, 103, 1000])
 def test_a_sample_is_that_of_an_array(path, counts, n):
-    ours = ParquetSource(path, 20).sample(n, np.random.default_rng(0))
+    ours = open_source(path, 20).sample(n, np.random.default_rng(0))
     theirs = ArraySource(counts).sample(n, np.random.default_rng(0))
     assert_array_equal(ours.toarray(), theirs.toarray())
 
 
 def test_it_goes_to_another_process(path):
-    source = ParquetSource(path, 20)
+    source = open_source(path, 20)
     one_pass(source)
     copy = pickle.loads(pickle.dumps(source))
     for ours, theirs in zip(one_pass(copy), one_pass(source)):
         assert_array_equal(ours.toarray(), theirs.toarray())
 
 
-def test_sources_that_cannot_be_are_refused(path, tmp_path, counts):
-    with pytest.raises(ValueError, match="batch_size must be at least 1; got 0"):
-        ParquetSource(path, 0)
+def test_sources_that_cannot_be_are_refused(tmp_path, counts):
     write(tmp_path / "empty.parquet", Corpus(sparse.csr_array((3, 4), dtype=np.int32)))
     with pytest.raises(CorpusError, match="not one word in its 3 documents"):
-        ParquetSource(tmp_path / "empty.parquet")
+        open_source(tmp_path / "empty.parquet")
     write(tmp_path / "a.npz", Corpus(counts, [f"w{i}" for i in range(N_WORDS)]))
     with pytest.raises(CorpusError, match="format npz does not stream"):
         open_source(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("name", ["batch_size", "window_blocks"])
+def test_sizes_are_positive(path, name):
+    with pytest.raises(ValueError, match=f"{name} must be at least 1; got 0"):
+        open_source(path, **{name: 0})
+    with pytest.raises(ValueError, match="n must be at least 1; got 0"):
+        open_source(path).sample(0, np.random.default_rng(0))
+
+
+def test_a_batch_mixes_blocks(path):
+    batches = one_pass(open_source(path, 16, window_blocks=4))
+    assert np.mean([np.unique(numbers(batch) // 10).size for batch in batches]) > 3
+
+
+def test_a_sample_is_uniform(counts, tmp_path):
+    source, rng = on_disk(tmp_path, counts), np.random.default_rng(0)
+    drawn = np.concatenate([numbers(source.sample(10, rng)) for _ in range(400)])
+    frequency = np.bincount(drawn, minlength=N_DOCUMENTS) / 400
+    expected = 10 / N_DOCUMENTS
+    assert np.abs(frequency - expected).max() < 5 * np.sqrt(expected / 400)
+
+
+def test_empty_documents_are_kept(tmp_path):
+    counts = sparse.csr_array(np.array([[0, 0], [1, 2], [0, 0], [0, 0], [3, 0], [0, 0]]))
+    source = on_disk(tmp_path, counts, batch_size=2, block_size=2)
+    for batch, expected in zip(source.sweep(), ArraySource(counts, 2).sweep()):
+        assert_array_equal(batch.data.toarray(), expected.data.toarray())
+    assert sum(batch.sum() for batch in one_pass(source)) == 6
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float32, np.float64])
+def test_counts_keep_their_kind(counts, tmp_path, dtype):
+    (batch,) = on_disk(tmp_path, counts.astype(dtype), N_DOCUMENTS).sweep()
+    assert batch.data.dtype == (dtype if np.dtype(dtype).kind == "f" else np.int32)
+    assert_array_equal(batch.data.toarray(), counts.toarray())
+
+
+def test_threads_may_share_a_source(path, counts):
+    """Each gets its own row groups, whichever of them was read last."""
+    source = open_source(path, 20)
+
+    def right(group):
+        rows = source.files.rows(10 * group, 10 * group + 10)
+        return np.array_equal(numbers(rows), np.arange(10 * group, 10 * group + 10))
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(right, [i % 10 for i in range(400)]))
+
+
+def test_a_file_cut_short_after_opening_is_refused(path):
+    source = open_source(path, 20)
+    with open(path, "r+b") as file:
+        file.truncate(200)
+    with pytest.raises(CorpusError, match=r"a\.parquet, row group .*damaged"):
+        list(source.sweep())
 
 
 MEASURE = """

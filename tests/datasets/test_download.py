@@ -8,9 +8,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from tempering.corpus import CorpusError
+from tempering.corpus import CorpusError, read
 from tempering.datasets import corpora as uci_module
-from tempering.datasets import fetch, fetch_uci, load_uci
+from tempering.datasets import fetch, fetch_uci
 
 
 class Server(ThreadingHTTPServer):
@@ -113,7 +113,7 @@ def test_uci(server, tmp_path, monkeypatch):
     with pytest.raises(CorpusError, match="has 2 documents and 3 words instead of 3430 and 6906"):
         fetch_uci("kos", tmp_path, server.url)
     monkeypatch.setitem(uci_module.SHAPES, "kos", (2, 3))
-    corpus = load_uci("kos", tmp_path, server.url)
+    corpus = read(fetch_uci("kos", tmp_path, server.url))
     assert corpus.counts.toarray().tolist() == [[4, 0, 0], [0, 0, 5]]
     assert corpus.vocabulary == ["one", "two", "three"]
     assert len(server.requests) == 2

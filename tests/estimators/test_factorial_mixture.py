@@ -82,18 +82,15 @@ def test_the_size_of_the_noise_is_found():
     assert learned.elbo_ > model.elbo_ - 10  # from noise and activations that were far off
 
 
-def test_unseen_samples_and_masked_columns():
+def test_unseen_samples():
     X, _ = images()
     new, _ = images(seed=1)
     good = FactorialMixture(4, noise_variance=0.04, random_state=0).fit(X)
     poor = FactorialMixture(1, noise_variance=0.04, random_state=0).fit(X)
     assert good.score(new) > poor.score(new) + 1
-    hidden = np.arange(9) == 8
-    assert good.masked_score(new, hidden) > poor.masked_score(new, hidden) + 0.1
     assert good.score_samples(new).shape == (600,)
     many = FactorialMixture(13, noise_variance=0.04, random_state=0, max_iter=60).fit(X)
     assert many.score(new) > poor.score(new)
-    assert np.isfinite(many.masked_score(new, hidden))
 
 
 def test_minibatches():
@@ -160,10 +157,6 @@ def test_errors_name_the_argument(options, message):
 def test_errors_of_a_fitted_model():
     X, _ = images(100)
     model = FactorialMixture(4, max_iter=5, random_state=0).fit(X)
-    with pytest.raises(ValueError, match="hidden must hold 9"):
-        model.masked_score(X, [True, False])
-    with pytest.raises(ValueError, match="hidden must be True somewhere"):
-        model.masked_score(X, np.zeros(9, bool))
     with pytest.raises(ValueError, match="activations of 4 features"):
         model.inverse_transform(np.zeros((3, 5)))
 

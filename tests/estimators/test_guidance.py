@@ -55,7 +55,7 @@ WAYS = {
     "adaptive": {"tempering": "adaptive"},
     "variational": {"tempering": "variational"},
     "local": {"tempering": "local"},
-    "collapsed": {"update": "collapsed"},
+    "mean": {"update": "mean"},
 }
 
 
@@ -78,7 +78,7 @@ def test_seeds_lead_streams(drawn, seeds):
     assert topic_labels(model)[:3] == list(seeds)
 
 
-@pytest.mark.parametrize("way", ["default", "random start", "plain", "collapsed"])
+@pytest.mark.parametrize("way", ["default", "random start", "plain", "mean"])
 def test_words_stay_out(way, drawn, seeds):
     frequent = np.argsort(-drawn.topics[5])[:3]
     out = [int(v) for v in frequent]

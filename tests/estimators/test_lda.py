@@ -11,6 +11,7 @@ from sklearn.decomposition import LatentDirichletAllocation as Peer
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tempering
+from on_disk import on_disk
 from tempering import (
     Annealing,
     Checkpoint,
@@ -22,7 +23,7 @@ from tempering import (
 from tempering.datasets import make_lda
 from tempering.estimators.topic_health import TopicWarning, describe_troubles, unused_topics
 from tempering.evaluation import topic_stability
-from tempering.inference import ArraySource, MappedCSR, evaluate_elbo, write_csr
+from tempering.inference import ArraySource, evaluate_elbo
 from tempering.models.lda.topics import Topics
 
 
@@ -146,13 +147,12 @@ def test_threads_never_change_a_bit(policy):
 
 def test_a_corpus_on_disk_gives_what_one_in_memory_gives(tmp_path):
     X, _ = make_corpus(300)
-    write_csr(tmp_path / "corpus", X)
     options = {"n_components": 5, "learning_method": "batch", "max_iter": 5, "random_state": 0}
     memory = LatentDirichletAllocation(**options).fit(X)
-    disk = LatentDirichletAllocation(**options).fit(MappedCSR(tmp_path / "corpus"))
+    disk = LatentDirichletAllocation(**options).fit(on_disk(tmp_path, X))
     np.testing.assert_array_equal(memory.components_, disk.components_)
     streamed = LatentDirichletAllocation(5, max_iter=10, random_state=0).fit(
-        MappedCSR(tmp_path / "corpus", batch_size=50)
+        on_disk(tmp_path, X, batch_size=50)
     )
     assert streamed.n_batch_iter_ == 60
 
@@ -288,10 +288,9 @@ def test_learned_priors_and_updates():
         5, doc_topic_prior=[0.1, 0.2, 0.3, 0.4, 0.5], max_iter=2, random_state=0
     ).fit(X)
     np.testing.assert_allclose(given.doc_topic_prior_, [0.1, 0.2, 0.3, 0.4, 0.5])
-    for update in ("mean", "collapsed"):
-        other = LatentDirichletAllocation(5, update=update, max_iter=15, random_state=0).fit(X)
-        assert np.isnan(other.history_[0].elbo)
-        assert other.completion_score(X) > learned.completion_score(X) - 0.3
+    other = LatentDirichletAllocation(5, update="mean", max_iter=15, random_state=0).fit(X)
+    assert np.isnan(other.history_[0].elbo)
+    assert other.completion_score(X) > learned.completion_score(X) - 0.3
 
 
 def test_topics_and_their_words():

@@ -97,12 +97,11 @@ def test_words_of_another_fit_are_forgotten(corpus):
 
 
 def test_a_corpus_that_streams_tells_its_words(corpus, tmp_path):
-    for name in ("a.parquet", "b.csr"):
-        write(tmp_path / name, corpus)
-        model = new_model().fit(open_source(tmp_path / name, batch_size=8))
-        assert {word for topic in model.topics(3) for word in topic} == set(corpus.vocabulary)
-    write(tmp_path / "c.csr", Corpus(corpus.counts[:, :4]))
-    model.fit(open_source(tmp_path / "c.csr", batch_size=8))
+    write(tmp_path / "a.parquet", corpus)
+    model = new_model().fit(open_source(tmp_path / "a.parquet", batch_size=8))
+    assert {word for topic in model.topics(3) for word in topic} == set(corpus.vocabulary)
+    write(tmp_path / "b.parquet", Corpus(corpus.counts[:, :4]))
+    model.fit(open_source(tmp_path / "b.parquet", batch_size=8))
     assert isinstance(model.topics(1)[0][0], int)
 
 

@@ -24,7 +24,6 @@ from tempering.families import (
     IsotropicGaussian,
     Likelihood,
     LinearGaussian,
-    Multinomial,
     MultivariateNormalGamma,
     Normal,
     NormalGamma,
@@ -192,27 +191,12 @@ def _full_log_likelihood(x: np.ndarray, parameters: GaussianParameters) -> np.nd
     return np.atleast_1d(stats.multivariate_normal.logpdf(x, parameters.mean, covariance))
 
 
-def _multinomial_log_likelihood(x: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
-    # SciPy counts all orders together; here each is an outcome of its own.
-    from scipy.special import gammaln
-
-    orders = gammaln(x.sum(1) + 1) - gammaln(x + 1).sum(1)
-    p = probabilities / probabilities.sum()
-    return stats.multinomial.logpmf(x, x.sum(1), p) - orders
-
-
 LIKELIHOODS: dict[str, LikelihoodCase] = {
     "Categorical": LikelihoodCase(
         Categorical(4),
         positives(4, 0.5, 20.0),
         counts(6, 1, 3).map(lambda x: x[:, 0]),
         lambda x, p: np.log(p)[x],
-    ),
-    "Multinomial": LikelihoodCase(
-        Multinomial(3, trials=3),
-        positives(3, 0.5, 20.0),
-        counts(6, 3, 5),
-        _multinomial_log_likelihood,
     ),
     "Bernoulli": LikelihoodCase(
         Bernoulli(3),

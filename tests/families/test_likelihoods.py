@@ -9,7 +9,7 @@ import pytest
 from family_cases import LIKELIHOODS, log_density, parameter_statistics, take
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
-from scipy import integrate, sparse, stats
+from scipy import integrate, stats
 
 from tempering.families import (
     Bernoulli,
@@ -19,7 +19,6 @@ from tempering.families import (
     GaussianParameters,
     IsotropicGaussian,
     LinearGaussian,
-    Multinomial,
     NormalWishart,
     Poisson,
     SphericalGaussian,
@@ -179,9 +178,6 @@ def brute_power_integral(name, case, parameters, s):
     """log ∫ p(x | β)^s dx by enumeration or quadrature of SciPy's log-likelihood."""
     if name == "Categorical":
         x = np.arange(4)
-    elif name == "Multinomial":
-        sequences = itertools.product(np.eye(3, dtype=int), repeat=3)
-        x = np.array([np.sum(sequence, axis=0) for sequence in sequences])
     elif name == "Bernoulli":
         x = np.array(list(itertools.product([0, 1], repeat=3)))
     elif name == "Poisson":
@@ -250,8 +246,6 @@ def test_power_integral_of_one_dimension_by_quadrature(s):
 def test_expected_power_integral_by_monte_carlo(name, data, s):
     case = LIKELIHOODS[name]
     likelihood = case.likelihood
-    if name == "Multinomial":  # with more draws it is only a bound
-        likelihood = Multinomial(3)
     # More data make the second moments exist, which a standard error needs.
     natural = data.draw(case.prior) + 3 * likelihood.statistics(data.draw(case.data)).sum(0)
     values = np.exp(likelihood.log_power_integral(parameters_from(case, natural, 20_000), s))
@@ -368,7 +362,6 @@ def test_samples_are_data_with_the_right_mean(name, data):
     assert len(x) == 20_000
     mean = {
         "Categorical": lambda p: p,
-        "Multinomial": lambda p: 3 * p,
         "Bernoulli": lambda p: p,
         "Poisson": lambda p: p,
         "IsotropicGaussian": lambda p: p / 0.7,
@@ -386,56 +379,8 @@ def test_samples_are_data_with_the_right_mean(name, data):
     assert abs(logs.mean() - slope) < 5 * logs.std() / np.sqrt(20_000) + 1e-4
 
 
-def test_multinomial_of_sparse_counts():
-    rng = np.random.default_rng(0)
-    dense = rng.poisson(0.7, (5, 6))
-    likelihood, probabilities = Multinomial(6, trials=4), rng.dirichlet(np.ones(6), 3)
-    for matrix in (sparse.csr_array(dense), sparse.csr_matrix(dense), sparse.coo_array(dense)):
-        likelihood.check(matrix)
-        np.testing.assert_allclose(
-            likelihood.log_likelihood(matrix, probabilities),
-            likelihood.log_likelihood(dense, probabilities),
-        )
-        np.testing.assert_array_equal(likelihood.statistics(matrix).toarray(), dense)
-        np.testing.assert_allclose(
-            likelihood.expected_log_likelihood(matrix, np.log(probabilities)),
-            likelihood.expected_log_likelihood(dense, np.log(probabilities)),
-        )
-        np.testing.assert_allclose(likelihood.draws(matrix), dense.sum(axis=1) / 4)
-
-
-def test_multinomial_integral_follows_the_draws_of_each_datum():
-    probabilities = np.array([[0.2, 0.5, 0.3], [0.6, 0.3, 0.1]])
-    s = np.array([0.3, 0.7])
-    x = np.array([[1, 0, 0], [2, 1, 1], [0, 0, 0]])
-    likelihood = Multinomial(3, trials=4)
-    ours = likelihood.log_power_integral(probabilities, s)[..., None] * likelihood.draws(x)
-    assert ours.shape == (2, 2, 3)
-    for draws, column in ((1, 0), (4, 1)):
-        expected = Multinomial(3, trials=draws).log_power_integral(probabilities, s)
-        np.testing.assert_allclose(ours[..., column], expected)
-    np.testing.assert_array_equal(ours[..., 2], 0)
-    assert all(
-        case.likelihood.draws(x) is None
-        for case in LIKELIHOODS.values()
-        if not hasattr(case.likelihood, "trials")
-    )
-
-
-def test_multinomial_expected_integral_is_a_lower_bound():
-    natural, s = np.array([0.5, 1.0, 2.0]), np.array([0.2, 0.6])
-    likelihood = Multinomial(3, trials=5)
-    samples = likelihood.conjugate.sample(natural, np.random.default_rng(0), 50_000)
-    truth = np.log(np.exp(likelihood.log_power_integral(samples, s)).mean(0))
-    bound = likelihood.log_expected_power_integral(natural, s)
-    assert np.all(bound < truth)
-    assert np.all(bound > truth - 0.2 * 5)
-
-
 def test_impossible_data_have_probability_zero_and_others_do_not_notice():
     np.testing.assert_array_equal(Categorical(2).log_likelihood([0, 1], [1.0, 0.0]), [0, -np.inf])
-    ours = Multinomial(2).log_likelihood(np.array([[3, 0], [2, 1]]), [1.0, 0.0])
-    np.testing.assert_array_equal(ours, [0, -np.inf])
     ours = Bernoulli(2).log_likelihood([[1, 0], [0, 0]], [1.0, 0.0])
     np.testing.assert_array_equal(ours, [0, -np.inf])
     ours = Poisson(1).log_likelihood([[0], [2]], [0.0])
@@ -446,8 +391,7 @@ def test_impossible_data_have_probability_zero_and_others_do_not_notice():
 
 
 REAL = [IsotropicGaussian(2, 1.0), DiagonalGaussian(2), SphericalGaussian(2), FullGaussian(2)]
-COUNTS = [Multinomial(2), Poisson(2)]
-TABLES = [*REAL, *COUNTS, Bernoulli(2)]
+TABLES = [*REAL, Poisson(2), Bernoulli(2)]
 
 
 @pytest.mark.parametrize("likelihood", TABLES, ids=lambda value: type(value).__name__)
@@ -471,22 +415,12 @@ def test_check_names_shape_type_and_the_first_bad_value(likelihood):
             likelihood.check(bad)
 
 
-@pytest.mark.parametrize("likelihood", COUNTS, ids=lambda value: type(value).__name__)
-def test_check_of_counts(likelihood):
+def test_check_of_counts():
+    likelihood = Poisson(2)
     with pytest.raises(ValueError, match="negative; row 1, column 1 holds -1"):
         likelihood.check([[0, 1], [3, -1]])
     with pytest.raises(ValueError, match=r"whole numbers; row 0, column 1 holds 1\.5"):
         likelihood.check([[0, 1.5], [3, 2]])
-
-
-def test_check_of_sparse_counts():
-    likelihood = Multinomial(3)
-    with pytest.raises(ValueError, match="3 columns; got 2"):
-        likelihood.check(sparse.csr_array(np.eye(2)))
-    for value, message in ((np.nan, "finite"), (-1.0, "negative"), (0.5, "whole numbers")):
-        bad = sparse.csr_array(np.array([[1.0, 0, 0], [0, 2, 0], [0, 1, value]]))
-        with pytest.raises(ValueError, match=f"{message}; row 2, column 2 holds {value}"):
-            likelihood.check(bad)
 
 
 def test_check_of_binary_data_and_codes():

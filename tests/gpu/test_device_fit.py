@@ -44,7 +44,6 @@ def new_topics(model):
     [
         ("plain", "mean"),
         ("plain", "variational"),
-        ("plain", "collapsed"),
         pytest.param("interpreted", "mean", marks=pytest.mark.slow),
     ],
 )

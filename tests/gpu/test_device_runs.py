@@ -7,13 +7,14 @@ from scipy import sparse
 
 pytest.importorskip("jax")
 
+from on_disk import on_disk
 from tempering import Annealing, Checkpoint, LatentDirichletAllocation, schedules
 from tempering.datasets import make_lda
 from tempering.gpu.device_corpus import CorpusSource
 from tempering.gpu.device_fit import fit_on_device
 from tempering.gpu.device_lda import DeviceLatentDirichlet
 from tempering.gpu.device_topics import DeviceTopics
-from tempering.inference import MappedCSR, RobbinsMonro, evaluate_elbo, fit, write_csr
+from tempering.inference import RobbinsMonro, evaluate_elbo, fit
 from tempering.inference.sources import ArraySource
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.topics import Topics
@@ -164,12 +165,11 @@ def test_restarts_keep_the_one_with_the_best_bound():
 
 
 def test_documents_on_disk_give_what_those_in_memory_do(tmp_path):
-    write_csr(tmp_path / "corpus", DATA)
-    source = MappedCSR(tmp_path / "corpus", batch_size=90)
+    source = on_disk(tmp_path, DATA, batch_size=90)
     run = {**RUN, "batch_size": 90}
     streamed, kept = (fit_on_device(new_model(), data, **run) for data in (source, DATA))
     assert_allclose(parameters(streamed), parameters(kept), rtol=1e-5)
-    smaller = MappedCSR(tmp_path / "corpus", batch_size=30, block_size=20)
+    smaller = on_disk(tmp_path, DATA, batch_size=30, block_size=20)
     model = new_model(tolerance=1e-5, max_iterations=500)
     start = [model.initialize(None, np.random.default_rng(0)) for _ in range(2)]
     result = fit_on_device(model, smaller, **RUN, initial=start[0])

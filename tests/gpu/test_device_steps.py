@@ -19,7 +19,7 @@ from tempering.models.lda.topics import Topics
 N_WORDS, N_TOPICS = 300, 7
 LENGTHS = [1, 2, 0, 3, 17, 60, 120, 5000, 0, 40, 40, 40]
 TIGHT = {"tolerance": 1e-6, "max_iterations": 1000}
-UPDATES = ["variational", "mean", "collapsed"]
+UPDATES = ["variational", "mean"]
 KERNELS = ["plain", "interpreted"]
 
 

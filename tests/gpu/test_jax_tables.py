@@ -22,11 +22,11 @@ from tempering import (
 from tempering.estimators.moves import model_on
 from tempering.families import (
     Bernoulli,
+    Categorical,
     DiagonalGaussian,
     Dirichlet,
     FullGaussian,
     IsotropicGaussian,
-    Multinomial,
     Poisson,
     StickBreaking,
 )
@@ -258,8 +258,8 @@ def test_steps_can_be_stored():
 
 def test_a_likelihood_that_jax_does_not_know():
     weights = Dirichlet(2)
-    model = Mixture(Multinomial(3), weights, np.ones(2), np.ones(3))
-    with pytest.raises(TypeError, match="mixtures of Multinomial do not run in JAX"):
+    model = Mixture(Categorical(3), weights, np.ones(2), np.ones(3))
+    with pytest.raises(TypeError, match="mixtures of Categorical do not run in JAX"):
         JaxMixture.of(model)
 
 

@@ -15,6 +15,7 @@ import pytest
 from scipy import sparse
 
 from mutations import mutate
+from on_disk import on_disk
 from problems import tiny_mixture
 from raw_trees import read_raw, write_raw
 from tempering.families import Dirichlet, IsotropicGaussian
@@ -22,11 +23,9 @@ from tempering.inference import (
     ArraySource,
     Checkpoint,
     CheckpointWarning,
-    MappedCSR,
     RobbinsMonro,
     fit,
     stored,
-    write_csr,
 )
 from tempering.inference.checkpoint_writer import postponed_interrupt, read_checkpoint
 from tempering.models import Mixture
@@ -178,8 +177,7 @@ def documents(n=120):
 def test_learned_priors_and_lazy_topics_survive(tmp_path, stored):
     data = documents()
     if stored:
-        write_csr(tmp_path / "corpus", data)
-        data = MappedCSR(tmp_path / "corpus", batch_size=16, block_size=20, window_blocks=2)
+        data = on_disk(tmp_path, data, batch_size=16, block_size=20, window_blocks=2)
     options = {
         "temperature": LocalTempering(max_alternations=2, damping=1.0, fraction=0.5),
         "learning_rate": RobbinsMonro(4.0, 0.7),

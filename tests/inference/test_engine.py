@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 
 from problems import tiny_mixture
-from tempering.families import Categorical, Dirichlet, IsotropicGaussian, Multinomial
+from tempering.families import Categorical, Dirichlet, IsotropicGaussian
 from tempering.inference import ArraySource, Constant, RobbinsMonro, Settling, fit
 from tempering.models import HiddenMarkov, Mixture, Natural, Sequences, UnsupportedTemperature
 from tempering.models.lda.model import LatentDirichlet
@@ -284,18 +284,6 @@ def test_callbacks_see_each_step_and_can_stop_the_run():
     result = quiet_fit(gaussian_mixture(), blobs(), callbacks=[stop_at_third], tolerance=0)
     assert seen == [0, 1, 2]
     assert len(result.history) == 3
-
-
-def test_sparse_data():
-    rng = np.random.default_rng(0)
-    counts = rng.poisson(0.5, size=(200, 12))
-    model = Mixture(Multinomial(12), Dirichlet(2), [1.0, 1.0], np.full(12, 0.5))
-    for policy in POLICIES.values():
-        dense, csr = (
-            quiet_fit(model, x, temperature=policy, max_passes=10, batch_size=50)
-            for x in (counts, sparse.csr_array(counts))
-        )
-        np.testing.assert_allclose(dense.posterior.components, csr.posterior.components, rtol=1e-8)
 
 
 def test_passes_are_cut_into_equal_batches():

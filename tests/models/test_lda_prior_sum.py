@@ -80,7 +80,7 @@ def test_topics_settle_late_in_a_run_and_once():
         assert_array_equal(lda.doc_topic_prior, [0.05, 0.1, 0.15, 0.2])
 
 
-@pytest.mark.parametrize("update", ["variational", "mean", "collapsed"])
+@pytest.mark.parametrize("update", ["variational", "mean"])
 def test_where_topics_are_not_sampled_nothing_settles(update):
     counts, topics = drawn(1.0)
     lda = LatentDirichlet(

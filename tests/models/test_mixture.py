@@ -205,23 +205,6 @@ def test_improper_priors_are_refused():
         Mixture(Bernoulli(1), Dirichlet(2), [0.0, 1.0], [1.0, 1.0])
 
 
-def test_normaliser_of_data_with_several_draws():
-    """Each document of a multinomial mixture has the normaliser of its own length."""
-    model, data, posterior = tiny_mixture("multinomial", n=6)
-    grid = np.array([1.0, 0.5, 0.2])
-    values = model.local_log_normalizer(model.expectations(posterior), grid, data)
-    assert values.shape == (6, 3)
-    np.testing.assert_allclose(values[:, 0], 0.0, atol=1e-9)
-    for i, length in enumerate(data.sum(axis=1)):
-        for m, s in enumerate(grid):
-            weights = np.exp(model.weights.log_moment(posterior.weights, s))
-            power_sums = np.exp(model.likelihood.conjugate.log_moment(posterior.components, s)).sum(
-                axis=-1
-            )
-            oracle = np.log(np.sum(weights * power_sums**length))
-            assert values[i, m] == pytest.approx(oracle, rel=1e-9, abs=1e-9)
-
-
 def test_no_order_of_the_sticks_is_better_than_that_of_size():
     rng = np.random.default_rng(0)
     data = rng.poisson(rng.choice([1.0, 9.0, 40.0, 150.0], p=[0.1, 0.2, 0.3, 0.4], size=200))

@@ -252,7 +252,7 @@ def _shown(value: Any) -> str:
 
 def _methods() -> Iterator[Case]:
     """What the methods take beside a table, and methods of models that are not fitted."""
-    counts, real = tables.honest("counts"), tables.honest("real")
+    counts = tables.honest("counts")
     for name, (make, kind) in ESTIMATORS.items():
         for use in (*USES, "sample", "save", "topics", "coherence", "inverse_transform"):
             if hasattr(make(), use):
@@ -311,12 +311,6 @@ def _methods() -> Iterator[Case]:
             f"completion_score({options})",
             lambda o=options: fitted(topics).completion_score(counts, **o),
             (*options, "seed"),
-        )
-    for hidden in (None, [], True, np.ones(4), np.zeros(4, bool), "odd", np.ones((20, 4), bool)):
-        yield Case(
-            f"masked_score({_shown(hidden)})",
-            lambda h=hidden: fitted("features").masked_score(real, h),
-            ("hidden",),
         )
     for odd, change in tables.ALL.items():
         yield Case(

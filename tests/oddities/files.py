@@ -221,7 +221,6 @@ CONTENTS: dict[str, bytes] = {
         ".svmlight": b"0 1:2\n0 2:1\n",
         ".parquet": b"PAR1",
         ".txt": b"apple pear plum\n",
-        ".csr": b"odd",
         ".docword.odd.txt": b"2\n2\n2\n1 1 1\n2 2 1\n",
         ".odd": b"odd",
         "": b"odd",
@@ -412,7 +411,7 @@ def _commands() -> Iterator[Case]:
         *(("convert", f"@{n}", "@c.npz", "--overwrite") for n in ("missing", "", *CONTENTS)),
         *(
             ("convert", "@counts.npz", f"@{n}")
-            for n in ("", "c.odd", "no/c.npz", "counts.npz", "c.csr")
+            for n in ("", "c.odd", "no/c.npz", "counts.npz", "c.parquet")
         ),
         *(("convert", "@counts.npz", "@d.npz", "--to", v) for v in ("odd", "", "mtx")),
         *(("convert", "@counts.npz", "@e.npz", "--from", v) for v in ("odd", "", "mtx")),

@@ -388,12 +388,6 @@ def _plots() -> Iterator[Case]:
             lambda t=thing: drawn(plots.plot_mixtures(tables.honest("real", 20, 2), t)),
             ("mixtures",),
         )
-    for bins in (0, -1, 2.5, "odd", None, np.nan, []):
-        yield Case(
-            f"plot_document_temperatures(bins={bins!r})",
-            lambda b=bins: drawn(plots.plot_document_temperatures(fitted(model), COUNTS, bins=b)),
-            ("bins",),
-        )
     yield Case(
         "plot_mixtures of four columns",
         lambda: drawn(plots.plot_mixtures(tables.honest("real"), {"m": fitted("full mixture")})),

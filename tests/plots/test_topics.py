@@ -9,7 +9,6 @@ from tempering.inference import History
 pytest.importorskip("matplotlib")
 
 from tempering.plots import (
-    plot_document_temperatures,
     plot_elbo,
     plot_temperature,
     plot_topics,
@@ -70,12 +69,6 @@ def test_some_topics(model):
     (axis,) = figure.axes
     assert axis.get_title(loc="left") == "topic 2"
     assert len(axis.patches) == 12
-
-
-def test_document_temperatures(model, X):
-    (axis,) = plot_document_temperatures(model, X, bins=7).axes
-    counts, _ = np.histogram(model.document_temperatures(X), bins=7)
-    assert [bar.get_height() for bar in axis.patches] == counts.tolist()
 
 
 def test_bad_arguments_are_named(model, X):

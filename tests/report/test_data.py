@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from on_disk import on_disk
 from tempering import LatentDirichletAllocation, load
-from tempering.inference import History, MappedCSR, write_csr
+from tempering.inference import History
 from tempering.inference.run import Record
 from tempering.report import collect, render
 from tempering.report.data import POINTS, fit_curves
@@ -96,9 +97,8 @@ def test_without_texts_a_document_is_its_telling_words(fitted):
 
 
 def test_a_corpus_on_disk_gives_the_same_documents(fitted, tmp_path):
-    write_csr(tmp_path / "corpus", fitted.X)
     common = {"names": fitted.names, "texts": fitted.texts, "max_documents": 100}
-    stored = collect(fitted.model, MappedCSR(tmp_path / "corpus"), **common)
+    stored = collect(fitted.model, on_disk(tmp_path, fitted.X), **common)
     in_memory = collect(fitted.model, fitted.X, **common)
     assert stored.documents == in_memory.documents
     assert stored.facts["read"] == 100

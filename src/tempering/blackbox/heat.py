@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from tempering.models.arguments import shown, takes
 from tempering.temperature import AdaptiveTempering, Annealing, LocalTempering, Progress, Untempered
@@ -43,21 +44,35 @@ class Scheduled:
         self.finds_start = policy is not None and policy.start == "auto"
 
     def begin(self, num_steps: int, start: jax.Array | None) -> Heat:
+        dtype = jnp.result_type(float)
+
+        def path(start: Any) -> np.ndarray:
+            return self._path(num_steps, start).astype(dtype)
+
+        if isinstance(start, Tracer):  # of several runs in one program
+            shape = jax.ShapeDtypeStruct((num_steps,), dtype)
+            values = jax.pure_callback(path, shape, start, vmap_method="sequential")
+        else:
+            values = jnp.asarray(path(start))
+        nothing = jnp.zeros(0, dtype)
+        return Heat(jnp.zeros((), int), values[0], values, nothing, nothing)
+
+    def _path(self, num_steps: int, start: Any) -> np.ndarray:
+        """s of all steps."""
         path = np.ones(num_steps)
         policy = self.policy
-        if policy is not None:
-            if start is not None:
-                made: Any = policy.schedule
-                policy = replace(policy, schedule=made(1.0 / float(start)), start=None)
-            heat = policy.begin(None, 0, None)  # type: ignore[arg-type]  # it looks at neither
-            for step in range(num_steps):
-                heat = policy.cool(heat, Progress(float(step), 1.0, float(num_steps)))
-                path[step] = heat.inverse_temperature
-                if heat.finished:
-                    break
-        values = jnp.asarray(path, jnp.result_type(float))
-        nothing = jnp.zeros(0, values.dtype)
-        return Heat(jnp.zeros((), int), values[0], values, nothing, nothing)
+        if policy is None:
+            return path
+        if start is not None:
+            made: Any = policy.schedule
+            policy = replace(policy, schedule=made(1.0 / float(start)), start=None)
+        heat = policy.begin(None, 0, None)  # type: ignore[arg-type]  # it looks at neither
+        for step in range(num_steps):
+            heat = policy.cool(heat, Progress(float(step), 1.0, float(num_steps)))
+            path[step] = heat.inverse_temperature
+            if heat.finished:
+                break
+        return path
 
     def next(self, heat: Heat, loss: jax.Array) -> Heat:
         step = heat.step + 1

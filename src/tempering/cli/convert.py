@@ -16,7 +16,7 @@ def convert(
         Path,
         typer.Argument(
             metavar="OUT",
-            help="Its name tells the format: .npz, .parquet, .csr, .mtx, .ldac, .svmlight, "
+            help="Its name tells the format: .npz, .parquet, .mtx, .ldac, .svmlight, "
             "docword.NAME.txt; .gz too.",
         ),
     ],

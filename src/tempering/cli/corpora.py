@@ -26,7 +26,6 @@ from tempering.corpus import (
 )
 from tempering.corpus.counting import WORDS, WORDS_AND_NUMBERS
 from tempering.corpus.lines import Lines
-from tempering.corpus.matrices import CSRDirectory
 from tempering.corpus.parquet import ParquetRows
 from tempering.corpus.text_counts import TextCounts
 from tempering.estimators import LatentDirichletAllocation
@@ -143,7 +142,7 @@ def read_stop_words(given: str) -> Any:
 
 def streams(stored: Stored) -> bool:
     """Whether batches can be read from the disk."""
-    return isinstance(stored, ParquetRows | CSRDirectory)
+    return isinstance(stored, ParquetRows)
 
 
 def read_words(path: Path | None) -> list[str] | None:

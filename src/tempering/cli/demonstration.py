@@ -11,7 +11,6 @@ from rich.table import Table
 from rich.text import Text
 
 from tempering.cli.corpora import drawn
-from tempering.cli.options import SCORES
 from tempering.cli.printing import console, error_console, minus, print_json
 from tempering.cli.progress import shown
 from tempering.cli.topics import topic_rows
@@ -62,7 +61,7 @@ def run_demo(out: Path, seed: int, jobs: int | None, as_json: bool) -> None:
     model, report = out / "model", out / "report.html"
     tempered = fits["tempered"]
     tempered.model.save(model, corpus.vocabulary, overwrite=True)
-    tempered.scores.write(model / SCORES)
+    tempered.scores.write(model)
     with error_console().status("Writing the report"):
         _write_report(tempered, corpus, training, report)
 

@@ -31,8 +31,8 @@ def fit(
     the documents are left out. The model remembers how words were counted.
 
     Ctrl-C saves a checkpoint; the same command goes on from there, and ends in the same bits as if
-    it had never been interrupted. A .parquet or .csr corpus is streamed: memory does not grow with
-    the number of its documents.
+    it had never been interrupted. A .parquet corpus is streamed: memory does not grow with the
+    number of its documents.
 
     \b
     Examples:

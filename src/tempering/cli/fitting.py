@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 from tempering.cli.corpora import Reading, counter, read_words, say_if_counted, streams
 from tempering.cli.errors import say
-from tempering.cli.options import FOUND_TOPICS, SCORES, Counting, Keeping, Settings
+from tempering.cli.options import FOUND_TOPICS, Counting, Keeping, Settings
 from tempering.cli.printing import console, error_console, minus, print_json, print_topics
 from tempering.cli.progress import shown
 from tempering.cli.topics import topic_rows
@@ -89,7 +89,7 @@ def run_fit(
     seconds = working_seconds() - started
     model.save(keeping.out, words, overwrite=keeping.overwrite)
     if validation is not None:
-        validation.write(keeping.out / SCORES)
+        validation.write(keeping.out)
     keeping.clear()
 
     rows = topic_rows(model, 10, words)
@@ -150,8 +150,8 @@ def _fit(
     """Fit the model; the scores on the documents that were kept out."""
     validation = None
     if held_out is not None:
-        file, resume = keeping.checkpoint / SCORES, keeping.has_checkpoint()
-        validation = Validation(held_out, model.n_components, model.n_jobs, file, resume)
+        folder, resume = keeping.checkpoint, keeping.has_checkpoint()
+        validation = Validation(held_out, model.n_components, model.n_jobs, folder, resume)
         if not validation.can_score:
             say("warning: the validation documents are too short to be scored.")
             validation = None

@@ -49,14 +49,14 @@ def _installation() -> dict[str, Any]:
     from importlib import metadata
 
     from tempering import __version__
-    from tempering.inference.executors import available_cores
+    from tempering.inference.executors import number_of_threads
     from tempering.storage.caches import cache_directory
 
     facts: dict[str, Any] = {
         "tempering": __version__,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
-        "cores": available_cores(),
+        "cores": number_of_threads(None),
         "cache": str(cache_directory()),
     }
     for name in (*PACKAGES, *OPTIONAL):
@@ -68,7 +68,7 @@ def _installation() -> dict[str, Any]:
 
 
 def _model(path: Path) -> dict[str, Any]:
-    from tempering.cli.validation import model_scores
+    from tempering.cli.validation import read_scores
     from tempering.estimators.saving import load
 
     model = load(path)
@@ -85,7 +85,7 @@ def _model(path: Path) -> dict[str, Any]:
         last = history[-1]
         facts |= {"steps": len(history), "passes": round(last.passes, 4)}
         facts |= {"rows": round(last.data_seen / last.passes), "seconds": round(last.seconds, 2)}
-    if scores := model_scores(path):
+    if scores := read_scores(path)[1]:
         facts["held_out_score"] = scores[-1][1]
     return {**facts, "parameters": parameters}
 

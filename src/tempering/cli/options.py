@@ -90,7 +90,7 @@ ModelPath = Annotated[Path, typer.Argument(help="A model that `tempering fit` sa
 CorpusPath = Annotated[
     Path,
     typer.Argument(
-        help="Counts (.npz, .mtx, .parquet, .csr, .ldac, .svmlight, docword.NAME.txt, also .gz), "
+        help="Counts (.npz, .mtx, .parquet, .ldac, .svmlight, docword.NAME.txt, also .gz), "
         "or text: a folder of .txt files, or .csv, .tsv, .jsonl, .parquet with a column of text.",
     ),
 ]
@@ -262,7 +262,7 @@ class Settings(NamedTuple):
         typer.Option(
             metavar="ADDRESS",
             help="Fit on a Dask cluster: the address of its scheduler, such as tcp://host:8786. "
-            "Its workers must see a .parquet or .csr corpus at the same path.",
+            "Its workers must see a .parquet corpus at the same path.",
         ),
     ] = None
 

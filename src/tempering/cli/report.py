@@ -83,7 +83,7 @@ def report(
     from tempering.cli.corpora import Reading, load_topics
     from tempering.cli.printing import error_console, print_either
     from tempering.cli.shares import shares_of
-    from tempering.cli.validation import model_scores, n_held_out
+    from tempering.cli.validation import read_scores
     from tempering.report import collect, write_report
     from tempering.report.page import check_place
     from tempering.workbench import topics_across_seeds
@@ -105,11 +105,12 @@ def report(
         if refits:
             with error_console().status("Fitting again"):
                 told["stability"] = topics_across_seeds(fitted, told["X"], refits, resample=True)
+    n_held_out, scores = read_scores(model)
     with error_console().status("Writing the report"):
         data = collect(
             fitted,
-            validation=model_scores(model),
-            n_held_out=n_held_out(model),
+            validation=scores or None,
+            n_held_out=n_held_out,
             title=title or f"Topics of {named.resolve().stem}",
             max_documents=documents,
             **told,

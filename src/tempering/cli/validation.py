@@ -47,7 +47,10 @@ def split_corpus(
     if not n_kept:
         return source, None
     kept = source.sample(n_kept, np.random.default_rng(seed))
-    return Remaining(source, places, kept.sum().item()), kept
+    files = RemainingRows(source.files, places, source.n_tokens - kept.sum().item())
+    training = BlockSource(files, batch_size, source.window_blocks)
+    training.counting = source.counting
+    return training, kept
 
 
 def n_validation(n_documents: int, validation: float | None) -> int:
@@ -69,6 +72,7 @@ class RemainingRows:
         self.path = files.path
         self.shape = (files.shape[0] - left_out.size, files.shape[1])
         self.n_tokens = n_tokens
+        self.edges = np.unique(files.edges - np.searchsorted(left_out, files.edges))
         self._files, self._left_out = files, left_out
         self._remaining_before = left_out - np.arange(left_out.size)
 
@@ -87,20 +91,10 @@ class RemainingRows:
         return row + int(np.searchsorted(self._remaining_before, row, side="right"))
 
 
-class Remaining(BlockSource):
-    """A source of batches of a corpus on disk, but for documents at rising places."""
-
-    def __init__(self, source: BlockSource, left_out: NDArray[np.int64], n_tokens: int | float):
-        files = RemainingRows(source.files, left_out, source.n_tokens - n_tokens)
-        edges = np.unique(source.edges - np.searchsorted(left_out, source.edges))
-        super().__init__(files, source.batch_size, edges, source.window_blocks)
-        self.counting = source.counting
-
-
 class Validation:
     """Scores documents that the fit does not see, a few times: a callback of ``fit``.
 
-    The prior of their proportions is 1 / K. The scores are kept in a file, so that a fit that is
+    The prior of their proportions is 1 / K. The scores are kept in a folder, so that a fit that is
     taken up again (``resume``) has them.
     """
 
@@ -109,15 +103,15 @@ class Validation:
         documents: Any,
         n_topics: int,
         n_threads: int | None = None,
-        file: Path | None = None,
+        folder: Path | None = None,
         resume: bool = False,
     ):
         self.n_documents = documents.shape[0]
         self.scores: Scores = []
         self._split = split_documents(documents)
-        self._alpha, self._n_threads, self._file = 1.0 / n_topics, n_threads, file
-        if resume and file is not None and file.exists():
-            self.scores = read_scores(file)
+        self._alpha, self._n_threads, self._folder = 1.0 / n_topics, n_threads, folder
+        if resume and folder is not None:
+            _, self.scores = read_scores(folder)
 
     @property
     def can_score(self) -> bool:
@@ -143,39 +137,26 @@ class Validation:
             *self._split, topics, self._alpha, inference="vi", n_threads=self._n_threads
         )
         self.scores.append((int(data_seen), float(np.round(value, 6))))
-        if self._file is not None:
+        if self._folder is not None:
             # Without room for it the fit goes on, as it does without room for a checkpoint.
             with suppress(OSError):
-                self.write(self._file)
+                self.write(self._folder)
 
-    def write(self, file: Path) -> None:
+    def write(self, folder: Path) -> None:
         """Keep the scores."""
         content = {"n_documents": self.n_documents, "scores": self.scores}
-        with atomic_file(file) as aside:
+        with atomic_file(folder / SCORES) as aside:
             aside.write_text(json.dumps(content))
 
 
-def read_scores(file: Path) -> Scores:
-    """The scores in a file, as (documents seen, nats a word)."""
-    try:
-        scores = json.loads(file.read_bytes())["scores"]
-        return [(int(seen), float(score)) for seen, score in scores]
-    except (ValueError, TypeError, KeyError) as error:
-        raise ValueError(f"{file} is damaged ({error}): remove it to go on without.") from None
-
-
-def n_held_out(model: Path) -> int:
-    """Documents that were kept out of the fit of a saved model."""
-    file = model / SCORES
+def read_scores(folder: Path) -> tuple[int, Scores]:
+    """Documents that were kept out of a fit, and their scores: (documents seen, nats a word)."""
+    file = folder / SCORES
     if not file.exists():
-        return 0
+        return 0, []
     try:
-        return int(json.loads(file.read_bytes())["n_documents"])
+        content = json.loads(file.read_bytes())
+        scores = [(int(seen), float(score)) for seen, score in content["scores"]]
+        return int(content["n_documents"]), scores
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(f"{file} is damaged ({error}): remove it to go on without.") from None
-
-
-def model_scores(model: Path) -> Scores | None:
-    """The scores of a saved model, if it has any."""
-    file = model / SCORES
-    return read_scores(file) if file.exists() else None

@@ -198,7 +198,7 @@ class DaskSource(BlockSource):
     ):
         files = DaskRows(documents, client, n_words)
         size = batch_size(files.shape[0]) if callable(batch_size) else batch_size
-        super().__init__(files, size, files.edges, window_blocks)
+        super().__init__(files, size, window_blocks)
 
     files: DaskRows
 

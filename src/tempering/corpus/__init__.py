@@ -4,7 +4,6 @@ from tempering.corpus.checks import CorpusError
 from tempering.corpus.corpus import Corpus, Stored, gather
 from tempering.corpus.counting import WordCounting, model_vectorizer
 from tempering.corpus.formats import FORMATS, convert, open_corpus, open_source, read, write
-from tempering.corpus.parquet import ParquetSource
 from tempering.corpus.text import from_texts
 from tempering.corpus.text_files import Document, read_texts
 
@@ -13,7 +12,6 @@ __all__ = [
     "Corpus",
     "CorpusError",
     "Document",
-    "ParquetSource",
     "Stored",
     "WordCounting",
     "convert",

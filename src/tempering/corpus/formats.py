@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Unpack
 
 from sklearn.feature_extraction.text import CountVectorizer
 
-from tempering.corpus.beside import UCI_NAME, read_counting, read_vocabulary, write_beside
+from tempering.corpus.beside import UCI_NAME, read_counting, write_beside
 from tempering.corpus.checks import CorpusError, check_regular, fail, reading
 from tempering.corpus.corpus import Corpus, Stored, gather
 from tempering.corpus.counting import ReadingOptions, StopWords, chosen_vectorizer
@@ -27,18 +27,18 @@ from tempering.corpus.line_formats import (
     write_uci,
 )
 from tempering.corpus.lines import open_bytes
-from tempering.corpus.matrices import CSRDirectory, open_npz, write_directory, write_npz
+from tempering.corpus.matrices import open_npz, write_npz
 from tempering.corpus.parquet import (
     COUNTS,
     IDS,
     ParquetRows,
-    ParquetSource,
     column_names,
+    load_pyarrow,
     write_parquet,
 )
 from tempering.corpus.text_counts import TextCounts
 from tempering.corpus.text_files import FAIL, LINES, read_texts, text_kind
-from tempering.inference.streaming import BlockSource, MappedCSR
+from tempering.inference.streaming import BlockSource
 from tempering.storage.atomic import as_path, atomic_file
 
 
@@ -47,7 +47,7 @@ class Format(NamedTuple):
 
     suffixes: tuple[str, ...]
     open: Callable[[Path], Stored]
-    write: Callable[[Any, Stored], None] | None
+    write: Callable[[Any, Stored], None]
     #: Whether the file may be gzipped; names stand in the file itself.
     may_be_packed: bool = True
     holds_names: bool = False
@@ -58,14 +58,13 @@ FORMATS = {
     "parquet": Format(
         (".parquet",), ParquetRows, write_parquet, may_be_packed=False, holds_names=True
     ),
-    "csr": Format((".csr",), CSRDirectory, None, may_be_packed=False),
     "mtx": Format((".mtx", ".mm"), open_matrix_market, write_matrix_market),
     "uci": Format((".docword",), UCIFile, write_uci),
     "lda-c": Format((".ldac", ".lda-c", ".dat"), open_lda_c, write_lda_c),
     "svmlight": Format((".svmlight", ".libsvm", ".svm"), open_svmlight, write_svmlight),
 }
 #: What batches can be drawn from without reading all of it.
-STREAMING = ("parquet", "csr")
+STREAMING = "parquet"
 PAIR = re.compile(rb"(\d+|qid):[-+.\deE]+")
 #: What is not counted yet.
 TEXT = "text"
@@ -141,7 +140,7 @@ def open_corpus(
         texts = read_texts(path, column, name_column, format=kind, **records)
         chosen = chosen_vectorizer(vectorizer, stop_words, keep_numbers, phrases)
         return TextCounts(texts, chosen, phrases=phrases)
-    if path.is_dir() and name != "csr":
+    if path.is_dir():
         fail(path, "", f"it is a directory, not a file of format {name}.")
     stored = FORMATS[name].open(path)
     object.__setattr__(stored, "counting", read_counting(path))  # a Corpus is frozen
@@ -173,8 +172,24 @@ def read(
     return gather(open_corpus(path, format, **options))
 
 
-def open_source(path: str | os.PathLike[str], batch_size: int = 1024) -> BlockSource:
-    """A corpus that streams: batches of a ``.parquet`` file or of a ``.csr`` directory.
+def open_source(
+    path: str | os.PathLike[str], batch_size: int = 1024, window_blocks: int = 4
+) -> BlockSource:
+    """A source of batches of a ``.parquet`` file that :func:`write` or :func:`convert` made.
+
+    A row is a document, in columns ``ids`` and ``counts``. How batches are drawn is told at
+    :class:`tempering.inference.BlockSource`; the blocks are the row groups of the file. They are
+    made of 8,192 documents. A file of larger ones takes more memory; ``convert`` it to make them
+    smaller.
+
+    Parameters
+    ----------
+    path : path
+        The file; its words are read too, if they stand beside it.
+    batch_size : int
+        Documents in a minibatch, at most.
+    window_blocks : int
+        Row groups that are shuffled together.
 
     Examples
     --------
@@ -182,21 +197,21 @@ def open_source(path: str | os.PathLike[str], batch_size: int = 1024) -> BlockSo
     >>> from tempering.corpus import open_source, write
     >>> from tempering.datasets import LDAStream
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write(f"{folder}/big.csr", LDAStream(n_documents=100, n_words=50))
-    ...     source = open_source(f"{folder}/big.csr", batch_size=10)
+    ...     write(f"{folder}/big.parquet", LDAStream(n_documents=100, n_words=50))
+    ...     source = open_source(f"{folder}/big.parquet", batch_size=10)
     ...     source.shape, source.batch_size
     ((100, 50), 10)
     """
     path = as_path(path)
     check_regular(path)
     name = detect(path)
-    if name not in STREAMING:
-        fail(path, "", f"format {name} does not stream; convert it to .parquet or .csr first.")
-    if name == "parquet":
-        source = ParquetSource(path, batch_size)
-    else:
-        source = MappedCSR(path, batch_size)
-        source.vocabulary = read_vocabulary(path, source.shape[1])
+    if name != STREAMING:
+        fail(path, "", f"format {name} does not stream; convert it to .parquet first.")
+    files = ParquetRows(path)
+    if not files.n_tokens > 0:
+        fail(path, "", f"there is not one word in its {files.shape[0]} documents.")
+    source = BlockSource(files, batch_size, window_blocks)
+    source.vocabulary = files.vocabulary
     source.counting = read_counting(path)
     return source
 
@@ -220,7 +235,7 @@ def write(
     format : str, optional
         One of ``FORMATS``; None to tell it from the name.
     overwrite : bool
-        Whether files may be replaced. (A ``.csr`` directory is never.)
+        Whether files may be replaced.
 
     Examples
     --------
@@ -236,11 +251,8 @@ def write(
     form = FORMATS[check_target(path, format, overwrite)]
     with ExitStack() as stack:
         # What was opened first is put in place last: where the corpus is, its words are.
-        aside = None if form.write is None else stack.enter_context(atomic_file(path))
+        aside = stack.enter_context(atomic_file(path))
         write_beside(stack, path, corpus, not form.holds_names, overwrite)
-        if form.write is None or aside is None:
-            write_directory(path, corpus)
-            return
         with open(aside, "wb") as file:
             if path.suffix == ".gz" and form.may_be_packed:
                 # Without a time, so that the same corpus gives the same bytes.
@@ -260,6 +272,8 @@ def check_target(path: Path, format: str | None, overwrite: bool, argument: str 
         )
     if path.exists() and not (overwrite and path.is_file()):
         raise FileExistsError(f"{path} exists already: remove it, or choose another path.")
+    if name == STREAMING:
+        load_pyarrow()
     return name
 
 
@@ -311,7 +325,7 @@ def convert(
 def detect(path: Path) -> str:
     """The format of a file or directory, by its name, or else its content."""
     if path.is_dir():
-        return "csr" if (path / "meta.json").exists() else TEXT
+        return TEXT
     name = detect_by_name(path)
     if name == "parquet":
         names = column_names(path)

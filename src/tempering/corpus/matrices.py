@@ -1,26 +1,16 @@
-"""Sparse matrices in files of scipy (``save_npz``), and in directories of :func:`write_csr`."""
+"""Sparse matrices in files of scipy (``save_npz``)."""
 
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
 from scipy import sparse
 
 from tempering.corpus.beside import read_names, read_vocabulary
-from tempering.corpus.checks import CorpusError, check_size, fail, reading
-from tempering.corpus.corpus import (
-    BLOCK_SIZE,
-    Corpus,
-    Stored,
-    canonical,
-    check_shape,
-    checked_rows,
-    gather,
-)
-from tempering.inference.csr_files import CSRFiles, write_csr
+from tempering.corpus.checks import check_size, fail, reading
+from tempering.corpus.corpus import Corpus, Stored, check_shape, checked_rows, gather
 
 KINDS = ("csr", "csc", "coo")
 
@@ -58,33 +48,3 @@ def with_words(path: Path, counts: sparse.csr_array) -> Corpus:
 def write_npz(file: IO[bytes], stored: Stored) -> None:
     """Write a matrix that ``scipy.sparse.load_npz`` reads."""
     sparse.save_npz(file, gather(stored).counts, compressed=True)
-
-
-class CSRDirectory:
-    """A matrix in a directory, read in blocks; ``MappedCSR`` draws batches of it."""
-
-    def __init__(self, path: Path):
-        self.path = path
-        with reading(path):
-            self.files = CSRFiles(path)
-        self.shape = self.files.shape
-        self.dtype = self.files.data.dtype
-        self.vocabulary = read_vocabulary(path, self.shape[1])
-        self.names = read_names(path, self.shape[0])
-
-    def blocks(self) -> Iterator[sparse.csr_array]:
-        """Some documents at a time, in order."""
-        for start in range(0, self.shape[0], BLOCK_SIZE):
-            with reading(self.path):
-                rows = self.files.rows(start, min(start + BLOCK_SIZE, self.shape[0]))
-            yield canonical(rows, self.path)
-
-
-def write_directory(path: Path, stored: Stored) -> None:
-    """Write a matrix as a directory, which must not be there yet."""
-    try:
-        write_csr(path, stored.blocks())
-    except CorpusError:
-        raise
-    except ValueError as error:
-        raise CorpusError(f"{path}: {error}") from error

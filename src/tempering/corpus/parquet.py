@@ -7,7 +7,6 @@ that of a row group. (Texts in Parquet files are read by :func:`column_values`.)
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -18,11 +17,10 @@ import numpy as np
 from scipy import sparse
 
 from tempering.corpus.beside import read_vocabulary
-from tempering.corpus.checks import CorpusError, check_regular, check_size, fail, reading
+from tempering.corpus.checks import check_regular, check_size, fail, reading
 from tempering.corpus.corpus import BLOCK_SIZE, Stored, check_n_words, checked_rows
 from tempering.corpus.lines import one_line
 from tempering.inference.sources import stack
-from tempering.inference.streaming import BlockSource
 
 # Fewer than of counts: a row may be a whole book.
 TEXTS_AT_A_TIME = 256
@@ -140,10 +138,12 @@ class ParquetRows:
 
     def _group(self, group: int) -> Any:
         """A row group; the last one is kept, since batches may end within it."""
-        if self._last[0] != group:
-            self._last = (-1, None)
-            self._last = (group, self._stacked(list(self._parts(group))))
-        return self._last[1]
+        last = self._last
+        if last[0] != group:
+            last = self._last = (-1, None)  # lest memory holds two
+            last = self._last = (group, self._stacked(list(self._parts(group))))
+        # Not self._last[1]: by now that may be the row group of another thread.
+        return last[1]
 
     def _stacked(self, parts: list[Any]) -> Any:
         return stack(parts or [sparse.csr_array((0, self.shape[1]), dtype=self.dtype)])
@@ -292,42 +292,3 @@ def _regroup(blocks: Iterable[Any], size: int) -> Iterator[Any]:
             waiting, n_waiting = [rows[whole:]], n_waiting - whole
     if n_waiting:
         yield stack(waiting)
-
-
-class ParquetSource(BlockSource):
-    """A source of batches of a Parquet file with columns ``doc_id``, ``ids`` and ``counts``.
-
-    How batches are drawn is told at :class:`BlockSource`; the blocks are the row groups of the
-    file. :func:`tempering.corpus.write` makes them of 8,192 documents. A file of larger ones takes
-    more memory; ``convert`` it to make them smaller.
-
-    Parameters
-    ----------
-    path : path
-        The file; its words are read too, if they stand beside it.
-    batch_size : int
-        Documents in a minibatch, at most.
-    window_blocks : int
-        Row groups that are shuffled together.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from tempering.corpus import ParquetSource, write
-    >>> from tempering.datasets import LDAStream
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write(f"{folder}/big.parquet", LDAStream(n_documents=100, n_words=50))
-    ...     ParquetSource(f"{folder}/big.parquet", batch_size=10).shape
-    (100, 50)
-    """
-
-    files: ParquetRows
-
-    def __init__(
-        self, path: str | os.PathLike[str], batch_size: int = 1024, window_blocks: int = 4
-    ):
-        files = ParquetRows(Path(path))
-        if not files.n_tokens > 0:
-            raise CorpusError(f"{path}: there is not one word in its {files.shape[0]} documents.")
-        super().__init__(files, batch_size, files.edges, window_blocks)
-        self.vocabulary = files.vocabulary

@@ -78,8 +78,8 @@ def from_texts(
     dictionary : mapping from number to word, optional
         The words of a gensim corpus.
     out : path, optional
-        A file that ends in ``.parquet``, or a directory that ends in ``.csr``, to write the counts
-        to. Memory then does not grow with the number of documents.
+        A file that ends in ``.parquet``, to write the counts to. Memory then does not grow with the
+        number of documents.
 
     Returns
     -------
@@ -97,8 +97,8 @@ def from_texts(
     >>> from_texts(["the cat sat"], stop_words=None).vocabulary
     ['cat', 'sat', 'the']
     """
-    if out is not None and check_target(as_path(out), None, overwrite=False) not in STREAMING:
-        raise CorpusError(f"out must end in .parquet or .csr, which stream; got {out}.")
+    if out is not None and check_target(as_path(out), None, overwrite=False) != STREAMING:
+        raise CorpusError(f"out must end in .parquet, which streams; got {out}.")
     chosen = chosen_vectorizer(vectorizer, stop_words, keep_numbers, phrases)
     stored = _counts_of(texts, chosen, column, name_column, dictionary, phrases)
     if out is None:

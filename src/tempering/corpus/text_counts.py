@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count, islice
 from numbers import Integral
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,11 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
 from tempering.corpus.checks import CorpusError, fail
-from tempering.corpus.corpus import MOST_WORDS, canonical
+from tempering.corpus.corpus import MOST_WORDS, canonical, check_counts
 from tempering.corpus.counting import WordCounting
 from tempering.corpus.lines import Lines, one_line
 from tempering.corpus.phrases import sticks_together
 from tempering.corpus.text_files import TEXT_COLUMN, Document, text_field
-from tempering.inference.csr_files import CSRFiles, write_csr
 
 #: Documents that are put aside at a time.
 SPOOL_BLOCK = 1024
@@ -59,48 +58,50 @@ class Spool:
         observe: Callable[[sparse.csr_array], None] = lambda block: None,
     ):
         self.n_documents = 0
-        self._n_entries = 0
         self._has_names = False
         folder = Path(tempfile.mkdtemp(prefix="tempering-"))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        try:
-            write_csr(folder / "counts", self._put_aside(folder / "names", bags, dtype, observe))
-        except CorpusError:
-            raise
-        except ValueError as error:
-            if self._n_entries == 0:
-                raise CorpusError(
-                    f"there is not one word to count in the {self.n_documents} documents. (Stop "
-                    "words and numbers do not count unless told otherwise; with a vocabulary, only "
-                    "its words do.)"
-                ) from None
-            raise CorpusError(f"the documents cannot be counted: {error}") from error
-        self.names = Lines(folder / "names") if self._has_names else None
-        self._counts = CSRFiles(folder / "counts")
-
-    def _put_aside(
-        self, names_path: Path, bags: Iterable[Bag], dtype: Any, observe: Any
-    ) -> Iterator[sparse.csr_array]:
-        bags = iter(bags)
-        with open(names_path, "w", encoding="utf-8", errors="replace", newline="\n") as names:
-            while group := list(islice(bags, SPOOL_BLOCK)):
-                if self.n_documents == 0:
-                    self._has_names = group[0].name is not None
-                names.writelines(f"{one_line(bag.name or '')}\n" for bag in group)
-                ends = np.cumsum([0, *(len(bag.words) for bag in group)])
-                words = np.array([word for bag in group for word in bag.words], np.int32)
-                counts = np.array([count for bag in group for count in bag.counts], dtype)
-                # The number of words is not known yet.
-                block = sparse.csr_array((counts, words, ends), (len(group), MOST_WORDS))
-                self.n_documents += len(group)
-                self._n_entries += words.size
+        self._counts_path, names_path = folder / "counts", folder / "names"
+        any_word = False
+        with (
+            open(self._counts_path, "wb") as file,
+            open(names_path, "w", encoding="utf-8", errors="replace", newline="\n") as names,
+        ):
+            for block in self._counted(names, bags, dtype):
+                any_word = any_word or bool(block.data.any())
                 observe(block)
-                yield block
+                for array in (block.data, block.indices, block.indptr):
+                    np.save(file, array)
+        if not any_word:
+            raise CorpusError(
+                f"there is not one word to count in the {self.n_documents} documents. (Stop words "
+                "and numbers do not count unless told otherwise; with a vocabulary, only its words "
+                "do.)"
+            )
+        self.names = Lines(names_path) if self._has_names else None
+
+    def _counted(self, names: IO[str], bags: Iterable[Bag], dtype: Any) -> Iterator[Any]:
+        """Some documents at a time, as they come."""
+        bags = iter(bags)
+        while group := list(islice(bags, SPOOL_BLOCK)):
+            if self.n_documents == 0:
+                self._has_names = group[0].name is not None
+            names.writelines(f"{one_line(bag.name or '')}\n" for bag in group)
+            ends = np.cumsum([0, *(len(bag.words) for bag in group)])
+            words = np.array([word for bag in group for word in bag.words], np.int32)
+            counts = np.array([count for bag in group for count in bag.counts], dtype)
+            check_counts("texts", counts, ends, self.n_documents)
+            self.n_documents += len(group)
+            # The number of words is not known yet.
+            yield sparse.csr_array((counts, words, ends), (len(group), MOST_WORDS))
 
     def blocks(self) -> Iterator[Any]:
         """Some documents at a time, in order."""
-        for start in range(0, self.n_documents, SPOOL_BLOCK):
-            yield self._counts.rows(start, min(start + SPOOL_BLOCK, self.n_documents))
+        with open(self._counts_path, "rb") as file:
+            for start in range(0, self.n_documents, SPOOL_BLOCK):
+                n_documents = min(SPOOL_BLOCK, self.n_documents - start)
+                arrays = tuple(np.load(file, allow_pickle=False) for _ in range(3))
+                yield sparse.csr_array(arrays, (n_documents, MOST_WORDS))
 
 
 class TextCounts:

@@ -1,6 +1,6 @@
 """Data sets: real text that is on every machine, known corpora, and data with a known answer."""
 
-from tempering.datasets.corpora import fetch, fetch_uci, load_uci, read_arxiv
+from tempering.datasets.corpora import fetch, fetch_uci, read_arxiv
 from tempering.datasets.docstrings import load_docstrings
 from tempering.datasets.synthetic import (
     LDAStream,
@@ -19,7 +19,6 @@ __all__ = [
     "fetch",
     "fetch_uci",
     "load_docstrings",
-    "load_uci",
     "make_lda",
     "make_toy_images",
     "read_arxiv",

@@ -6,7 +6,7 @@ import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
-from tempering.corpus import Corpus, CorpusError, Document, open_corpus, read
+from tempering.corpus import CorpusError, Document, open_corpus
 from tempering.corpus.text_files import filled_lines, json_object, text_field
 from tempering.storage.caches import cache_directory
 
@@ -69,7 +69,8 @@ def fetch(url: str, folder: Path | None = None, known_hash: str | None = None) -
 def fetch_uci(name: str, folder: Path | None = None, url: str = URL) -> Path:
     """Fetch a bag of words, unless it is here already.
 
-    The largest two want to stream: ``corpus.convert(fetch_uci("pubmed"), "pubmed.parquet")``, then
+    ``corpus.read(fetch_uci("kos"))`` reads it. The largest two want to stream:
+    ``corpus.convert(fetch_uci("pubmed"), "pubmed.parquet")``, then
     ``corpus.open_source("pubmed.parquet")``.
 
     Parameters
@@ -106,27 +107,6 @@ def fetch_uci(name: str, folder: Path | None = None, url: str = URL) -> Path:
             f"and {SHAPES[name][1]}: delete it, and fetch it again."
         )
     return path
-
-
-def load_uci(name: str, folder: Path | None = None, url: str = URL) -> Corpus:
-    """Fetch a bag of words, unless it is here already, and read it.
-
-    Parameters
-    ----------
-    name, folder, url
-        As in :func:`fetch_uci`.
-
-    Examples
-    --------
-    ``load_uci("kos")`` is a corpus of 3,430 blog posts.
-
-    >>> from tempering.datasets import load_uci
-    >>> load_uci("blogs")
-    Traceback (most recent call last):
-        ...
-    ValueError: name must be one of kos, nips, enron, nytimes, pubmed; got 'blogs'.
-    """
-    return read(fetch_uci(name, folder, url))
 
 
 def read_arxiv(

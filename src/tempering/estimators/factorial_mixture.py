@@ -29,7 +29,7 @@ from tempering.inference.fitting import FitOptions
 from tempering.models.arguments import as_numbers, shown
 from tempering.models.base import Array
 from tempering.models.factorial.enumeration import MAX_ENUMERATED
-from tempering.models.factorial.prediction import log_density, log_hidden_density
+from tempering.models.factorial.prediction import log_density
 from tempering.models.factorial.preparation import Narrow, guess_variances, worthwhile
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.models.natural import Natural
@@ -180,25 +180,6 @@ random_state, n_jobs, executor, verbose
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of :meth:`score_samples`. Higher is better."""
         return float(np.mean(self.score_samples(X)))
-
-    def masked_score(self, X: Any, hidden: ArrayLike) -> float:
-        """Mean log predictive density of a hidden value, given the columns that are not hidden.
-
-        In nats a value; a lower bound if there are more than 12 features. ``hidden`` holds a
-        boolean for each column: whether to hide it from the inference of activations.
-        """
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
-        hidden = np.asarray(hidden)
-        if hidden.shape != (self.n_features_in_,) or hidden.dtype != bool or hidden.all():
-            raise ValueError(
-                f"hidden must hold {self.n_features_in_} booleans, not all of them True; got an "
-                f"array of {hidden.dtype} of shape {hidden.shape}."
-            )
-        if not hidden.any():
-            raise ValueError("hidden must be True somewhere: nothing is left to predict.")
-        scores = log_hidden_density(self._model, X, self._expectations, hidden)
-        return float(np.mean(scores)) / int(hidden.sum())
 
     @property
     def _n_features_out(self) -> int:

@@ -59,11 +59,10 @@ default=None
 default="auto"
         "auto" starts at a temperature that is computed from the data, and cools linearly in 1/T
         over 40% of the run. Else a policy, the name of one, or None for T = 1 throughout.
-    update : {"auto", "variational", "mean", "collapsed", "sampled"}, default="auto"
-        How topics and proportions enter the inner update: as in the paper, which alone ascends an
-        evidence lower bound; posterior-mean topics; posterior means of both; or as "mean" until
-        T = 1, and there by short Gibbs chains. "auto" is "sampled" with ``tempering="auto"``, else
-        "variational".
+    update : {"auto", "variational", "mean", "sampled"}, default="auto"
+        How topics enter the inner update: as in the paper, which alone ascends an evidence lower
+        bound; by their posterior mean; or as "mean" until T = 1, and there by short Gibbs chains.
+        "auto" is "sampled" with ``tempering="auto"``, else "variational".
     init : {"auto", "random", "words"}, default="auto"
         Topics to start from: random draws, or the company of words that keep different company,
         with which all seeds find much the same topics. "auto" is "words" in :meth:`fit` with

@@ -179,7 +179,6 @@ class Rules:
             words,
             sum_of_steps(learning_rate, n_steps),
             sweeps=model.min_iterations,
-            collapsed=model.update == "collapsed",
         )
         if model.start == "words":
             start = max(start, self.hottest_start * min(1.0, words / self.enough_words))

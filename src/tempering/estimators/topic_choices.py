@@ -54,7 +54,7 @@ class TopicChoices(TopicTransformer):
         "topic_word_prior": [POSITIVE, "array-like", StrOptions({"auto"}), None],
         "seed_topics": [dict, None],
         "seed_strength": [POSITIVE],
-        "update": [StrOptions({"auto", "variational", "mean", "collapsed", "sampled"})],
+        "update": [StrOptions({"auto", "variational", "mean", "sampled"})],
         "init": [StrOptions({"auto", "random", "words"})],
         "learning_method": [StrOptions({"online", "batch"})],
         "learning_decay": [Interval(Real, 0.5, 1, closed="both"), StrOptions({"auto"})],

@@ -21,11 +21,11 @@ from tempering.evaluation.checks import as_alpha, counts_of, is_corpus, normalis
 from tempering.families.checks import naming_the_table
 from tempering.families.csr import canonical_csr, check_compressed, check_counts, supported
 from tempering.inference import State
-from tempering.inference.executors import number_of_threads
 from tempering.models.arguments import check_number, shown
 from tempering.models.base import Array
 from tempering.models.lda.e_step import e_step
 from tempering.models.lda.model import LatentDirichlet
+from tempering.models.threads import number_of_threads
 from tempering.temperature import (
     AdaptiveTempering,
     Annealing,
@@ -315,7 +315,6 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
                 expected.log_rows(documents.words),
                 model.doc_topic_prior if alpha is None else alpha,
                 s[rows] if isinstance(s, np.ndarray) else s,
-                theta="collapsed" if model.update == "collapsed" else "variational",
                 tolerance=min(self.doc_update_tol, 1e-3),
                 max_iterations=self.max_doc_update_iter,
                 n_threads=self._n_threads(),

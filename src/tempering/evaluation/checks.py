@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +11,7 @@ from scipy import sparse
 
 from tempering.families.checks import refuse
 from tempering.families.csr import canonical_csr, check_compressed, check_counts, supported
-from tempering.models.arguments import MOST_THREADS, as_numbers, check_number, shown
+from tempering.models.arguments import as_numbers, shown
 
 #: Rows of probabilities may miss 1 by this much: the rounding of a long float32 row.
 ROUNDING = 1e-3
@@ -150,15 +149,6 @@ def as_alpha(alpha: ArrayLike, n_topics: int) -> NDArray[np.float64]:
     if given.shape not in ((), (n_topics,)) or not np.all(np.isfinite(given) & (given > 0)):
         raise ValueError(f"alpha must be {expected}; got {alpha!r}.")
     return np.broadcast_to(given, n_topics).copy()
-
-
-def threads_of(n_threads: int | None) -> int:
-    """Threads: so many, or one a core."""
-    if n_threads is None:
-        return os.cpu_count() or 1
-    expected = f"a whole number from 1 to {MOST_THREADS}, or None for one a core"
-    check_number(n_threads, "n_threads", expected, least=1, most=MOST_THREADS, whole=True)
-    return n_threads
 
 
 def word_rows(

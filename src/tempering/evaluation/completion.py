@@ -22,12 +22,12 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from tempering.evaluation.checks import as_alpha, as_counts, as_probabilities, threads_of, word_rows
+from tempering.evaluation.checks import as_alpha, as_counts, as_probabilities, word_rows
 from tempering.models.arguments import check_number
 from tempering.models.fastmath import ENTRY
 from tempering.models.lda.e_step import e_step
 from tempering.models.lda.sampling import Words, as_tokens, new_chain, sample_documents
-from tempering.models.threads import in_blocks
+from tempering.models.threads import in_blocks, number_of_threads
 
 Inference = Literal["gibbs", "vi"] | Callable[[sparse.csr_array], ArrayLike]
 
@@ -239,7 +239,7 @@ def mean_field_proportions(
         as_alpha(alpha, topics.shape[0]),
         tolerance=1e-4,
         max_iterations=1000,
-        n_threads=threads_of(n_threads),
+        n_threads=number_of_threads(n_threads),
         return_statistics=False,
     ).gamma.astype(np.float64)
     return gamma / gamma.sum(axis=1, keepdims=True)
@@ -319,7 +319,7 @@ def gibbs_proportions(
             f'documents of {MOST_TOKENS:g} words in all at most, or inference="vi".'
         )
     alpha = as_alpha(alpha, n_topics)
-    n_threads = threads_of(n_threads)
+    n_threads = number_of_threads(n_threads)
     whole = (("seed", seed, 0), ("burn_in", burn_in, 0), ("n_sweeps", n_sweeps, 1))
     for name, value, least in whole:
         check_number(value, name, f"a whole number of at least {least}", least=least, whole=True)

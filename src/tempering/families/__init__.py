@@ -4,7 +4,6 @@
 likelihood                of                                           conjugate family
 ========================  ===========================================  ============================
 :class:`Categorical`      one draw from a finite set                   :class:`Dirichlet`
-:class:`Multinomial`      a sequence of draws                          :class:`Dirichlet`
 :class:`Bernoulli`        binary vectors                               :class:`Beta`
 :class:`Poisson`          vectors of counts                            :class:`Gamma`
 :class:`IsotropicGaussian`  real vectors, known variance               :class:`Normal`
@@ -22,7 +21,7 @@ Mixing weights: :class:`Dirichlet`, :class:`StickBreaking`, :class:`FixedWeights
 
 from tempering.families.base import Array, ExponentialFamily, Likelihood
 from tempering.families.bernoulli import Bernoulli, Beta, BetaParameters
-from tempering.families.dirichlet import Categorical, Dirichlet, Multinomial
+from tempering.families.dirichlet import Categorical, Dirichlet
 from tempering.families.normal import IsotropicGaussian, Normal, NormalParameters
 from tempering.families.normal_gamma import (
     DiagonalGaussian,
@@ -61,7 +60,6 @@ __all__ = [
     "Likelihood",
     "LinearGaussian",
     "MixingWeights",
-    "Multinomial",
     "MultivariateNormalGamma",
     "Normal",
     "NormalGamma",

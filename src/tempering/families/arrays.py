@@ -43,7 +43,7 @@ def log_sum(logs: ArrayLike) -> Array:
 def weighted_logs(x: Any, logs: Array) -> Array:
     """Σ_v x_iv logs_v with 0 · (−∞) = 0, shape [..., n].
 
-    For x [n, V], dense or sparse and not negative, and logs [..., V].
+    For x [n, V], not negative, and logs [..., V].
     One matrix product; entries −∞ (probability 0) are set apart, so that only data which use them
     become impossible.
     """

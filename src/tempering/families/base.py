@@ -134,20 +134,12 @@ class Likelihood(ABC):
         """
         return self.conjugate, np.asarray(natural, float)
 
-    def draws(self, x: Any) -> Array | None:
-        """The power that makes the integrals above a datum's own [n]; None where they are as given.
-
-        A datum may be made of several independent draws, and each datum of another number.
-        """
-        return None
-
     @abstractmethod
     def sample(self, parameters: Any, rng: np.random.Generator, n: int) -> Any:
         """n data from p(x | β) for one value of β."""
 
     def sample_like(self, parameters: Any, rng: np.random.Generator, like: Any) -> Any:
-        """As many data as ``like`` has, with what p(x | β) is given of them: inputs, numbers of
-        draws."""
+        """As many data as ``like`` has, with the inputs that p(x | β) is given of them."""
         return self.sample(parameters, rng, like.shape[0])
 
     def check(self, x: Any) -> None:

@@ -9,9 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
-
-from tempering.families.csr import check_compressed
 
 #: Larger numbers have squares, and sums of squares, beyond what float64 can hold.
 LARGEST_VALUE = 1e100
@@ -58,28 +55,6 @@ def check_counts(table: NDArray[Any], kind: str) -> None:
     """Raise ``ValueError`` unless every entry is a non-negative whole number."""
     refuse(table < 0, table, f"{kind} counts must not be negative")
     refuse(table != np.floor(table), table, f"{kind} counts must be whole numbers")
-
-
-def check_sparse_counts(x: Any, columns: int, kind: str) -> None:
-    """:func:`check_table` and :func:`check_counts` for the stored entries of a sparse matrix."""
-    if x.dtype.kind not in "biuf":
-        raise ValueError(f"{kind} data must be real numbers; got a matrix of type {x.dtype}.")
-    check_shape(x.shape, columns, kind)
-    check_compressed(x, f"{kind} data")
-    entries = sparse.coo_array(x)
-    data = np.asarray(entries.data)
-    for wrong, expected in (
-        (~np.isfinite(data), "data must be finite"),
-        (data < 0, "counts must not be negative"),
-        (data != np.floor(data), "counts must be whole numbers"),
-    ):
-        if wrong.any():
-            first = int(np.argmax(wrong))
-            row, column = (int(axis[first]) for axis in entries.coords)
-            raise ValueError(
-                f"{kind} {expected}; row {row}, column {column} holds {data[first]} "
-                f"({int(wrong.sum())} such value(s))."
-            )
 
 
 def refuse(wrong: NDArray[np.bool_], table: NDArray[Any], expected: str) -> None:

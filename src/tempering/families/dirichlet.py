@@ -1,13 +1,9 @@
-"""The Dirichlet distribution, and the likelihoods that it is conjugate to: of one draw from a
-finite set, or of a sequence of them, as in topic models."""
+"""The Dirichlet distribution, and the likelihood of one draw from a finite set."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from scipy.special import digamma, gammaln
 
 from tempering.families.arrays import (
@@ -16,10 +12,8 @@ from tempering.families.arrays import (
     log_sum,
     safe_log,
     sample_log_gamma,
-    weighted_logs,
 )
 from tempering.families.base import Array, Likelihood
-from tempering.families.checks import check_counts, check_sparse_counts, check_table
 from tempering.families.weights import MixingWeights
 
 
@@ -140,74 +134,3 @@ class Categorical(Likelihood):
                 f"Categorical codes must lie in 0 ... {self.dimension - 1}; row {row} holds "
                 f"{codes[row]} ({int(wrong.sum())} such value(s))."
             )
-
-
-class Multinomial(Likelihood):
-    """log p(x | β) = Σ_v x_v log β_v for counts x [n, V] of draws from V categories.
-
-    A datum is the *sequence* of its draws: every order is an outcome of its own, so h(x) = 1 and no
-    multinomial coefficient appears. With N draws, ∫ p(x | β)^s dx = (Σ_v β_v^s)^N.
-
-    Parameters
-    ----------
-    dimension : int
-        Number of categories V.
-    trials : int, default=1
-        Number of draws N of a datum that :meth:`log_power_integral`,
-        :meth:`log_expected_power_integral` and :meth:`sample` assume. The other methods take the
-        draws from the data.
-
-    Examples
-    --------
-    >>> from tempering.families import Multinomial
-    >>> Multinomial(2).log_likelihood([[2, 1]], [0.5, 0.5]).round(3)
-    array([-2.079])
-    """
-
-    conjugate: Dirichlet
-
-    def __init__(self, dimension: int, trials: int = 1):
-        self.conjugate = Dirichlet(dimension)
-        self.trials = trials
-
-    def statistics(self, x: Any) -> Any:
-        """The counts themselves; a sparse matrix stays sparse."""
-        return x.tocsr().astype(float) if sparse.issparse(x) else np.array(x, float)
-
-    def log_likelihood(self, x: Any, parameters: ArrayLike) -> Array:
-        return weighted_logs(self.statistics(x), safe_log(parameters))
-
-    def log_power_integral(self, parameters: ArrayLike, inverse_temperature: ArrayLike) -> Array:
-        return self.trials * Categorical(self.dimension).log_power_integral(
-            parameters, inverse_temperature
-        )
-
-    def log_expected_power_integral(
-        self, natural: ArrayLike, inverse_temperature: ArrayLike
-    ) -> Array:
-        """N log Σ_v E[β_v^s]: exact for one draw.
-
-        For N > 1 there is no simple closed form, and by Jensen's inequality (y^N is convex) this is
-        a lower bound of log E[(Σ_v β_v^s)^N].
-        """
-        return self.trials * log_sum(self.conjugate.log_moment(natural, inverse_temperature))
-
-    def draws(self, x: Any) -> Array:
-        """Draws of each datum, in units of ``trials``."""
-        return np.asarray(x.sum(axis=1), float).reshape(-1) / self.trials
-
-    def sample(self, parameters: ArrayLike, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
-        return rng.multinomial(self.trials, np.asarray(parameters, float), size=n)
-
-    def sample_like(
-        self, parameters: ArrayLike, rng: np.random.Generator, like: Any
-    ) -> NDArray[np.int64]:
-        """Each datum with the draws of one of those given."""
-        draws = np.rint(self.trials * self.draws(like)).astype(np.int64)
-        return rng.multinomial(draws, np.asarray(parameters, float))
-
-    def check(self, x: Any) -> None:
-        if sparse.issparse(x):
-            check_sparse_counts(x, self.dimension, "Multinomial")
-        else:
-            check_counts(check_table(x, self.dimension, "Multinomial"), "Multinomial")

@@ -51,12 +51,7 @@ def default_kernel() -> Kernel:
 
 def settings_of(model: LatentDirichlet) -> SweepLimits:
     """How the documents of a model iterate."""
-    return SweepLimits(
-        model.update == "collapsed",
-        float(model.tolerance),
-        int(model.min_iterations),
-        int(model.max_iterations),
-    )
+    return SweepLimits(float(model.tolerance), int(model.min_iterations), int(model.max_iterations))
 
 
 def group_functions(kernel: Kernel) -> tuple[Any, Any]:

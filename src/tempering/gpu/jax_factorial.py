@@ -62,7 +62,7 @@ class JaxFactorialModel(FactorialModel):
         start: Any = None,
     ) -> ActivationStep:
         rows, (means, variances, products) = as_rows(data), expectations
-        offsets, couplings = self.interactions(products, variances, self.dimension)
+        offsets, couplings = self.interactions(products, variances)
         start = self.activation_probability if start is None else start
         s = one_for_each(inverse_temperature, rows)
         with double_precision():

@@ -35,7 +35,6 @@ FIRST_FACTOR_32, SECOND_FACTOR_32 = np.uint32(0x7FEB352D), np.uint32(0x846CA68B)
 class SweepLimits(NamedTuple):
     """How documents iterate; each combination is compiled once."""
 
-    collapsed: bool
     tolerance: float
     min_sweeps: int
     max_sweeps: int
@@ -89,13 +88,6 @@ def log_rising(x: Any, s: Any) -> Any:
     return jnp.log(steps) + s * jnp.log(x + 4.0) + series
 
 
-def log_weights(gamma: Any, collapsed: bool) -> Any:
-    """log θ up to its normaliser, which is the same for all topics: ψ(γ), or log γ."""
-    import jax.numpy as jnp
-
-    return jnp.log(gamma) if collapsed else digamma(gamma)
-
-
 def log_word_table(parameters: Any, totals: Any, mean: bool) -> Any:
     """E log β, or the log of the posterior mean, of every word: [n_words, padded topics]."""
     import jax.numpy as jnp
@@ -130,7 +122,7 @@ def solve_group(
     settle = partial(settle_documents, settings=settings)
     mass, sweeps = share_out(settle, (columns, counts, s, mass), (table, alpha))
     rows = table[jnp.minimum(columns, table.shape[0] - 1)]
-    phi = responsibilities(s, mass, rows, alpha, settings.collapsed)
+    phi = responsibilities(s, mass, rows, alpha)
     weighted = (s[:, None] * counts)[:, :, None] * phi
     # Places without a word have a column that is out of bounds, and are dropped.
     statistics = jnp.zeros_like(table).at[columns].add(weighted, mode="drop")
@@ -150,7 +142,7 @@ def settle_documents(
 
     def sweep(state):
         mass, active, sweeps = state
-        phi = responsibilities(s, mass, rows, alpha, settings.collapsed)
+        phi = responsibilities(s, mass, rows, alpha)
         new = jnp.einsum("du,duk->dk", counts, phi)
         change = jnp.abs(new - mass).sum(axis=1)
         mass = jnp.where(active[:, None], new, mass)
@@ -163,11 +155,12 @@ def settle_documents(
     return mass, sweeps
 
 
-def responsibilities(s: Any, mass: Any, rows: Any, alpha: Any, collapsed: bool) -> Any:
+def responsibilities(s: Any, mass: Any, rows: Any, alpha: Any) -> Any:
     """φ of each place, [size, width, K]."""
     import jax
 
-    log_theta = log_weights(alpha + s[:, None] * mass, collapsed)
+    # log θ up to its normaliser, which is the same for all topics.
+    log_theta = digamma(alpha + s[:, None] * mass)
     return jax.nn.softmax(s[:, None, None] * (log_theta[:, None, :] + rows), axis=2)
 
 

@@ -19,9 +19,9 @@ from tempering.gpu.jax_functions import (
     Solved,
     SweepLimits,
     Sweeps,
+    digamma,
     document_streams,
     draw_topic,
-    log_weights,
     token_shares,
     uniform,
     word_weights,
@@ -136,7 +136,7 @@ def document_kernel(
     n_tiles = (lengths[d] + words - 1) // words
 
     def log_theta_of(mass):
-        return log_weights(own_alpha + own_s * mass, settings.collapsed)
+        return digamma(own_alpha + own_s * mass)
 
     def scores_of(tile, log_theta):
         """s (log θ + log β) / log 2 of some words, less the largest: [words, lanes]; and that."""

@@ -62,19 +62,7 @@ def share_out(function: Callable[..., Any], rows: Sequence[Any], whole: Sequence
         everywhere(jnp.pad(everywhere(own), [(0, missing)] + [(0, 0)] * (own.ndim - 1)))
         for own in rows
     ]
-    found = shard_map()(part, mesh=mesh, in_specs=in_specs, out_specs=uncut)(*filled, *whole)
+    # JAX cannot tell that what is gathered is alike on all devices, and is not to check it.
+    specs: Any = {"in_specs": in_specs, "out_specs": uncut, "check_vma": False}
+    found = jax.shard_map(part, mesh=mesh, **specs)(*filled, *whole)
     return jax.tree.map(lambda array: everywhere(array[:n_rows]), found)
-
-
-def shard_map() -> Any:
-    """What runs a function on every device, by the name that this version of JAX has for it.
-
-    It cannot tell that what is gathered is alike on all devices, and is not to check it.
-    """
-    import jax
-
-    if hasattr(jax, "shard_map"):
-        return partial(jax.shard_map, check_vma=False)
-    from jax.experimental.shard_map import shard_map
-
-    return partial(shard_map, check_rep=False)

@@ -8,7 +8,7 @@ from tempering.inference.learning_rate import Constant, RobbinsMonro, Settling
 from tempering.inference.run import History, Record, Result, State
 from tempering.inference.saddle import SaddleWarning
 from tempering.inference.sources import ArraySource, Batch, Source
-from tempering.inference.streaming import BlockSource, MappedCSR, write_csr
+from tempering.inference.streaming import BlockSource
 from tempering.storage.classes import stored
 
 __all__ = [
@@ -20,7 +20,6 @@ __all__ = [
     "CheckpointWarning",
     "Constant",
     "History",
-    "MappedCSR",
     "Record",
     "Report",
     "Result",
@@ -33,5 +32,4 @@ __all__ = [
     "evaluate_elbo",
     "fit",
     "stored",
-    "write_csr",
 ]

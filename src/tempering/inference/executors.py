@@ -6,7 +6,6 @@ nor that of workers changes a bit.
 
 from __future__ import annotations
 
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,8 +18,8 @@ import numpy as np
 
 from tempering.inference.checkpoint_writer import Restarts
 from tempering.inference.sources import Source, read
-from tempering.models.arguments import MOST_THREADS, check_number
 from tempering.models.base import LocalStep, Model
+from tempering.models.threads import number_of_threads
 from tempering.temperature import Heat, LocalTempering, TemperaturePolicy
 
 
@@ -100,33 +99,6 @@ def add_in_pairs(parts: Iterable[Any]) -> Any:
     while sums:
         total = sums.pop()[1] + total
     return total
-
-
-def available_cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def number_of_threads(n_jobs: int | None) -> int:
-    """Threads: as many as given, or with None or -1 one a core, with -2 one less, as in joblib.
-
-    >>> number_of_threads(-1) == number_of_threads(None) == available_cores()
-    True
-    >>> import numpy as np
-    >>> number_of_threads(3), number_of_threads(-10_000), number_of_threads(np.int8(2))
-    (3, 1, 2)
-    """
-    if n_jobs is None:
-        return available_cores()
-    expected = f"a whole number from 1 to {MOST_THREADS}, or None for all cores"
-    check_number(n_jobs, "n_threads", expected, most=MOST_THREADS, whole=True)
-    if n_jobs == 0:
-        raise ValueError("n_threads must be at least 1, or None for all cores; got 0.")
-    # Not a type of NumPy's, for which kernels would be compiled anew.
-    n_threads = int(n_jobs)
-    return n_threads if n_threads > 0 else max(1, available_cores() + 1 + n_threads)
 
 
 @contextmanager

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from copy import copy
-from itertools import count
+from itertools import count, pairwise
 from typing import Any, Protocol, Self
 from weakref import WeakValueDictionary
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy import sparse
 
-from tempering.inference.csr_files import CSRFiles, write_csr
-from tempering.inference.sources import Batch, Block, RowReference, stack, take_rows
+from tempering.inference.sources import Batch, Block, RowReference, stack
 from tempering.models.arguments import check_number
-
-__all__ = ["BlockSource", "MappedCSR", "StoredRows", "write_csr"]
-
-# Documents nearer than this are read in one go by `sample`: a read costs more than a few rows.
-WORTH_A_SEEK = 16
 
 
 class StoredRows(Protocol):
-    """A matrix on disk, of which some rows can be read."""
+    """A matrix on disk, of which some rows can be read.
+
+    ``edges`` are the ends of blocks of rows that are best read together: 0, where the second block
+    begins, …, the number of rows.
+    """
 
     path: Any
     shape: tuple[int, int]
     n_tokens: int | float
+    edges: NDArray[np.int64]
 
     def rows(self, start: int, stop: int) -> sparse.csr_array:
         """The documents from ``start`` to ``stop``."""
@@ -51,8 +49,6 @@ class BlockSource:
     batch_size : int
         Documents in a minibatch, at most; with as many as there are, each batch is the whole data,
         read once and kept.
-    edges : array of int
-        The ends of the blocks: 0, where the second block begins, …, the number of documents.
     window_blocks : int
         Blocks that are shuffled together.
 
@@ -65,11 +61,15 @@ class BlockSource:
 
     Examples
     --------
-    What ``open_source`` opens is one; :class:`MappedCSR` is another:
+    What :func:`tempering.corpus.open_source` opens is one:
 
-    >>> from tempering.inference import BlockSource, MappedCSR
-    >>> issubclass(MappedCSR, BlockSource)
-    True
+    >>> import tempfile
+    >>> from tempering.corpus import open_source, write
+    >>> from tempering.datasets import LDAStream
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(f"{folder}/big.parquet", LDAStream(n_documents=30, n_words=50))
+    ...     [batch.size for batch in open_source(f"{folder}/big.parquet", batch_size=20).sweep()]
+    [20, 10]
     """
 
     #: The words, one a column, where they are known.
@@ -80,14 +80,14 @@ class BlockSource:
     #: Where batches name their rows: the blocks that are in use, by number.
     named: MutableMapping[int, Block] | None = None
 
-    def __init__(self, files: StoredRows, batch_size: int, edges: ArrayLike, window_blocks: int):
+    def __init__(self, files: StoredRows, batch_size: int, window_blocks: int):
         _check_positive(batch_size, "batch_size")
         _check_positive(window_blocks, "window_blocks")
         self.files = files
         self.shape = files.shape
         self.n_tokens = files.n_tokens
         self.batch_size = min(batch_size, self.size)
-        self.edges = np.asarray(edges, np.int64)
+        self.edges = files.edges
         self.window_blocks = window_blocks
 
     @property
@@ -153,14 +153,15 @@ class BlockSource:
         return Block(self.files, int(self.edges[number]), int(self.edges[number + 1]))
 
     def _read(self, chosen: NDArray[np.int64]) -> Any:
-        """Some documents, in ascending order; those that lie near each other in one go."""
-        apart = np.diff(chosen) > WORTH_A_SEEK
-        apart |= np.diff(np.searchsorted(self.edges, chosen, side="right")) > 0
-        parts = []
-        for run in np.split(chosen, np.flatnonzero(apart) + 1):
-            rows: Any = self.files.rows(int(run[0]), int(run[-1]) + 1)
-            parts.append(take_rows(rows, run - run[0]))
-        return stack(parts)
+        """Some documents, in ascending order; those of a block in one go."""
+        ends = np.searchsorted(chosen, self.edges)
+        return stack(
+            [
+                self._block(number).take(chosen[first:last] - self.edges[number])
+                for number, (first, last) in enumerate(pairwise(ends))
+                if last > first
+            ]
+        )
 
     def _pass(self, seed: int, epoch: int, n_batches: int, skipped: int) -> Iterator[Batch]:
         """The batches of one pass but for the first ones."""
@@ -203,50 +204,6 @@ class BlockSource:
     def __repr__(self) -> str:
         name, path = type(self).__name__, str(self.files.path)
         return f"{name}({path!r}, shape={self.shape}, batch_size={self.batch_size})"
-
-
-class MappedCSR(BlockSource):
-    """A source of batches of a CSR matrix on disk, which :func:`write_csr` makes.
-
-    How batches are drawn is told at :class:`BlockSource`.
-
-    Parameters
-    ----------
-    path : path
-        A directory made by :func:`write_csr`.
-    batch_size : int
-        Documents in a minibatch, at most.
-    block_size : int
-        Consecutive documents that are read together.
-    window_blocks : int
-        Blocks that are shuffled together.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from scipy import sparse
-    >>> from tempering.inference import MappedCSR, write_csr
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_csr(f"{folder}/corpus", [sparse.csr_array([[1, 0], [0, 2], [3, 0]])])
-    ...     source = MappedCSR(f"{folder}/corpus", batch_size=2)
-    ...     source.shape, source.n_tokens, [batch.size for batch in source.sweep()]
-    ((3, 2), 6, [2, 1])
-    """
-
-    files: CSRFiles
-
-    def __init__(
-        self,
-        path: str | os.PathLike[str],
-        batch_size: int = 1024,
-        block_size: int = 8192,
-        window_blocks: int = 4,
-    ):
-        _check_positive(block_size, "block_size")
-        files = CSRFiles(path)
-        edges = np.append(np.arange(0, files.shape[0], block_size), files.shape[0])
-        super().__init__(files, batch_size, edges, window_blocks)
-        self.block_size = block_size
 
 
 def _check_positive(size: int, name: str) -> None:

@@ -210,7 +210,7 @@ class FactorialModel(Model):
         data = np.asarray(data, float)
         squares = np.einsum("nd,nd->n", data, data)
         means, variances, products = expectations
-        offsets, couplings = self.interactions(products, variances, self.dimension)
+        offsets, couplings = self.interactions(products, variances)
         # Features first: so the local step has the points side by side.
         fields = (means / self.noise_variance) @ data.T
         fields += offsets[:, None]
@@ -248,11 +248,9 @@ class FactorialModel(Model):
         start = local.activations if isinstance(local, ActivationStep) else None
         return self.local_step(data, expectations, inverse_temperature, start)
 
-    def interactions(
-        self, products: Array, variances: Array, dimension: int
-    ) -> tuple[Array, Array]:
+    def interactions(self, products: Array, variances: Array) -> tuple[Array, Array]:
         """c [K] and J [K, K]: with x·m/σ² + c for b, the log joint of z given E_q, at s = 1."""
-        lengths = np.diag(products) + dimension * variances
+        lengths = np.diag(products) + self.dimension * variances
         couplings = products / self.noise_variance
         np.fill_diagonal(couplings, 0.0)
         return self.log_odds - 0.5 * lengths / self.noise_variance, couplings

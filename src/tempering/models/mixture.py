@@ -273,16 +273,12 @@ class Mixture(Model):
         inverse_temperatures: Array,
         data: Any,
     ) -> Array:
-        """log E_q[ Σ_k π_k^s ∫ p(x | β_k)^s dx ], [1, M]; [n, M] for data of several draws."""
+        """log E_q[ Σ_k π_k^s ∫ p(x | β_k)^s dx ], [1, M]."""
         s = np.asarray(inverse_temperatures, float)
         posterior = expectations.posterior
         weights = self.weights.log_moment(posterior.weights, s)  # [M, K]
         integrals = self.likelihood.log_expected_power_integral(posterior.components, s).T
-        draws = self.likelihood.draws(data)
-        if draws is None:
-            return logsumexp(weights + integrals, axis=1)[None]
-        sizes, place = np.unique(draws, return_inverse=True)
-        return logsumexp(weights + sizes[:, None, None] * integrals, axis=2)[place]
+        return logsumexp(weights + integrals, axis=1)[None]
 
 
 def _exchangeable_sticks(weights: MixingWeights, prior: Natural) -> bool:

@@ -70,7 +70,7 @@ def emit(
 ) -> Any:
     """A row for each label, drawn by the likelihood from the parameters [K, ...] of its label.
 
-    With ``like``, each row has the inputs, or the number of draws, of a row there.
+    With ``like``, each row has the inputs of a row there.
     """
     rows: Any = None
     for label in np.unique(labels):

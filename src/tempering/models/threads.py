@@ -1,4 +1,4 @@
-"""Work on many items, in blocks spread over threads."""
+"""How many threads, and work on many items, in blocks spread over them."""
 
 import os
 from collections.abc import Callable
@@ -7,12 +7,41 @@ from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any
 
+from tempering.models.arguments import MOST_THREADS, check_number
+
 #: Blocks of a thread at most: more share the work out evenly, but each takes a while to start.
 BLOCKS_PER_THREAD = 4
 
 #: Items of a block at least, where there are enough for all threads: of documents, and of words,
 #: which take far less each.
 DOCUMENTS_PER_BLOCK, WORDS_PER_BLOCK = 64, 2048
+
+
+def available_cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def number_of_threads(n_jobs: int | None) -> int:
+    """Threads: as many as given, or with None or -1 one a core, with -2 one less, as in joblib.
+
+    >>> number_of_threads(-1) == number_of_threads(None) == available_cores()
+    True
+    >>> import numpy as np
+    >>> number_of_threads(3), number_of_threads(-10_000), number_of_threads(np.int8(2))
+    (3, 1, 2)
+    """
+    if n_jobs is None:
+        return available_cores()
+    expected = f"a whole number from 1 to {MOST_THREADS}, or None for all cores"
+    check_number(n_jobs, "n_threads", expected, most=MOST_THREADS, whole=True)
+    if n_jobs == 0:
+        raise ValueError("n_threads must be at least 1, or None for all cores; got 0.")
+    # Not a type of NumPy's, for which kernels would be compiled anew.
+    n_threads = int(n_jobs)
+    return n_threads if n_threads > 0 else max(1, available_cores() + 1 + n_threads)
 
 
 def in_blocks(

@@ -8,7 +8,6 @@ from tempering.plots.hidden import (
     plot_transition_matrix,
 )
 from tempering.plots.topics import (
-    plot_document_temperatures,
     plot_elbo,
     plot_temperature,
     plot_temperature_path,
@@ -16,7 +15,6 @@ from tempering.plots.topics import (
 )
 
 __all__ = [
-    "plot_document_temperatures",
     "plot_elbo",
     "plot_emissions",
     "plot_loadings",

@@ -1,4 +1,4 @@
-"""Topic models in a notebook: how the fit went, the topics' words, the documents' temperatures."""
+"""In a notebook: how a fit went, and the words of topics."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators import LatentDirichletAllocation
 from tempering.evaluation import top_words
-from tempering.evaluation.checks import check_number, normalised
+from tempering.evaluation.checks import normalised
 from tempering.inference import History
+from tempering.models.arguments import check_number
 from tempering.plots.canvas import new_figure
 
 
@@ -122,38 +123,6 @@ def plot_topics(
     return figure
 
 
-def plot_document_temperatures(
-    model: LatentDirichletAllocation, X: Any, axis: Any = None, bins: int = 40
-) -> Any:
-    """How many documents have which temperature: the hot ones are the outliers.
-
-    Parameters
-    ----------
-    model : LatentDirichletAllocation
-        Fitted.
-    X : array-like or sparse matrix of shape (n_samples, n_features)
-        Documents.
-    axis : matplotlib axes, optional
-        Where to draw; a new figure by default. Its figure is returned.
-    bins : int
-        Bars.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tempering import LatentDirichletAllocation
-    >>> from tempering.plots import plot_document_temperatures
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
-    >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
-    >>> plot_document_temperatures(lda, X).axes[0].get_xlabel()
-    'temperature of the document'
-    """
-    check_number(bins, "bins", "a whole number, at least 1", least=1, whole=True)
-    axis = _axis_or_new(axis)
-    axis.hist(model.document_temperatures(X), bins=bins, color="#c0561f")
-    return _labelled(axis, "temperature of the document", "documents")
-
-
 def _check_history(history: Any) -> None:
     """Refuse what is no history."""
     if not isinstance(history, History):
@@ -173,22 +142,13 @@ def _plot_column(history: History, column: str, label: str, axis: Any) -> Any:
             "history holds no ELBO: this fit computed none. Topic models have one only with "
             "update='variational'."
         )
-    axis = _axis_or_new(axis)
+    axis = new_figure(figsize=(5.0, 3.2)).subplots() if axis is None else axis
     axis.plot(passes[known], values[known], lw=1.5, marker="o" if known.sum() < 30 else None, ms=3)
     final = np.flatnonzero(history["phase"] == "final")
     if final.size:
         axis.axvspan(passes[final[0]], passes[-1], color="0.93", zorder=0, label="T = 1")
-    return _labelled(axis, "passes over the data", label)
-
-
-def _axis_or_new(axis: Any) -> Any:
-    return new_figure(figsize=(5.0, 3.2)).subplots() if axis is None else axis
-
-
-def _labelled(axis: Any, x: str, y: str) -> Any:
-    """The figure of an axis that is drawn."""
-    axis.set_xlabel(x)
-    axis.set_ylabel(y)
+    axis.set_xlabel("passes over the data")
+    axis.set_ylabel(label)
     axis.spines[["top", "right"]].set_visible(False)
     return axis.figure
 

@@ -1,7 +1,7 @@
 """What a fitted topic model found: one HTML page to look at, and exports to other tools."""
 
 from tempering.report.data import ReportData, collect
-from tempering.report.exports import pyldavis_arguments, to_arviz, to_pyldavis
+from tempering.report.exports import pyldavis_arguments, to_arviz
 from tempering.report.page import render, write_report
 
 __all__ = [
@@ -10,6 +10,5 @@ __all__ = [
     "pyldavis_arguments",
     "render",
     "to_arviz",
-    "to_pyldavis",
     "write_report",
 ]

@@ -13,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 import tempering
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.words import check_words, words_of
-from tempering.evaluation.checks import as_numbers, check_number, is_corpus
+from tempering.evaluation.checks import is_corpus
 from tempering.inference import History
+from tempering.models.arguments import as_numbers, check_number
 from tempering.report.documents import ReportedDocuments, describe
 from tempering.report.shares import share_table
 from tempering.report.topics import (

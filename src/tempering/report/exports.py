@@ -23,7 +23,9 @@ from tempering.report.data import vocabulary_of
 def pyldavis_arguments(
     model: LatentDirichletAllocation, X: Any, vocabulary: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """What ``pyLDAvis.prepare`` wants to know, without pyLDAvis.
+    """What ``pyLDAvis.prepare(**pyldavis_arguments(model, X))`` wants to know of topics.
+
+    ``pyLDAvis.display`` shows what that makes. Topics have their numbers of the model, from 0.
 
     Parameters
     ----------
@@ -67,36 +69,6 @@ def pyldavis_arguments(
         "sort_topics": False,
         "start_index": 0,
     }
-
-
-def to_pyldavis(
-    model: LatentDirichletAllocation, X: Any, vocabulary: Sequence[str] | None = None
-) -> Any:
-    """The topics for pyLDAvis' page: show it with ``pyLDAvis.display``.
-
-    Parameters
-    ----------
-    model, X, vocabulary
-        As in :func:`pyldavis_arguments`.
-
-    Returns
-    -------
-    pyLDAvis.PreparedData
-        Topics have the numbers that they have in the model, from 0.
-
-    Examples
-    --------
-    pyLDAvis is no dependency of this package:
-
-    >>> import numpy as np
-    >>> from tempering import LatentDirichletAllocation
-    >>> from tempering.report import to_pyldavis
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
-    >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
-    >>> prepared = to_pyldavis(lda, X, ["sun", "sea", "snow", "ice"])  # doctest: +SKIP
-    """
-    library = _required("pyLDAvis", "to_pyldavis")
-    return library.prepare(**pyldavis_arguments(model, X, vocabulary))
 
 
 def to_arviz(
@@ -153,7 +125,13 @@ def to_arviz(
     >>> result = fit(Mixture(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 0.1]), [[1], [2], [9]])
     >>> everything = to_arviz(result, X=[[1], [2], [9]])  # doctest: +SKIP
     """
-    library = _required("arviz", "to_arviz")
+    try:
+        library = import_module("arviz")
+    except ImportError as error:
+        raise ImportError(
+            f"to_arviz needs arviz, which cannot be imported ({error}). Install it with: pip "
+            "install arviz"
+        ) from error
     check_number(draws, "draws", "at least 1, and whole", least=1, whole=True)
     if isinstance(model, Result):
         return _as_arviz(library, groups_of(model, draws, X, random_state))
@@ -210,13 +188,3 @@ def _dirichlet_draws(
     gammas = rng.gamma(parameters[:, kept], size=(draws, len(parameters), kept.size))
     others = rng.gamma(np.maximum(rest, 0.0), size=(draws, len(parameters)))
     return (gammas / (gammas.sum(axis=2) + others)[..., None])[None]
-
-
-def _required(package: str, caller: str) -> Any:
-    try:
-        return import_module(package)
-    except ImportError as error:
-        raise ImportError(
-            f"{caller} needs {package}, which cannot be imported ({error}). "
-            f"Install it with: pip install {package}"
-        ) from error

@@ -18,7 +18,6 @@ from tempering.models.fastmath import (
     exp_or_zero,
     f32,
     larger,
-    log,
     total_of,
 )
 from tempering.models.lda.layout import OpenDocument
@@ -124,13 +123,13 @@ def settle(document, log_rows, settings, room):
     """
     every, active = room.every, room.active
     n_topics = log_rows.shape[1]
-    s, collapsed = document.inverse_temperature, settings.collapsed
+    s = document.inverse_temperature
     limit = settings.tolerance * document.total
     threshold = NEGLIGIBLE * limit / f32(n_topics)
     n_block = 0
     sweeps = 0
     if not settings.equal_start:
-        weigh_topics(every, every.weights.size, s, collapsed)
+        weigh_topics(every, every.weights.size, s)
     while True:
         if sweeps == 0 and settings.equal_start:
             first_sweep(document, every.new_mass)
@@ -150,20 +149,19 @@ def settle(document, log_rows, settings, room):
         if sweeps == 1 and settings.equal_start:
             # Most topics hold a little of the words after the first sweep, and nothing after the
             # next one: their gamma already tells.
-            weightless, n_active = weightless_gamma(every, n_topics, s, collapsed)
+            weightless, n_active = weightless_gamma(every, n_topics, s)
         if n_active > WORTH_GATHERING * n_topics or left <= 0:
-            weigh_topics(every, every.weights.size, s, collapsed)
+            weigh_topics(every, every.weights.size, s)
             continue
         n_block, highest = choose_active(every, n_topics, threshold, weightless, s, active)
         gather_rows(document, active, n_block)
-        weigh_topics(active, round_up(n_block, 4), s, collapsed)
+        weigh_topics(active, round_up(n_block, 4), s)
         taken, n_block, at_rest, largest = iterate_active(
             document,
             every,
             active,
             n_block,
             log_rows,
-            collapsed,
             limit,
             threshold,
             settings.min_sweeps - sweeps,
@@ -171,23 +169,23 @@ def settle(document, log_rows, settings, room):
         )
         sweeps += taken
         n_returned = 0
-        highest = log(highest) if collapsed else digamma(highest)
+        highest = digamma(highest)
         if at_rest and none_can_return(document, every, n_topics, threshold, highest, largest):
             break
-        complete_log_theta(every, s, collapsed)
+        complete_log_theta(every, s)
         fill_weights(every, every.weights.size, largest, s)
     return sweeps, n_block if n_returned == 0 else 0
 
 
 @njit(**KERNEL)
-def weigh_topics(topics, n_topics, s, collapsed):
+def weigh_topics(topics, n_topics, s):
     """Set log theta and the weights of the topics."""
-    largest = fill_log_theta(topics, n_topics, s, collapsed)
+    largest = fill_log_theta(topics, n_topics, s)
     fill_weights(topics, n_topics, largest, s)
 
 
 @njit(**KERNEL)
-def weightless_gamma(topics, n_topics, s, collapsed):
+def weightless_gamma(topics, n_topics, s):
     """The gamma up to which topics have next to no weight, and how many are above it.
 
     So that the log theta of all the others need not be computed.
@@ -196,10 +194,7 @@ def weightless_gamma(topics, n_topics, s, collapsed):
     largest = ZERO
     for k in range(n_topics):
         largest = larger(largest, alpha[k] + s * mass[k])
-    if collapsed:
-        gamma = largest * exp_or_zero(LOG_WEIGHTLESS / s)
-    else:
-        gamma = digamma_floor(digamma(largest) + LOG_WEIGHTLESS / s)
+    gamma = digamma_floor(digamma(largest) + LOG_WEIGHTLESS / s)
     n_above = ZERO
     for k in range(n_topics):
         n_above += ONE if alpha[k] + s * mass[k] > gamma else ZERO
@@ -235,7 +230,7 @@ def choose_active(every, n_topics, threshold, weightless, s, active):
 
 @njit(**KERNEL)
 def iterate_active(
-    document, every, active, n_active, log_rows, collapsed, limit, threshold, at_least, at_most
+    document, every, active, n_active, log_rows, limit, threshold, at_least, at_most
 ):
     """Sweep over the active topics until they change by no more than `limit`, and write them back.
 
@@ -252,7 +247,7 @@ def iterate_active(
         if not smallest > SMALLEST_NORMALIZER:
             add_words_in_logs(document, active, n_active, log_rows)
         change, _, _ = replace_mass(active, n_active, threshold)
-        largest = fill_log_theta(active, padded, s, collapsed)
+        largest = fill_log_theta(active, padded, s)
         fill_weights(active, padded, largest, s)
         sweeps += 1
         at_rest = sweeps >= at_least and change <= limit
@@ -301,12 +296,11 @@ def none_can_return(document, every, n_topics, threshold, highest, largest):
 
 
 @njit(**KERNEL)
-def complete_log_theta(every, s, collapsed):
+def complete_log_theta(every, s):
     """Compute the log theta that was not, with the mass that the last full sweep found."""
     alpha, mass, log_theta = every.alpha, every.new_mass, every.log_theta
     for k in range(log_theta.size):
-        gamma = alpha[k] + s * mass[k]
-        computed = log(gamma) if collapsed else digamma(gamma)
+        computed = digamma(alpha[k] + s * mass[k])
         log_theta[k] = computed if log_theta[k] == NOT_COMPUTED else log_theta[k]
 
 
@@ -333,14 +327,14 @@ def close_document(d, document, n_block, batch, settings, room, fit):
         for j in range(n_block):
             active.mass[j] = every.mass[active.index[j]]
         padded = round_up(n_block, 4)
-        weigh_topics(active, padded, s, settings.collapsed)
+        weigh_topics(active, padded, s)
         block_normalizers(document, active.weights, padded)
         for j in range(n_block):
             fit.topics[d, j] = active.index[j]
             fit.weights[d, j] = active.weights[j]
         fit.n_active[d] = n_block
     else:
-        weigh_topics(every, every.weights.size, s, settings.collapsed)
+        weigh_topics(every, every.weights.size, s)
         row_normalizers(document, every.weights)
         for k in range(gamma.size):
             fit.weights[d, k] = every.weights[k]

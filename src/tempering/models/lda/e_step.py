@@ -11,7 +11,7 @@ phi factorises over words and topics and is never stored. `e_step` is the entry;
 float32, on as many threads as asked for. No result depends on the number of threads.
 """
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -40,8 +40,6 @@ from tempering.models.lda.statistics import (
 from tempering.models.lda.sweeps import fill_maxima, fill_rows
 from tempering.models.threads import WORDS_PER_BLOCK, in_blocks
 
-ThetaForm = Literal["variational", "collapsed"]
-
 
 class LocalResult(NamedTuple):
     """What an E-step finds out about a batch."""
@@ -66,7 +64,6 @@ def e_step(
     alpha: ArrayLike,
     inverse_temperature: float | ArrayLike = 1.0,
     *,
-    theta: ThetaForm = "variational",
     tolerance: float = 1e-3,
     min_iterations: int = 5,
     max_iterations: int = 100,
@@ -86,8 +83,6 @@ def e_step(
     alpha, inverse_temperature
         One number, or one for each topic; in (0, 1], or one for each document. With one for each,
         every document needs its own exponentials of its rows, about half as much work again.
-    theta : {"variational", "collapsed"}
-        Whether topic proportions enter phi as exp(E log theta) or as gamma / sum(gamma).
     tolerance : float
         A document is done when a sweep moves less than this part of its words between topics. In a
         hot phase, where documents move slowly, 1e-2 may stop them before topics can separate.
@@ -102,7 +97,6 @@ def e_step(
         n_topics,
         alpha,
         inverse_temperature,
-        theta,
         tolerance,
         min_iterations,
         max_iterations,

@@ -75,7 +75,6 @@ class SweepSettings(NamedTuple):
 
     alpha: Float32  # [padded_topics]
     inverse_temperatures: Float32  # [n_documents]
-    collapsed: bool
     equal_start: bool  # all topics alike at first; otherwise start from the given gamma
     tolerance: np.float32
     min_sweeps: int
@@ -206,7 +205,6 @@ def sweep_settings(
     n_topics: int,
     alpha: ArrayLike,
     inverse_temperature: float | ArrayLike,
-    theta: str,
     tolerance: float,
     min_iterations: int,
     max_iterations: int,
@@ -219,7 +217,6 @@ def sweep_settings(
     settings = SweepSettings(
         padded_alpha,
         inverse_temperatures,
-        theta == "collapsed",
         bool(np.all(padded_alpha == padded_alpha[0])),
         np.float32(tolerance),
         int(min_iterations),

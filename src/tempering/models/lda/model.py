@@ -55,7 +55,7 @@ from tempering.storage.classes import stored
 #: η takes a pass over all topics to learn, so that is done once in so many steps.
 TOPIC_PRIOR_STEPS = 100
 
-Update = Literal["variational", "mean", "collapsed", "sampled"]
+Update = Literal["variational", "mean", "sampled"]
 TopicStart = Literal["random", "words"]
 
 #: What a run of topics learns besides the priors.
@@ -76,10 +76,9 @@ class LatentDirichlet(Model):
         η.
     guide : Guide, optional
         What η is beside that for some words and topics; see :mod:`tempering.models.lda.guide`.
-    update : {"variational", "mean", "collapsed", "sampled"}
-        How topics and proportions enter φ: exp E log β and exp E log θ (the paper, the one with an
-        ELBO); posterior-mean topics; posterior means of both (zero-order, as in CVB0); or as "mean"
-        until T = 1, and there by :mod:`tempering.models.lda.sampling`.
+    update : {"variational", "mean", "sampled"}
+        How topics enter φ: as exp E log β (the paper, the one with an ELBO); by their posterior
+        mean; or as "mean" until T = 1, and there by :mod:`tempering.models.lda.sampling`.
     tolerance, min_iterations, max_iterations
         Of a document's inner iterations; see :func:`tempering.models.lda.e_step.e_step`.
     word_power : float
@@ -209,7 +208,6 @@ class LatentDirichlet(Model):
                 rows,
                 self.doc_topic_prior,
                 inverse_temperature,
-                theta="collapsed" if self.update == "collapsed" else "variational",
                 tolerance=self.tolerance,
                 min_iterations=self.min_iterations,
                 max_iterations=self.max_iterations,

@@ -242,47 +242,31 @@ def document_contrast(X: Any, rng: np.random.Generator) -> float:
     return float(np.clip(largest, 0.0, 1.0) ** 2)
 
 
-def document_feedback(
-    s: np.ndarray | float, prior: float, words: float, *, collapsed: bool = False
-) -> Any:
+def document_feedback(s: np.ndarray | float, prior: float, words: float) -> Any:
     """a: by how much a document's sweep multiplies a difference between its proportions.
 
-    ``prior`` is α of one topic, ``words`` n, the words a topic in a document. Where ``collapsed``,
-    proportions enter φ as γ itself, not as exp ψ(γ): its logarithm has the slope 1/γ.
+    ``prior`` is α of one topic, ``words`` n, the words a topic in a document.
     """
     gamma = prior + np.asarray(s) * words
-    slope = 1.0 / gamma if collapsed else polygamma(1, gamma)
-    return np.asarray(s) ** 2 * words * slope
+    return np.asarray(s) ** 2 * words * polygamma(1, gamma)
 
 
 def growth_factor(
-    s: np.ndarray | float,
-    contrast: float,
-    prior: float,
-    words: float,
-    *,
-    sweeps: int,
-    collapsed: bool = False,
+    s: np.ndarray | float, contrast: float, prior: float, words: float, *, sweeps: int
 ) -> Any:
     """By how much a perturbation of equal topics grows in one full update at inverse temperature s.
 
     ``contrast`` is μ of :func:`document_contrast`, ``sweeps`` those that a document takes at least.
     """
-    feedback = document_feedback(s, prior, words, collapsed=collapsed)
+    feedback = document_feedback(s, prior, words)
     return s * (1.0 + contrast * sum(feedback**j for j in range(1, sweeps + 1)))
 
 
 def starting_inverse_temperature(
-    contrast: float,
-    prior: float,
-    words: float,
-    total_rate: float,
-    *,
-    sweeps: int,
-    collapsed: bool = False,
+    contrast: float, prior: float, words: float, total_rate: float, *, sweeps: int
 ) -> float:
     """The smallest s at which topics can separate within a run of step sizes that sum to this."""
     grid = np.linspace(0.02, 1.0, 981)
-    growth = growth_factor(grid, contrast, prior, words, sweeps=sweeps, collapsed=collapsed)
+    growth = growth_factor(grid, contrast, prior, words, sweeps=sweeps)
     grows = growth > 1.0 + FOLDINGS / total_rate
     return float(grid[np.argmax(grows)]) if grows.any() else 1.0

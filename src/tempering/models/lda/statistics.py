@@ -97,7 +97,7 @@ def fill_statistics(start, stop, occurrences, batch, word_rows, settings, room, 
                 s = settings.inverse_temperatures[d]
                 for k in range(n_topics):
                     room.mass[k] = (fit.gamma[d, k] - settings.alpha[k]) / s
-                fill_log_theta(room, n_topics, s, settings.collapsed)
+                fill_log_theta(room, n_topics, s)
                 add_word_in_logs(word_rows.logs[v], s * batch.counts[p], room, n_topics, s, row)
 
 

@@ -76,18 +76,11 @@ def exponentiate(log_row, maximum, s, row):
 
 
 @njit(**KERNEL)
-def fill_log_theta(topics, n_topics, s, collapsed):
-    """Set log theta_k, up to a constant; return its largest value.
-
-    It is digamma(gamma_k) or, collapsed, log(gamma_k), with gamma_k = alpha_k + s m_k.
-    """
+def fill_log_theta(topics, n_topics, s):
+    """Set log theta_k = digamma(alpha_k + s m_k), up to a constant; return its largest value."""
     alpha, mass, log_theta = topics.alpha, topics.mass, topics.log_theta
-    if collapsed:
-        for k in range(n_topics):
-            log_theta[k] = log(alpha[k] + s * mass[k])
-    else:
-        for k in range(n_topics):
-            log_theta[k] = digamma(alpha[k] + s * mass[k])
+    for k in range(n_topics):
+        log_theta[k] = digamma(alpha[k] + s * mass[k])
     largest = f32(-np.inf)
     for k in range(n_topics):
         largest = larger(largest, log_theta[k])
