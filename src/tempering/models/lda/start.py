@@ -109,12 +109,12 @@ def anchored_topics(X: Any, n_topics: int, led: Array | None = None) -> Array:
     >>> from scipy import sparse
     >>> X = sparse.csr_matrix([[1, 2, 1, 0, 0, 0], [3, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
     >>> anchored_topics(X, 2).round(2)
-    array([[0.39, 0.03],
-           [0.36, 0.02],
-           [0.22, 0.02],
-           [0.01, 0.31],
-           [0.01, 0.31],
-           [0.01, 0.31]])
+    array([[0.42, 0.06],
+           [0.31, 0.06],
+           [0.21, 0.02],
+           [0.01, 0.32],
+           [0.02, 0.27],
+           [0.02, 0.27]])
     """
     n_topics = min(n_topics, MOST_ANCHORS)
     lengths = np.asarray(X.sum(axis=1), np.float64).ravel()
