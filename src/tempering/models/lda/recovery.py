@@ -25,22 +25,19 @@ from tempering.models.lda.layout import Float32
 #: Steps of the exponentiated gradient; more change nothing.
 STEPS = 15
 
-#: Words times topics squared, at most: a few seconds. The rarest words are left out.
-MOST_PRODUCTS = 10**10
-
 #: Words whose weights are computed at a time, and anchors whose products are.
-WORDS_AT_A_TIME, ANCHORS_AT_A_TIME = 4096, 64
+WORDS_AT_A_TIME, ANCHORS_AT_A_TIME = 4096, 32
 
 
 def anchor_shares(
     counts: Any, pairs: Any, places: NDArray[np.int64], anchors: Array, chance: Array
 ) -> Float32:
-    """p(anchor | word), [V, K]; the same for each anchor where a word is left out.
+    """p(anchor | word), [V, K].
 
     Parameters
     ----------
     counts : CSR matrix [D, V]
-        Counts of words in documents.
+        Counts in documents of the words that are shared out.
     pairs : CSR matrix [D, C]
         Those of the words that company is counted of, times the weight of a pair in the document.
     places : array [C]
@@ -50,21 +47,18 @@ def anchor_shares(
     chance : array [K]
         The part of their squared lengths that is chance.
     """
-    n_words, n_anchors = counts.shape[1], len(anchors)
     # All company is taken from the mean of the anchors: weights that sum to 1 do not mind.
     mean = anchors.mean(axis=0)
     anchors = anchors - mean
     gram = np.einsum("ic,jc->ij", anchors, anchors)
-    gram[np.diag_indices(n_anchors)] -= np.minimum(chance, 0.5 * gram.diagonal())
+    gram[np.diag_indices_from(gram)] -= np.minimum(chance, 0.5 * gram.diagonal())
     scale = 1.0 / max(np.abs(gram).max(), np.finfo(np.float32).tiny)
     products = company_products(counts, pairs, places, scale * anchors, mean)
     gram = (scale * gram).astype(np.float32)
-    order = np.argsort(-np.bincount(counts.indices, minlength=n_words), kind="stable")
-    order = order[: MOST_PRODUCTS // n_anchors**2]
-    shares = np.full((n_words, n_anchors), 1.0 / n_anchors, np.float32)
+    shares = np.empty_like(products)
     with threadpool_limits(1, user_api="blas"):  # with several threads it may round differently
-        for start in range(0, order.size, WORDS_AT_A_TIME):
-            block = order[start : start + WORDS_AT_A_TIME]
+        for start in range(0, len(products), WORDS_AT_A_TIME):
+            block = slice(start, start + WORDS_AT_A_TIME)
             shares[block] = mixture_weights(products[block], gram)
     return shares
 

@@ -52,6 +52,10 @@ CANDIDATES = 1000
 #: Anchors at most: to find them takes time as the cube of their number.
 MOST_ANCHORS = 2000
 
+#: Words that are shared out, times topics squared, at most: a few seconds. The rarest are left out,
+#: where there are so many.
+MOST_PRODUCTS = 10**10
+
 #: The part of a starting topic that is spread as all words are, so that it can gather any of them.
 SPREAD = 0.1
 
@@ -121,11 +125,12 @@ def anchored_topics(X: Any, n_topics: int, led: Array | None = None) -> Array:
     counts = sparse.csr_matrix(X[lengths >= 2.0], dtype=np.float64)
     lengths = lengths[lengths >= 2.0]
     n_documents = np.bincount(counts.indices[counts.data > 0], minlength=counts.shape[1])
-    n_candidates = min(max(CANDIDATES, 2 * n_topics), np.count_nonzero(n_documents))
-    if n_candidates == 0:
+    order = np.argsort(-n_documents, kind="stable")[: np.count_nonzero(n_documents)]
+    if order.size == 0:
         return np.zeros((X.shape[1], 0))
     led = np.zeros((X.shape[1], 0)) if led is None else led[:, :n_topics]
-    candidates = np.sort(np.argsort(-n_documents, kind="stable")[:n_candidates])
+    n_candidates = max(CANDIDATES, 2 * n_topics)
+    candidates = np.sort(order[:n_candidates])
 
     # Pairs of words of a document, no word with itself; each document counts once in all.
     common = counts[:, candidates]
@@ -149,9 +154,13 @@ def anchored_topics(X: Any, n_topics: int, led: Array | None = None) -> Array:
     anchors = np.vstack([among, company[chosen]])
     chance = np.append(np.zeros(len(among)), chance[chosen])
     words = np.asarray(counts.sum(axis=0)).ravel()
-    topics = anchor_shares(counts, weighted, candidates, anchors, chance) * words[:, None]
+    topics = np.repeat(words[:, None] / max(len(anchors), 1), len(anchors), axis=1)
+    shared = np.sort(order[: max(n_candidates, MOST_PRODUCTS // n_topics**2)])
+    places = np.searchsorted(shared, candidates)
+    shares = anchor_shares(counts[:, shared], weighted, places, anchors, chance)
+    topics[shared] = words[shared, None] * shares
     topics[:, : led.shape[1]] = led
-    totals = topics.sum(axis=0)
+    totals = np.maximum(topics.sum(axis=0), np.finfo(float).tiny)
     topics *= 1.0 - SPREAD  # in place, as they can be large
     topics /= totals
     topics += SPREAD * (words / words.sum())[:, None]
