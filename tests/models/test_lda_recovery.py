@@ -10,7 +10,7 @@ from tempering.datasets import make_lda
 from tempering.evaluation import topic_stability
 from tempering.models.lda import recovery, start
 from tempering.models.lda.recovery import anchor_shares, mixture_weights
-from tempering.models.lda.start import anchored_topics
+from tempering.models.lda.start import SPREAD, anchored_topics, farthest_rows
 
 
 def test_weights_are_those_of_least_squares_on_the_simplex():
@@ -77,20 +77,20 @@ def test_rare_words_are_no_anchors_by_chance():
     assert topic_stability(found.T, made.topics) > 0.75
 
 
-def test_the_rarest_words_are_left_out_where_it_would_take_too_long(monkeypatch):
-    made = make_lda(300, 5, n_words=60, document_length=30, alpha=0.1, eta=0.1, seed=0)
-    X = sparse.csr_matrix(made.counts)
-    monkeypatch.setattr(start, "CANDIDATES", 20)
-    all_words = anchored_topics(X, 5)
-    monkeypatch.setattr(start, "MOST_PRODUCTS", 40 * 5**2)
-    some = anchored_topics(X, 5)
-    rare = np.argsort(-np.bincount(X.indices, minlength=60), kind="stable")[40:]
-    # In proportion as frequent in all topics; others are as they were, but for the topics' sizes.
-    assert np.linalg.matrix_rank(some[rare], tol=1e-9) == 1
-    assert np.linalg.matrix_rank(all_words[rare], tol=1e-9) == 5
-    without = (np.delete(topics, rare, 0) for topics in (some, all_words))
-    some, all_words = (topics / topics.sum(axis=0) for topics in without)
-    np.testing.assert_allclose(some, all_words, atol=0.02)
+def test_very_many_topics_start_from_company(monkeypatch):
+    X = np.random.default_rng(0).poisson(0.6, size=(40, 7))
+    X = X[X.sum(axis=1) > 1]
+    monkeypatch.setattr(start, "FEW_TOPICS", 3)
+    company, _ = shares_of(X, [0])
+    weights = X / (X.sum(axis=1) * (X.sum(axis=1) - 1))[:, None]
+    expected = X.T @ weights[:, farthest_rows(company, 4)]
+    expected = (1 - SPREAD) * expected / expected.sum(axis=0)
+    expected += SPREAD * X.sum(axis=0)[:, None] / X.sum()
+    counts = sparse.csr_matrix(X)
+    np.testing.assert_allclose(anchored_topics(counts, 4), expected)
+    # But not where there are many words for each.
+    monkeypatch.setattr(start, "WORDS_OF_A_TOPIC", X.sum() / 4)
+    assert not np.allclose(anchored_topics(counts, 4), expected)
 
 
 def test_the_number_of_threads_moves_no_bit():

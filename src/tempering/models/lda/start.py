@@ -7,10 +7,11 @@ from those one has to the word that is farthest off, again and again (the anchor
 al., ICML 2013). Rare words seem far off by chance. A squared distance is a sum over pairs of
 documents, and a document paired with itself has no part in what is not chance: what these pairs
 give is taken off. Words are then shared out among the anchors by their company
-(:mod:`tempering.models.lda.recovery`), and what an anchor gets is a topic to start from. No random
-number takes part: fits with different seeds start alike, and end in topics that are much more alike
-than those of random starts. Topics that some words are to lead start from these and their company,
-and come first: the words that are found after them are far from theirs.
+(:mod:`tempering.models.lda.recovery`), and what an anchor gets is a topic to start from; of very
+many topics, the company of their anchors is. No random number takes part: fits with different seeds
+start alike, and end in topics that are much more alike than those of random starts. Topics that
+some words are to lead start from these and their company, and come first: the words that are found
+after them are far from theirs.
 
 **Temperature.** At a high temperature all topics equal the unigram model. Let them differ a little.
 A document's proportions change with them, more with each of its sweeps: a difference of γ comes
@@ -52,9 +53,9 @@ CANDIDATES = 1000
 #: Anchors at most: to find them takes time as the cube of their number.
 MOST_ANCHORS = 2000
 
-#: Words that are shared out, times topics squared, at most: a few seconds. The rarest are left out,
-#: where there are so many.
-MOST_PRODUCTS = 10**10
+#: Words are shared out among so many topics, or among more of so many words each: the company of a
+#: great many anchors differs by chance alone, and the words would be shared out by chance.
+FEW_TOPICS, WORDS_OF_A_TOPIC = 100, 10_000
 
 #: The part of a starting topic that is spread as all words are, so that it can gather any of them.
 SPREAD = 0.1
@@ -129,8 +130,8 @@ def anchored_topics(X: Any, n_topics: int, led: Array | None = None) -> Array:
     if order.size == 0:
         return np.zeros((X.shape[1], 0))
     led = np.zeros((X.shape[1], 0)) if led is None else led[:, :n_topics]
-    n_candidates = max(CANDIDATES, 2 * n_topics)
-    candidates = np.sort(order[:n_candidates])
+    candidates = np.sort(order[: max(CANDIDATES, 2 * n_topics)])
+    shared = n_topics <= max(FEW_TOPICS, counts.sum() / WORDS_OF_A_TOPIC)
 
     # Pairs of words of a document, no word with itself; each document counts once in all.
     common = counts[:, candidates]
@@ -149,17 +150,21 @@ def anchored_topics(X: Any, n_topics: int, led: Array | None = None) -> Array:
     n_left, among = n_topics - led.shape[1], normalised_rows(led[candidates].T)
     company = company[known] / totals[known, None]
     chance = chance[known] / totals[known] ** 2
-    chosen = farthest_rows(company, n_left, among, chance)
+    chosen = farthest_rows(company, n_left, among, chance if shared else 0.0)
 
-    anchors = np.vstack([among, company[chosen]])
-    chance = np.append(np.zeros(len(among)), chance[chosen])
     words = np.asarray(counts.sum(axis=0)).ravel()
-    topics = np.repeat(words[:, None] / max(len(anchors), 1), len(anchors), axis=1)
-    shared = np.sort(order[: max(n_candidates, MOST_PRODUCTS // n_topics**2)])
-    places = np.searchsorted(shared, candidates)
-    shares = anchor_shares(counts[:, shared], weighted, places, anchors, chance)
-    topics[shared] = words[shared, None] * shares
-    topics[:, : led.shape[1]] = led
+    if shared:
+        anchors = np.vstack([among, company[chosen]])
+        chance = np.append(np.zeros(len(among)), chance[chosen])
+        seen = np.sort(order)
+        places = np.searchsorted(seen, candidates)
+        topics = np.zeros((words.size, len(anchors)))
+        topics[seen] = anchor_shares(counts[:, seen], weighted, places, anchors, chance)
+        topics *= words[:, None]
+        topics[:, : led.shape[1]] = led
+    else:
+        topics = (counts.T @ weighted[:, known[chosen]]).toarray()
+        topics = np.hstack([led, topics]) if led.shape[1] else topics
     totals = np.maximum(topics.sum(axis=0), np.finfo(float).tiny)
     topics *= 1.0 - SPREAD  # in place, as they can be large
     topics /= totals
