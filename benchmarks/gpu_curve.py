@@ -5,8 +5,8 @@
 200 topics of 20,000 words, documents of 100 words that mix them (α = 0.1, so that the prior counts
 for 20 words). Held-out nats a word (exact proportions, α = 0.1) and the agreement with the true
 topics: of what a fit starts from, and of what it ends with, beside those of the true topics and of
-the frequencies of words alone. `--start-words` says how many words the start may look at, where it
-is not to be what the package has.
+the frequencies of words alone. `--start-words` says how many words the start may look at, and
+`--candidates` among how many it may choose, where it is not to be what the package has.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ def main() -> None:
     print_device()
     if options.start_words:
         start.START_WORDS = int(options.start_words)
+    if options.candidates:
+        start.CANDIDATES = options.candidates
     corpus, topics = generate(max(options.sizes) + options.test_documents)
     whole = prepare(corpus, options)
     rows = []
@@ -102,6 +104,7 @@ def _parse_options() -> argparse.Namespace:
     parser.add_argument("--sizes", type=int, nargs="+", default=sizes, help="of the corpus")
     parser.add_argument("--passes", type=float, default=10.0)
     parser.add_argument("--start-words", type=float, help="words that the start may look at")
+    parser.add_argument("--candidates", type=int, help="words that may become anchors")
     parser.add_argument("--known-prior", action="store_true", help="with the true α too")
     parser.add_argument("--backend", default="gpu")
     parser.add_argument("--seed", type=int, default=0)
