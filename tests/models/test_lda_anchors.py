@@ -9,7 +9,7 @@ from tempering.evaluation import topic_stability
 from tempering.inference import ArraySource
 from tempering.models.lda import start
 from tempering.models.lda.model import LatentDirichlet
-from tempering.models.lda.start import SPREAD, START_WORDS, anchored_topics, farthest_rows
+from tempering.models.lda.start import START_WORDS, anchored_topics, farthest_rows
 
 
 def distance_from_plane(point, others):
@@ -48,15 +48,36 @@ def brute_force_company(X):
     return pairs / pairs.sum(axis=1, keepdims=True)
 
 
-def test_anchors_are_the_corners_of_the_company_of_words():
+def test_anchors_are_the_corners_of_the_company_of_words(monkeypatch):
     X = np.random.default_rng(0).poisson(0.6, size=(40, 7))
     X = X[X.sum(axis=1) > 1]
-    chosen = farthest_rows(brute_force_company(X), 4)
+    given = []
+    monkeypatch.setattr(
+        start, "farthest_rows", lambda *args: given.append(args) or farthest_rows(*args)
+    )
+    anchored_topics(sparse.csr_matrix(X), 4)
+    ((company, n, _, chance),) = given
+    np.testing.assert_allclose(company, brute_force_company(X))
+    assert n == 4
+    # The squared length of a sum over documents, less that over pairs of different documents.
     weights = X / (X.sum(axis=1) * (X.sum(axis=1) - 1))[:, None]
-    expected = X.T @ weights[:, chosen]
-    expected = (1 - SPREAD) * expected / expected.sum(axis=0)
-    expected += SPREAD * X.sum(axis=0)[:, None] / X.sum()
-    np.testing.assert_allclose(anchored_topics(sparse.csr_matrix(X), 4), expected)
+    parts = np.einsum("da,db->dab", X, weights)
+    totals = parts.sum(axis=(0, 2)) - weights.sum(axis=0)
+    different = np.einsum("dab,eab,de->a", parts, parts, 1.0 - np.eye(len(X)))
+    expected = (parts.sum(axis=0) ** 2).sum(axis=1) - different
+    np.testing.assert_allclose(chance, expected / totals**2)
+
+
+def test_chance_is_taken_off_the_squared_distances():
+    points = np.random.default_rng(0).standard_normal((30, 12))
+    chance = np.random.default_rng(1).gamma(2.0, 5.0, size=30)
+    chosen = farthest_rows(points, 9, None, chance)
+    assert chosen[0] == np.argmax((points**2).sum(axis=1) - chance)
+    for m in range(1, 9):
+        squares = [distance_from_plane(point, points[chosen[:m]]) ** 2 for point in points]
+        left = np.array(squares) - chance
+        left[chosen[:m]] = -np.inf
+        assert chosen[m] == np.argmax(left)
 
 
 def test_topics_are_near_those_that_made_the_documents():

@@ -52,6 +52,18 @@ def test_weights_that_are_no_counts_and_endless_repeats_tell_nothing():
     assert raised_prior(topics, prior, counts[:0]) is prior
 
 
+@pytest.mark.parametrize(("length", "n_predicted"), [(6, 3000), (60, 300), (200, 300)])
+def test_of_short_documents_more_are_predicted(length, n_predicted, monkeypatch):
+    predicted = []
+    monkeypatch.setattr(
+        LatentDirichlet, "_raise_prior", lambda own, _: predicted.append(own.prior_documents.shape)
+    )
+    X = np.zeros((4000, 3), int)
+    X[np.arange(4000), np.arange(4000) % 3] = length
+    LatentDirichletAllocation(2, max_iter=1, batch_size=2000, random_state=0, n_jobs=1).fit(X)
+    assert set(predicted) == {(n_predicted, 3)}
+
+
 @pytest.mark.slow
 def test_topics_of_mixed_documents_are_better_for_it():
     data = make_lda(1500, 10, n_words=500, document_length=100, alpha=1.0, eta=0.05, seed=0)

@@ -64,8 +64,8 @@ default="auto"
         bound; by their posterior mean; or as "mean" until T = 1, and there by short Gibbs chains.
         "auto" is "sampled" with ``tempering="auto"``, else "variational".
     init : {"auto", "random", "words"}, default="auto"
-        Topics to start from: random draws, or the company of words that keep different company,
-        with which all seeds find much the same topics. "auto" is "words" in :meth:`fit` with
+        Topics to start from: random draws, or words shared out by the company that they keep, with
+        which all seeds find much the same topics. "auto" is "words" in :meth:`fit` with
         ``tempering="auto"`` and without restarts, else "random".
     learning_method : {"online", "batch"}, default="online"
         Minibatches (stochastic variational inference) or all documents at each step.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
@@ -31,7 +32,7 @@ from tempering.inference.executors import Executor
 from tempering.inference.learning_rate import LearningRate
 from tempering.models.arguments import as_numbers
 from tempering.models.lda.model import LatentDirichlet, TopicStart, Update
-from tempering.models.lda.priors import PREDICTED_DOCUMENTS
+from tempering.models.lda.priors import PREDICTED_DOCUMENTS, PREDICTED_WORDS
 from tempering.temperature import AdaptiveTempering, Annealing, TemperaturePolicy
 
 #: Documents of a corpus on disk whose perplexity is told.
@@ -149,7 +150,7 @@ class TopicChoices(TopicTransformer):
             learn_doc_topic_prior=learn_alpha,
             learn_topic_word_prior=learn_eta,
             adapted_part=RULES.adapts(size) if adapts else 0.0,
-            prior_documents=_some(source) if adapts else None,
+            prior_documents=_some(source, mean_length) if adapts else None,
             guide=guide,
             n_threads=self._n_threads(),
         )
@@ -314,10 +315,11 @@ def told_documents(source: Any) -> Any:
     return source
 
 
-def _some(source: Any) -> Any:
+def _some(source: Any, mean_length: float) -> Any:
     """A few documents, the same ones with every seed."""
     known = source if isinstance(source, BlockSource) else ArraySource(source)
-    return known.sample(PREDICTED_DOCUMENTS, np.random.default_rng(0))
+    n_documents = max(PREDICTED_DOCUMENTS, math.ceil(PREDICTED_WORDS / max(mean_length, 1.0)))
+    return known.sample(n_documents, np.random.default_rng(0))
 
 
 def _is_auto(prior: Any) -> bool:

@@ -87,8 +87,8 @@ class LatentDirichlet(Model):
     settled : Settled, optional
         What takes the place of this power, and of α, at the end of a run.
     start : {"random", "words"}
-        λ before the first step: draws near 1, as in Hoffman et al. (2010), or the company of words
-        that keep different company, see :mod:`tempering.models.lda.start`.
+        λ before the first step: draws near 1, as in Hoffman et al. (2010), or words shared out by
+        the company that they keep, see :mod:`tempering.models.lda.start`.
     mean_length : float
         Words of a document on average, for the tempered partition function.
     learn_doc_topic_prior, learn_topic_word_prior : bool

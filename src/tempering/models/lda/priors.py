@@ -32,8 +32,9 @@ from tempering.models.threads import in_blocks
 #: Priors are kept within this range; below it float32 could not hold what it does to a document.
 SMALLEST_PRIOR, LARGEST_PRIOR = 1e-4, 1e3
 
-#: Documents that are predicted, to decide on the sum of α.
-PREDICTED_DOCUMENTS = 300
+#: Documents that are predicted at least, to decide on the sum of α; and words, of which short
+#: documents hold so few that chance would decide.
+PREDICTED_DOCUMENTS, PREDICTED_WORDS = 300, 18_000
 
 #: The parts of a run after which the sum of α is looked at, while it rises.
 LOOKS = (0.45, 0.6, 0.75)

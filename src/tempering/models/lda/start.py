@@ -4,10 +4,14 @@
 with. Words of one topic keep the same company, and those of several topics a mixture of theirs; so
 what the words of one topic keep are the corners of all that there is. K corners are found by going
 from those one has to the word that is farthest off, again and again (the anchor words of Arora et
-al., ICML 2013). The company of each is a first guess at a topic. No random number takes part: fits
-with different seeds start alike, and end in topics that are much more alike than those of random
-starts. Topics that some words are to lead start from these and their company, and come first: the
-words that are found after them are far from theirs.
+al., ICML 2013). Rare words seem far off by chance. A squared distance is a sum over pairs of
+documents, and a document paired with itself has no part in what is not chance: what these pairs
+give is taken off. Words are then shared out among the anchors by their company
+(:mod:`tempering.models.lda.recovery`), and what an anchor gets is a topic to start from; of very
+many topics, the company of their anchors is. No random number takes part: fits with different seeds
+start alike, and end in topics that are much more alike than those of random starts. Topics that
+some words are to lead start from these and their company, and come first: the words that are found
+after them are far from theirs.
 
 **Temperature.** At a high temperature all topics equal the unigram model. Let them differ a little.
 A document's proportions change with them, more with each of its sweeps: a difference of γ comes
@@ -36,6 +40,7 @@ from scipy.sparse.linalg import LinearOperator, svds
 from scipy.special import polygamma
 
 from tempering.models.base import Array, DataSource
+from tempering.models.lda.recovery import anchor_shares
 from tempering.models.lda.topics import Topics
 
 #: Words of the documents that topics start from, where they start from words.
@@ -47,6 +52,10 @@ CANDIDATES = 1000
 
 #: Anchors at most: to find them takes time as the cube of their number.
 MOST_ANCHORS = 2000
+
+#: Words are shared out among so many topics, or among more of so many words each: the company of a
+#: great many anchors differs by chance alone, and the words would be shared out by chance.
+FEW_TOPICS, WORDS_OF_A_TOPIC = 100, 10_000
 
 #: The part of a starting topic that is spread as all words are, so that it can gather any of them.
 SPREAD = 0.1
@@ -105,40 +114,58 @@ def anchored_topics(X: Any, n_topics: int, led: Array | None = None) -> Array:
     >>> from scipy import sparse
     >>> X = sparse.csr_matrix([[1, 2, 1, 0, 0, 0], [3, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
     >>> anchored_topics(X, 2).round(2)
-    array([[0.39, 0.03],
-           [0.36, 0.02],
-           [0.22, 0.02],
-           [0.01, 0.31],
-           [0.01, 0.31],
-           [0.01, 0.31]])
+    array([[0.42, 0.06],
+           [0.31, 0.06],
+           [0.21, 0.02],
+           [0.01, 0.32],
+           [0.02, 0.27],
+           [0.02, 0.27]])
     """
     n_topics = min(n_topics, MOST_ANCHORS)
     lengths = np.asarray(X.sum(axis=1), np.float64).ravel()
     counts = sparse.csr_matrix(X[lengths >= 2.0], dtype=np.float64)
     lengths = lengths[lengths >= 2.0]
     n_documents = np.bincount(counts.indices[counts.data > 0], minlength=counts.shape[1])
-    n_candidates = min(max(CANDIDATES, 2 * n_topics), np.count_nonzero(n_documents))
-    if n_candidates == 0:
+    order = np.argsort(-n_documents, kind="stable")[: np.count_nonzero(n_documents)]
+    if order.size == 0:
         return np.zeros((X.shape[1], 0))
     led = np.zeros((X.shape[1], 0)) if led is None else led[:, :n_topics]
-    candidates = np.sort(np.argsort(-n_documents, kind="stable")[:n_candidates])
+    candidates = np.sort(order[: max(CANDIDATES, 2 * n_topics)])
+    shared = n_topics <= max(FEW_TOPICS, counts.sum() / WORDS_OF_A_TOPIC)
 
     # Pairs of words of a document, no word with itself; each document counts once in all.
     common = counts[:, candidates]
-    weighted = sparse.diags(1.0 / (lengths * (lengths - 1.0))) @ common
+    weights = 1.0 / (lengths * (lengths - 1.0))
+    weighted = sparse.diags(weights) @ common
     company = (common.T @ weighted).toarray()
     with_itself = np.asarray(weighted.sum(axis=0)).ravel()
     np.fill_diagonal(company, np.maximum(company.diagonal() - with_itself, 0.0))
     totals = company.sum(axis=1)
     known = np.flatnonzero(totals > 0)
+    # Of a sum's square, what is no product of two documents.
+    squares = common.power(2)
+    chance = squares.T @ (weights**2 * np.asarray(squares.sum(axis=1)).ravel())
+
     led = _with_company(counts, lengths, led)
     n_left, among = n_topics - led.shape[1], normalised_rows(led[candidates].T)
-    chosen = known[farthest_rows(company[known] / totals[known, None], n_left, among)]
+    company = company[known] / totals[known, None]
+    chance = chance[known] / totals[known] ** 2
+    chosen = farthest_rows(company, n_left, among, chance if shared else 0.0)
 
-    topics = (counts.T @ weighted[:, chosen]).toarray()
-    topics = np.hstack([led, topics]) if led.shape[1] else topics
     words = np.asarray(counts.sum(axis=0)).ravel()
-    totals = topics.sum(axis=0)
+    if shared:
+        anchors = np.vstack([among, company[chosen]])
+        chance = np.append(np.zeros(len(among)), chance[chosen])
+        seen = np.sort(order)
+        places = np.searchsorted(seen, candidates)
+        topics = np.zeros((words.size, len(anchors)))
+        topics[seen] = anchor_shares(counts[:, seen], weighted, places, anchors, chance)
+        topics *= words[:, None]
+        topics[:, : led.shape[1]] = led
+    else:
+        topics = (counts.T @ weighted[:, known[chosen]]).toarray()
+        topics = np.hstack([led, topics]) if led.shape[1] else topics
+    totals = np.maximum(topics.sum(axis=0), np.finfo(float).tiny)
     topics *= 1.0 - SPREAD  # in place, as they can be large
     topics /= totals
     topics += SPREAD * (words / words.sum())[:, None]
@@ -166,10 +193,13 @@ def normalised_rows(rows: Array) -> Array:
     return rows / np.maximum(rows.sum(axis=1, keepdims=True), np.finfo(float).tiny)
 
 
-def farthest_rows(points: Array, n: int, given: Array | None = None) -> NDArray[np.int64]:
+def farthest_rows(
+    points: Array, n: int, given: Array | None = None, chance: Array | float = 0.0
+) -> NDArray[np.int64]:
     """Numbers of up to n rows, each as far as can be from the plane through those before it.
 
-    Where points are ``given``, [L, .], the plane is one through these to begin with.
+    Where points are ``given``, [L, .], the plane is one through these to begin with. From squared
+    distances ``chance`` is taken off, a number for each row.
 
     >>> farthest_rows(np.array([[0.0, 0.0], [0.1, 0.2], [3.0, 0.0], [0.0, 1.0]]), 3)
     array([2, 3, 0])
@@ -178,7 +208,7 @@ def farthest_rows(points: Array, n: int, given: Array | None = None) -> NDArray[
         return np.zeros(0, np.int64)
     chosen, given = [], np.empty((0, points.shape[1])) if given is None else given
     if not len(given):
-        chosen.append(int(np.argmax(_products(points, points))))
+        chosen.append(int(np.argmax(_products(points, points) - chance)))
     origin = given[0] if len(given) else points[chosen[0]]
     offsets = points - origin
     left = _products(offsets, offsets)  # squared distances from the plane
@@ -187,8 +217,9 @@ def farthest_rows(points: Array, n: int, given: Array | None = None) -> NDArray[
     n_rows = min(n, len(points)) - len(chosen)
     directions = np.empty((n_given + n_rows, points.shape[1]))
     for m, direction in enumerate(directions):
-        row = -1 if m < n_given else int(np.argmax(left))
-        if row >= 0 and left[row] <= smallest:
+        apart = left > smallest
+        row = -1 if m < n_given else int(np.argmax(np.where(apart, left - chance, -np.inf)))
+        if row >= 0 and not apart[row]:
             break
         direction[:] = given[m + 1] - origin if row < 0 else offsets[row]
         for _ in range(2):  # the second time for what rounding left

@@ -1,0 +1,116 @@
+"""What part of each word belongs to which anchor: the second half of Arora et al. (ICML 2013).
+
+The company that a word keeps is a mixture of what the anchors keep, and the weights of the mixture
+are p(topic | word); times the frequency of the word, they are its part in the topics. The company
+of an anchor is a worse guess at its topic: where documents mix many topics most of it is of others,
+and no number of documents changes that.
+
+Weights θ are those of least squares, min ‖q − θA‖² on the simplex, by exponentiated gradients. All
+that it needs of a word are its products with the anchors, b = Aq: ‖q − θA‖² is θGθ' − 2θb and a
+constant, with G = AA'. An anchor's product with itself is too large by the chance in its own
+company, which no other word shares: that is taken off, up to a half.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
+
+from tempering.models.base import Array
+from tempering.models.lda.layout import Float32
+
+#: Steps of the exponentiated gradient; more change nothing.
+STEPS = 15
+
+#: Words whose weights are computed at a time, and anchors whose products are.
+WORDS_AT_A_TIME, ANCHORS_AT_A_TIME = 4096, 32
+
+
+def anchor_shares(
+    counts: Any, pairs: Any, places: NDArray[np.int64], anchors: Array, chance: Array
+) -> Float32:
+    """p(anchor | word), [V, K].
+
+    Parameters
+    ----------
+    counts : CSR matrix [D, V]
+        Counts in documents of the words that are shared out.
+    pairs : CSR matrix [D, C]
+        Those of the words that company is counted of, times the weight of a pair in the document.
+    places : array [C]
+        Which words these are.
+    anchors : array [K, C]
+        The company of the anchors; each row sums to 1.
+    chance : array [K]
+        The part of their squared lengths that is chance.
+    """
+    # All company is taken from the mean of the anchors: weights that sum to 1 do not mind.
+    mean = anchors.mean(axis=0)
+    anchors = anchors - mean
+    gram = np.einsum("ic,jc->ij", anchors, anchors)
+    gram[np.diag_indices_from(gram)] -= np.minimum(chance, 0.5 * gram.diagonal())
+    scale = 1.0 / max(np.abs(gram).max(), np.finfo(np.float32).tiny)
+    products = company_products(counts, pairs, places, scale * anchors, mean)
+    gram = (scale * gram).astype(np.float32)
+    shares = np.empty_like(products)
+    with threadpool_limits(1, user_api="blas"):  # with several threads it may round differently
+        for start in range(0, len(products), WORDS_AT_A_TIME):
+            block = slice(start, start + WORDS_AT_A_TIME)
+            shares[block] = mixture_weights(products[block], gram)
+    return shares
+
+
+def company_products(
+    counts: Any, pairs: Any, places: NDArray[np.int64], anchors: Array, mean: Array
+) -> Float32:
+    """Products of these rows with the company of all words less the mean, [V, K].
+
+    0 for words that have no company.
+    """
+    # A word is no company of its own.
+    itself = np.asarray(pairs.sum(axis=0)).ravel()
+    totals = counts.T @ np.asarray(pairs.sum(axis=1)).ravel()
+    totals[places] -= itself
+    products = np.empty((counts.shape[1], len(anchors)), np.float32)
+    for start in range(0, len(anchors), ANCHORS_AT_A_TIME):
+        block = slice(start, start + ANCHORS_AT_A_TIME)
+        some = counts.T @ (pairs @ anchors[block].T)
+        some[places] -= itself[:, None] * anchors[block].T
+        some[totals > 0] /= totals[totals > 0, None]
+        some -= np.einsum("kc,c->k", anchors[block], mean)
+        some[totals <= 0] = 0.0
+        products[:, block] = some
+    return products
+
+
+def mixture_weights(products: Float32, gram: Float32) -> Float32:
+    """θ on the simplex with the least θGθ' − 2θb, a row for each row b of the products.
+
+    The step sizes grow as long as a step goes down, each row by itself. Entries of G are 1 at most.
+
+    >>> rows = np.array([[1.0, 0.0], [0.3, 0.7]], np.float32)
+    >>> mixture_weights(rows, np.eye(2, dtype=np.float32)).round(2)
+    array([[1. , 0. ],
+           [0.3, 0.7]], dtype=float32)
+    """
+    weights = np.full(products.shape, 1.0 / len(gram), np.float32)
+    applied = weights @ gram
+    values = np.einsum("ik,ik->i", weights, applied - 2.0 * products)
+    rates = np.full(len(weights), 2.0, np.float32)
+    for _ in range(STEPS):
+        slope = applied - products
+        slope -= slope.min(axis=1, keepdims=True)
+        slope *= -rates[:, None]
+        moved = np.exp(slope, out=slope)
+        moved *= weights
+        moved /= moved.sum(axis=1, keepdims=True)
+        moved_applied = moved @ gram
+        moved_values = np.einsum("ik,ik->i", moved, moved_applied - 2.0 * products)
+        lower = moved_values <= values
+        weights[lower], applied[lower] = moved[lower], moved_applied[lower]
+        values[lower] = moved_values[lower]
+        rates *= np.where(lower, np.float32(1.5), np.float32(0.3))
+    return weights
