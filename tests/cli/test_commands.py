@@ -129,6 +129,15 @@ def test_report(command, files, tmp_path, name):
     assert data["documents"][0]["name"].startswith("d")
 
 
+@pytest.mark.parametrize("name", ["corpus.npz", "corpus.parquet", "corpus.csr"])
+def test_report_tells_which_topics_come_again(command, files, tmp_path, name):
+    """Also of what streams; without words, a file may end before the last word of the model."""
+    write(tmp_path / name, Corpus(files.corpus.counts[:, :75]))
+    out = tmp_path / "report.html"
+    command("report", files.model, tmp_path / name, "--refits", 1, "--out", out)
+    assert min(topic["stability"] for topic in report_data(out)["topics"]) > 0.7
+
+
 def test_report_without_documents(command, files, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     result = command("report", files.model)

@@ -31,6 +31,7 @@ from tempering.corpus.text_counts import TextCounts
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.saving import load
 from tempering.estimators.words import check_words, words_of
+from tempering.inference import BlockSource
 from tempering.storage.errors import StorageError
 
 #: Characters of a text that are kept to be quoted.
@@ -198,9 +199,15 @@ class ModelCorpus:
         if n_documents <= limit:
             return self.counts()
         if streams(self.stored):
-            source = open_source(self.reading.path)
-            return self._widened(source.sample(limit, np.random.default_rng(seed)))
+            return self.source().sample(limit, np.random.default_rng(seed))
         return self.counts()[drawn(n_documents, limit, seed)]
+
+    def source(self) -> BlockSource:
+        """Batches of what streams."""
+        source = open_source(self.reading.path)
+        # The files give their rows as many columns as this says.
+        source.shape = source.files.shape = (source.size, self.n_words)
+        return source
 
     def _widened(self, counts: Any) -> Any:
         """With a column for each word of the model: some formats end at the last word they use."""

@@ -126,7 +126,6 @@ def _documents(
 ) -> tuple[dict[str, Any], list[list[Any]]]:
     """The documents, their names, their texts where there are any; and the columns wanted."""
     from tempering.cli.corpora import ModelCorpus, streams
-    from tempering.corpus import open_source
 
     corpus = ModelCorpus(reading, fitted)
     if wanted and not corpus.is_text:
@@ -136,6 +135,6 @@ def _documents(
             "text that was counted."
         )
     if streams(corpus.stored):
-        return {"X": open_source(reading.path), "names": corpus.names}, []
+        return {"X": corpus.source(), "names": corpus.names}, []
     texts, values = reading.texts(list(wanted.values())) if corpus.is_text else (None, [])
     return {"X": corpus.counts(), "names": corpus.names, "texts": texts}, values

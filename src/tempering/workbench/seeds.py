@@ -13,8 +13,10 @@ from sklearn.base import clone
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.topic_health import TopicWarning
 from tempering.evaluation.checks import as_counts, normalised
+from tempering.inference import BlockSource
 from tempering.models.arguments import check_number
 from tempering.workbench.editing import check_fitted_topics
+from tempering.workbench.resampling import resampled
 
 
 def topics_across_seeds(
@@ -34,14 +36,15 @@ def topics_across_seeds(
     ----------
     model : LatentDirichletAllocation
         Fitted topics; what is fitted again has its parameters.
-    X : sparse matrix or array [D, V], or Corpus
+    X : sparse matrix or array [D, V], Corpus or BlockSource
         The documents of the fit.
     n_seeds : int
         Fits.
     resample : bool
-        Draw the documents of each fit from X, with replacement, as many as there are: whether
-        topics are those of the subject, or of these documents. The default start is the same with
-        every seed, so that without it topics of a tempered fit mostly come again.
+        Draw the documents of each fit from X, with replacement, as many as there are (of a source,
+        within each block of it): whether topics are those of the subject, or of these documents.
+        The default start is the same with every seed, so that without it topics of a tempered fit
+        mostly come again.
     random_state : int
         Of the seeds, and of the documents drawn.
 
@@ -58,14 +61,12 @@ def topics_across_seeds(
     check_fitted_topics(model)
     check_number(n_seeds, "n_seeds", "a whole number, at least 1", least=1, whole=True)
     check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
-    counts: Any = as_counts(X, "X", model.n_features_in_)
+    counts: Any = _documents(X, model.n_features_in_)
     topics = normalised(model.components_.astype(np.float64))
     rng = np.random.default_rng(random_state)
     shared = np.zeros(len(topics))
     for seed in rng.integers(2**31, size=int(n_seeds)):
-        documents = counts
-        if resample:
-            documents = counts[np.sort(rng.integers(counts.shape[0], size=counts.shape[0]))]
+        documents = resampled(counts, rng) if resample else counts
         # What names words by their columns: the counts have no words.
         again: Any = clone(model).set_params(random_state=int(seed), **_by_columns(model))
         with warnings.catch_warnings():
@@ -74,6 +75,18 @@ def topics_across_seeds(
         alike = np.array([np.minimum(topic, others).sum(axis=1) for topic in topics])
         shared += alike[linear_sum_assignment(alike, maximize=True)] / n_seeds
     return np.minimum(shared, 1.0)
+
+
+def _documents(X: Any, n_words: int) -> Any:
+    """Counts in memory, or a source as it is."""
+    if not isinstance(X, BlockSource):
+        return as_counts(X, "X", n_words)
+    if X.shape[1] != n_words:
+        raise ValueError(
+            f"X has {X.shape[1]} columns, but topics has {n_words}: both must be over the same "
+            "vocabulary."
+        )
+    return X
 
 
 def _by_columns(model: Any) -> dict[str, Any]:
