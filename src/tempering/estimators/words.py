@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
-from tempering.evaluation.checks import check_word_list, is_corpus
+from tempering.evaluation.checks import as_counts, check_word_list, is_corpus
 from tempering.inference import BlockSource
 
 #: Of a fit to a corpus, or of a model that was saved with words; of a fit to a DataFrame.
@@ -57,6 +58,21 @@ def check_words(estimator: Any, X: Any, path: Path | None = None) -> None:
                 f"{at}column {column}{of} is {theirs!r:.80}, but {str(word)!r:.80} in the model: "
                 f"it was fitted to other words{remedy}"
             )
+
+
+def counts_over_words(estimator: Any, X: Any) -> sparse.csr_array:
+    """Counts of documents over the words of the fit; a corpus or a frame over others is refused."""
+    check_words(estimator, X)
+    ours, columns = words_of(estimator), getattr(X, "columns", None)
+    if ours is not None and columns is not None and len(columns) == len(ours):
+        for place, (theirs, word) in enumerate(zip(columns, ours)):
+            # As scikit-learn has it, only text names a column.
+            if isinstance(theirs, str) and theirs != word:
+                raise ValueError(
+                    f"column {place} of X is {theirs!r:.80}, but {str(word)!r:.80} in the model: "
+                    "give the columns of the fit, in their order."
+                )
+    return as_counts(X, "X", estimator.n_features_in_)
 
 
 def words_of(estimator: Any, vocabulary: Sequence[str] | None = None) -> Sequence[str] | None:

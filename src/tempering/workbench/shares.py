@@ -17,18 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tempering.evaluation import gibbs_proportions
-from tempering.evaluation.checks import as_counts, as_labels
+from tempering.estimators.words import counts_over_words
+from tempering.evaluation.checks import as_labels
 from tempering.models.arguments import check_number
 from tempering.plots.canvas import new_figure
 from tempering.workbench.editing import check_fitted_topics, topic_numbers
+from tempering.workbench.share_chain import ShareChain
 from tempering.workbench.time_bins import time_bins
 
-#: Draws in which topics and priors settle, and sweeps of the words in each draw.
-SETTLING_DRAWS, SWEEPS = 20, 30
-
-#: Numbers that are held at a time where words are assigned.
-ROOM = 2**23
+#: Draws in which topics and priors settle, and visits of all words from draw to draw.
+SETTLING_DRAWS, SWEEPS = 20, 5
 
 #: The part of a group's prior that all topics share, so that none is shut out.
 EVEN_PART = 0.05
@@ -220,7 +218,7 @@ def topics_over_time(
 
 def _counts(model: Any, X: Any) -> Any:
     check_fitted_topics(model)
-    return as_counts(X, "X", model.n_features_in_)
+    return counts_over_words(model, X)
 
 
 def _known(model: Any, counts: Any, new_documents: bool) -> NDArray[np.float64]:
@@ -255,47 +253,13 @@ def _shares(
     """Draw the shares of the groups in turn, then the topics, and so on."""
     check_number(n_draws, "n_draws", "a whole number of at least 2", least=2, whole=True)
     check_number(seed, "seed", "a whole number, 0 or more", least=0, whole=True)
-    rng = np.random.default_rng(seed)
-    alpha, parameters = model.doc_topic_prior_, model.components_.astype(np.float64)
-    groups = [counts[np.flatnonzero(places == group)] for group in range(len(names))]
+    rng, alpha = np.random.default_rng(seed), model.doc_topic_prior_
+    chain = ShareChain(counts, places, known, model.components_.astype(np.float64), rng)
     priors = np.tile(alpha, (len(names), 1))
-    draws = np.empty((n_draws + SETTLING_DRAWS, *priors.shape))
-    for number in range(len(draws)):
-        topics = rng.standard_gamma(parameters)
-        topics /= topics.sum(axis=1, keepdims=True)
-        parameters = known.copy()
-        for group, documents in enumerate(groups):
-            prior, stream = priors[group], int(rng.integers(2**62))
-            theta = gibbs_proportions(
-                documents, topics, prior, seed=stream, burn_in=SWEEPS, n_sweeps=1
-            )
-            # E[θ | z] times its total: the parameters of θ's Dirichlet given z.
-            totals = documents.sum(axis=1)[:, None] + prior.sum()
-            theta = rng.standard_gamma(theta * totals)
-            theta /= theta.sum(axis=1, keepdims=True)
-            _assign(documents, theta, topics, rng, parameters)
-            draws[number, group] = share = theta.mean(axis=0)
-            priors[group] = (1 - EVEN_PART) * alpha.sum() * share + EVEN_PART * alpha
-    return TopicShares(names, np.array([part.shape[0] for part in groups]), draws[SETTLING_DRAWS:])
-
-
-def _assign(
-    documents: Any,
-    theta: NDArray[np.float64],
-    topics: NDArray[np.float64],
-    rng: np.random.Generator,
-    parameters: NDArray[np.float64],
-) -> None:
-    """Draw a topic for each word, and add the words of each topic to the parameters."""
-    n_topics, n_words = topics.shape
-    rows = np.repeat(np.arange(documents.shape[0]), np.diff(documents.indptr))
-    step = max(1, ROOM // n_topics)
-    for start in range(0, rows.size, step):
-        some = slice(start, start + step)
-        words = documents.indices[some]
-        chances = theta[rows[some]] * topics[:, words].T
-        chances += np.finfo(float).tiny  # a word that no topic can make goes anywhere
-        chances /= chances.sum(axis=1, keepdims=True)
-        drawn = rng.multinomial(documents.data[some].astype(np.int64), chances)
-        for topic in range(n_topics):
-            parameters[topic] += np.bincount(words, drawn[:, topic], n_words)
+    draws = np.empty((n_draws, *priors.shape))
+    for number in range(-SETTLING_DRAWS, n_draws):
+        share = chain.draw(priors, SWEEPS)
+        priors = (1 - EVEN_PART) * alpha.sum() * share + EVEN_PART * alpha
+        if number >= 0:
+            draws[number] = share
+    return TopicShares(names, np.bincount(places, minlength=len(names)), draws)
