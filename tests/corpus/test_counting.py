@@ -178,6 +178,21 @@ def test_of_a_table_of_arrow_the_column_is_counted():
     assert corpus.names == ["a", "b"]
 
 
+@pytest.mark.parametrize("form", [None, "numpy", "pandas", "arrow", "polars"])
+def test_a_data_set_of_hugging_face_goes_in_as_it_is(form):
+    datasets = pytest.importorskip("datasets.arrow_dataset")
+    if form == "polars":
+        pytest.importorskip("polars")
+    whole = datasets.Dataset.from_dict({"text": TEXTS, "key": ["a", "b"]}).with_format(form)
+    expected = from_texts(TEXTS)
+    for given in (whole, whole.to_iterable_dataset()):
+        corpus = from_texts(given, name_column="key")
+        assert_array_equal(corpus.counts.toarray(), expected.counts.toarray())
+        assert corpus.names == ["a", "b"]
+    with pytest.raises(ValueError, match=r"got texts\. Count their words first: .*from_texts"):
+        LatentDirichletAllocation(2).fit(whole.with_format(None))
+
+
 def test_what_is_in_memory_is_not_a_path():
     frame = pandas.DataFrame({"text": TEXTS})
     with pytest.raises(CorpusError, match=r"path must be .* got DataFrame: .*from_texts"):

@@ -119,3 +119,8 @@ def test_a_data_frame_tells_its_words(corpus, tmp_path):
 def test_a_frame_may_have_columns_called_as_parts_of_a_corpus_are():
     frame = pandas.DataFrame(np.eye(4, dtype=int), columns=["counts", "vocabulary", "names", "sea"])
     assert set(new_model().fit(frame).topics(4)[0]) == set(frame.columns)
+
+
+def test_records_of_text_are_told_how_to_be_counted():
+    with pytest.raises(ValueError, match=r"got texts\. Count their words first"):
+        new_model().fit([{"text": "sun and sea"}, {"text": "ice"}])

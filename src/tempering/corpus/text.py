@@ -129,6 +129,8 @@ def _counts_of(
         part = column if column in made or not made else next(iter(made))  # such as "train"
         problem = f"not one mapping: pass its list of texts, as texts[{part!r}]."
         raise CorpusError(f"{wanted}, {problem}")
+    if hasattr(made, "with_format"):  # of Hugging Face: documents as mappings, in any format
+        made = made.with_format(None)
     if hasattr(made, "to_batches"):  # of Arrow
         made = chain.from_iterable(batch.to_pylist() for batch in made.to_batches())
     elif hasattr(made, "columns"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -55,8 +56,9 @@ SMALLEST_ALPHA, LARGEST_ALPHA = 1e-30, 1e30
 
 def refuse_texts(X: Any) -> None:
     """Say what counts words, where texts are given in the place of counts."""
-    texts = isinstance(X, str | list | tuple) or getattr(X, "ndim", 0) == 1
-    if texts and isinstance(next(iter(X), None), str):
+    listed = isinstance(X, str | list | tuple) or getattr(X, "ndim", 0) == 1
+    # A data set of Hugging Face has mappings with a column of text.
+    if (listed or hasattr(X, "with_format")) and isinstance(next(iter(X), None), str | Mapping):
         raise ValueError(
             "X must hold counts of words, one document a row; got texts. Count their words first: "
             "X = tempering.corpus.from_texts(texts)."
@@ -259,7 +261,9 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
             raise ValueError(f"X must have a document and a word at least; got {given!r}.")
         check_compressed(X, "X")
         refuse_texts(X)
-        with naming_the_table():
+        with naming_the_table(), warnings.catch_warnings():
+            if sparse.issparse(X):  # which cannot have names
+                warnings.filterwarnings("ignore", "X does not have valid feature names")
             X = validate_data(
                 self, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
             )

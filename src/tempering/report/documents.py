@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tempering.estimators import LatentDirichletAllocation
-from tempering.evaluation.checks import as_counts
+from tempering.estimators.words import counts_over_words
 from tempering.inference import ArraySource, BlockSource
 from tempering.report.topics import short, shorts
 
@@ -51,7 +51,7 @@ class ReportedDocuments:
     @classmethod
     def read(cls, model: LatentDirichletAllocation, X: Any, limit: int) -> ReportedDocuments:
         """At most ``limit`` documents of X, drawn evenly; those without a word are left out."""
-        X = X if isinstance(X, BlockSource) else as_counts(X, "X")
+        X = X if isinstance(X, BlockSource) else counts_over_words(model, X)
         counts, numbers = _draw(X, limit)
         filled = np.flatnonzero(counts.sum(axis=1) > 0)
         if filled.size == 0:

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators import LatentDirichletAllocation
+from tempering.estimators.words import counts_over_words
 from tempering.evaluation import top_words
-from tempering.evaluation.checks import as_counts
 from tempering.models.arguments import check_number, shown
 from tempering.models.lda.guide import split_prior
 from tempering.models.lda.topics import Topics
@@ -141,7 +141,7 @@ def split_topic(
     """
     counts, alpha = _parts(model)
     place = _topic(model.n_components, topic, "topic")
-    X = as_counts(X, "X", model.n_features_in_)
+    X = counts_over_words(model, X)
     part = copy(X)
     part.data = X.data * _responsibilities(model, X, place)
     if not part.sum() >= 2:

@@ -12,7 +12,8 @@ from sklearn.base import clone
 
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.topic_health import TopicWarning
-from tempering.evaluation.checks import as_counts, normalised
+from tempering.estimators.words import counts_over_words
+from tempering.evaluation.checks import normalised
 from tempering.inference import BlockSource
 from tempering.models.arguments import check_number
 from tempering.workbench.editing import check_fitted_topics
@@ -61,7 +62,7 @@ def topics_across_seeds(
     check_fitted_topics(model)
     check_number(n_seeds, "n_seeds", "a whole number, at least 1", least=1, whole=True)
     check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
-    counts: Any = _documents(X, model.n_features_in_)
+    counts: Any = _documents(model, X)
     topics = normalised(model.components_.astype(np.float64))
     rng = np.random.default_rng(random_state)
     shared = np.zeros(len(topics))
@@ -77,10 +78,11 @@ def topics_across_seeds(
     return np.minimum(shared, 1.0)
 
 
-def _documents(X: Any, n_words: int) -> Any:
+def _documents(model: Any, X: Any) -> Any:
     """Counts in memory, or a source as it is."""
     if not isinstance(X, BlockSource):
-        return as_counts(X, "X", n_words)
+        return counts_over_words(model, X)
+    n_words = model.n_features_in_
     if X.shape[1] != n_words:
         raise ValueError(
             f"X has {X.shape[1]} columns, but topics has {n_words}: both must be over the same "
