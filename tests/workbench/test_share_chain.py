@@ -91,3 +91,23 @@ def test_documents_without_words_have_their_prior(shape):
     chain = new_chain(0, sparse.csr_array(shape, dtype=int), np.zeros(shape[0], int))
     draws = np.array([chain.draw(PRIORS[:1], 1) for _ in range(400)])
     assert draws.mean(axis=0)[0] == pytest.approx(PRIORS[0] / PRIORS[0].sum(), abs=0.08)
+
+
+def test_weights_of_priors_are_those_of_the_documents():
+    """Drawn with weights of 3 and of 0.2 a word, from which the fixed point starts far away."""
+    rng = np.random.default_rng(0)
+    topics = rng.dirichlet(np.full(60, 0.2), 3)
+    base = np.array([[0.5, 0.3, 0.2]])
+    theta = rng.dirichlet(3 * base[0], 300)
+    counts = sparse.csr_array(np.array([rng.multinomial(60, row @ topics) for row in theta]))
+    known = np.full((3, 60), 1.0)
+    chain = ShareChain(counts, np.zeros(300, int), known, 1e6 * topics, rng)
+    weight, eta = 0.5, 1.0
+    for _ in range(60):
+        chain.draw(weight * base, 1)
+        weight = chain.mixing.weight(weight, 0.5)
+        eta = chain.sparsity(eta, 60).weight(eta, 1.0)
+        chain.know(eta)
+    assert weight == pytest.approx(3.0, rel=0.2)
+    assert eta == pytest.approx(0.2, rel=0.2)
+    np.testing.assert_allclose(chain._known, eta)

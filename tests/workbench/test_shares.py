@@ -129,6 +129,8 @@ def test_the_picture(two_topics):
         ("bins must hold all", lambda m, X: topics_over_time(m, X, np.arange(100), [0, 5])),
         ("bins must be a number, or", lambda m, X: topics_over_time(m, X, np.ones(100), [2, 1])),
         ("say new_documents=True", lambda m, X: topics_by_group(m, X[:9], np.ones(9))),
+        ("X must hold whole counts", lambda m, X: topics_by_group(m, X / 2, np.ones(100))),
+        ("X holds 8e", lambda m, X: topics_by_group(m, X * 10**7, np.ones(100))),
         ("X has 3 columns", lambda m, X: topics_by_group(m, X[:, :3], np.ones(100))),
         ("no group 'x'", lambda m, X: topics_by_group(m, X, np.ones(100)).ratio("x", 1)),
         ("topics must be", lambda m, X: topics_by_group(m, X, np.ones(100)).plot("odd")),

@@ -8,11 +8,12 @@ draws θ given the words. A chain that began anew in each draw would pay its set
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+from scipy.special import digamma
 
 from tempering.evaluation.checks import threads_of
 from tempering.models.fastmath import ENTRY
@@ -34,12 +35,26 @@ from tempering.models.threads import in_blocks
 ROOM = 2**23
 
 
+class Evidence(NamedTuple):
+    """What the fixed point of Minka ("Estimating a Dirichlet distribution", 2000) is made of."""
+
+    gains: float
+    losses: float
+
+    def weight(self, before: float, expected: float) -> float:
+        """The weight of a prior after ``before``; what is ``expected`` counts as one datum."""
+        return (1.0 + self.gains) / (1.0 / expected + self.losses / before)
+
+
 class ShareChain:
     """The topics of all words, and of documents that lie in groups with priors of their own.
 
     ``known`` [K, V] is what is known of topics without these documents, ``first`` [K, V] what
-    topics are drawn from at first: both parameters of Dirichlets.
+    topics are drawn from at first: both parameters of Dirichlets. ``mixing`` tells, after a draw,
+    how the weight of the documents' priors would have to change to suit it.
     """
+
+    mixing: Evidence
 
     def __init__(
         self,
@@ -54,7 +69,7 @@ class ShareChain:
         self._documents = as_tokens(
             documents.indptr.astype(np.int64), columns.astype(np.int32), counts
         )
-        self._places, self._rng = places, rng
+        self._places, self._rng, self._n_words = places, rng, documents.shape[1]
         self._words = np.repeat(self._documents.columns, counts)
         self._topics = np.full(self._words.size, NOWHERE)
         # Of words that no document has only the sum over them matters.
@@ -67,16 +82,39 @@ class ShareChain:
         """Mean topic proportions of the documents of each group, with its prior: both [G, K]."""
         rows = self._draw_topics()
         masses = np.ascontiguousarray((rows @ priors.T).T)
-        sums = np.zeros_like(priors)
+        sums, gains, losses = np.zeros_like(priors), 0.0, 0.0
+        weights = priors.sum(axis=1)
         for start, counts in self._visit(rows, masses, priors, n_sweeps):
             groups = self._places[start : start + len(counts)]
+            held = counts.nonzero()
+            own, prior = counts[held], priors[groups[held[0]], held[1]]
+            gains += float(np.sum(prior * (digamma(own + prior) - digamma(prior))))
+            lengths, weight = counts.sum(axis=1), weights[groups]
+            losses += float(np.sum(weight * (digamma(lengths + weight) - digamma(weight))))
             theta = self._rng.standard_gamma(counts + priors[groups])
             theta += np.finfo(float).tiny  # so that a sum is never 0
             theta /= theta.sum(axis=1, keepdims=True)
             np.add.at(sums, groups, theta)
+        self.mixing = Evidence(gains, losses)
         self._parameters, self._first_others = self._known.copy(), self._others
         add_words(self._words, self._topics, self._parameters)
         return sums / np.bincount(self._places, minlength=len(priors))[:, None]
+
+    def sparsity(self, eta: float, n_words: int) -> Evidence:
+        """How a prior η of all words in all topics would have to change to suit the last draw."""
+        counts = self._parameters - self._known
+        totals, own = counts.sum(axis=0), counts[counts > 0]
+        gains = eta * np.sum(digamma(own + eta) - digamma(eta))
+        weight = eta * n_words
+        losses = weight * np.sum(digamma(totals + weight) - digamma(weight))
+        return Evidence(float(gains), float(losses))
+
+    def know(self, eta: float) -> None:
+        """From now on, topics have the prior η for every word."""
+        n_others = self._n_words - len(self._known)
+        self._parameters += eta - self._known
+        self._known[:], self._others = eta, np.full_like(self._others, eta * n_others)
+        self._first_others = self._others
 
     def _draw_topics(self) -> NDArray[np.float32]:
         """β of the words that documents have, a word a row."""

@@ -5,7 +5,8 @@ Gibbs sampling from where the fit ended: the words of the documents are assigned
 topics follow from the words assigned to them. With topics held fixed, or drawn from q(β), the
 intervals were too narrow. The share of a topic in a group is the mean of its documents' θ in a
 draw. The prior of θ follows the group: one for all would draw the groups together, the more the
-shorter the documents are.
+shorter the documents are. The weights of the priors, of θ and of words, follow the documents too:
+with those of a fit that suit them badly, too many intervals missed the truth.
 """
 
 from __future__ import annotations
@@ -19,14 +20,16 @@ from numpy.typing import ArrayLike, NDArray
 
 from tempering.estimators.words import counts_over_words
 from tempering.evaluation.checks import as_labels
+from tempering.evaluation.completion import MOST_TOKENS
 from tempering.models.arguments import check_number
 from tempering.plots.canvas import new_figure
 from tempering.workbench.editing import check_fitted_topics, topic_numbers
 from tempering.workbench.share_chain import ShareChain
 from tempering.workbench.time_bins import time_bins
 
-#: Draws in which topics and priors settle, and visits of all words from draw to draw.
-SETTLING_DRAWS, SWEEPS = 20, 5
+#: Draws in which topics and priors settle, and visits of all words in each draw after them. To
+#: settle, topics are drawn after each visit: it is topics that take long.
+SETTLING_DRAWS, SWEEPS = 100, 3
 
 #: The part of a group's prior that all topics share, so that none is shut out.
 EVEN_PART = 0.05
@@ -171,8 +174,7 @@ def topics_by_group(
     """
     counts = _counts(model, X)
     names, places = as_labels(groups, "groups", "X", counts.shape[0])
-    parameters = _known(model, counts, new_documents)
-    return _shares(model, parameters, counts, names.tolist(), places, n_draws, seed)
+    return _shares(model, counts, names.tolist(), places, new_documents, n_draws, seed)
 
 
 def topics_over_time(
@@ -212,13 +214,23 @@ def topics_over_time(
     """
     counts = _counts(model, X)
     names, places = time_bins(times, bins, counts.shape[0])
-    parameters = _known(model, counts, new_documents)
-    return _shares(model, parameters, counts, names, places, n_draws, seed)
+    return _shares(model, counts, names, places, new_documents, n_draws, seed)
 
 
 def _counts(model: Any, X: Any) -> Any:
     check_fitted_topics(model)
-    return counts_over_words(model, X)
+    counts: Any = counts_over_words(model, X)
+    if np.any(counts.data != np.floor(counts.data)):
+        raise ValueError(
+            "X must hold whole counts; weights such as tf-idf have no shares of words."
+        )
+    n_words = counts.sum(dtype=np.float64)
+    if n_words > MOST_TOKENS:
+        raise ValueError(
+            f"X holds {n_words:.3g} words, which are visited one by one: give documents of "
+            f"{MOST_TOKENS:g} words in all at most, with new_documents=True."
+        )
+    return counts
 
 
 def _known(model: Any, counts: Any, new_documents: bool) -> NDArray[np.float64]:
@@ -243,23 +255,30 @@ def sizes_of(model: Any, counts: Any) -> tuple[float, float]:
 
 def _shares(
     model: Any,
-    known: NDArray[np.float64],
     counts: Any,
     names: list[Any],
     places: NDArray[Any],
+    new_documents: bool,
     n_draws: int,
     seed: int,
 ) -> TopicShares:
     """Draw the shares of the groups in turn, then the topics, and so on."""
     check_number(n_draws, "n_draws", "a whole number of at least 2", least=2, whole=True)
     check_number(seed, "seed", "a whole number, 0 or more", least=0, whole=True)
+    known = _known(model, counts, new_documents)
     rng, alpha = np.random.default_rng(seed), model.doc_topic_prior_
     chain = ShareChain(counts, places, known, model.components_.astype(np.float64), rng)
     priors = np.tile(alpha, (len(names), 1))
     draws = np.empty((n_draws, *priors.shape))
+    weight = expected = float(alpha.sum())
+    eta = None if new_documents or np.ndim(model.topic_word_prior_) else model.topic_word_prior_
     for number in range(-SETTLING_DRAWS, n_draws):
-        share = chain.draw(priors, SWEEPS)
-        priors = (1 - EVEN_PART) * alpha.sum() * share + EVEN_PART * alpha
+        share = chain.draw(priors, 1 if number < 0 else SWEEPS)
+        weight = chain.mixing.weight(weight, expected)
+        priors = weight * ((1 - EVEN_PART) * share + EVEN_PART * alpha / expected)
+        if eta is not None:
+            eta = chain.sparsity(eta, counts.shape[1]).weight(eta, model.topic_word_prior_)
+            chain.know(eta)
         if number >= 0:
             draws[number] = share
     return TopicShares(names, np.bincount(places, minlength=len(names)), draws)
