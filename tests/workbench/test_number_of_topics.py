@@ -9,7 +9,12 @@ from tempering import LatentDirichletAllocation, PoissonMixture
 from tempering.datasets import make_lda
 from tempering.evaluation import split_documents
 from tempering.workbench import TopicNumber, Trial, choose_n_topics
-from tempering.workbench.number_of_topics import _compared, document_scores, merged_topics
+from tempering.workbench.number_of_topics import (
+    _compared,
+    best_weight,
+    document_scores,
+    merged_topics,
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +48,22 @@ def test_the_same_seed_gives_the_same_answer(corpus):
     first, second = (choose_n_topics(corpus[:200], [2, 4, 8]) for _ in range(2))
     assert first == second
     assert {trial.n_topics for trial in first.trials if trial.round < 3} <= {2, 4, 8}
+
+
+def test_documents_of_many_topics_each_do_not_hide_their_number():
+    """With a prior weight of 2 in the place of 8, two topics predict as well as eight."""
+    made = make_lda(400, n_topics=8, n_words=150, document_length=60, alpha=1.0, seed=0)
+    answer = choose_n_topics(made.counts, [2, 4, 8])
+    assert answer.n_topics == 8
+    assert 4 <= answer.prior_weight <= 32
+
+
+@pytest.mark.parametrize("weight", [0.5, 5.0])
+def test_the_weight_that_documents_were_drawn_with_is_found(weight):
+    made = make_lda(400, n_topics=4, n_words=2000, document_length=60, alpha=weight / 4, seed=0)
+    split = split_documents(made.counts)
+    found = best_weight([made.topics[:2], made.topics], split)
+    assert weight / 2 <= found <= 2 * weight
 
 
 def test_errors_are_those_of_paired_documents(corpus):

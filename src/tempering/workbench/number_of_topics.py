@@ -4,7 +4,9 @@ The candidates are scored in rounds. Each round fits a few of them, spread evenl
 of the list, on more documents and passes than the round before, and keeps what lies between the
 neighbours of its best. Last, the topics of the best fit are merged as long as nothing is lost.
 Held-out words are predicted with the same prior weight Σ_k α_k for every
-number of topics, as with α of its own each model would be judged by another measure.
+number of topics, as with α of its own each model would be judged by another measure. Each round
+chooses the weight: with one that is too small for documents of many topics each, few broad topics
+seem to predict as well as the right ones.
 """
 
 from __future__ import annotations
@@ -36,6 +38,9 @@ LEAST_PASSES = 3
 
 #: Neighbours among the candidates of a range are apart by this factor.
 SPACING = 1.1
+
+#: Prior weights that a round tries, each with all of its fits; and the ends of its search.
+WEIGHTS, LEAST_WEIGHT, MOST_WEIGHT = (2.0, 8.0), 0.125, 128.0
 
 #: The part of the documents that is held out, and their number at most.
 HELD_OUT_PART, MOST_HELD_OUT = 0.2, 2000
@@ -69,6 +74,8 @@ class TopicNumber:
         The smallest number that is within one standard error of the best of the last round.
     trials : list of Trial
         All fits, in their order.
+    prior_weight : float
+        Σ_k α_k with which held-out words were predicted in the last round.
 
     Examples
     --------
@@ -82,6 +89,7 @@ class TopicNumber:
 
     n_topics: int
     trials: list[Trial]
+    prior_weight: float = 2.0
 
     @property
     def cost(self) -> float:
@@ -128,7 +136,7 @@ def choose_n_topics(
     candidates: tuple[int, int] | Iterable[int] = (5, 100),
     *,
     estimator: LatentDirichletAllocation | None = None,
-    prior_weight: float = 2.0,
+    prior_weight: float | None = None,
     random_state: int = 0,
 ) -> TopicNumber:
     """The number of topics that predicts held-out words best, in about three plain fits.
@@ -143,8 +151,9 @@ def choose_n_topics(
     estimator : LatentDirichletAllocation, optional
         What is fitted, but for ``n_components`` and ``max_iter``; with its ``max_iter`` it is the
         plain fit that costs are told in.
-    prior_weight : float
-        Σ_k α_k with which held-out words are predicted, the same for all.
+    prior_weight : float, optional
+        Σ_k α_k with which held-out words are predicted, the same for all; by default the one that
+        predicts best, which each round chooses anew.
     random_state : int
         Of the documents held out, and of the fits.
 
@@ -160,7 +169,8 @@ def choose_n_topics(
     if np.any(counts.data != np.floor(counts.data)):
         raise ValueError("X must hold whole counts; weights such as tf-idf cannot be held out.")
     plain = plain_topics(estimator)
-    check_number(prior_weight, "prior_weight", "positive", above=0, most=1e6)
+    if prior_weight is not None:
+        check_number(prior_weight, "prior_weight", "positive", above=0, most=1e6)
     check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
     numbers = _numbers(candidates)
     rng = np.random.default_rng(random_state)
@@ -174,6 +184,7 @@ def choose_n_topics(
     documents = counts[order[n_held_out:]]
 
     trials: list[Trial] = []
+    weight = 0.0 if prior_weight is None else float(prior_weight)
     low, high, topics, scores = 0, len(numbers) - 1, np.empty((0, 0)), np.empty((2, 0))
     for round_, (n_points, cost) in enumerate(ROUNDS):
         # The ends were fitted by the round before, and are no better than what lies between them.
@@ -181,17 +192,39 @@ def choose_n_topics(
         points = np.linspace(low + inner, high - inner, n_points).round()
         points = np.unique(points.astype(int))
         fits = [_fitted(plain, documents, numbers[p], cost, random_state) for p in points]
-        all_scores = [document_scores(fit[0], split, prior_weight) for fit in fits]
+        if prior_weight is None:
+            weight = best_weight([topics for topics, _ in fits], split)
+        all_scores = [document_scores(fit[0], split, weight) for fit in fits]
         found = _compared(round_, [numbers[p] for p in points], [c for _, c in fits], all_scores)
         trials += found
         place = _smallest(found)
-        topics, scores = fits[place][0], all_scores[place]
+        # To be merged: the best, since the fewest topics within an error are chosen after that.
+        best = min(range(len(found)), key=lambda i: found[i].behind)
+        topics, scores = fits[best][0], all_scores[best]
         low = points[place - 1] if place > 0 else low
         high = points[place + 1] if place + 1 < points.size else high
-    trials += _merged(topics, scores, numbers, split, prior_weight)
+    trials += _merged(topics, scores, numbers, split, weight)
     last = trials[-1].round
     chosen = sorted(trial for trial in trials if trial.round == last)
-    return TopicNumber(chosen[_smallest(chosen)].n_topics, trials)
+    return TopicNumber(chosen[_smallest(chosen)].n_topics, trials, weight)
+
+
+def best_weight(fits: list[NDArray[Any]], split: Split) -> float:
+    """The prior weight with which the best of some topics predicts best, to a factor of 2."""
+
+    def score(topics: NDArray[Any], weight: float) -> float:
+        logs, words = document_scores(topics, split, weight)
+        return float(logs.sum() / words.sum())
+
+    tried = [(score(topics, w), w, i) for i, topics in enumerate(fits) for w in WEIGHTS]
+    best, weight, place = max(tried)
+    for factor in (2.0, 0.5):
+        while LEAST_WEIGHT <= weight * factor <= MOST_WEIGHT:
+            new = score(fits[place], weight * factor)
+            if new <= best:
+                break
+            best, weight = new, weight * factor
+    return weight
 
 
 def _smallest(trials: list[Trial]) -> int:
