@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +32,8 @@ from tempering.workbench import topics_through_time
 
 TOPICS, SLICES, WORDS, LENGTH, STEP = 10, 5, 1000, 60, 0.5
 ALPHA = 0.1
+#: The step size of tomotopy, 0.01 by default: the best of 0.1, 0.3 and 1 on another drawn corpus.
+FASTER = 0.1
 
 
 def drawn(n_documents, seed):
@@ -85,10 +88,10 @@ def fit_gensim(counts, times, seed):
     return np.array(chains).transpose(2, 0, 1)
 
 
-def fit_tomotopy(counts, times, seed, n_iterations=1000):
+def fit_tomotopy(counts, times, seed, n_iterations=1000, **options):
     import tomotopy
 
-    model = tomotopy.DTModel(k=TOPICS, t=SLICES, seed=seed)
+    model = tomotopy.DTModel(k=TOPICS, t=SLICES, seed=seed, **options)
     for d in range(counts.shape[0]):
         row = counts[[d]]
         words = [str(v) for v in np.repeat(row.indices, row.data)]
@@ -106,6 +109,7 @@ PROGRAMS = {
     "tempering": fit_tempering,
     "one model": fit_one_model,
     "tomotopy": fit_tomotopy,
+    "tomotopy, faster steps": partial(fit_tomotopy, lr_a=FASTER),
     "gensim": fit_gensim,
 }
 
@@ -178,12 +182,12 @@ def main() -> None:
             known.append(key)
             with given.out.open("a") as file:
                 file.write(json.dumps(key) + "\n")
-    print("corpus     seed  program      CPU s    mean  slices")
+    print("corpus     seed  program                  CPU s    mean  slices")
     for each in known:
         slices = " ".join(f"{score:.3f}" for score in each["scores"])
         mean = np.mean(each["scores"])
         print(
-            f"{each['corpus']:10}{each['seed']:5}  {each['program']:10}{each['seconds']:8.1f}"
+            f"{each['corpus']:10}{each['seed']:5}  {each['program']:22}{each['seconds']:8.1f}"
             f"{mean:8.3f}  {slices}"
         )
 
