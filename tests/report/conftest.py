@@ -1,5 +1,6 @@
-"""A small corpus with known topics, a model of it, and its report."""
+"""A small corpus with known topics, a model of it, its report; a browser that opens pages."""
 
+import shutil
 from types import SimpleNamespace
 
 import numpy as np
@@ -79,3 +80,47 @@ def report(fitted, shares):
         n_held_out=15,
         title=f"Papers {HOSTILE}",
     )
+
+
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))),
+    None,
+)
+
+
+@pytest.fixture(scope="session")
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed: apt-get install chromium")
+    reason = "playwright is not installed: pip install playwright"
+    playwright = pytest.importorskip("playwright.sync_api", reason=reason)
+    with playwright.sync_playwright() as driver:
+        # A container often runs as root, where Chromium's sandbox does not start.
+        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def open_page(browser):
+    """Opens an address; after the test, the page must have been silent and alone."""
+    pages = []
+
+    def open_page(address, **options):
+        page = browser.new_context(reduced_motion="reduce", **options).new_page()
+        messages, requests = [], []
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        pages.append((page, address, messages, requests))
+        page.goto(address)
+        page.wait_for_selector("html[data-ready]", state="attached")
+        page.wait_for_selector("#topic-words .word")
+        return page
+
+    yield open_page
+    for page, address, messages, requests in pages:
+        assert page.evaluate("window.broken") is None
+        page.context.close()
+        assert messages == []
+        assert {url.partition("#")[0] for url in requests} == {address.partition("#")[0]}

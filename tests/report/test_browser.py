@@ -1,7 +1,6 @@
 """A headless Chromium opens the report and uses it: no error, and nothing is fetched."""
 
 import re
-import shutil
 
 import numpy as np
 import pytest
@@ -9,55 +8,12 @@ import pytest
 from tempering.report import collect, write_report
 from tempering.workbench import hierarchy
 
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))),
-    None,
-)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    if CHROMIUM is None:
-        pytest.skip("Chromium is not installed: apt-get install chromium")
-    reason = "playwright is not installed: pip install playwright"
-    playwright = pytest.importorskip("playwright.sync_api", reason=reason)
-    with playwright.sync_playwright() as driver:
-        # A container often runs as root, where Chromium's sandbox does not start.
-        chromium = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield chromium
-        chromium.close()
-
 
 @pytest.fixture(scope="module")
 def address(report, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "report.html"
     write_report(report, path)
     return path.as_uri()
-
-
-@pytest.fixture
-def open_page(browser):
-    """Opens an address; after the test, the page must have been silent and alone."""
-    pages = []
-
-    def open_page(address, **options):
-        page = browser.new_context(reduced_motion="reduce", **options).new_page()
-        messages, requests = [], []
-        page.on("console", lambda message: messages.append(message.text))
-        page.on("pageerror", lambda error: messages.append(str(error)))
-        page.on("request", lambda request: requests.append(request.url))
-        pages.append((page, address, messages, requests))
-        page.goto(address)
-        page.wait_for_selector("html[data-ready]", state="attached")
-        page.wait_for_selector("#topic-words .word")
-        return page
-
-    yield open_page
-    for page, address, messages, requests in pages:
-        assert page.evaluate("window.broken") is None
-        page.context.close()
-        assert messages == []
-        assert {url.partition("#")[0] for url in requests} == {address.partition("#")[0]}
 
 
 def shown_words(page):
