@@ -12,7 +12,7 @@ from tempering.workbench.share_chain import ShareChain
 
 COUNTS = sparse.csr_array(np.array([[2, 1, 0, 0], [0, 1, 2, 0], [1, 0, 0, 0]]))
 PLACES = np.array([0, 1, 1])
-KNOWN = np.array([[1.0, 0.4, 0.2, 0.5], [0.3, 0.5, 0.8, 0.1]])
+KNOWN = np.array([[1.0, 0.4, 0.2, 6.0], [0.3, 0.5, 0.8, 0.1]])
 PRIORS = np.array([[0.6, 0.4], [0.3, 0.9]])
 
 
