@@ -78,7 +78,7 @@ def test_neither_threads_nor_room_change_a_bit(monkeypatch):
     counts = sparse.csr_array(rng.poisson(0.8, (300, 4)))
     told = []
     for threads, room in ((1, 2**23), (3, 2**23), (2, 100)):
-        monkeypatch.setattr(share_chain, "threads_of", lambda _, threads=threads: threads)
+        monkeypatch.setattr(share_chain, "number_of_threads", lambda _, threads=threads: threads)
         monkeypatch.setattr(share_chain, "ROOM", room)
         chain = new_chain(5, counts, np.arange(300) % 2)
         told.append([chain.draw(PRIORS, 2) for _ in range(3)])

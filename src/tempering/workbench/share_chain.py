@@ -15,7 +15,6 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.special import digamma
 
-from tempering.evaluation.checks import threads_of
 from tempering.models.fastmath import ENTRY
 from tempering.models.lda.sampling import (
     GOLDEN,
@@ -29,7 +28,7 @@ from tempering.models.lda.sampling import (
     remove_token,
     uniform,
 )
-from tempering.models.threads import in_blocks
+from tempering.models.threads import in_blocks, number_of_threads
 
 #: Numbers that are held at a time of the documents' proportions.
 ROOM = 2**23
@@ -146,7 +145,7 @@ class ShareChain:
                     start, stop, first, stream, documents, words, n_sweeps, chain, counts
                 )
 
-            in_blocks(visit, len(counts), threads_of(None))
+            in_blocks(visit, len(counts), number_of_threads(None))
             yield first, counts
 
 
