@@ -129,7 +129,7 @@ def test_report(command, files, tmp_path, name):
     assert data["documents"][0]["name"].startswith("d")
 
 
-@pytest.mark.parametrize("name", ["corpus.npz", "corpus.parquet", "corpus.csr"])
+@pytest.mark.parametrize("name", ["corpus.npz", "corpus.parquet"])
 def test_report_tells_which_topics_come_again(command, files, tmp_path, name):
     """Also of what streams; without words, a file may end before the last word of the model."""
     write(tmp_path / name, Corpus(files.corpus.counts[:, :75]))

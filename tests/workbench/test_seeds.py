@@ -9,9 +9,8 @@ import pytest
 from scipy import sparse
 
 from tempering import LatentDirichletAllocation
-from tempering.corpus import Corpus
+from tempering.corpus import Corpus, open_source, write
 from tempering.datasets import make_lda
-from tempering.inference import MappedCSR, write_csr
 from tempering.report import collect
 from tempering.report.page import render
 from tempering.workbench import topics_across_seeds
@@ -40,9 +39,11 @@ def test_topics_come_again_and_noise_does_not(documents):
 
 def test_a_corpus_on_disk_is_drawn_anew_within_its_blocks(tmp_path):
     """Row d holds d + 1 of word 0, so that it is known by its count."""
-    counts = sparse.csr_array(np.arange(1, 41)[:, None])
-    write_csr(tmp_path / "corpus", counts)
-    source = MappedCSR(tmp_path / "corpus", batch_size=7, block_size=16)
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pyarrow.table({"ids": [[0]] * 40, "counts": [[d + 1] for d in range(40)]})
+    parquet.write_table(table, tmp_path / "corpus.parquet", row_group_size=16)
+    source = open_source(tmp_path / "corpus.parquet", batch_size=7)
     first, second = (resampled(source, np.random.default_rng(seed)) for seed in (0, 1))
     drawn = first.sample(40, np.random.default_rng(0)).toarray()[:, 0]
     for start, stop in ((0, 16), (16, 32), (32, 40)):
@@ -60,9 +61,10 @@ def test_a_corpus_on_disk_is_drawn_anew_within_its_blocks(tmp_path):
 
 def test_a_source_over_other_words_is_refused(documents, tmp_path):
     model = LatentDirichletAllocation(2, random_state=0, max_iter=2).fit(documents)
-    write_csr(tmp_path / "corpus", sparse.csr_array(documents[:, :100]))
+    pytest.importorskip("pyarrow")
+    write(tmp_path / "corpus.parquet", Corpus(sparse.csr_array(documents[:, :100])))
     with pytest.raises(ValueError, match="X has 100 columns, but topics has 150"):
-        topics_across_seeds(model, MappedCSR(tmp_path / "corpus"), 1)
+        topics_across_seeds(model, open_source(tmp_path / "corpus.parquet"), 1)
 
 
 def test_led_topics_come_again(documents):
