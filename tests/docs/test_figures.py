@@ -1,0 +1,91 @@
+"""Figures on the pages are those of the runs that are kept in lab/results."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from statistics import mean
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "lab" / "results"
+
+CORPORA = {"arxiv": "arXiv, 20,000 documents", "20news": "20 Newsgroups"}
+
+#: What the page calls a target.
+TARGETS = {
+    "clusters in 2-D": "mixture, 2-D",
+    "clusters in 10-D": "mixture, 10-D",
+    "neural net": "network",
+    "growth curves, bad start": "growth curves",
+    "logistic regression": "logistic",
+}
+METHODS = ["plain", "adaptive", "2 x steps", "8 x steps/4"]
+LIKELIHOOD = ["linear, s 0.1 to 1", "geometric, s 0.01 to 1"]
+KL = [f"KL weight 0 to 1, {part}%" for part in (25, 50, 75)]
+
+
+def lines(name):
+    return [json.loads(line) for line in (RESULTS / name).read_text("utf-8").splitlines()]
+
+
+def number(value, digits):
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def table(page, first):
+    """Rows of the table whose first line holds this text, by their first cell."""
+    text = (ROOT / page).read_text("utf-8")
+    block = text[text.index(first) :].split("\n\n")[0].splitlines()[2:]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in block]
+    return {row[0]: row[1:] for row in cells}
+
+
+def topics():
+    runs = defaultdict(list)
+    for run in lines("topics.jsonl"):
+        runs[run["corpus"], run["K"]].append(run)
+    return runs
+
+
+@pytest.mark.parametrize(("corpus", "k"), sorted(topics()))
+def test_topics_on_the_page_are_those_of_the_runs(corpus, k):
+    runs = topics()[corpus, k]
+    score, npmi, seconds = (mean(run[name] for run in runs) for name in ("gibbs", "npmi", "cpu s"))
+    row = table("docs/measured.md", "| | `tempering`, nothing set |")[f"{CORPORA[corpus]}, K = {k}"]
+    assert row[0] == f"**{number(score, 3)}**, {npmi:.3f}, **{seconds:.0f} s**"
+    agreement = mean(run["stability"] for run in runs if run["stability"] is not None)
+    assert row[-1].startswith(f"{agreement:.2f},")
+
+
+def test_topics_in_the_readme_are_those_of_the_page():
+    ours, tomotopy, sklearn, agreement = table("docs/measured.md", "| | `tempering`, nothing set")[
+        "arXiv, 20,000 documents, K = 50"
+    ]
+
+    def short(cell):
+        score, _, seconds = cell.split(", ")
+        return f"{score} ({seconds.strip('*').removesuffix(' s')})"
+
+    readme = table("README.md", "| what | `tempering` | others | command |")
+    scores = readme["50 topics, 20,000 arXiv abstracts: held-out nats a word (CPU seconds)"]
+    assert scores[0] == short(ours)
+    assert scores[1] == f"tomotopy {short(tomotopy)}, scikit-learn {short(sklearn)}"
+    agree = readme["the same: how far the topics of two seeds agree (cosine)"]
+    own, second, third = agreement.split(", ")
+    assert agree[:2] == [f"**{own}**", f"tomotopy {second}, scikit-learn {third}"]
+
+
+def test_black_box_targets_on_the_page_are_those_of_the_runs():
+    means = {
+        (run["target"], run["method"]): mean(run["elbos"])
+        for run in lines("black-box.jsonl")
+        if None not in run["elbos"]
+    }
+    rows = table("docs/blackbox.md", "| | plain SVI | adaptive |")
+    assert len(rows) == 10
+    for name, cells in rows.items():
+        target = TARGETS.get(name, name)
+        expected = [means[target, method] for method in METHODS]
+        expected += [max(means[target, method] for method in grid) for grid in (LIKELIHOOD, KL)]
+        assert cells == [number(value, 1) for value in expected], name
