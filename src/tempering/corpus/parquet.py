@@ -7,6 +7,7 @@ that of a row group. (Texts in Parquet files are read by :func:`column_values`.)
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -79,6 +80,12 @@ def column_values(path: Path, columns: list[str]) -> Iterator[tuple[str, tuple[A
                     row += 1
 
 
+class Opened(threading.local):
+    """A file that each thread opens for itself: a reader of pyarrow's serves one at a time."""
+
+    file: Any = None
+
+
 class ParquetRows:
     """A corpus in a Parquet file, read a row group at a time.
 
@@ -88,15 +95,15 @@ class ParquetRows:
 
     def __init__(self, path: Path):
         self.path = path
-        self._open = open_file(path)
+        self._opened = Opened()
         self._last: tuple[int, Any] = (-1, None)
-        metadata = self._open.metadata
+        metadata = self._file.metadata
         sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         self.edges = np.append(0, np.cumsum(sizes, dtype=np.int64))
         n_documents = int(self.edges[-1])
         check_size(path, self.edges.itemsize * n_documents, f"the list of {n_documents} documents")
         with reading(path):
-            schema = self._open.schema_arrow
+            schema = self._file.schema_arrow
             self.dtype = _check_columns(path, schema)
             has_names = NAME in schema.names
         told = metadata.metadata or {}
@@ -111,6 +118,13 @@ class ParquetRows:
         check_n_words(path, "", int(n_words))
         self.shape = (n_documents, int(n_words))
         self.n_tokens: int | float = n_tokens
+
+    @property
+    def _file(self) -> Any:
+        """The open file of this thread."""
+        if self._opened.file is None:
+            self._opened.file = open_file(self.path)
+        return self._opened.file
 
     @property
     def names(self) -> Iterable[str] | None:
@@ -169,10 +183,8 @@ class ParquetRows:
         """Counts, words and ends of some rows, with the number of the first in the row group."""
         place, first = f"row group {group}", 0
         expected = int(self.edges[group + 1] - self.edges[group])
-        if self._open is None:
-            self._open = open_file(self.path)
         with reading(self.path, place):
-            for batch in self._open.iter_batches(
+            for batch in self._file.iter_batches(
                 BLOCK_SIZE, [group], [IDS, COUNTS], use_threads=False
             ):
                 ends, words = _list_column(self.path, place, batch, IDS)
@@ -188,7 +200,12 @@ class ParquetRows:
 
     def __getstate__(self) -> dict[str, Any]:
         # An open file does not go to another process.
-        return {**self.__dict__, "_open": None, "_last": (-1, None)}
+        state = {**self.__dict__, "_last": (-1, None)}
+        del state["_opened"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _opened=Opened())
 
 
 class NamesColumn:
