@@ -204,7 +204,6 @@ with open("/proc/self/status") as status:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads memory from /proc")
-@pytest.mark.slow
 def test_memory_does_not_grow_with_the_corpus(tmp_path):
     def peak(n_documents):
         path = tmp_path / f"{n_documents}.parquet"
