@@ -135,7 +135,7 @@ class Scorer:
         """Of each image."""
         model, pixels = self.model, self.images.shape[1]
         means, variances, products = expectations
-        offsets, couplings = model.interactions(products, variances, pixels)
+        offsets, couplings = model.interactions(products, variances)
         fields = self.images @ means.T / VARIANCE + offsets
         best = np.full(len(self.images), -np.inf)
         for order in self.orders:

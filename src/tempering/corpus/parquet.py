@@ -183,10 +183,9 @@ class ParquetRows:
         """Counts, words and ends of some rows, with the number of the first in the row group."""
         place, first = f"row group {group}", 0
         expected = int(self.edges[group + 1] - self.edges[group])
+        file = self._file
         with reading(self.path, place):
-            for batch in self._file.iter_batches(
-                BLOCK_SIZE, [group], [IDS, COUNTS], use_threads=False
-            ):
+            for batch in file.iter_batches(BLOCK_SIZE, [group], [IDS, COUNTS], use_threads=False):
                 ends, words = _list_column(self.path, place, batch, IDS)
                 count_ends, counts = _list_column(self.path, place, batch, COUNTS)
                 if not np.array_equal(ends, count_ends):
