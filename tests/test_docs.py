@@ -75,6 +75,7 @@ def test_each_example_of_the_gallery_makes_a_picture(script, tmp_path):
     assert (tmp_path / "picture.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
 
 
+@pytest.mark.slow
 def test_the_own_model_is_short_and_right():
     blocks = python_blocks(ROOT / "docs" / "own-model.md")
     lines = [

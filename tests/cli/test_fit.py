@@ -196,6 +196,7 @@ def test_errors_are_one_line_and_leave_nothing(
     assert [path.name for path in tmp_path.iterdir()] == ["short.txt"]
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_is_not_there_is_told_in_good_time(command, files, tmp_path):
     address = "tcp://127.0.0.1:1"
     arguments = ["fit", files.counts, "-k", "2", "--out", tmp_path / "m", "--scheduler", address]
@@ -226,6 +227,7 @@ def test_a_traceback_is_there_for_the_asking(command):
     assert "nowhere" in result.stderr.splitlines()[-1]
 
 
+@pytest.mark.slow
 def test_the_number_of_topics_is_found(command, files, tmp_path):
     fitted = command("fit", files.counts, "--topics", "auto", "--out", tmp_path / "a", "--json")
     assert fitted["n_topics"] == len(fitted["topics"]) == 5  # the least of the range; there are 4

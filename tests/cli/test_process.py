@@ -83,6 +83,7 @@ def test_ctrl_c_keeps_the_fit_and_the_same_command_ends_in_the_same_bits(
     assert len(first) == len(second) == 20
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="SIGTERM is sent as POSIX does")
 def test_sigterm_keeps_the_fit_and_another_fit_into_the_same_model_is_refused(
     command, files, whole, tmp_path
@@ -183,6 +184,7 @@ def test_exit_codes_of_errors(command):
     assert "No such command 'nonsense'" in command("nonsense", code=2).output
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="pipes of POSIX")
 def test_a_reader_that_stops_gets_no_traceback(files):
     process = start("topics", files.model, "--words", 80)

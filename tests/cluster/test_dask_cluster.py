@@ -249,6 +249,7 @@ def test_a_worker_that_is_killed_within_a_step_changes_nothing(mortal, batch_siz
     assert victim not in mortal.client.nthreads()
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_between_steps_changes_nothing(mortal, tmp_path):
     """What it held of a corpus on disk is read by others."""
     source = on_disk(tmp_path, documents(), 1250, block_size=400)
@@ -280,6 +281,7 @@ def test_a_slow_worker_changes_nothing(executor):
     same_result(expected, fit_slowly(executor, 0.1, in_the_next_step(hold_up, 1)))
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_goes_away_is_told_and_the_fit_resumes(executor, tmp_path):
     X, kept = documents(), tmp_path / "kept"
     lda = LatentDirichletAllocation(

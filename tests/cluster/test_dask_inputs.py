@@ -163,6 +163,7 @@ def test_data_that_come_again_at_each_step_are_sent_once(
     assert not any(client.has_what().values())
 
 
+@pytest.mark.slow
 def test_fits_in_several_threads_share_an_executor(executor, counts, tmp_path):
     data = [counts, counts[:2000], on_disk(tmp_path, counts, 1500, block_size=700)]
     settings = {"batch_size": N, "tempering": None}  # arrays are kept by the workers

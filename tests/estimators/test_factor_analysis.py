@@ -40,6 +40,7 @@ def test_the_number_of_factors_is_found(k, noise):
         assert np.abs(factors.components_[k:]).max() < 0.05
 
 
+@pytest.mark.slow
 def test_as_likely_as_maximum_likelihood_with_the_right_number_of_factors():
     """On many data the covariance is that of maximum likelihood."""
     X, *_ = drawn(1500, seed=1)

@@ -59,6 +59,7 @@ WAYS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_seeds_survive_the_heat(way, drawn, seeds):
     options = {"random_state": 0, "seed_topics": seeds, **WAYS[way]}

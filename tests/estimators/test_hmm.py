@@ -273,7 +273,7 @@ def test_every_policy_may_be_asked_for(policy):
 def test_restarts_keep_the_best():
     X, _ = draws("categorical")
     elbos = [
-        CategoricalHMM(3, tempering=None, n_init=n, random_state=0).fit(X).elbo_ for n in (1, 3, 8)
+        CategoricalHMM(3, tempering=None, n_init=n, random_state=0).fit(X).elbo_ for n in (1, 3)
     ]
     assert elbos == sorted(elbos)
     assert CategoricalHMM(3, tempering=None, random_state=0).fit(X).elbo_ == elbos[1]

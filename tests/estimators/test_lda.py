@@ -382,6 +382,7 @@ def test_what_topics_start_from(options, start):
     assert fitted._model.start == start
 
 
+@pytest.mark.slow
 def test_seeds_agree_on_topics_that_start_from_words():
     made = make_lda(1500, 40, n_words=400, document_length=30, alpha=0.05, eta=0.05, seed=0)
 

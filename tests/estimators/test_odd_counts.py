@@ -174,6 +174,7 @@ def test_two_threads_fit_one_unsorted_matrix():
         assert_array_equal(model.components_, expected)
 
 
+@pytest.mark.slow
 def test_two_processes_fit_one_unsorted_matrix_that_is_mapped_from_disk():
     """As joblib does with what is large: here, with all that there is."""
     X = unsorted_matrix()

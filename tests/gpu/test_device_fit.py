@@ -175,6 +175,7 @@ def test_a_gpu_is_taken_where_it_is_worth_it(monkeypatch):
     assert choose_backend("gpu", worthwhile=False) == "jax"
 
 
+@pytest.mark.slow
 def test_without_a_driver_nothing_is_loaded():
     code = (
         "import sys, numpy as np, tempering\n"

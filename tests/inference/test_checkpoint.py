@@ -464,6 +464,7 @@ def test_sigterm_keeps_the_fit_and_ends_the_process_with_143(tmp_path):
     assert_same_bits(fit(gaussian_mixture(), blobs(), **options), resumed)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals are for POSIX")
 def test_sigterm_is_as_it_was_after_a_fit_and_without_a_checkpoint(tmp_path):
     done = run_script(
@@ -473,6 +474,7 @@ def test_sigterm_is_as_it_was_after_a_fit_and_without_a_checkpoint(tmp_path):
     assert done.stdout == "SIG_DFL\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals are for POSIX")
 def test_a_program_with_its_own_way_with_sigterm_keeps_it(tmp_path):
     code = """
@@ -599,6 +601,7 @@ print("done", flush=True)
 """
 
 
+@pytest.mark.slow
 def test_two_fits_in_one_directory_do_not_meet(tmp_path):
     from tempering import BayesianGaussianMixture
 

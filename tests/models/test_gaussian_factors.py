@@ -248,6 +248,7 @@ def test_a_missing_value_is_one_that_is_integrated_out():
     assert one.statistics.counts[2] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "policy",
     [Annealing(schedules.linear(1.2), passes=10), VariationalTempering(), LocalTempering()],

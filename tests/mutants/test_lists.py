@@ -38,6 +38,7 @@ def names_in(file):
             yield from (f"{node.name}::{part.name}" for part in node.body if hasattr(part, "name"))
 
 
+@pytest.mark.slow
 def test_each_change_has_its_place_and_its_tests():
     changes = read_changes(LISTS)
     assert len(changes) >= 100

@@ -127,6 +127,7 @@ def test_text_is_shown_as_it_is(open_page, address, report):
     assert page.inner_text("#search-results .found") == "<b>&bold"
 
 
+@pytest.mark.slow
 def test_a_link_opens_its_topic(open_page, address, report):
     page = open_page(address)
     page.click(".topic-row >> nth=2")
@@ -237,6 +238,7 @@ def test_the_keyboard_is_enough(open_page, address, report):
     assert page.input_value("#search") == shown_words(page)[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_light_and_dark(open_page, address, scheme):
     page = open_page(address, color_scheme=scheme)

@@ -51,6 +51,7 @@ def test_names_stay_apart_at_every_zoom(open_page, address):
     assert page.locator("#map .bubble-words[visibility=visible]").count() == 0
 
 
+@pytest.mark.slow
 def test_keys_and_wheel_zoom_and_what_is_zoomed_can_be_dragged(open_page, address):
     page = open_page(address)
     chosen = page.locator("#map .bubble[tabindex='0']")

@@ -199,6 +199,7 @@ def test_descriptions_that_are_deep_or_long(folder, text):
     assert take(folder / "topics") != ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["[]", '"ab"'])
 def test_descriptions_that_are_wide(folder, part):
     """An empty list takes three bytes of a file, and 64 in memory; it is read, and made anew."""
