@@ -137,7 +137,7 @@ class TemperedSVI(SVI):
         self.sites: Sites = "joint" if joint else temper
         self.num_steps = num_steps
         self._from_cold = False
-        # Of the tempered run beside a plain one, which has a start of its own.
+        # Guides remember their first start; the tempered run beside a plain one has another.
         self._second_guide = _forgetful(guide)
 
     def init(

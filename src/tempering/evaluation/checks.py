@@ -56,6 +56,12 @@ def as_counts(counts: Any, name: str, n_words: int | None = None) -> sparse.csr_
     return counts
 
 
+def check_whole_counts(counts: Any, name: str, remedy: str) -> None:
+    """Words are held out or visited one by one; the remedy follows in the error."""
+    if np.any(counts.data != np.floor(counts.data)):
+        raise ValueError(f"{name} must hold whole counts{remedy}")
+
+
 def _as_table(rows: Any, name: str) -> NDArray[Any]:
     try:
         table = np.asarray(rows)

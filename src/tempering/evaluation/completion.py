@@ -22,7 +22,13 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from tempering.evaluation.checks import as_alpha, as_counts, as_probabilities, word_rows
+from tempering.evaluation.checks import (
+    as_alpha,
+    as_counts,
+    as_probabilities,
+    check_whole_counts,
+    word_rows,
+)
 from tempering.models.arguments import check_number
 from tempering.models.fastmath import ENTRY
 from tempering.models.lda.e_step import e_step
@@ -307,11 +313,8 @@ def gibbs_proportions(
     topics = as_probabilities(topics, "topics")
     n_topics = topics.shape[0]
     observed = as_counts(observed, "observed", topics.shape[1])
-    if np.any(observed.data != np.floor(observed.data)):
-        raise ValueError(
-            "observed must hold whole counts for Gibbs sampling; for weights such as tf-idf take "
-            'inference="vi".'
-        )
+    remedy = ' for Gibbs sampling; for weights such as tf-idf take inference="vi".'
+    check_whole_counts(observed, "observed", remedy)
     n_tokens = observed.sum(dtype=np.float64)
     if n_tokens > MOST_TOKENS:
         raise ValueError(

@@ -48,8 +48,8 @@ FORGETTING = 0.1
 #: It is cooled again from where the first cooling still lacked this part of its energy: a part of
 #: the way back, and where that found nothing better, all of it, then a little.
 AGAIN = 0.3, 1.0, 0.1
-#: It ends after so many attempts that found nothing better, and after so many reheats.
-MOST_FAILURES, MOST_REHEATS = 3, 4
+#: It ends when each of these has found nothing better, and after so many reheats.
+MOST_REHEATS = 4
 #: Bounds that differ by less, in units, are those of one optimum.
 SAME = 1e-4
 #: A bound below the best is given up when so many times what is left to gain does not help.
@@ -268,7 +268,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             return heat.jump("cooling", FORGETTING * first, **kept)
         # Where the first cooling is behind plain inference, little is known yet.
         failures = heat.failures + (gain < SAME if heat.reheats else abs(gain) < SAME)
-        done = failures == MOST_FAILURES or heat.reheats == MOST_REHEATS
+        done = failures == len(AGAIN) or heat.reheats == MOST_REHEATS
         if done or heat.path is None or 1.5 * passes > length:
             return AdaptiveHeat(finished=True, returns=not better, path=heat.path)
         s, energy = heat.path.T

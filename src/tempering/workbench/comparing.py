@@ -17,7 +17,7 @@ from scipy.optimize import linear_sum_assignment
 
 from tempering.estimators.words import counts_over_words, words_of
 from tempering.evaluation import split_documents
-from tempering.evaluation.checks import normalised
+from tempering.evaluation.checks import check_whole_counts, normalised
 from tempering.models.arguments import check_number
 from tempering.workbench.editing import check_fitted_topics, topic_labels
 from tempering.workbench.number_of_topics import document_scores
@@ -138,8 +138,7 @@ def compare_models(
     check_number(prior_weight, "prior_weight", "positive", above=0, most=1e6)
     check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
     counts: Any = counts_over_words(a, X)
-    if np.any(counts.data != np.floor(counts.data)):
-        raise ValueError("X must hold whole counts; weights such as tf-idf cannot be held out.")
+    check_whole_counts(counts, "X", "; weights such as tf-idf cannot be held out.")
     split = split_documents(counts, random_state)
     if split.held_out.nnz == 0:
         raise ValueError("X must have documents of two words or more, to hold some of these out.")

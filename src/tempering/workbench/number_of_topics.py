@@ -24,7 +24,7 @@ from sklearn.base import clone
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.topic_health import TopicWarning
 from tempering.evaluation import Split, gibbs_proportions, split_documents
-from tempering.evaluation.checks import as_counts, normalised, word_rows
+from tempering.evaluation.checks import as_counts, check_whole_counts, normalised, word_rows
 from tempering.evaluation.completion import fill_probabilities
 from tempering.models.arguments import check_number
 from tempering.plots.canvas import new_figure
@@ -166,8 +166,7 @@ def choose_n_topics(
     4
     """
     counts: Any = as_counts(X, "X")
-    if np.any(counts.data != np.floor(counts.data)):
-        raise ValueError("X must hold whole counts; weights such as tf-idf cannot be held out.")
+    check_whole_counts(counts, "X", "; weights such as tf-idf cannot be held out.")
     plain = plain_topics(estimator)
     if prior_weight is not None:
         check_number(prior_weight, "prior_weight", "positive", above=0, most=1e6)

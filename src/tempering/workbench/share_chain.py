@@ -164,7 +164,7 @@ def continue_chains(start, stop, first, seed, documents, words, n_sweeps, chain,
                 chain.words[n_tokens] = tokens.columns[entry]
                 topic = topics[begin + n_tokens]
                 if topic == NOWHERE:  # the first draw: given those before it
-                    state = state + GOLDEN
+                    state = state + GOLDEN  # whole numbers: exact in any order
                     share = uniform(state)
                     topic = draw_topic(chain.words[n_tokens], share, n_active, own, chain)
                 n_active = add_token(n_tokens, topic, n_active, chain)

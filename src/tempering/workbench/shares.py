@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from tempering.estimators.words import counts_over_words
-from tempering.evaluation.checks import as_labels
+from tempering.evaluation.checks import as_labels, check_whole_counts
 from tempering.evaluation.completion import MOST_TOKENS
 from tempering.models.arguments import check_number
 from tempering.plots.canvas import new_figure
@@ -220,10 +220,7 @@ def topics_over_time(
 def _counts(model: Any, X: Any) -> Any:
     check_fitted_topics(model)
     counts: Any = counts_over_words(model, X)
-    if np.any(counts.data != np.floor(counts.data)):
-        raise ValueError(
-            "X must hold whole counts; weights such as tf-idf have no shares of words."
-        )
+    check_whole_counts(counts, "X", "; weights such as tf-idf have no shares of words.")
     n_words = counts.sum(dtype=np.float64)
     if n_words > MOST_TOKENS:
         raise ValueError(
