@@ -1,6 +1,6 @@
 """Speed of latent Dirichlet allocation against scikit-learn and gensim, one thread each.
 
-    python benchmarks/lda_speed.py --corpus arxiv.npz [--topics 50 200 500] [--threads]
+    PYTHONPATH=. python benchmarks/lda_speed.py --corpus arxiv.npz [--topics 50 200 500] [--threads]
 
 All numbers but the scaling over threads are CPU time, and the programs take turns, so that what
 else runs on the machine slows all of them alike. Medians over the turns.
