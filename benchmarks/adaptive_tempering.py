@@ -34,7 +34,7 @@ SCHEDULES = {
     for first in (1.3, 3.0, 10.0, 30.0)
     for length in ((50, 150) if first < 5 else (150,))
 }
-CONSTANTS = ("pace", "rest", "push", "FASTEST", "SETTLED", "PUSH_ROWS", "FORGETTING")
+CONSTANTS = ("pace", "rest", "push", "FASTEST", "SETTLED", "PUSH_ROWS", "FORGETTING", "FRESH_ROWS")
 USUAL = {name: getattr(adaptive, name) for name in dir(adaptive) if name.isupper()}
 
 
@@ -124,7 +124,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--corpora", nargs="*", default=[], help=".npz files of counts")
+    parser.add_argument("--corpora", nargs="*", default=[], help=".npz files of counts or faces")
     parser.add_argument("--constants", action="store_true", help="vary each constant by 2, 1/2")
     parser.add_argument("--limit", type=float, default=np.inf, help="seconds, then what is done")
     parser.add_argument("--out", type=Path, default=Path("adaptive-tempering.json"))

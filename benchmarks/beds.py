@@ -175,16 +175,16 @@ def waiting_times(policy, seed, **options):
     return batch(ExponentialMixture(5), data, policy, seed, **options)
 
 
-def toy_images(policy, seed, n_init=1):
-    """The paper's toy images, mean-field, without the moves of the estimator."""
-    images = make_toy_images(2000, 0.1, 0.3, seed=seed)
+def features(data: Any, k: int, variances: Any, policy: Any, seed: int, n_init: int) -> Outcome:
+    """A factorial mixture, mean-field, without the moves of the estimator."""
+    noise, feature = variances
     model = FactorialMixture(
-        8,
-        noise_variance=0.1,
-        feature_variance=0.35,
+        k,
+        noise_variance=noise,
+        feature_variance=feature,
         activation_probability=0.3,
         max_iter=MAX_PASSES,
-        tol=TOLERANCE * 2000,
+        tol=TOLERANCE * len(data),
         random_state=seed,
         n_jobs=1,
         n_init=n_init,
@@ -192,8 +192,24 @@ def toy_images(policy, seed, n_init=1):
         local="mean-field",
         local_restarts=0,
         moves=False,
-    ).fit(images.X)
+    ).fit(data)
     return model.elbo_, n_init * model.n_iter_
+
+
+def toy_images(policy, seed, n_init=1):
+    """The paper's toy images."""
+    images = make_toy_images(2000, 0.1, 0.3, seed=seed)
+    return features(images.X, 8, (0.1, 0.35), policy, seed, n_init)
+
+
+def faces(path, k, policy, seed, n_init=1):
+    """Photographs of faces at a quarter of their height and width."""
+    with np.load(path) as archive:
+        images = archive["images"][~archive["bad"]].astype(float)
+    n, height, width = images.shape
+    blocks = images.reshape(n, height // 4, 4, width // 4, 4)
+    data = blocks.mean((2, 4)).reshape(n, -1)
+    return features((data - data.mean()) / data.std(), k, (0.5, 0.5), policy, seed, n_init)
 
 
 def cells(policy, seed, **options):
@@ -260,8 +276,15 @@ def corpus(path: str, k: int, policy: Any, seed: int) -> Outcome:
     return topics(policy, seed, counts.astype(np.float32), k, passes=4, batch_size=100)
 
 
-def beds(corpora: list[str]) -> dict[str, Bed]:
-    """All of them by name; corpora by path."""
+def of_file(path: str) -> dict[str, Bed]:
+    """Faces, where the archive has images; else topics of a corpus."""
+    with np.load(path) as archive:
+        bed, sizes = (faces, (30, 60)) if "images" in archive.files else (corpus, (50, 100))
+    return {f"{Path(path).stem}, K = {k}": partial(bed, path, k) for k in sizes}
+
+
+def beds(files: list[str]) -> dict[str, Bed]:
+    """All of them by name; those of a corpus or of faces by path."""
     grid = partial(known_variance, grid_of_centres, 2500, 0.12)
     ten = partial(known_variance, centres_in_ten_dimensions, 2000, 0.4)
     return {
@@ -281,9 +304,5 @@ def beds(corpora: list[str]) -> dict[str, Bed]:
         "answers": answers,
         "25, stochastic": partial(grid, stochastic),
         "20, stochastic": partial(ten, stochastic),
-        **{
-            f"{Path(path).stem}, K = {k}": partial(corpus, path, k)
-            for path in corpora
-            for k in (50, 100)
-        },
+        **{name: bed for path in files for name, bed in of_file(path).items()},
     }

@@ -11,7 +11,7 @@ from tempering import AdaptiveTempering, Annealing, Mixture, Natural, fit, sched
 from tempering.families import Bernoulli, Dirichlet, FullGaussian, IsotropicGaussian, Poisson
 from tempering.inference import Checkpoint, SaddleWarning
 from tempering.inference.saddle import MOST_ESCAPES
-from tempering.temperature import AdaptiveHeat, critical_inverse_temperature
+from tempering.temperature import AdaptiveHeat, adaptive, critical_inverse_temperature
 from tempering.temperature.push import pushed
 
 
@@ -52,6 +52,18 @@ def test_finds_clusters_that_plain_inference_misses():
         gaps.append(adaptive - plain)
     assert min(gaps) > -0.01
     assert sum(gap > 10 for gap in gaps) >= 2
+
+
+def test_a_fresh_start_finds_what_heating_up_again_does_not(monkeypatch):
+    rng = np.random.default_rng(204)
+    centres = rng.normal(size=(20, 10))
+    data = centres[rng.integers(20, size=2000)] + 0.4 * rng.normal(size=(2000, 10))
+    likelihood = IsotropicGaussian(10, 0.16)
+    prior = likelihood.conjugate.natural(np.zeros(10), 10.0)
+    model = Mixture(likelihood, Dirichlet(20), np.ones(20), prior)
+    found = run(model, data, AdaptiveTempering(), 204, max_passes=1000).elbo
+    monkeypatch.setattr(adaptive, "AGAIN", (0.3, 1.0, 0.1))
+    assert found > run(model, data, AdaptiveTempering(), 204, max_passes=1000).elbo + 100
 
 
 @pytest.mark.parametrize("max_passes", [5, 20, 60, 400])

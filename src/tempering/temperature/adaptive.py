@@ -43,13 +43,15 @@ SEARCH_ROWS, COLDEST_START = 1000, 0.9
 RAMP_START, RAMP_COLDEST = 3.0, 0.75
 #: Data of a push: enough that components are alike to some tens of percent.
 PUSH_ROWS = 20
+#: A fresh start is made of so many data, and is cooled from this s.
+FRESH_ROWS, FRESH_START = 40, 0.7
 #: Cooling starts at this part of the critical s, where a fit soon forgets where it was.
 FORGETTING = 0.1
-#: It is cooled again from where the first cooling still lacked this part of its energy: a part of
-#: the way back, and where that found nothing better, all of it, then a little.
-AGAIN = 0.3, 1.0, 0.1
-#: It ends when each of these has found nothing better, and after so many reheats.
-MOST_REHEATS = 4
+#: Where to cool again from: a fresh start (None), or the best so far, heated up to where the first
+#: cooling still lacked this part of its energy; the next of them where one found nothing better.
+AGAIN = None, 0.3, 1.0
+#: It ends when each of these has found nothing better, and after so many attempts.
+MOST_ATTEMPTS = 4
 #: Bounds that differ by less, in units, are those of one optimum.
 SAME = 1e-4
 #: A bound below the best is given up when so many times what is left to gain does not help.
@@ -83,10 +85,12 @@ class AdaptiveHeat(Heat):
         L, E, the excess and s of the step before.
     best : float
         The best bound at T = 1 so far, that of the state which the engine keeps.
-    reheats : int
-        How often it went back to the best state and cooled again.
+    attempts : int
+        How often it was cooled again.
     failures : int
         How often that found nothing better.
+    fresh : bool
+        Whether the next step makes a fresh start.
     path : array [n, 2], optional
         s and E at each rest of the cooling; with minibatches s, and the part of the time until it.
     seed, step : int
@@ -106,8 +110,9 @@ class AdaptiveHeat(Heat):
     excess_before: float = math.inf
     inverse_temperature_before: float = 1.0
     best: float = -math.inf
-    reheats: int = 0
+    attempts: int = 0
     failures: int = 0
+    fresh: bool = False
     path: Array | None = None
     seed: int = 0
     step: int = 0
@@ -153,8 +158,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
 
     1. plain variational inference from the start, until it has converged;
     2. cool from above the critical temperature, held wherever the fit moves;
-    3. back to the best, heat it up a part of the way, all of the way or a little, and cool again,
-       until that finds nothing better;
+    3. cool again, from a fresh start, or from the best so far, heated up a part of the way or all
+       of it, until that finds nothing better;
     4. back to the best, and on at T = 1.
 
     With minibatches, noise does what pushes do, and bounds are too noisy to wait by: the first
@@ -227,10 +232,13 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         if surroundings.scale != 1.0:
             return local, self._start_ramp(heat, surroundings)
         s = float(heat.inverse_temperature)
+        model, data = surroundings.model, surroundings.data
+        rng = np.random.default_rng([heat.seed, heat.step])
+        if heat.fresh:
+            start = pushed(local, model, data, 1.0, FRESH_ROWS, rng)
+            return start, replace(heat, fresh=False, step=heat.step + 1)
         look = _look(heat, local, surroundings)
         if s < 1.0 and self.push:
-            rng = np.random.default_rng([heat.seed, heat.step])
-            model, data = surroundings.model, surroundings.data
             local = pushed(local, model, data, self.push, PUSH_ROWS, rng)
         heat = replace(
             heat,
@@ -267,14 +275,16 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             first = _first_inverse_temperature(heat, surroundings)
             return heat.jump("cooling", FORGETTING * first, **kept)
         # Where the first cooling is behind plain inference, little is known yet.
-        failures = heat.failures + (gain < SAME if heat.reheats else abs(gain) < SAME)
-        done = failures == len(AGAIN) or heat.reheats == MOST_REHEATS
+        failures = heat.failures + (gain < SAME if heat.attempts else abs(gain) < SAME)
+        done = failures == len(AGAIN) or heat.attempts == MOST_ATTEMPTS
         if done or heat.path is None or 1.5 * passes > length:
             return AdaptiveHeat(finished=True, returns=not better, path=heat.path)
+        again = {"attempts": heat.attempts + 1, "failures": failures, **kept}
+        lacking = AGAIN[failures]
+        if lacking is None:
+            return heat.jump("cooling again", FRESH_START, fresh=True, **again)
         s, energy = heat.path.T
-        lacking = AGAIN[failures] * np.ptp(energy)
-        part = float(s[np.argmax(energy >= energy.max() - lacking)])
-        again = {"reheats": heat.reheats + 1, "failures": failures, **kept}
+        part = float(s[np.argmax(energy >= energy.max() - lacking * np.ptp(energy))])
         return heat.jump("cooling again", part, **again)
 
     def _cool(self, heat: AdaptiveHeat, look: Look, progress: Progress) -> AdaptiveHeat:
