@@ -110,6 +110,31 @@ def test_scores_are_those_of_scipys_densities(kind):
     np.testing.assert_array_equal(hmm.predict(X), path)
 
 
+@pytest.mark.parametrize(
+    ("make", "n_parameters"),
+    [
+        # 2 means of 3 columns, and covariances; 1 for the start, 2 for the moves.
+        (lambda: GaussianHMM(2, covariance_type="full"), 3 + 6 + 12),
+        (lambda: GaussianHMM(2, covariance_type="tied"), 3 + 6 + 6),
+        (lambda: GaussianHMM(2, covariance_type="diag"), 3 + 6 + 6),
+        (lambda: GaussianHMM(2, covariance_type="spherical"), 3 + 6 + 2),
+        (lambda: PoissonHMM(2), 3 + 6),
+        (lambda: CategoricalHMM(2, n_features=7), 3 + 2 * 6),
+    ],
+)
+def test_information_criteria_count_the_parameters_that_are_free(make, n_parameters):
+    X = np.random.default_rng(0).poisson(3.0, size=(60, 3)) % 7
+    model = make()
+    X = X[:, :1] if isinstance(model, CategoricalHMM) else X
+    model.set_params(n_iter=2, n_init=1, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model.fit(X, [40, 20])
+    score = model.score(X, [40, 20])
+    assert model.aic(X, [40, 20]) == pytest.approx(2 * n_parameters - 2 * score)
+    assert model.bic(X, [40, 20]) == pytest.approx(n_parameters * np.log(60) - 2 * score)
+
+
 def test_sequences_are_independent():
     hmm = told("poisson")
     X, _ = draws("poisson")

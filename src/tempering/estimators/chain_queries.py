@@ -40,6 +40,10 @@ class ChainQueries:
     def _point(self) -> tuple[Likelihood, Any]:
         """The likelihood and its parameters, of the attributes that people read and may set."""
 
+    @abstractmethod
+    def _n_emission_parameters(self) -> int:
+        """Free numbers in the emissions of all states."""
+
     def _observed(self, X: Array) -> Any:
         """The rows as the likelihood sees them at the parameters of :meth:`_point`."""
         return X
@@ -96,6 +100,22 @@ class ChainQueries:
             float(solve_paths(self._chain(), log_emissions, bounds).log_normalizers.sum())
             for bounds, log_emissions in self._blocks(X, lengths)
         )
+
+    def aic(self, X: Any, lengths: ArrayLike | None = None) -> float:
+        """Akaike's information criterion, 2 (number of parameters − log likelihood): lower is
+        better. ``elbo_``, higher is better, needs no such penalty.
+        """
+        return 2.0 * (self._n_parameters() - self.score(X, lengths))
+
+    def bic(self, X: Any, lengths: ArrayLike | None = None) -> float:
+        """The Bayesian information criterion, which counts log(rows) for 2: lower is better."""
+        n_rows = len(self._validated(X, reset=False))
+        return self._n_parameters() * float(np.log(n_rows)) - 2.0 * self.score(X, lengths)
+
+    def _n_parameters(self) -> int:
+        check_is_fitted(self)
+        k = self.n_components
+        return k * k - 1 + self._n_emission_parameters()
 
     def predict_proba(self, X: Any, lengths: ArrayLike | None = None) -> Array:
         """The probability of each state at each row, (n_samples, n_components)."""

@@ -170,6 +170,12 @@ class GaussianHMM(HiddenMarkovEstimator):
             f"{matrices.shape}."
         )
 
+    def _n_emission_parameters(self) -> int:
+        k, d = np.shape(self.means_)
+        square = d * (d + 1) // 2
+        sizes = {"spherical": k, "diag": k * d, "full": k * square, "tied": square}
+        return k * d + sizes[self.covariance_type]
+
     def _point(self) -> tuple[Likelihood, GaussianParameters]:
         kind, means = self._kind, np.atleast_2d(as_numbers(self.means_, "means_", "numbers"))
         expected = f"numbers of at most {LARGEST_VALUE:g}, a row for each of {self.n_components}"
@@ -293,6 +299,9 @@ class CategoricalHMM(HiddenMarkovEstimator):
     def _expose_emissions(self, model: HiddenMarkov, posterior: Natural) -> None:
         self.emissionprob_ = model.likelihood.conjugate.point(posterior.emissions)
 
+    def _n_emission_parameters(self) -> int:
+        return np.size(self.emissionprob_) - self.n_components
+
     def _point(self) -> tuple[Categorical, Array]:
         weights = _rows_of_states(self.emissionprob_, "emissionprob_", self.n_components)
         if not np.allclose(weights.sum(axis=1), 1.0):
@@ -373,6 +382,9 @@ class PoissonHMM(HiddenMarkovEstimator):
 
     def _expose_emissions(self, model: HiddenMarkov, posterior: Natural) -> None:
         self.lambdas_ = model.likelihood.conjugate.point(posterior.emissions)
+
+    def _n_emission_parameters(self) -> int:
+        return np.size(self.lambdas_)
 
     def _point(self) -> tuple[Poisson, Array]:
         rates = _rows_of_states(self.lambdas_, "lambdas_", self.n_components)
