@@ -10,7 +10,7 @@ Public names load on first use, so that ``import tempering`` is quick.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 _HOMES = {
     "AdaptiveTempering": "tempering.temperature",
