@@ -89,3 +89,62 @@ def test_black_box_targets_on_the_page_are_those_of_the_runs():
         expected = [means[target, method] for method in METHODS]
         expected += [max(means[target, method] for method in grid) for grid in (LIKELIHOOD, KL)]
         assert cells == [number(value, 1) for value in expected], name
+
+
+def test_gpu_fits_of_topics_on_the_page_are_those_of_the_runs():
+    runs = [run for run in lines("gpu.jsonl") if run["what"] == "topics"]
+    text = (ROOT / "docs" / "performance.md").read_text("utf-8")
+    for run in runs:
+        cells = [str(run[name]) for name in ("topics", "where", "seconds", "documents a second")]
+        assert f"| {' | '.join(cells)} | {number(run['nats'], 3)} |" in text
+    assert len(table("docs/performance.md", "| topics | where |")) == len(
+        {r["topics"] for r in runs}
+    )
+
+
+def test_gpu_fits_of_mixtures_on_the_page_are_those_of_the_runs():
+    runs = [run for run in lines("gpu.jsonl") if run["what"] != "topics"]
+    rows = table("docs/performance.md", "| model | rows |")
+    assert rows == {
+        run["what"]: [f"{run['rows']:,}", str(run["16 cores"]), str(run["H200"])] for run in runs
+    }
+
+
+def test_steps_of_a_cluster_on_the_page_are_those_of_the_runs():
+    rows = table("docs/scaling.md", "| | tempered: s a step, median |")
+    assert rows == {
+        run["where"]: [f"{run['tempered']:.3f}", f"{run['T = 1']:.3f}"]
+        for run in lines("cluster.jsonl")
+    }
+
+
+@pytest.mark.parametrize("run", lines("topics-large.jsonl"), ids=lambda run: str(run["K"]))
+def test_scores_of_large_corpora_on_the_page_are_those_of_the_runs(run):
+    rows = table("docs/measured.md", "| | `tempering`, nothing set |")
+    cell = rows[f"{run['corpus']}, K = {run['K']}"][0]
+    assert cell.startswith(f"**{number(run['gibbs'], 3)}**,")
+
+
+WRITTEN_DOWN = lines("gpu.jsonl") + lines("cluster.jsonl") + lines("topics-large.jsonl")
+
+
+@pytest.mark.parametrize("run", WRITTEN_DOWN, ids=str)
+def test_figures_that_were_written_down_stand_in_their_entry(run):
+    """Runs that are not kept themselves: their figures are those of a dated entry of the lab."""
+    entry = (ROOT / "lab" / run["entry"]).read_text("utf-8")
+    numbers = [value for value in run.values() if isinstance(value, float)]
+    wanted = [str(value).replace("-", "−") for value in numbers]
+    assert any(all(cell in line for cell in wanted) for line in entry.splitlines())
+
+
+def test_the_other_rows_of_the_readme_are_those_of_the_page():
+    readme = table("README.md", "| what | `tempering` | others | command |")
+    speed = table("docs/measured.md", "| | K = 50 | K = 200 | K = 500 |")
+    ours, others = readme["documents a CPU second, 50 topics"][:2]
+    assert ours == f"**{speed['`tempering`, nothing set'][0]}**"
+    peers = [f"{name} {speed[name][0].split()[0]}" for name in ("scikit-learn", "gensim")]
+    assert others == ", ".join(peers)
+    found = table("docs/measured.md", "| | 25 clusters, spread 0.12 |")
+    ours, others = readme["25 clusters, spread 0.20: seeds that find all"][:2]
+    assert ours == found["`tempering`, nothing set"][1]
+    assert others == f"scikit-learn from k-means {found['scikit-learn, k-means start'][1]}"

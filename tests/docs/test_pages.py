@@ -41,6 +41,49 @@ def test_lines_of_prose_are_told_from_tables_and_code():
     ]
 
 
+#: Pages that show how something is done.
+GUIDES = sorted(
+    [
+        *(ROOT / "docs" / "tutorials").glob("*.md"),
+        *(
+            ROOT / "docs" / f"{name}.md"
+            for name in (
+                "adaptive",
+                "blackbox",
+                "choosing",
+                "getting-started",
+                "how-it-works",
+                "index",
+                "own-model",
+                "pictures",
+                "policies",
+                "workbench",
+            )
+        ),
+    ]
+)
+PICTURE = re.compile(r"!\[([^]]*)\]\(([^)]+)\)")
+
+
+@pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
+def test_a_guide_opens_with_a_picture(page):
+    text = page.read_text(encoding="utf-8")
+    first = PICTURE.search(text)
+    assert first is not None
+    assert text[: first.start()].count("\n") < 16
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_pictures_are_there_and_say_what_they_show(page):
+    for words, path in PICTURE.findall(page.read_text(encoding="utf-8")):
+        assert (page.parent / path).exists(), path
+        assert len(words.split()) >= 4, path
+
+
+def test_the_gallery_is_large():
+    assert len(list((ROOT / "docs" / "gallery").glob("*.py"))) >= 15
+
+
 def test_the_readme_is_read_at_a_glance():
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) < 120
 
