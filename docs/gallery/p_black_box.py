@@ -12,6 +12,12 @@ from pathlib import Path
 import numpy as np
 from matplotlib.figure import Figure
 
+names = {
+    "mixture, 2-D": "clusters in 2-D",
+    "mixture, 10-D": "clusters in 10-D",
+    "network": "neural net",
+    "logistic": "logistic regression",
+}
 runs = Path(__file__).parents[2] / "lab" / "results" / "black-box.jsonl"
 elbos = {}
 for line in runs.read_text(encoding="utf-8").splitlines():
@@ -31,7 +37,7 @@ for row, target in enumerate(targets):
     axis.plot(gains[target], heights, "o", color="#c1571e", alpha=0.5, markersize=4, mew=0)
     axis.plot(gains[target].mean(), row, "k|", markersize=14, mew=2)
 axis.set_xscale("symlog", linthresh=1)
-axis.set_yticks(range(len(targets)), targets)
+axis.set_yticks(range(len(targets)), [names.get(target, target) for target in targets])
 axis.set_xlabel("ELBO of tempered SVI above plain SVI, in nats (bars: means)")
 axis.spines[["top", "right"]].set_visible(False)
 figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "black-box.png", dpi=110)
