@@ -1,4 +1,4 @@
-"""Variational inference that does not get stuck in poor local optima.
+"""Variational inference that gets stuck in poor local optima less often.
 
 Annealed variational inference (AVI), variational tempering (VT) and local variational tempering
 (LVT) for conditionally conjugate models, after Mandt, McInerney, Abrol, Ranganath and Blei,

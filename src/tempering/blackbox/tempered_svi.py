@@ -77,16 +77,16 @@ class TemperedSVI(SVI):
         ``Trace_ELBO()`` by default.
     temperature : {"adaptive"}, AdaptiveTempering, Annealing, callable or None
         "adaptive", or ``AdaptiveTempering()``, finds a hot start, cools, holds while the tempered
-        ELBO still rises, and is at T = 1 for the last third of the steps at least. ``run`` makes a
-        plain run too, from another start, and keeps the one with the better ELBO. An
-        :class:`~tempering.Annealing` counts steps as its passes. A function from progress 0 … 1 to
-        a temperature, an optax schedule with ``transition_steps=1`` among them, is taken for
-        ``Annealing`` of it. None is plain SVI.
+        ELBO still rises, and stays at T = 1 for at least the last third of the steps. ``run`` also
+        makes a plain run from another start, and keeps the one with the better ELBO. The passes of
+        an :class:`~tempering.Annealing` are steps here. A function from progress 0 … 1 to a
+        temperature, such as an optax schedule with ``transition_steps=1``, stands for
+        ``Annealing`` along it. None is plain SVI.
     temper : {"likelihood", "joint"} or collection of str
-        What is tempered: the observed sites, those and the priors, or the sites that are named.
-        ``numpyro.factor`` counts as observed: name the observed sites if one belongs to the prior.
+        What to temper: the observed sites, these and the priors, or the named sites.
+        ``numpyro.factor`` counts as observed: name the sites if one belongs to the prior.
     num_steps : int, optional
-        How many steps are planned, for loops of one's own over ``update``; ``run`` knows.
+        How many steps you plan, if you write your own loop over ``update``; ``run`` knows it.
     **static_kwargs
         As for SVI.
 

@@ -51,37 +51,37 @@ SHARED_PARAMETERS = """startprob_prior : float or array of shape (n_components,)
     transmat_prior : float or array of shape (n_components, n_components), default=1.0
         Concentrations of the Dirichlet priors of the transitions, a row for each state.
     sticky : float, default=0.0
-        Added to the concentration of staying in a state: how many stays the prior has seen.
+        Added to the concentration of staying in a state, as if the prior had seen so many stays.
     init : {{"kmeans", "random"}}, default="{init}"
-        The start: states that are the clusters of the observations by themselves, or states that
-        each begin from one observation drawn at random.
+        Where states start: from clusters of the observations, taken one by one, or each from one
+        observation drawn at random.
     tempering : {{"adaptive", "annealing", "variational", "local"}}, policy or None, \
 default="annealing"
         Temperature policy: a name for its default setting, an object such as
         ``tempering.Annealing(...)``, or None for T = 1 throughout. See the notes.
     init_params : str, default="{letters}"
-        What the start finds, a letter for each attribute: {meanings}. Attributes whose letter is
-        left out keep the values that they have, set by hand or from the fit before, if any: the
-        fit begins from the states that these give the data.
+        What the start computes, a letter for each attribute: {meanings}. If a letter is left
+        out, its attribute keeps the value that you set or that the last fit gave it, and the fit
+        begins from the states that follow from it.
     n_iter : int, default=200
-        Most passes over the data.
+        The most passes over the data.
     piece_length : int, default=None
-        Cut sequences into pieces of at most so many rows, for few, long sequences. A datum is then
-        a piece: ``batch_size=10`` makes steps of ten pieces, whose memory is that of ten pieces.
+        Cut sequences into pieces of at most this many rows, for few, long sequences. A datum is
+        then a piece: with ``batch_size=10`` a step solves, and needs the memory of, ten pieces.
     buffer : int, default=20
-        Rows before and after a piece that are solved with it but do not count. Let it be longer
-        than the chain remembers: where states last 100 rows, 20 is too short.
+        Rows before and after a piece that are solved with it but do not count. It should be longer
+        than the memory of the chain: if states last 100 rows, 20 is too short.
     n_init : int, default=3
-        Fits from different starts, of which the one with the best ELBO is kept.
+        Number of starts; the fit with the best ELBO is kept.
     tol, batch_size, learning_offset, learning_decay, random_state, n_jobs, verbose
-        As in :class:`tempering.BayesianGaussianMixture`; a minibatch is one of sequences.
+        As in :class:`tempering.BayesianGaussianMixture`; a minibatch consists of sequences.
 
     Attributes
     ----------
     startprob_ : array of shape (n_components,)
         Probability of each state at the beginning of a sequence.
     transmat_ : array of shape (n_components, n_components)
-        Probability to go from one state (the row) to another.
+        Probability of going from one state (the row) to another.
     startprob_posterior_, transmat_posterior_ : arrays of the same shapes
         Concentrations of the Dirichlet posteriors of which these are the means.
     {attributes}
@@ -90,12 +90,12 @@ default="annealing"
 
     Notes
     -----
-    Scores, paths and draws are those at the attributes above, the central parameters of the
-    posterior; they may be set by hand instead of fitted, as in hmmlearn.
+    Scores, paths and draws use the attributes above, which are the central parameters of the
+    posterior. You can also set them by hand instead of fitting, as in hmmlearn.
 
-    A hidden Markov model bears little heat: above a temperature that may be as low as 1.3 all
-    states become alike, and they stay alike when it cools. So "annealing" begins at T = 1.1 here,
-    which in trials found more optima than T = 1 throughout, and lost none.
+    A hidden Markov model tolerates little heat. Above a temperature that may be as low as 1.3 all
+    states become alike, and stay alike when the fit cools. So "annealing" begins at T = 1.1 here.
+    In trials it found more optima than T = 1 throughout, and lost none.
 """
 
 

@@ -41,55 +41,59 @@ class LatentDirichletAllocation(TopicChoices):
     n_components : int, default=10
         Number of topics K.
     doc_topic_prior : float, array-like of shape (n_components,), "auto" or None, default=None
-        Prior of the topic proportions of a document (α), or learned. None is 1 / n_components, and
-        where topics are sampled a start that adapts to the documents (see ``recipe_``).
+        Prior of the topic proportions of a document (α); "auto" learns it. None is
+        1 / n_components, or, if topics are sampled, a start that adapts to the documents (see
+        ``recipe_``).
     topic_word_prior : float, array-like of shape (n_components, n_features), "auto" or None, \
 default=None
-        Prior of the words of a topic (η), or learned; 1 / n_components by default. One number for
-        each topic and word leads topics; a topic never has a word whose number is 0.
+        Prior of the words of a topic (η); "auto" learns it, and None is 1 / n_components. A
+        matrix with a number for each topic and word leads topics; 0 keeps the word out of it.
     seed_topics : dict, default=None
-        Names of topics, and words that lead them: ``{"economy": ["market", "bank"]}``, or with
-        words that are kept out, ``{"economy": {"words": ["market"], "without": ["river"]}}``. They
-        are the first topics, and ``topic_labels_`` has their names. Words are those of the corpus,
-        or numbers of columns.
+        Names of topics, and the words that lead them: ``{"economy": ["market", "bank"]}``, or,
+        with words to keep out, ``{"economy": {"words": ["market"], "without": ["river"]}}``. Led
+        topics come first, and ``topic_labels_`` has their names. A word is a word of the corpus,
+        or the number of its column.
     seed_strength : float, default=0.3
-        What seeds count: as often as they are in the documents, times this, they are in their topic
-        besides.
+        How much seed words count: the prior of their topic holds each as often as the documents
+        do, times this.
     tempering : {"auto", "adaptive", "annealing", "variational", "local"}, policy or None, \
 default="auto"
-        "auto" starts at a temperature that is computed from the data, and cools linearly in 1/T
-        over 40% of the run. Else a policy, the name of one, or None for T = 1 throughout.
+        "auto" starts at a temperature computed from the data, and cools linearly in 1/T over 40%
+        of the run (50% with many topics). Otherwise a policy, its name, or None for T = 1
+        throughout.
     update : {"auto", "variational", "mean", "sampled"}, default="auto"
-        How topics enter the inner update: as in the paper, which alone ascends an evidence lower
-        bound; by their posterior mean; or as "mean" until T = 1, and there by short Gibbs chains.
-        "auto" is "sampled" with ``tempering="auto"``, else "variational".
+        How topics enter the inner update. "variational" is the paper's, and the only one that
+        climbs an evidence lower bound; "mean" uses posterior means; "sampled" is "mean" until
+        T = 1, then short Gibbs chains. "auto" is "sampled" with ``tempering="auto"``, and
+        "variational" otherwise.
     init : {"auto", "random", "words"}, default="auto"
-        Topics to start from: random draws, or words shared out by the company that they keep, with
-        which all seeds find much the same topics. "auto" is "words" in :meth:`fit` with
-        ``tempering="auto"`` and without restarts, else "random".
+        Where topics start: from random draws, or from words that occur together, so that all
+        seeds find much the same topics. "auto" is "words" in :meth:`fit` with
+        ``tempering="auto"`` and without restarts, and "random" otherwise.
     learning_method : {"online", "batch"}, default="online"
         Minibatches (stochastic variational inference) or all documents at each step.
     learning_decay : float or "auto", default="auto"
-        κ: minibatch step t has the size (learning_offset + t) ** −κ. "auto" is 0.7; in :meth:`fit`
-        with `update="sampled"` 0.55, and more from 50 topics on.
+        κ: minibatch step t has the size (learning_offset + t) ** −κ. "auto" is 0.7, but 0.55 in
+        :meth:`fit` with ``update="sampled"``, and more from 50 topics on.
     learning_offset : float or "auto", default="auto"
-        Holds the first steps back. "auto" is 16; in :meth:`fit` with `update="sampled"` a tenth of
-        the steps, from 16 to 200.
+        Makes the first steps smaller. "auto" is 16, but a tenth of the steps (from 16 to 200) in
+        :meth:`fit` with ``update="sampled"``.
     max_iter : int, default=10
         Passes over the documents.
     batch_size : int or "auto", default="auto"
-        Documents of a minibatch. "auto" cuts the run into 2,000 steps, or into more where these
-        would have more than 100 documents; of 16 to 1,024 documents, on a GPU up to 8,192.
+        Documents in a minibatch. "auto" cuts the run into 2,000 steps, or into more if these would
+        have more than 100 documents. It gives 16 to 1,024 documents, and up to 8,192 on a GPU.
     total_samples : float, default=None
-        Documents that a stream of :meth:`partial_fit` calls will bring in all. Where that is not
-        known it is cooled over 8,000, and counts are scaled to a corpus of a million.
+        How many documents all calls of :meth:`partial_fit` will bring. If None, the stream cools
+        over 8,000 documents, and counts are scaled to a corpus of a million.
     doc_update_tol : float, default=1e-2
-        A document's sweeps end when one moves less than this part of its words between topics.
+        The sweeps of a document end when one moves less than this part of its words to other
+        topics.
     mean_change_tol : float, default=None
-        scikit-learn's rule in the place of ``doc_update_tol``: the mean change over topics, for a
+        scikit-learn's rule instead of ``doc_update_tol``: the mean change over topics, for a
         document of average length.
     max_doc_update_iter : int, default=100
-        Most sweeps of a document.
+        The most sweeps of a document.
     n_init : int, default=1
         Restarts; the one with the best ELBO is kept.
     evaluate_every : int, default=0
@@ -99,29 +103,30 @@ default="auto"
         With ``evaluate_every`` above 0, end the fit when perplexity changes by less than this at
         T = 1 (scikit-learn's default is 0.1).
     backend : {"auto", "cpu", "jax", "gpu"}, default="auto"
-        What runs a fit: the CPU; JAX on whatever device it finds; JAX, but only on a GPU. "auto" is
-        the GPU where there is one and :meth:`fit` has 20 million words or more to visit.
+        Where a fit runs: on the CPU, on whatever device JAX finds ("jax"), or only on a GPU.
+        "auto" takes a GPU if there is one and :meth:`fit` visits at least 20 million words.
     n_jobs : int, default=None
-        Threads; None or -1 for one a core, -2 for one less, and so on. Never changes the result.
+        Threads; None or -1 for one on each core, -2 for one less, and so on. It never changes the
+        result.
     executor : Executor, default=None
         As in :class:`tempering.BayesianGaussianMixture`.
     random_state : int, RandomState instance or None, default=None
         The same seed gives the same topics.
     verbose : int, default=0
-        Show a progress bar; where there is no terminal, print a line a pass.
+        Show a progress bar or, without a terminal, print a line for each pass.
 
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
-        Dirichlet parameters of the topics (λ); divided by their row sums, the topics. In float64
-        where X was, else in float32, as they are computed.
+        Dirichlet parameters of the topics (λ); divided by their row sums they are the topics.
+        float64 if X is, otherwise float32, in which they are computed.
     exp_dirichlet_component_ : array of shape (n_components, n_features)
         exp(E[log β]).
     bound_ : float
         After a fit with ``evaluate_every`` above 0: :meth:`perplexity` of its documents (of 10,000
-        of them, where they stream from disk).
+        of them if they stream from disk).
     recipe_ : Recipe
-        What the fit went by where nothing was said: print it.
+        What the fit chose for the parameters that were not given: print it.
     history_ : History
         Temperature, ELBO and more at each step.
     temperature_ : float
@@ -129,11 +134,11 @@ default="auto"
     doc_topic_prior_, topic_word_prior_ : array, float
         The priors, learned or given.
     topic_labels_ : array of str
-        With ``seed_topics``: their names, and "" for topics that none were given for.
+        With ``seed_topics``: the names, and "" for the other topics.
     vocabulary_ : array of str
-        The words, where X was a :class:`tempering.corpus.Corpus` that has them.
+        The words, if X was a :class:`tempering.corpus.Corpus` that has them.
     counting_ : dict
-        How text was made into them, where it was: see :class:`tempering.corpus.WordCounting`.
+        How the text was split into words, if it was: see :class:`tempering.corpus.WordCounting`.
     n_iter_, n_batch_iter_, random_state_, n_features_in_, feature_names_in_
         As in scikit-learn.
 

@@ -1,4 +1,4 @@
-"""Document completion: how well topics foretell one half of a document from the other.
+"""Document completion: how well topics predict one half of a document from the other.
 
 θ̄ is inferred from the observed half, and a held-out word v is given p̄_v = Σ_k θ̄_k β̄_kv. The score
 is the mean of log p̄ over held-out words, in nats: a predictive probability, not a bound.
@@ -128,7 +128,7 @@ def completion_score(
     topics : array [K, V]
         β̄, rows that sum to 1.
     alpha : float or array [K]
-        α, the Dirichlet prior of the topic proportions. Compare scores at the same α only.
+        α, the Dirichlet prior of the topic proportions. Compare scores only at the same α.
     inference : {"gibbs", "vi"} or callable
         "gibbs" takes the exact posterior mean of θ up to Monte Carlo error; "vi" takes mean-field θ
         at T = 1, which is overconfident and favours blurred topics. A callable is given the
@@ -139,7 +139,7 @@ def completion_score(
     Returns
     -------
     float
-        −∞ if no topic can make some held-out word.
+        −∞ if no topic can produce some held-out word.
 
     Examples
     --------

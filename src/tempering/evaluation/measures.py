@@ -126,7 +126,7 @@ def _clusters(theta: ArrayLike, labels: ArrayLike) -> tuple[NDArray[np.intp], ND
 
 @dataclass(frozen=True)
 class TopicMeasures:
-    """What :func:`topic_measures` found; print it for the table.
+    """The answer of :func:`topic_measures`; print it to see the table.
 
     Attributes
     ----------
@@ -172,7 +172,7 @@ def topic_measures(
     labels: ArrayLike | None = None,
     n_words: int = 10,
 ) -> TopicMeasures:
-    """All measures of topics that can be had from what is given.
+    """All measures of topics that can be computed from what is given.
 
     Parameters
     ----------

@@ -74,26 +74,26 @@ def fit(
     Parameters
     ----------
     model : Model
-        What to fit. It stays as it is; hyperparameters that are learned are in ``Result.model``.
+        What to fit. The object is not changed; ``Result.model`` has learned hyperparameters.
     data : array, CSR matrix or Source
         One datum a row, or a source of batches.
     temperature : policy, optional
-        ``AdaptiveTempering``, ``Annealing``, ``VariationalTempering``, ``LocalTempering``; by
-        default none, T = 1.
+        ``AdaptiveTempering``, ``Annealing``, ``VariationalTempering`` or ``LocalTempering``. The
+        default is T = 1 throughout.
     learning_rate : callable, optional
-        Step t = 1, 2, … to ρ_t. By default 1 in batch inference, (τ + t)^−0.7
-        otherwise, where τ is a tenth of the planned steps, at most 1024.
+        A function from the step t = 1, 2, … to its size ρ_t. The default is 1 in batch inference
+        and (τ + t)^−0.7 otherwise, where τ is a tenth of the planned steps, at most 1024.
     batch_size : int, optional
-        Size of a minibatch; None takes the whole data at each step (coordinate ascent).
+        Size of a minibatch; None takes all data at each step (coordinate ascent).
     max_passes : float, optional
-        Passes over the data at most; iterations, in batch inference. By default 100, or what the
-        policy asks for: 1,000 for ``AdaptiveTempering`` in batch inference.
+        The most passes over the data (in batch inference: iterations). The default is 100, or what
+        the policy asks for: 1,000 for ``AdaptiveTempering`` in batch inference.
     tolerance : float
-        Rise of the ELBO, in nats, under which batch inference has converged.
+        Batch inference has converged when the ELBO rises by less than this, in nats.
     finish : bool
-        End with a phase at T = 1, so that the posterior is one of the original model. It begins
-        when the policy has come to T = 1, when a tempered batch fit has converged, or after two
-        thirds of the run.
+        End with a phase at T = 1, so that the posterior is one of the model itself. The phase
+        begins when the policy reaches T = 1, when a tempered batch fit has converged, or after
+        two thirds of the run.
     initial : Natural, optional
         λ at step 0, instead of ``model.initialize``.
     n_init : int
@@ -101,30 +101,30 @@ def fit(
     seed : int
         The same seed gives the same bits, on any number of threads.
     n_threads : int, optional
-        Threads; one a core by default.
+        Threads; by default one for each core.
     executor : Executor, optional
-        Who solves the shards of a batch: threads of this process by default, or
-        ``tempering.cluster.DaskExecutor(client)`` for a cluster. Never changes the result.
+        What solves the shards of a batch: by default threads of this process, or
+        ``tempering.cluster.DaskExecutor(client)`` for a cluster. It never changes the result.
     elbo_every : int
         Steps between two evaluations of the ELBO for the history (and for convergence).
     final_elbo : bool
-        Compute the ELBO of the result over all data, which takes one more pass; without it
-        ``Result.elbo`` is NaN. Restarts always compute it, to be compared.
+        Compute the ELBO of the result over all data, which takes one more pass; otherwise
+        ``Result.elbo`` is NaN. Restarts always compute it, because they are compared by it.
     keep_local : bool
         Solve q(z) of all data once more at the end, from where the last pass left it, and keep it
-        as ``Result.local``: N rows in memory. Solved anew, local variables that have several optima
-        may land elsewhere.
+        as ``Result.local``, with N rows in memory. Local variables with several optima may end at
+        another one when they are solved again.
     callbacks : sequence of callables
         Each is called with a ``Report`` after each step; a true return value ends the run.
     progress : bool
         Show a progress bar when standard error is a terminal.
     checkpoint : path or Checkpoint, optional
-        A directory in which the run is kept, every ten minutes or as often as ``Checkpoint`` says,
-        and at Ctrl-C or SIGTERM. One fit at a time: another one is refused.
+        A directory to save the run in, every ten minutes or as often as ``Checkpoint`` says, and
+        at Ctrl-C or SIGTERM. Only one fit at a time may use it.
     resume : bool
-        Go on from the checkpoint, if there is one; the result has the same bits as if the run had
-        never ended. A checkpoint of other data or of other parameters is refused. False starts
-        anew, and replaces it.
+        Continue from the checkpoint, if there is one; the result has the same bits as an
+        uninterrupted run. A checkpoint of other data or parameters is refused. False starts again
+        and replaces it.
 
     Returns
     -------
@@ -144,7 +144,7 @@ def fit(
     >>> result.converged, result.history[0].temperature, result.history[-1].temperature
     (True, 10.0, 1.0)
 
-    Minibatches (stochastic variational inference) are one argument away:
+    With minibatches (stochastic variational inference):
 
     >>> result = fit(model, data, batch_size=50, max_passes=20)
     """

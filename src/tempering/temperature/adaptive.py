@@ -152,29 +152,29 @@ class Look(NamedTuple):
 @stored("adaptive_tempering")
 @dataclass(frozen=True)
 class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
-    """Find the schedule while fitting: nothing has to be set.
+    """Find the schedule during the fit; there is nothing to set.
 
     A batch fit goes through four phases, all within ``fraction`` of the planned passes:
 
-    1. plain variational inference from the start, until it has converged;
-    2. cool from above the critical temperature, held wherever the fit moves;
-    3. cool again, from a fresh start, or from the best so far, heated up a part of the way or all
-       of it, until that finds nothing better;
-    4. back to the best, and on at T = 1.
+    1. run plain variational inference from the start, until it converges;
+    2. cool from above the critical temperature, and hold it while the fit moves;
+    3. cool again, from a fresh start, or from the best state heated part of the way or all of it,
+       until that finds nothing better;
+    4. return to the best state, and continue at T = 1.
 
-    With minibatches, noise does what pushes do, and bounds are too noisy to wait by: the first
-    batch is cooled on its own, and tells how long to stay at each temperature.
+    With minibatches no pushes are needed, because their noise does the same, but bounds are too
+    noisy to say when to wait. So the first batch is cooled on its own, to find how long to stay at
+    each temperature.
 
-    It takes some hundreds of passes, and needs no method of the model beyond the five that every
-    model has.
+    A fit takes some hundreds of passes, and needs no methods beyond the five that every model has.
 
     Parameters
     ----------
     pace : float
-        Rise of log s in a step at rest.
+        How much log s rises in a step at rest.
     rest : float
-        Excess under which a step counts as rest: nats a datum, in standard deviations of the data's
-        energies.
+        A step is at rest if its excess for each datum is below this part of the standard deviation
+        of the data's energies.
     push : float
         Share of another solution that is mixed into each tempered step.
     fraction : float

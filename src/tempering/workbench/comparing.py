@@ -24,7 +24,7 @@ from tempering.workbench.number_of_topics import document_scores
 
 
 class TopicPair(NamedTuple):
-    """A topic of each of two models that are alike.
+    """Two similar topics, one from each of two models.
 
     Examples
     --------
@@ -47,15 +47,15 @@ class ModelComparison:
     Attributes
     ----------
     pairs : list of TopicPair
-        Topics that both have, those most alike first.
+        Topics that both have, the most similar first.
     only_in_a, only_in_b : list of int
         Topics that the other lacks.
     scores : (float, float)
         Mean log probability of a held-out word, in nats.
     difference, error : float
-        By how much b predicts better, and the standard error of that over documents.
+        By how much b predicts better, and its standard error over documents.
     labels_a, labels_b : list of str
-        What topics are called.
+        The names of the topics.
 
     Examples
     --------
@@ -112,11 +112,11 @@ def compare_models(
     a, b : LatentDirichletAllocation
         Fitted topics over the same words; their numbers may differ.
     X : sparse matrix or array [D, V], or Corpus
-        Whole counts of documents that neither was fitted to: others favour the one that was.
+        Whole counts of documents that neither model was fitted to; a model predicts its own better.
     least_shared : float
-        The part of their words that topics of a pair have alike, at least.
+        The least part of their words that the topics of a pair share.
     n_words : int
-        Words that are told of a pair: those that gain most probability from one to the other.
+        How many words to show for a pair: those that gain most probability from a to b.
     prior_weight : float
         Σ_k α_k with which held-out words are predicted.
     random_state : int

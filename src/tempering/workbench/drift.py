@@ -33,7 +33,7 @@ class TopicDrift:
     names : list of (start, end)
         The slices.
     models : list of LatentDirichletAllocation
-        A fitted model of each.
+        A fitted model for each slice.
     words : list
         The words, or numbers of columns.
 
@@ -104,10 +104,10 @@ def topics_through_time(
     n_components : int
         Number of topics.
     strength : float
-        What a word of the slice before counts beside one of the slice: 0.1 lets topics go, 10 holds
-        them.
+        How much a word of the slice before counts beside one of this slice: 0.1 lets topics move,
+        10 holds them.
     estimator : LatentDirichletAllocation, optional
-        What is fitted, but for ``n_components`` and ``random_state``.
+        What to fit, apart from ``n_components`` and ``random_state``.
     random_state : int
         Of the fits.
 

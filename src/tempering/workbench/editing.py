@@ -27,20 +27,20 @@ from tempering.workbench.settling import settled
 def merge_topics(
     model: LatentDirichletAllocation, topics: Sequence[int], X: Any = None, *, passes: int = 3
 ) -> LatentDirichletAllocation:
-    """A model in which some topics are one, in the place of the first that is named.
+    """A model in which several topics are merged, in the place of the first one named.
 
-    Its counts are their sum, and so is its prior α. It keeps the label of the first.
+    The counts and the prior α of the merged topic are sums. It keeps the label of the first.
 
     Parameters
     ----------
     model : LatentDirichletAllocation
         Fitted topics.
     topics : sequence of int
-        Two of their numbers or more.
+        Their numbers, at least two.
     X : sparse matrix or array [D, V], or Corpus, optional
         The documents of the fit, over which the topics settle.
     passes : int
-        Passes over X at T = 1; 0 leaves topics as the edit made them.
+        Passes over X at T = 1; with 0 the topics stay as the edit left them.
 
     Examples
     --------
@@ -71,14 +71,14 @@ def merge_topics(
 def drop_topic(
     model: LatentDirichletAllocation, topic: int, X: Any = None, *, passes: int = 3
 ) -> LatentDirichletAllocation:
-    """A model without a topic; its words go to the others when documents are transformed.
+    """A model without one of its topics.
 
-    With X, they go there for good.
+    With X, its words go to the other topics; without X, they do so when documents are transformed.
 
     Parameters
     ----------
     model : LatentDirichletAllocation
-        Fitted topics, two at least.
+        Fitted topics, at least two.
     topic : int
         The number of one.
     X, passes
@@ -111,10 +111,10 @@ def split_topic(
     passes: int = 3,
     random_state: int = 0,
 ) -> LatentDirichletAllocation:
-    """A model in which a topic is two: itself in its place, and a new one at the end.
+    """A model in which one topic is split in two: one in its place, and a new one at the end.
 
-    The words that documents have of the topic are fitted with two topics, as documents of their
-    own; the topic's counts and its α are shared out between these.
+    The words that documents have from this topic are fitted with two topics, as if they were
+    documents themselves. The counts of the topic and its α are divided between the two.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def split_topic(
     topic : int
         The number of one.
     X : sparse matrix or array [D, V], or Corpus
-        The documents of the fit, or enough of their kind: topics settle over them.
+        The documents of the fit, or enough similar ones: the topics settle over them.
     passes : int
         As in :func:`merge_topics`.
     random_state : int
@@ -187,8 +187,8 @@ def rename_topics(
     model : LatentDirichletAllocation
         Fitted topics.
     labels : mapping of int to str, or sequence of str
-        The names of some topics by their numbers, or of all. Topics without one are called by
-        their first three words.
+        The names of some topics by number, or of all. Topics without a name are called by their
+        first three words.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def rename_topics(
 
 
 def topic_labels(model: LatentDirichletAllocation) -> list[str]:
-    """The names of a model's topics; of those without one, their first three words.
+    """The names of a model's topics; topics without one are called by their first three words.
 
     Examples
     --------

@@ -23,22 +23,22 @@ def extend_topics(
     strength: float = 1.0,
     random_state: int = 0,
 ) -> LatentDirichletAllocation:
-    """A model of other documents, whose first topics are those of an older one.
+    """A model of new documents that keeps the topics of an older one.
 
-    What the old topics hold of the words of their documents is their prior (``topic_word_prior``),
-    so that they move as if the new documents came on top of the old ones. The new topics come
-    after them. Words that only one of the two knows are left out, or start without a prior.
+    The words that the old topics hold are their prior (``topic_word_prior``), so they move as if
+    the new documents were added to the old ones. New topics come after them. Words that only the
+    old model knows are left out; words that only the new documents have start without a prior.
 
     Parameters
     ----------
     model : LatentDirichletAllocation
-        Fitted topics; it stays as it is. Its parameters are those of the new fit, too.
+        Fitted topics. It is not changed; the new fit has its parameters.
     X : sparse matrix, array or DataFrame [D, V], or Corpus
-        Documents, over the vocabulary of the model, or with words of their own.
+        Documents over the vocabulary of the model, or with their own words.
     n_new : int
-        Topics to be learned beside the old ones; 0 moves those.
+        How many topics to learn beside the old ones; with 0 only those move.
     strength : float
-        What an old word counts beside a new one: 0.1 lets topics go, 10 holds them.
+        How much an old word counts beside a new one: 0.1 lets topics move, 10 holds them.
     random_state : int
         Of the fit.
 

@@ -75,7 +75,7 @@ class TopicNumber:
     trials : list of Trial
         All fits, in their order.
     prior_weight : float
-        Σ_k α_k with which held-out words were predicted in the last round.
+        Σ_k α_k that predicted held-out words in the last round.
 
     Examples
     --------
@@ -146,16 +146,16 @@ def choose_n_topics(
     X : sparse matrix or array [D, V], or Corpus
         Whole counts. A fifth of the documents is held out, 2,000 at most.
     candidates : (least, most) or iterable of int
-        The ends of a range, in which neighbours are apart by a tenth; or, where there are not two,
-        the numbers to choose from.
+        The ends of a range, searched in steps of a tenth; or, if there are not two, the numbers to
+        choose from.
     estimator : LatentDirichletAllocation, optional
-        What is fitted, but for ``n_components`` and ``max_iter``; with its ``max_iter`` it is the
-        plain fit that costs are told in.
+        What to fit, apart from ``n_components`` and ``max_iter``. Costs are counted in fits with
+        its own ``max_iter``.
     prior_weight : float, optional
-        Σ_k α_k with which held-out words are predicted, the same for all; by default the one that
-        predicts best, which each round chooses anew.
+        Σ_k α_k for predicting held-out words, the same for all numbers. By default each round
+        chooses the one that predicts best.
     random_state : int
-        Of the documents held out, and of the fits.
+        Decides which documents are held out, and seeds the fits.
 
     Examples
     --------

@@ -28,26 +28,26 @@ def topics_across_seeds(
     resample: bool = False,
     random_state: int = 0,
 ) -> NDArray[np.float64]:
-    """How much of each topic comes again in other fits, [K], from 0 to 1.
+    """How much of each topic comes back in other fits, [K], from 0 to 1.
 
-    It is fitted again, with other seeds, and topics are paired so that they share most. The number
-    of a topic is the mean part of its words, Σ_v min(p_v, q_v), that its partners have alike.
+    The model is fitted again with other seeds, and topics are paired so that they share most. The
+    figure for a topic is the mean part of its words, Σ_v min(p_v, q_v), that its partners share.
 
     Parameters
     ----------
     model : LatentDirichletAllocation
-        Fitted topics; what is fitted again has its parameters.
+        Fitted topics; the new fits have its parameters.
     X : sparse matrix or array [D, V], Corpus or BlockSource
         The documents of the fit.
     n_seeds : int
-        Fits.
+        How many fits.
     resample : bool
-        Draw the documents of each fit from X, with replacement, as many as there are (of a source,
-        within each block of it): whether topics are those of the subject, or of these documents.
-        The default start is the same with every seed, so that without it topics of a tempered fit
-        mostly come again.
+        Draw the documents of each fit from X with replacement, as many as there are (from a source:
+        within each block). This shows whether topics belong to the subject or to these documents.
+        Without it the topics of a tempered fit mostly come back, because the default start is the
+        same for every seed.
     random_state : int
-        Of the seeds, and of the documents drawn.
+        Decides the seeds, and which documents are drawn.
 
     Examples
     --------

@@ -42,11 +42,11 @@ class TopicShares:
     Attributes
     ----------
     names : list
-        The groups; of times, the (start, end) of each bin.
+        The groups; for times, the (start, end) of each bin.
     n_documents : array [G]
         Documents of each.
     draws : array [S, G, K]
-        Mean topic proportions of the documents of each group.
+        Mean topic proportions of the documents in each group.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def topics_by_group(
 ) -> TopicShares:
     """How common each topic is in each group of documents, with intervals.
 
-    They tell of these documents, and not of others that the same authors might write.
+    The intervals are about these documents, not about others that the same authors might write.
 
     Parameters
     ----------
@@ -154,7 +154,7 @@ def topics_by_group(
     groups : array [D]
         The group of each document.
     new_documents : bool
-        Whether X holds other documents, from which the topics learn besides those of the fit.
+        Whether X holds other documents than the fit; topics then learn from both.
     n_draws : int
         Draws from the posterior, at least 2.
     seed : int
@@ -187,7 +187,7 @@ def topics_over_time(
     n_draws: int = 100,
     seed: int = 0,
 ) -> TopicShares:
-    """How common each topic is from time to time, with intervals.
+    """How common each topic is over time, with intervals.
 
     Parameters
     ----------
