@@ -32,7 +32,7 @@ default="adaptive"
         Temperature policy: a name for its default setting, an object such as
         ``tempering.Annealing(...)``, or None for T = 1 throughout.
     max_iter : int, default=1000
-        Most passes over the data; "annealing" cools over two thirds of them.
+        The most passes over the data; "annealing" cools over two thirds of them.
     tol, n_init, weight_concentration_prior_type, weight_concentration_prior, \
 batch_size, learning_offset, learning_decay, total_samples, backend, random_state, n_jobs, \
 executor, verbose

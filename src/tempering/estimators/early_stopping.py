@@ -14,17 +14,17 @@ from tempering.inference import Report
 class EarlyStopping:
     """A callback for ``LatentDirichletAllocation.fit``: stop when the held-out score has settled.
 
-    Scores are taken once a pass, and only from where T = 1: before, they rise with the cooling. So
-    a fit never ends tempered.
+    It scores once in each pass, and only once T = 1, because before that scores rise as the fit
+    cools. So a fit never ends hot.
 
     Parameters
     ----------
     X : sparse matrix of shape (n_samples, n_features)
-        Documents that are not among those of the fit, over the same words.
+        Documents that are not in the fit, over the same words.
     patience : int
-        Passes without a better score after which the fit ends.
+        The fit ends after this many passes without a better score.
     tolerance : float
-        Nats a word by which a score must be higher to be better.
+        How much higher a score must be to count as better, in nats a word.
 
     Attributes
     ----------

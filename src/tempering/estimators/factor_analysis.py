@@ -40,7 +40,7 @@ class BayesianFactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     Parameters
     ----------
     n_components : int, default=None
-        Most factors K; by default one less than there are rows or columns, and 50 at most.
+        The most factors K; by default one less than there are rows or columns, and at most 50.
     noise : {"feature", "shared"}, default="feature"
         Whether each column has a noise of its own (factor analysis), or all have one variance
         (probabilistic PCA). With "shared", columns should have the same unit.
@@ -53,11 +53,11 @@ class BayesianFactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     tempering : {"annealing", "variational", "local"}, policy or None, default=None
         Temperature policy. See the notes: little heat at most.
     tol : float, default=1e-2
-        Rise of the ELBO, in nats, under which the fit has converged.
+        The fit has converged when the ELBO rises by less than this, in nats.
     max_iter : int, default=500
-        Most passes over the data.
+        The most passes over the data.
     n_init : int, default=1
-        Runs; the one with the best ELBO is kept. They differ in minibatches and idle factors alone.
+        Runs; the one with the best ELBO is kept. They differ only in minibatches and idle factors.
     batch_size : int, default=None
         Minibatch of stochastic variational inference; None for coordinate ascent.
     learning_offset, learning_decay : float, default=10.0, 0.7
@@ -65,9 +65,9 @@ class BayesianFactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     random_state : int, RandomState instance or None, default=None
         The same seed gives the same result, on any number of threads.
     n_jobs : int, default=None
-        Threads; None for one a core.
+        Threads; None for one on each core.
     executor : Executor, default=None
-        Who solves the shards of a batch. Never changes the result, and is not saved.
+        What solves the shards of a batch. It never changes the result, and is not saved.
     verbose : int, default=0
         Show a progress bar.
 
@@ -80,7 +80,7 @@ class BayesianFactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     mean_ : array of shape (n_features,)
         Posterior mean of the columns' means.
     n_relevant_ : int
-        How many factors explain something. The rows of ``components_`` after them are 0, nearly.
+        How many factors explain something. The other rows of ``components_`` are nearly 0.
     elbo_ : float
         Evidence lower bound of the model at T = 1.
     history_, temperature_, inverse_temperatures_, converged_, n_iter_, n_features_in_
@@ -88,11 +88,11 @@ class BayesianFactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
     Notes
     -----
-    The fit starts from the principal components, next to its optimum. What heat does there is to
-    hide weak factors in noise, and a factor that is switched off does not come back. From T = 1.2
-    that is of use where chance looks like a factor (up to 5.5 nats on drawn tables), and costs more
-    where many factors are weak (45 nats on the digits of scikit-learn); from T = 2 on it loses
-    factors that are there: ``benchmarks/factor_analysis.py``.
+    The fit starts from the principal components, close to its optimum. There heat only hides weak
+    factors in noise, and a factor that is switched off does not come back. A start at T = 1.2 helps
+    if chance looks like a factor (by up to 5.5 nats on drawn tables), and costs more if many
+    factors are weak (45 nats on the digits of scikit-learn). From T = 2 on it loses real factors:
+    see ``benchmarks/factor_analysis.py``.
 
     References
     ----------

@@ -57,9 +57,9 @@ class FactorialMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Online
     n_components : int, default=8
         Number of features K.
     noise_variance : float, default=None
-        σ², a variance; by default what the best approximation of rank K leaves, a dimension.
+        σ², a variance; by default what the best approximation of rank K leaves in each column.
     feature_variance : float, default=None
-        σ_μ², a variance. By default what gives the data their size: (E x² − σ²) / Σ_k π_k.
+        σ_μ², a variance; by default the one that fits the size of the data, (E x² − σ²) / Σ_k π_k.
     activation_probability : float or array-like of shape (n_components,), default=0.3
         π; one for all features or one for each.
     learn : collection of str, default=()
@@ -73,7 +73,7 @@ default="auto"
         How the activations of a sample are inferred: by their exact joint posterior over 2^K states
         (at most 12 features; "auto": where it can be), or as if independent.
     local_restarts : int, default=2
-        In mean-field inference, hot starts of each sample in each step, kept where the ELBO rises.
+        In mean-field inference: hot starts of each sample in each step, kept if the ELBO rises.
     init : {"small", "prior", "data"} or array-like of shape (n_components, n_features), \
 default="small"
         Features at the start: nearly 0, drawn from the prior, parts of random samples, or given.

@@ -57,9 +57,9 @@ default="annealed"
         Whether batch fits try merge-split moves at T = 1: two components that share a cluster
         become one, and one that covers two is cut. They are kept only if that raises the ELBO.
     tol : float, default=1e-3
-        Rise of the ELBO, in nats, under which the fit has converged.
+        The fit has converged when the ELBO rises by less than this, in nats.
     max_iter : int, default=200
-        Most passes over the data, but for those of the start and of moves that were not kept.
+        The most passes over the data, but for those of the start and of moves that were not kept.
     n_init : int, default=1
         Restarts; the one with the best ELBO is kept. A batch fit at T = 1 from the annealed start
         is the same each time, and is made once.
@@ -86,21 +86,21 @@ default="dirichlet_process"
     total_samples : float, default=None
         How many samples a stream of :meth:`partial_fit` calls will bring; None if not known.
     backend : {"cpu", "auto", "jax", "gpu"}, default="cpu"
-        What runs a fit: the CPU; JAX on whatever device it finds; JAX, but only on a GPU; or a GPU
-        where there is one and the data are many, else the CPU ("auto").
+        Where a fit runs: on the CPU, on whatever device JAX finds ("jax"), or only on a GPU.
+        "auto" takes a GPU if there is one and there are enough data.
     random_state : int, RandomState instance or None, default=None
         The same seed gives the same result, on any number of threads.
     n_jobs : int, default=None
-        Threads; None for one a core.
+        Threads; None for one on each core.
     executor : Executor, default=None
-        Who solves the shards of a batch: threads of this process, or a cluster, with
-        ``tempering.cluster.DaskExecutor(client)``. Never changes the result, and is not saved.
+        What solves the shards of a batch: threads of this process, or a cluster, with
+        ``tempering.cluster.DaskExecutor(client)``. It never changes the result, and is not saved.
     warm_start : bool, default=False
-        Whether :meth:`fit` goes on from where the last one ended, at T = 1, with its priors.
+        Whether :meth:`fit` continues from where the last one ended, at T = 1, with its priors.
     verbose : int, default=0
         Show a progress bar on a terminal; elsewhere print the ELBO as the fit goes.
     verbose_interval : int, default=10
-        Passes from one printed line to the next.
+        Passes between two printed lines.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ default="dirichlet_process"
         The rest of the posterior.
     weight_concentration_prior_, mean_precision_prior_, mean_prior_, degrees_of_freedom_prior_, \
 covariance_prior_
-        The priors as they were used; ``reg_covar`` comes on top of the last.
+        The priors as they were used; ``reg_covar`` is added to the last.
     elbo_, lower_bound_ : float
         Evidence lower bound of the model (T = 1), normalisers included.
     lower_bounds_ : list of float

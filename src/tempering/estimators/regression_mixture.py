@@ -36,9 +36,9 @@ FIRST_TEMPERATURE, COOLING_PASSES = 1.5, 100
 class RegressionMixture(RegressorMixin, MixtureFit):
     """Mixture of Bayesian linear regressions: rows that follow one of several lines.
 
-    Row i belongs to component k with the probability π_k, whatever its x; then y_i = w_k'x_i + b_k
-    and noise of the precision τ_k. So X is given, not modelled: for a new x the components have
-    their mixing weights, and :meth:`predict` is the mean of their lines, weighted by ``weights_``.
+    Row i belongs to component k with probability π_k, whatever its x. Then y_i = w_k'x_i + b_k plus
+    noise of precision τ_k. X is given, not modelled: for a new x the components have their mixing
+    weights, and :meth:`predict` is the mean of their lines, weighted by ``weights_``.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ class RegressionMixture(RegressorMixin, MixtureFit):
     tempering : {"auto", "annealing", "variational", "local"}, policy or None, default="auto"
         Temperature policy: a name for its default setting, an object such as
         ``tempering.AdaptiveTempering()``, or None for T = 1 throughout. "auto" cools from T = 1.5,
-        linearly in 1/T and in 100 passes, which ended nearest to the best optimum on the average of
-        ``benchmarks/regression_mixture.py``. Restarts (``n_init``) help besides.
+        linearly in 1/T and in 100 passes, which came closest to the best optimum on average in
+        ``benchmarks/regression_mixture.py``. Restarts (``n_init``) help too.
     tol, max_iter, n_init, weight_concentration_prior_type, weight_concentration_prior, \
 batch_size, learning_offset, learning_decay, total_samples, backend, random_state, n_jobs, \
 executor, verbose

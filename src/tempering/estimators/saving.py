@@ -77,10 +77,10 @@ class SaveMixin:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Load an estimator from the directory in which its ``save`` method has put it.
+    """Load an estimator from the directory that its ``save`` method wrote.
 
-    Loading runs no code of the file. The estimator predicts with the same bits as the one that was
-    saved, and goes on with ``partial_fit`` where that one would have.
+    Loading runs no code of the file. The estimator predicts with the same bits as the saved one,
+    and ``partial_fit`` continues where the saved one would have.
 
     Raises
     ------

@@ -38,7 +38,7 @@ class CheckpointWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where, and how often, a fit keeps its state.
+    """Where, and how often, a fit saves its state.
 
     Parameters
     ----------

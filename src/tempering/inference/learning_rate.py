@@ -34,7 +34,7 @@ class RobbinsMonro:
     Parameters
     ----------
     delay : float
-        τ >= 0: holds the first steps back.
+        τ >= 0: makes the first steps smaller.
     decay : float
         κ in [0.5, 1]; above 0.5, for convergence.
 

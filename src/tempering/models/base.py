@@ -66,10 +66,10 @@ class DataSource(Protocol):
 class Model(ABC):
     """A conditionally conjugate model: what it must provide, and what it may.
 
-    The first five methods are all that variational inference and annealing need; a model that tells
-    the ``families`` of its parts has the fifth. Variational
-    tempering asks for one of ``log_partition``, ``log_local_integral`` or ``local_log_normalizer``
-    besides; local variational tempering for ``local_log_normalizer``.
+    Variational inference and annealing need only the first five methods, and a model that names the
+    ``families`` of its parts has the fifth. Variational tempering also needs one of
+    ``log_partition``, ``log_local_integral`` and ``local_log_normalizer``; local variational
+    tempering needs ``local_log_normalizer``.
 
     Examples
     --------

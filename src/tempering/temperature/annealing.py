@@ -61,18 +61,18 @@ class Annealing(TemperaturePolicy[AnnealingHeat]):
     ----------
     schedule : callable
         Temperature as a function of progress 0 … 1 through the annealed part of the run; with
-        ``start="auto"``, the function that makes such a schedule from its first temperature. By
-        default ``linear_inverse``, from T = 5 where the start is not found automatically.
+        ``start="auto"``, a function that makes such a schedule from its first temperature. The
+        default is ``linear_inverse``, from T = 5 unless the start is found automatically.
     passes : float, optional
         Length of the annealed part in passes over the data (iterations, in batch inference).
     fraction : float
-        Its length as a part of the planned run, where ``passes`` is not given.
+        Its length as a part of the planned run, if ``passes`` is not given.
     temper : {"likelihood", "joint"}
-        Whether the likelihood alone is tempered, as in the paper, or the prior p(β) too, as in
+        Whether to temper only the likelihood, as in the paper, or the prior p(β) too, as in
         earlier work (Katahira et al., 2008).
     start : {"auto"}, optional
         Begin at the temperature that variational tempering would choose after the first local step,
-        which tells how badly the initial parameters fit. The model must have what that needs.
+        which depends on how badly the initial parameters fit. The model must have what VT needs.
 
     Examples
     --------
