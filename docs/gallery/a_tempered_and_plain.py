@@ -1,9 +1,8 @@
 """A tempered fit beside plain stochastic variational inference.
 
-Topics of the docstrings of NumPy, SciPy and scikit-learn, as they lie on this machine: 40 topics,
-ten passes, the same batches. Above, the temperature; below, how well documents that no fit has seen
-are predicted. The dashed line is a fit at T = 1 with posterior-mean topics instead of the paper's
-update.
+40 topics from the docstrings of NumPy, SciPy and scikit-learn, ten passes, the same batches. Above is
+the temperature; below, how well each fit predicts documents that it has not seen. The dashed line
+is a fit at T = 1 with posterior-mean topics instead of the paper's update.
 """
 
 import sys

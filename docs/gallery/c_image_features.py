@@ -1,9 +1,8 @@
 """Features that images are sums of.
 
-The paper's toy images are noisy sums of some of eight shapes. Below the true ones stand those
-that plain mean-field inference found from three starts, and those of `FactorialMixture` with
-nothing set. How often all eight are found over many seeds is measured by
-`benchmarks/factorial_mixture.py`.
+The paper's toy images are noisy sums of some of eight shapes. The first row has the true shapes, the
+next three those that plain mean-field inference found from three starts, and the last those of the
+default. `benchmarks/factorial_mixture.py` measures how often all eight are found.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """Topics, with their words.
 
-Twelve topics of SciPy's documentation. One scale for all panels: a topic with a few strong
-words looks like one.
+Twelve topics of SciPy's documentation, with their most probable words. All panels have the same
+scale, so you can see which topics have a few strong words.
 """
 
 import sys

@@ -1,8 +1,7 @@
 """Kinds of handwritten digits.
 
-A mixture of Bernoulli distributions over the pixels of scikit-learn's digits, black or white.
-Thirty components were allowed; those that are used are drawn by their means, largest first. No
-label was seen.
+A mixture of Bernoulli distributions over the black and white pixels of scikit-learn's digits. Of
+thirty components, those in use are drawn by their means, largest first. The fit saw no labels.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """States of a sequence.
 
-Two columns whose mean or whose noise changes now and then. A hidden Markov model finds three states
-and where each begins, without being told of any.
+Two columns whose mean or noise changes now and then. A hidden Markov model finds three states, and
+where each begins and ends.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """Moves between states.
 
-Students who learn: from not knowing to knowing, and hardly ever back. The moves are found from
-right and wrong answers alone.
+Students learn: they move from not knowing to knowing, and hardly ever back. A hidden Markov model
+finds these moves from right and wrong answers alone.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """What the factors of a table are.
 
 Measurements of 178 wines, in units of their standard deviations. Factor analysis keeps the factors
-that the data ask for; each row says which columns vary together.
+that the data need; each row shows which columns vary together.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """What states emit.
 
-Four states of two columns, of which two share a centre: the columns rise together in one of them,
-and against each other in the other. Each state is drawn as its ellipse of two standard deviations.
+Four states of two columns. Two states share a centre: in one of them the columns rise together, in
+the other they move against each other. Each ellipse has two standard deviations.
 """
 
 import sys

@@ -1,8 +1,8 @@
 """A temperature that finds its own schedule.
 
 Sixteen clusters, fitted with `AdaptiveTempering()`. Plain inference comes first, then cooling. The
-temperature is held where the energy still rises (shaded): there components are separating. Then the
-best state is heated up a part of the way, and cooled again.
+temperature is held while the energy still rises (shaded), because components are separating. Later
+coolings begin from a fresh start, from the best state heated part of the way, and from the top.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """Topics over time, with intervals.
 
-600 drawn documents of thirty years, in which one topic becomes more common and another less. Bars
-hold the shares with a probability of 95%: topics and proportions are drawn from their posterior.
+600 drawn documents from thirty years, in which one topic becomes more common and another less. The
+bars are 95% intervals of the shares, from draws of topics and proportions.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """A tree of topics.
 
 Twenty topics of the docstrings of NumPy and SciPy, joined by their distance. Topics that share many
-words meet far on the left.
+words meet on the left.
 """
 
 import sys
