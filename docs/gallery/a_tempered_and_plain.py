@@ -1,8 +1,8 @@
 """A tempered fit beside plain stochastic variational inference.
 
-40 topics from the docstrings of NumPy, SciPy and scikit-learn, ten passes, the same batches. Above is
-the temperature; below, how well each fit predicts documents that it has not seen. The dashed line
-is a fit at T = 1 with posterior-mean topics instead of the paper's update.
+40 topics from the docstrings of NumPy, SciPy and scikit-learn, ten passes, the same batches. Above
+is the temperature; below, how well each fit predicts documents that it has not seen. The dashed
+line is a fit at T = 1 with posterior-mean topics instead of the paper's update.
 """
 
 import sys

@@ -1,9 +1,9 @@
 """Twenty-five clusters.
 
 Round clusters on a grid, fitted with a mixture of 25 Gaussians: from k-means with two seeds, and by
-the default, which has an annealed start and merge-split moves, each kept only if the ELBO rises. Over
-20 seeds a k-means start finds all clusters in half of the runs, and the default in every run: see
-"Against other libraries".
+the default, which has an annealed start and merge-split moves, each kept only if the ELBO rises.
+Over 20 seeds a k-means start finds all clusters in half of the runs, and the default in every run:
+see "Against other libraries".
 """
 
 import sys

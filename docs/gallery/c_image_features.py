@@ -1,8 +1,8 @@
 """Features that images are sums of.
 
-The paper's toy images are noisy sums of some of eight shapes. The first row has the true shapes, the
-next three those that plain mean-field inference found from three starts, and the last those of the
-default. `benchmarks/factorial_mixture.py` measures how often all eight are found.
+The paper's toy images are noisy sums of some of eight shapes. The first row has the true shapes,
+the next three those that plain mean-field inference found from three starts, and the last those of
+the default. `benchmarks/factorial_mixture.py` measures how often all eight are found.
 """
 
 import sys

@@ -1,8 +1,8 @@
 """Documents that do not fit.
 
-In two hundred documents, half of the words are replaced by words drawn from the whole corpus. The fit
-does not see these documents. The temperature that would suit each document tells the spoiled ones
-from the others.
+In two hundred documents, half of the words are replaced by words drawn from the whole corpus. The
+fit does not see these documents. The temperature that would suit each document tells the spoiled
+ones from the others.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """Cooling schedules.
 
-A schedule is a plain function from progress, 0 to 1, to a temperature. The best shape spends its time
-where clusters or topics separate.
+A schedule is a plain function from progress, 0 to 1, to a temperature. The best shape spends its
+time where clusters or topics separate.
 """
 
 import sys

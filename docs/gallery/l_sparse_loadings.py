@@ -1,7 +1,7 @@
 """Factors of few columns.
 
-Two factors, each of which moves four of twelve columns. Sparse loadings switch off each loading that
-the data do not need, and rotate the factors to make this possible.
+Two factors, each of which moves four of twelve columns. Sparse loadings switch off each loading
+that the data do not need, and rotate the factors to make this possible.
 """
 
 import sys
