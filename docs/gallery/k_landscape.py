@@ -1,9 +1,9 @@
 """One hill becomes two: the landscape as it cools.
 
-Two Gaussians at −3.2 and 3.2, with weights 0.3 and 0.7. Each panel shows the tempered bound by the
-two means that are to be learned, the higher the lighter. In the heat there is one hill, with both
-means alike. As it cools the hill splits in two, and the way leads to the higher of them. With the
-name of a `.gif` the script draws an animation.
+Two Gaussians at −3.2 and 3.2, with weights 0.3 and 0.7. Each panel shows the tempered bound as a
+function of the two means to be learned: lighter is higher. At a high temperature there is one hill,
+where both means are equal. As the fit cools the hill splits in two, and leads to the higher one. If
+the name of the picture ends in `.gif`, the script draws an animation.
 """
 
 import sys

@@ -1,8 +1,8 @@
 """Clusters separate one after the other.
 
-Eight clusters on a line, and a mixture of eight, cooled very slowly. Each line is a mean. In the
-heat all are alike; each fork is a temperature at which an optimum splits, wide gaps first and
-narrow ones last. A schedule that is too fast at a fork takes a wrong turn there.
+Eight clusters on a line, and a mixture of eight that cools very slowly. Each line is a mean. At a
+high temperature all are equal. Each fork is a temperature at which components separate, wide gaps
+first and narrow ones last. A schedule that is too fast at a fork takes a wrong turn there.
 """
 
 import sys
