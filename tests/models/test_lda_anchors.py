@@ -135,18 +135,25 @@ def test_topics_for_which_there_are_no_words_start_at_random():
     np.testing.assert_array_equal(topics[3:], start_of(X, 6, 0, "random")[3:])
 
 
-def test_a_start_looks_at_as_many_documents_as_it_needs():
+def test_a_start_looks_at_as_many_documents_as_it_needs(monkeypatch):
     class Recorder(ArraySource):
         def sample(self, n, rng):
             self.asked = n, rng.integers(2**32)
             return super().sample(n, rng)
 
     X = sparse.csr_matrix(np.random.default_rng(0).poisson(1.0, size=(50, 30)))
-    asked = []
-    for seed in (0, 1):
+
+    def asked(n_topics, seed, mean_length=200.0):
         source = Recorder(X)
-        model = LatentDirichlet(3, 30, 0.1, 0.1, start="words", mean_length=200.0)
+        model = LatentDirichlet(n_topics, 30, 0.1, 0.1, start="words", mean_length=mean_length)
         model.initialize(source, np.random.default_rng(seed))
-        asked.append(source.asked)
-    assert asked[0] == asked[1]
-    assert asked[0][0] == START_WORDS / 200
+        return source.asked
+
+    assert asked(3, 0) == asked(3, 1)
+    assert asked(3, 0)[0] == START_WORDS / 200
+    # Of very many topics at more, where the corpus has enough words for each.
+    monkeypatch.setattr(start, "WORDS_OF_A_TOPIC", 100)
+    monkeypatch.setattr(start, "START_WORDS_OF_A_TOPIC", 50_000)
+    assert asked(101, 0, 201.0)[0] == START_WORDS // 201 + 1
+    assert asked(101, 0, 202.0)[0] == 50
+    assert asked(101, 0, 1e6)[0] == 6

@@ -8,7 +8,8 @@ from threadpoolctl import threadpool_limits
 
 from tempering.datasets import make_lda
 from tempering.evaluation import topic_stability
-from tempering.models.lda import recovery, start
+from tempering.models.lda import company, recovery, start
+from tempering.models.lda.company import Pieces
 from tempering.models.lda.recovery import anchor_shares, mixture_weights
 from tempering.models.lda.start import SPREAD, anchored_topics, farthest_rows
 
@@ -33,9 +34,9 @@ def shares_of(X, chosen, chance=0.0):
     pairs = X / (lengths * (lengths - 1))[:, None]
     company = X.T @ pairs - np.diag(pairs.sum(axis=0))
     company /= company.sum(axis=1, keepdims=True)
-    counts, weighted = sparse.csr_matrix(X, dtype=float), sparse.csr_matrix(pairs)
-    places, chance = np.arange(X.shape[1]), np.full(len(chosen), chance)
-    return company, anchor_shares(counts, weighted, places, company[chosen], chance)
+    words, chance = np.arange(X.shape[1]), np.full(len(chosen), chance)
+    documents = Pieces(sparse.csr_matrix(X))
+    return company, anchor_shares(documents, words, words, company[chosen], chance)
 
 
 def test_shares_explain_the_company_of_words(monkeypatch):
@@ -93,10 +94,27 @@ def test_very_many_topics_start_from_company(monkeypatch):
     assert not np.allclose(anchored_topics(counts, 4), expected)
 
 
-def test_the_number_of_threads_moves_no_bit():
+def test_the_number_of_threads_moves_no_bit(monkeypatch):
+    monkeypatch.setattr(company, "PIECE", 5000)
+    monkeypatch.setattr(recovery, "WORDS_AT_A_TIME", 512)
     made = make_lda(400, 30, n_words=2000, document_length=60, alpha=0.1, eta=0.05, seed=0)
     X, starts = sparse.csr_matrix(made.counts), []
-    for n_threads in (1, 2):
+    for n_threads in (1, 2, 3):
         with threadpool_limits(n_threads, user_api="blas"):
-            starts.append(anchored_topics(X, 30))
-    np.testing.assert_array_equal(*starts)
+            starts.append(anchored_topics(X, 30, n_threads=n_threads))
+    np.testing.assert_array_equal(starts[0], starts[1])
+    np.testing.assert_array_equal(starts[0], starts[2])
+
+
+@pytest.mark.parametrize("few_topics", [100, 3])  # words shared out, and company
+def test_a_corpus_in_pieces_is_one_corpus(monkeypatch, few_topics):
+    monkeypatch.setattr(start, "FEW_TOPICS", few_topics)
+    X = np.random.default_rng(0).poisson(0.6, size=(60, 12))
+    X[7:9] = 0  # a document without words, and one of a single word
+    X[8, 3] = 1
+    led = np.zeros((12, 1))
+    led[[2, 5], 0] = 1.0
+    whole = anchored_topics(sparse.csr_matrix(X), 5, led)
+    monkeypatch.setattr(company, "PIECE", X.sum() / 7)
+    found = anchored_topics(sparse.csr_matrix(X), 5, led, n_threads=2)
+    np.testing.assert_allclose(found, whole, rtol=1e-5)

@@ -17,10 +17,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from tempering.models.base import Array
+from tempering.models.lda.company import Piece, Pieces, occurrences
 from tempering.models.lda.layout import Float32
+from tempering.models.threads import in_blocks
 
 #: Steps of the exponentiated gradient; more change nothing.
 STEPS = 15
@@ -30,18 +33,22 @@ WORDS_AT_A_TIME, ANCHORS_AT_A_TIME = 4096, 32
 
 
 def anchor_shares(
-    counts: Any, pairs: Any, places: NDArray[np.int64], anchors: Array, chance: Array
-) -> Float32:
-    """p(anchor | word), [V, K].
+    documents: Pieces,
+    words: NDArray[np.int64],
+    candidates: NDArray[np.int64],
+    anchors: Array,
+    chance: Array,
+) -> Array:
+    """p(anchor | word), [V, K]; 0 for words that are not shared out.
 
     Parameters
     ----------
-    counts : CSR matrix [D, V]
-        Counts in documents of the words that are shared out.
-    pairs : CSR matrix [D, C]
-        Those of the words that company is counted of, times the weight of a pair in the document.
-    places : array [C]
-        Which words these are.
+    documents : Pieces
+        Where company is counted.
+    words : array
+        The words that are shared out.
+    candidates : array [C]
+        The words that company is counted of.
     anchors : array [K, C]
         The company of the anchors; each row sums to 1.
     chance : array [K]
@@ -53,36 +60,56 @@ def anchor_shares(
     gram = np.einsum("ic,jc->ij", anchors, anchors)
     gram[np.diag_indices_from(gram)] -= np.minimum(chance, 0.5 * gram.diagonal())
     scale = 1.0 / max(np.abs(gram).max(), np.finfo(np.float32).tiny)
-    products = company_products(counts, pairs, places, scale * anchors, mean)
-    gram = (scale * gram).astype(np.float32)
-    shares = np.empty_like(products)
+    products = company_products(documents, candidates, scale * anchors, mean)
+    gram, shares = (scale * gram).astype(np.float32), np.zeros_like(products)
+    # Always of one size: products of matrices round differently in blocks of another.
+    blocks = [words[n : n + WORDS_AT_A_TIME] for n in range(0, words.size, WORDS_AT_A_TIME)]
+
+    def share_out(start: int, stop: int) -> None:
+        for block in blocks[start:stop]:
+            shares[block] = mixture_weights(products[block].astype(np.float32), gram)
+
     with threadpool_limits(1, user_api="blas"):  # with several threads it may round differently
-        for start in range(0, len(products), WORDS_AT_A_TIME):
-            block = slice(start, start + WORDS_AT_A_TIME)
-            shares[block] = mixture_weights(products[block], gram)
+        in_blocks(share_out, len(blocks), documents.n_threads, fewest=1)
     return shares
 
 
 def company_products(
-    counts: Any, pairs: Any, places: NDArray[np.int64], anchors: Array, mean: Array
-) -> Float32:
+    documents: Pieces, candidates: NDArray[np.int64], anchors: Array, mean: Array
+) -> Array:
     """Products of these rows with the company of all words less the mean, [V, K].
 
     0 for words that have no company.
     """
+
+    def of_piece(piece: Piece) -> tuple[Any, ...]:
+        pairs = piece.pairs(candidates)
+        seen = np.flatnonzero(occurrences(piece)[0])
+        place = np.zeros(documents.n_words, np.int32)
+        place[seen] = np.arange(seen.size)
+        counts, n_documents = piece.counts, len(piece.weights)
+        counts = sparse.csr_matrix(
+            (counts.data, place[counts.indices], counts.indptr), (n_documents, seen.size)
+        )
+        totals = counts.T @ np.asarray(pairs.sum(axis=1)).ravel()
+        products = np.empty((seen.size, len(anchors)))
+        for start in range(0, len(anchors), ANCHORS_AT_A_TIME):
+            block = slice(start, start + ANCHORS_AT_A_TIME)
+            products[:, block] = counts.T @ (pairs @ anchors[block].T)
+        return seen, totals, products, np.asarray(pairs.sum(axis=0)).ravel()
+
+    products = np.zeros((documents.n_words, len(anchors)))
+    totals, itself = np.zeros(documents.n_words), np.zeros(candidates.size)
+    for seen, own_totals, own_products, own_itself in documents.each(of_piece):
+        totals[seen] += own_totals
+        products[seen] += own_products
+        itself += own_itself
     # A word is no company of its own.
-    itself = np.asarray(pairs.sum(axis=0)).ravel()
-    totals = counts.T @ np.asarray(pairs.sum(axis=1)).ravel()
-    totals[places] -= itself
-    products = np.empty((counts.shape[1], len(anchors)), np.float32)
-    for start in range(0, len(anchors), ANCHORS_AT_A_TIME):
-        block = slice(start, start + ANCHORS_AT_A_TIME)
-        some = counts.T @ (pairs @ anchors[block].T)
-        some[places] -= itself[:, None] * anchors[block].T
-        some[totals > 0] /= totals[totals > 0, None]
-        some -= np.einsum("kc,c->k", anchors[block], mean)
-        some[totals <= 0] = 0.0
-        products[:, block] = some
+    totals[candidates] -= itself
+    products[candidates] -= itself[:, None] * anchors.T
+    products[totals > 0] /= totals[totals > 0, None]
+    products -= np.einsum("kc,c->k", anchors, mean)
+    products[totals <= 0] = 0.0
     return products
 
 

@@ -8,10 +8,10 @@ al., ICML 2013). Rare words seem far off by chance. A squared distance is a sum 
 documents, and a document paired with itself has no part in what is not chance: what these pairs
 give is taken off. Words are then shared out among the anchors by their company
 (:mod:`tempering.models.lda.recovery`), and what an anchor gets is a topic to start from; of very
-many topics, the company of their anchors is. No random number takes part: fits with different seeds
-start alike, and end in topics that are much more alike than those of random starts. Topics that
-some words are to lead start from these and their company, and come first: the words that are found
-after them are far from theirs.
+many topics, the company of their anchors is, unless the corpus has a great many words for each. No
+random number takes part: fits with different seeds start alike, and end in topics that are much
+more alike than those of random starts. Topics that some words are to lead start from these and
+their company, and come first: the words that are found after them are far from theirs.
 
 **Temperature.** At a high temperature all topics equal the unigram model. Let them differ a little.
 A document's proportions change with them, more with each of its sweeps: a difference of γ comes
@@ -40,11 +40,14 @@ from scipy.sparse.linalg import LinearOperator, svds
 from scipy.special import polygamma
 
 from tempering.models.base import Array, DataSource
+from tempering.models.lda.company import Piece, Pieces, company_of, occurrences
 from tempering.models.lda.recovery import anchor_shares
 from tempering.models.lda.topics import Topics
 
-#: Words of the documents that topics start from, where they start from words.
+#: Words of the documents that topics start from, where they start from words; and how many for each
+#: topic, and at most, where very many topics are told apart.
 START_WORDS = 1_000_000
+START_WORDS_OF_A_TOPIC, MOST_START_WORDS = 500_000, 100_000_000
 
 #: Words that may become anchors: the company of a rare word is mostly chance. Twice the number of
 #: topics, if that is more.
@@ -55,7 +58,7 @@ MOST_ANCHORS = 2000
 
 #: Words are shared out among so many topics, or among more of so many words each: the company of a
 #: great many anchors differs by chance alone, and the words would be shared out by chance.
-FEW_TOPICS, WORDS_OF_A_TOPIC = 100, 10_000
+FEW_TOPICS, WORDS_OF_A_TOPIC = 100, 100_000
 
 #: The part of a starting topic that is spread as all words are, so that it can gather any of them.
 SPREAD = 0.1
@@ -82,9 +85,10 @@ def initial_topics(model: Any, source: DataSource, rng: np.random.Generator) -> 
         size, n_found = source.size * model.mean_length / model.n_topics, model.n_topics
     if n_found:
         # The same documents with every seed, so that all start alike.
-        n_documents = math.ceil(START_WORDS / model.mean_length)
+        n_words = words_to_look_at(n_found, source.size * model.mean_length)
+        n_documents = math.ceil(n_words / model.mean_length)
         documents = source.sample(n_documents, np.random.default_rng(0))
-        found = anchored_topics(documents, n_found, led)
+        found = anchored_topics(documents, n_found, led, model.n_threads)
         found *= size
         found += eta
         # Times the draws, as those of very few documents can be alike, and would stay so.
@@ -95,7 +99,20 @@ def initial_topics(model: Any, source: DataSource, rng: np.random.Generator) -> 
     return Topics(topics, eta)
 
 
-def anchored_topics(X: Any, n_topics: int, led: Array | None = None) -> Array:
+def words_to_look_at(n_topics: int, n_words: float) -> float:
+    """How many of the words of a corpus its topics start from.
+
+    >>> words_to_look_at(50, 1e9), words_to_look_at(200, 1e7)
+    (1000000, 1000000)
+    >>> words_to_look_at(200, 3e7), words_to_look_at(200, 1e9), words_to_look_at(2000, 1e9)
+    (30000000.0, 100000000, 1000000)
+    """
+    most = min(n_words, START_WORDS_OF_A_TOPIC * n_topics, MOST_START_WORDS)
+    enough = n_topics > FEW_TOPICS and most >= WORDS_OF_A_TOPIC * n_topics
+    return most if enough else START_WORDS
+
+
+def anchored_topics(X: Any, n_topics: int, led: Array | None = None, n_threads: int = 1) -> Array:
     """Topics to start from, [V, K]; fewer where documents do not tell so many words apart.
 
     Parameters
@@ -106,6 +123,8 @@ def anchored_topics(X: Any, n_topics: int, led: Array | None = None) -> Array:
         K.
     led : array [V, L], optional
         Counts of words that are to lead the first L topics.
+    n_threads : int
+        How many threads may count; the bits are the same for any number.
 
     Examples
     --------
@@ -122,48 +141,37 @@ def anchored_topics(X: Any, n_topics: int, led: Array | None = None) -> Array:
            [0.02, 0.27]])
     """
     n_topics = min(n_topics, MOST_ANCHORS)
-    lengths = np.asarray(X.sum(axis=1), np.float64).ravel()
-    counts = sparse.csr_matrix(X[lengths >= 2.0], dtype=np.float64)
-    lengths = lengths[lengths >= 2.0]
-    n_documents = np.bincount(counts.indices[counts.data > 0], minlength=counts.shape[1])
+    documents = Pieces(X, n_threads)
+    n_documents, words = documents.total(occurrences)
     order = np.argsort(-n_documents, kind="stable")[: np.count_nonzero(n_documents)]
     if order.size == 0:
         return np.zeros((X.shape[1], 0))
     led = np.zeros((X.shape[1], 0)) if led is None else led[:, :n_topics]
     candidates = np.sort(order[: max(CANDIDATES, 2 * n_topics)])
-    shared = n_topics <= max(FEW_TOPICS, counts.sum() / WORDS_OF_A_TOPIC)
+    shared = n_topics <= max(FEW_TOPICS, words.sum() / WORDS_OF_A_TOPIC)
 
-    # Pairs of words of a document, no word with itself; each document counts once in all.
-    common = counts[:, candidates]
-    weights = 1.0 / (lengths * (lengths - 1.0))
-    weighted = sparse.diags(weights) @ common
-    company = (common.T @ weighted).toarray()
-    with_itself = np.asarray(weighted.sum(axis=0)).ravel()
+    company, with_itself, chance = documents.total(lambda piece: company_of(piece, candidates))
     np.fill_diagonal(company, np.maximum(company.diagonal() - with_itself, 0.0))
     totals = company.sum(axis=1)
     known = np.flatnonzero(totals > 0)
-    # Of a sum's square, what is no product of two documents.
-    squares = common.power(2)
-    chance = squares.T @ (weights**2 * np.asarray(squares.sum(axis=1)).ravel())
 
-    led = _with_company(counts, lengths, led)
+    led = _with_company(documents, led, words)
     n_left, among = n_topics - led.shape[1], normalised_rows(led[candidates].T)
     company = company[known] / totals[known, None]
     chance = chance[known] / totals[known] ** 2
     chosen = farthest_rows(company, n_left, among, chance if shared else 0.0)
 
-    words = np.asarray(counts.sum(axis=0)).ravel()
     if shared:
         anchors = np.vstack([among, company[chosen]])
         chance = np.append(np.zeros(len(among)), chance[chosen])
-        seen = np.sort(order)
-        places = np.searchsorted(seen, candidates)
-        topics = np.zeros((words.size, len(anchors)))
-        topics[seen] = anchor_shares(counts[:, seen], weighted, places, anchors, chance)
+        topics = anchor_shares(documents, np.sort(order), candidates, anchors, chance)
         topics *= words[:, None]
         topics[:, : led.shape[1]] = led
     else:
-        topics = (counts.T @ weighted[:, known[chosen]]).toarray()
+        found = candidates[known[chosen]]
+        (topics,) = documents.total(
+            lambda piece: ((piece.counts.T @ piece.pairs(found)).toarray(),)
+        )
         topics = np.hstack([led, topics]) if led.shape[1] else topics
     totals = np.maximum(topics.sum(axis=0), np.finfo(float).tiny)
     topics *= 1.0 - SPREAD  # in place, as they can be large
@@ -172,7 +180,7 @@ def anchored_topics(X: Any, n_topics: int, led: Array | None = None) -> Array:
     return topics
 
 
-def _with_company(counts: Any, lengths: Array, led: Array) -> Array:
+def _with_company(documents: Pieces, led: Array, words: Array) -> Array:
     """Topics of words that lead them, one half, and the words that keep them company, the other.
 
     These are the words that are more common there than anywhere: the rest is of other topics.
@@ -180,10 +188,14 @@ def _with_company(counts: Any, lengths: Array, led: Array) -> Array:
     if not led.shape[1]:
         return led
     own = led / led.sum(axis=0)
-    pairs = sparse.diags(1.0 / (lengths * (lengths - 1.0))) @ counts
-    company = counts.T @ (pairs @ own) - np.asarray(pairs.sum(axis=0)).reshape(-1, 1) * own
-    company = normalised_rows(np.maximum(company, 0.0).T)
-    company -= normalised_rows(counts.sum(axis=0).reshape(1, -1))
+
+    def of_piece(piece: Piece) -> tuple[Array, ...]:
+        pairs = sparse.diags(piece.weights) @ piece.counts
+        return piece.counts.T @ (pairs @ own), np.asarray(pairs.sum(axis=0)).reshape(-1, 1)
+
+    company, with_itself = documents.total(of_piece)
+    company = normalised_rows(np.maximum(company - with_itself * own, 0.0).T)
+    company -= normalised_rows(words.reshape(1, -1))
     return own + normalised_rows(np.maximum(company, 0.0)).T
 
 
