@@ -1,12 +1,12 @@
 """What more documents buy: topics of the default from 20 thousand to millions of drawn documents.
 
-    python benchmarks/gpu_curve.py [--sizes 20000 100000 1000000 3600000] [--start-words 1e8]
+    python benchmarks/gpu_curve.py [--sizes 20000 100000 1000000 3600000] [--start-words 3e7]
 
 200 topics of 20,000 words, documents of 100 words that mix them (α = 0.1, so that the prior counts
 for 20 words). Held-out nats a word (exact proportions, α = 0.1) and the agreement with the true
 topics: of what a fit starts from, and of what it ends with, beside those of the true topics and of
-the frequencies of words alone. `--start-words` says how many words the start may look at, and
-`--candidates` among how many it may choose, where it is not to be what the package has.
+the frequencies of words alone. `--start-words` says how many words the start looks at and
+shares out, `--candidates` among how many it may choose, where it is not what the package has.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def main() -> None:
     options = _parse_options()
     print_device()
     if options.start_words:
-        start.START_WORDS = int(options.start_words)
+        start.MOST_START_WORDS = int(options.start_words)
+        start.START_WORDS_OF_A_TOPIC, start.WORDS_OF_A_TOPIC = start.MOST_START_WORDS, 1
     if options.candidates:
         start.CANDIDATES = options.candidates
     corpus, topics = generate(max(options.sizes) + options.test_documents)

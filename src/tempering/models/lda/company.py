@@ -79,7 +79,7 @@ class Pieces:
         return Piece(counts, 1.0 / (lengths * (lengths - 1.0)))
 
 
-def occurrences(piece: Piece) -> tuple[Array, Array]:
+def occurrences(piece: Piece) -> tuple[Any, Any]:
     """Of each word: the documents that it is in, and how often it occurs."""
     counts = piece.counts
     n_documents = np.bincount(counts.indices[counts.data > 0], minlength=counts.shape[1])
