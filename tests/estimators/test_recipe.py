@@ -31,6 +31,14 @@ def test_it_cools_evenly_in_the_inverse_temperature_from_its_hottest_step(init):
     np.testing.assert_allclose(rises, (1.0 - inverse[0]) / 20)
 
 
+def test_few_long_documents_go_in_small_batches():
+    """Of so many words as move the topics, however few the documents are."""
+    for length, n, batch_size in ((40, 60, 16), (250, 60, 4), (700, 30, 2)):
+        lda = LatentDirichletAllocation(3, max_iter=2, random_state=0).fit(corpus(length, n))
+        assert lda.recipe_.batch_size == batch_size
+        assert lda.n_batch_iter_ == 2 * -(-n // batch_size)
+
+
 def first_inverse_temperature(length, start, rate=1.0):
     model = LatentDirichlet(5, 60, 0.02, 0.2, update="mean", start=start, mean_length=length)
     rng = np.random.default_rng(0)

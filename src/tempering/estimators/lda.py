@@ -196,7 +196,8 @@ default="auto"
         check_n_components(self.n_components, n_entries, "words of documents in X")
         where = self._where(n_tokens * self.max_iter)
         if batch_size is None:
-            batch_size = self._batch_size(n_documents * self.max_iter, where)
+            visits, mean_length = n_documents * self.max_iter, n_tokens / n_documents
+            batch_size = self._batch_size(visits, where, mean_length)
         rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
         # Restarts are for different starts, and that from words is one and the same.
         start = "words" if self.tempering == "auto" and self.n_init == 1 else "random"

@@ -41,6 +41,10 @@ ENOUGH_DOCUMENTS = 100
 #: Smaller batches are mostly noise and overhead; larger ones are no faster on a CPU.
 SMALLEST_BATCH, LARGEST_BATCH = 16, 1024
 
+#: But so many words are enough for a batch, of two documents at least: with few long documents the
+#: topics would hardly move from where they are.
+WORDS_OF_A_BATCH, FEWEST_DOCUMENTS = 1000, 2
+
 #: A GPU needs some thousand documents at a time; larger batches are no faster there either.
 LARGEST_GPU_BATCH = 8192
 
@@ -222,11 +226,13 @@ def _doublings(n_topics: int) -> float:
     return float(np.clip(np.log2(n_topics / SEVERAL_TOPICS), 0.0, 3.0))
 
 
-def batch_size_for(n_visits: float, on_gpu: bool = False) -> int:
-    """Documents of a minibatch, in a run of so many visits to documents.
+def batch_size_for(n_visits: float, mean_length: float = 0.0, on_gpu: bool = False) -> int:
+    """Documents of a minibatch, in a run of so many visits to documents of this many words.
 
     >>> [batch_size_for(n * 10) for n in (2_000, 20_000, 100_000, 290_000, 10_000_000)]
     [16, 100, 223, 380, 1024]
+    >>> [batch_size_for(1_000, mean_length=length) for length in (60.0, 150.0, 500.0, 5000.0)]
+    [16, 6, 2, 2]
     >>> batch_size_for(290_000 * 10, on_gpu=True), batch_size_for(36e6, on_gpu=True)
     (1450, 8192)
     """
@@ -235,7 +241,9 @@ def batch_size_for(n_visits: float, on_gpu: bool = False) -> int:
         return int(np.clip(size, SMALLEST_BATCH, LARGEST_GPU_BATCH))
     if size > ENOUGH_DOCUMENTS:
         size = np.sqrt(ENOUGH_DOCUMENTS * size)
-    return int(np.clip(size, SMALLEST_BATCH, LARGEST_BATCH))
+    enough = WORDS_OF_A_BATCH / max(mean_length, 1.0)
+    smallest = np.clip(enough, FEWEST_DOCUMENTS, SMALLEST_BATCH)
+    return int(np.clip(size, smallest, LARGEST_BATCH))
 
 
 def sum_of_steps(learning_rate: LearningRate, n_steps: int) -> float:

@@ -249,11 +249,11 @@ class TopicChoices(TopicTransformer):
                 "take backend='cpu', which the workers of a cluster run."
             )
 
-    def _batch_size(self, n_visits: float, where: Where) -> int:
-        """Documents of a minibatch, in a run of so many visits to documents."""
+    def _batch_size(self, n_visits: float, where: Where, mean_length: float = 0.0) -> int:
+        """Documents of a minibatch, in a run of so many visits to documents of this many words."""
         if self.batch_size != "auto":
             return self.batch_size
-        return batch_size_for(n_visits, on_gpu=where == "jax" and has_gpu())
+        return batch_size_for(n_visits, mean_length, on_gpu=where == "jax" and has_gpu())
 
     def _learning_rate(self, n_steps: int | None = None) -> LearningRate:
         """Step sizes of a run of so many steps, or of a stream."""
