@@ -253,6 +253,8 @@ class TopicChoices(TopicTransformer):
         """Documents of a minibatch, in a run of so many visits to documents of this many words."""
         if self.batch_size != "auto":
             return self.batch_size
+        if self._update() != "sampled":
+            mean_length = 0.0  # small batches were tried with samples alone
         return batch_size_for(n_visits, mean_length, on_gpu=where == "jax" and has_gpu())
 
     def _learning_rate(self, n_steps: int | None = None) -> LearningRate:
