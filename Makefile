@@ -10,7 +10,7 @@ PYTEST := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 # The newest Python to check a release with, beside PYTHON.
 NEWEST ?= $(PYTHON)
 
-.PHONY: demo test test-all mutants reproduce arena lint format docs dist release-check clean help
+.PHONY: demo test test-all mutants reproduce arena lint format docs pictures dist release-check clean help
 
 help:  ## List the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -54,6 +54,9 @@ format: $(READY)  ## Rewrite the code in the project's style
 
 docs: $(READY)  ## Build the site into site/, running the code of its pages (ten minutes)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
+pictures: $(READY)  ## Draw the pictures of the guides anew (minutes)
+	$(BIN)/python docs/_build_tools/draw_images.py
 
 dist: $(READY)  ## Build the wheel and the source archive into dist/
 	$(BIN)/python -m pip install --quiet --group release

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from draw_images import PICTURES
+
 ROOT = Path(__file__).parents[2]
 LONGEST_LINE, MOST_WORDS = 120, 1500
 #: Written by a program (`python -m reproduction`), and as long as its results.
@@ -82,6 +84,13 @@ def test_pictures_are_there_and_say_what_they_show(page):
 
 def test_the_gallery_is_large():
     assert len(list((ROOT / "docs" / "gallery").glob("*.py"))) >= 15
+
+
+def test_pictures_of_guides_can_be_drawn_anew():
+    scripts = {path.stem for path in (ROOT / "docs" / "gallery").glob("*.py")}
+    assert set(PICTURES.values()) <= scripts
+    kept = {path.name for path in (ROOT / "docs" / "images").iterdir()}
+    assert kept - set(PICTURES) == {"own-hmm.png", "report.png"}
 
 
 def test_the_readme_is_read_at_a_glance():
