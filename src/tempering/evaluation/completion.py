@@ -328,8 +328,7 @@ def gibbs_proportions(
         check_number(value, name, f"a whole number of at least {least}", least=least, whole=True)
 
     columns, rows = word_rows(topics, observed, np.float32)
-    indptr, counts = observed.indptr.astype(np.int64), observed.data.astype(np.int64)
-    documents = as_tokens(indptr, columns, counts)
+    documents = as_tokens(observed.indptr, columns, observed.data)
     words = Words(rows, rows @ alpha, alpha)
     lengths = np.diff(documents.first_tokens)
     mean_counts = np.zeros((observed.shape[0], n_topics))

@@ -65,9 +65,7 @@ class ShareChain:
     ):
         used, columns = np.unique(documents.indices, return_inverse=True)
         counts = documents.data.astype(np.int64)
-        self._documents = as_tokens(
-            documents.indptr.astype(np.int64), columns.astype(np.int32), counts
-        )
+        self._documents = as_tokens(documents.indptr, columns, counts)
         self._places, self._rng, self._n_words = places, rng, documents.shape[1]
         self._words = np.repeat(self._documents.columns, counts)
         self._topics = np.full(self._words.size, NOWHERE)

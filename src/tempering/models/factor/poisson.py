@@ -170,10 +170,12 @@ class PoissonFactors(Model):
         statistics = np.zeros_like(log_components)
         energies, entropies = np.zeros(n), np.zeros(n)
         solve_rows(
-            counts.indptr,
-            counts.indices,
-            counts.data,
-            np.ascontiguousarray(s),
+            # One type for any matrix, in memory that can be written to: else the kernel would be
+            # compiled once more.
+            counts.indptr.astype(np.int64),
+            counts.indices.astype(np.int32),
+            np.require(counts.data, requirements=["C", "W"]),
+            np.array(s),
             np.exp(inverse_temperature * log_components) if common else log_components,
             common,
             log_components,

@@ -47,7 +47,8 @@ def solve_paths(
     n = len(bounds) - 1
     if inner is None:
         inner = Inner(np.column_stack([bounds[:-1], bounds[1:]]), np.ones(n, bool))
-    s = np.ascontiguousarray(np.broadcast_to(inverse_temperature, n), dtype=float)
+    # Memory of its own, as kernels would be compiled once more for what cannot be written to.
+    s = np.array(np.broadcast_to(inverse_temperature, n), dtype=float, order="C")
     log_emissions = np.ascontiguousarray(log_emissions, dtype=float)
     emissions, offsets = np.empty((rows, k)), np.empty(rows)
     if not logs_only:

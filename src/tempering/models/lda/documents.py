@@ -13,6 +13,7 @@ from numba import njit
 from tempering.models.fastmath import (
     ENTRY,
     KERNEL,
+    PASTED,
     digamma,
     digamma_floor,
     exp_or_zero,
@@ -114,7 +115,7 @@ def set_starting_mass(document, gamma, settings, every):
             every.mass[k] = (gamma[k] - settings.alpha[k]) / document.inverse_temperature
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def settle(document, log_rows, settings, room):
     """Sweep until the fixed point; return the number of sweeps and of the topics in the block.
 
@@ -228,7 +229,7 @@ def choose_active(every, n_topics, threshold, weightless, s, active):
     return n_active, highest
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def iterate_active(
     document, every, active, n_active, log_rows, limit, threshold, at_least, at_most
 ):

@@ -168,7 +168,7 @@ def _predicted(
 ) -> float:
     """Nats a word of the second halves, by proportions that the first halves tell."""
     prior = np.array(prior, np.float64)
-    tokens = as_tokens(first.indptr.astype(np.int64), first.indices, first.data)
+    tokens = as_tokens(first.indptr, first.indices, first.data)
     words = Words(rows, rows @ prior, prior)
     counts = np.zeros((first.shape[0], prior.size))
 

@@ -94,7 +94,7 @@ def sample_topics(
     decides, with the documents, which draws are made.
     """
     n_documents, (n_words, n_topics) = documents.indptr.size - 1, rows.shape
-    tokens = as_tokens(documents.indptr, documents.columns, documents.counts.astype(np.int64))
+    tokens = as_tokens(documents.indptr, documents.columns, documents.counts)
     alpha = np.array(alpha, np.float64)  # contiguous, where it is one number for all topics
     words = Words(rows, np.empty(n_words), alpha)
     seed = np.uint64(_hash(salt, documents))
@@ -172,11 +172,14 @@ class Tokens(NamedTuple):
     first_tokens: NDArray[np.int64]  # [D + 1], where each document's tokens begin
 
 
-def as_tokens(
-    indptr: NDArray[np.int64], columns: NDArray[np.int32], counts: NDArray[np.int64]
-) -> Tokens:
-    """Documents with whole counts, each token counted."""
-    return Tokens(indptr, columns, counts, np.append(0, np.cumsum(counts))[indptr])
+def as_tokens(indptr: NDArray, columns: NDArray, counts: NDArray) -> Tokens:
+    """Documents with whole counts, each token counted.
+
+    Of the same types for any matrix: kernels would be compiled once more for others.
+    """
+    indptr, counts = np.asarray(indptr, np.int64), np.asarray(counts, np.int64)
+    first_tokens = np.append(0, np.cumsum(counts))[indptr]
+    return Tokens(indptr, np.asarray(columns, np.int32), counts, first_tokens)
 
 
 class Words(NamedTuple):

@@ -271,6 +271,8 @@ def compact_words(indices: NDArray, n_words: int) -> tuple[NDArray[np.int64], ND
     place = np.full(n_words, -1, np.int32)
     columns = np.empty(indices.size, np.int32)
     words = np.empty(min(n_words, indices.size), np.int64)
+    # One type for any matrix, in memory that can be written to, as in `LatentDirichlet.documents`.
+    indices = np.require(indices, np.int32, ["C", "W"])
     n_distinct = fill_columns(indices, place, words, columns)
     return words[:n_distinct], columns
 
