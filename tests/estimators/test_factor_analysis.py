@@ -14,7 +14,7 @@ import tempering
 from tempering import AdaptiveTempering, Annealing, BayesianFactorAnalysis, schedules
 
 
-@parametrize_with_checks([BayesianFactorAnalysis()])
+@parametrize_with_checks([BayesianFactorAnalysis(max_iter=20)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

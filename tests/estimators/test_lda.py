@@ -486,14 +486,8 @@ def test_a_stream_of_unknown_length_is_cooled():
     assert temperatures[4:] == [1.0] * 6  # 8,000 documents are 40% of the 20,000
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        pytest.param({"tempering": "local"}, marks=pytest.mark.slow),
-        pytest.param({"doc_topic_prior": "auto"}, marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{}, {"tempering": "local"}, {"doc_topic_prior": "auto"}])
 def test_jax_fits_what_the_kernels_fit(options):
     pytest.importorskip("jax")
     X = make_lda(300, 3, n_words=40, document_length=50, eta=0.1, seed=0).counts

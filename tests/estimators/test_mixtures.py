@@ -23,10 +23,10 @@ from tempering.inference import engine
 
 @parametrize_with_checks(
     [
-        BayesianGaussianMixture(n_components=3),
-        BayesianGaussianMixture(n_components=2, tempering="local", init_params="kmeans"),
-        BernoulliMixture(n_components=2),
-        PoissonMixture(n_components=2),
+        BayesianGaussianMixture(n_components=3, max_iter=20),
+        BayesianGaussianMixture(2, tempering="local", init_params="kmeans", max_iter=20),
+        BernoulliMixture(n_components=2, max_iter=20),
+        PoissonMixture(n_components=2, max_iter=20),
     ]
 )
 def test_scikit_learn_checks(estimator, check):

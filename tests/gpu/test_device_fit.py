@@ -108,6 +108,7 @@ def test_the_joint_is_annealed_like_in_the_engine():
     assert np.abs(parameters - other).sum() / other.sum() < 1e-3
 
 
+@pytest.mark.slow  # that of sampled topics stands beside, in test_device_sampling.py
 def test_a_corpus_that_is_sent_gives_the_same_bits(monkeypatch):
     model = new_model()
     kept = fit_on_device(model, DATA, **RUN)

@@ -21,6 +21,8 @@ LENGTHS = [1, 2, 0, 3, 17, 60, 120, 5000, 0, 40, 40, 40]
 TIGHT = {"tolerance": 1e-6, "max_iterations": 1000}
 UPDATES = ["variational", "mean"]
 KERNELS = ["plain", "interpreted"]
+#: Where `test_the_step_equals_that_of_the_cpu` stands beside: the interpreter compiles for seconds.
+MOSTLY_PLAIN = ["plain", pytest.param("interpreted", marks=pytest.mark.slow)]
 
 
 def make_documents(lengths=LENGTHS, seed=0):
@@ -87,7 +89,7 @@ def test_the_step_equals_that_of_the_cpu(kernel, update, s):
         assert_allclose(found.tempered_energy, expected.tempered_energy, rtol=1e-4)
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", MOSTLY_PLAIN)
 def test_topics_out_of_the_range_of_float32(kernel):
     # E log β and E log θ of a topic that has not seen a word are near −1000 with these priors.
     data, topics = make_documents([30, 80, 200]), make_topics(smallest=1e-3)
@@ -110,7 +112,7 @@ def test_a_prior_for_each_topic_and_a_step_that_goes_on(kernel):
     assert relative_l1(anew.gamma[:, :N_TOPICS], expected.gamma) > 1e-2
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", MOSTLY_PLAIN)
 def test_documents_stop_when_those_of_the_cpu_do(kernel):
     model = new_model(tolerance=1e-2, max_iterations=3)
     assert_same(*both_steps(kernel, model, make_documents([200] * 20), make_topics(), 1.0))

@@ -65,7 +65,11 @@ ALPHA = np.array([0.3, 0.5, 0.2])
 
 @pytest.mark.parametrize(
     ("kernel", "copies", "kept", "error"),
-    [("plain", 400, 200, 0.025), ("interpreted", 30, 200, 0.08)],
+    [
+        ("plain", 400, 200, 0.025),
+        # Its draws are those of the plain one, by a test below.
+        pytest.param("interpreted", 30, 200, 0.08, marks=pytest.mark.slow),
+    ],
 )
 def test_long_chains_count_as_enumeration_does(kernel, copies, kept, error):
     # Equal documents of a group make different draws, so that they are as many chains.

@@ -225,7 +225,7 @@ def test_shards_of_a_table_add_up(monkeypatch):
     assert_allclose(in_jax.elbo, on_cpu.elbo, rtol=1e-8)
 
 
-@pytest.mark.parametrize("local", ["exact", "mean-field"])
+@pytest.mark.parametrize("local", ["exact", pytest.param("mean-field", marks=pytest.mark.slow)])
 def test_a_run_that_is_taken_up_again_ends_in_the_same_bits(tmp_path, local):
     model, data = new_factorial(local, restarts=1)
     in_jax = JaxFactorialModel.of(model)
