@@ -6,11 +6,16 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
 from numba import njit
 
 from tempering.cli.progress import shown
 from tempering.inference.compilation import telling, working_seconds
+from tempering.models.hmm import kernels
+from tempering.models.hmm.chains import Chain, solve_paths
+from tempering.models.lda.sampling import as_tokens
+from tempering.models.lda.topics import compact_words, fill_columns
 
 FIT = """
 import hashlib, json, sys, time
@@ -62,6 +67,22 @@ def test_two_first_fits_at_once(tmp_path):
     [(warm, said)] = fits("cpu", NUMBA_CACHE_DIR=tmp_path)
     assert "compiling" not in said
     assert warm["bits"] == first[0]["bits"]
+
+
+def test_a_kernel_is_compiled_once_for_any_numbers():
+    """Seconds each: not again for wide indices, nor for memory that cannot be written to."""
+    fixed = np.array([3, 1, 3], np.int32)
+    fixed.flags.writeable = False
+    for indices in (np.array([3, 1, 3], np.int64), np.array([3, 1, 3], np.int32), fixed):
+        assert compact_words(indices, 5)[1].tolist() == [1, 0, 1]
+        tokens = as_tokens(np.array([0, 3], indices.dtype), indices, np.array([1.0, 2.0, 1.0]))
+        assert [part.dtype for part in tokens] == [np.int64, np.int32, np.int64, np.int64]
+    assert len(fill_columns.signatures) == 1
+    chain = Chain(np.log([0.5, 0.5]), np.log(np.full((2, 2), 0.5)))
+    bounds = np.array([0, 2, 3])
+    one, each = (solve_paths(chain, np.zeros((3, 2)), bounds, s) for s in (0.5, np.full(2, 0.5)))
+    np.testing.assert_array_equal(one.marginals, each.marginals)
+    assert len(kernels.forward_backward.signatures) == 1
 
 
 def test_kernels_are_not_kept_where_there_is_no_place_for_them(tmp_path):
