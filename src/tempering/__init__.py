@@ -13,35 +13,19 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "AdaptiveTempering": "tempering.temperature",
-    "Annealing": "tempering.temperature",
-    "LocalTempering": "tempering.temperature",
-    "TemperaturePolicy": "tempering.temperature",
-    "Untempered": "tempering.temperature",
-    "VariationalTempering": "tempering.temperature",
-    "log_partition": "tempering.temperature",
-    "schedules": "tempering.temperature",
-    "LocalStep": "tempering.models",
-    "Mixture": "tempering.models",
-    "Model": "tempering.models",
-    "Natural": "tempering.models",
-    "Checkpoint": "tempering.inference",
-    "RobbinsMonro": "tempering.inference",
-    "fit": "tempering.inference",
-    "BayesianFactorAnalysis": "tempering.estimators",
-    "BayesianGaussianMixture": "tempering.estimators",
-    "BernoulliMixture": "tempering.estimators",
-    "CategoricalHMM": "tempering.estimators",
-    "EarlyStopping": "tempering.estimators",
-    "FactorialMixture": "tempering.estimators",
-    "GaussianHMM": "tempering.estimators",
-    "LatentDirichletAllocation": "tempering.estimators",
-    "PoissonHMM": "tempering.estimators",
-    "PoissonFactorization": "tempering.estimators",
-    "PoissonMixture": "tempering.estimators",
-    "RegressionMixture": "tempering.estimators",
-    "load": "tempering.estimators.saving",
-    "StorageError": "tempering.storage.errors",
+    name: home
+    for home, names in {
+        "tempering.temperature": "AdaptiveTempering Annealing LocalTempering TemperaturePolicy "
+        "Untempered VariationalTempering log_partition schedules",
+        "tempering.models": "LocalStep Mixture Model Natural",
+        "tempering.inference": "Checkpoint RobbinsMonro fit",
+        "tempering.estimators": "BayesianFactorAnalysis BayesianGaussianMixture BernoulliMixture "
+        "CategoricalHMM EarlyStopping FactorialMixture GaussianHMM LatentDirichletAllocation "
+        "PoissonFactorization PoissonHMM PoissonMixture RegressionMixture",
+        "tempering.estimators.saving": "load",
+        "tempering.storage.errors": "StorageError",
+    }.items()
+    for name in names.split()
 }
 
 __all__ = [
