@@ -135,6 +135,8 @@ MODULES = [
 
 #: Packages that a room cannot be shown without.
 NEEDED = {"tempering.blackbox": "numpyro"}
+#: Examples that JAX compiles for seconds, as it does for the tests of what they show.
+SLOW_EXAMPLES = {"tempering.gpu.device_fit"}
 
 
 def room_of(module):
@@ -144,7 +146,9 @@ def room_of(module):
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.slow] if room_of(name) in NEEDED else [])
+        pytest.param(
+            name, marks=[pytest.mark.slow] * (room_of(name) in NEEDED or name in SLOW_EXAMPLES)
+        )
         for name in MODULES
     ],
 )

@@ -82,18 +82,20 @@ def fitted(svi, *data):
 LOSSES = [Trace_ELBO, TraceMeanField_ELBO, TraceGraph_ELBO]
 
 
-def test_at_temperature_one_it_is_numpyros_to_the_bit():
+@pytest.mark.parametrize(
+    "temperature", [pytest.param(None, marks=pytest.mark.slow), schedules.constant(1.0)]
+)
+def test_at_temperature_one_it_is_numpyros_to_the_bit(temperature):
     plain = SVI(regression, AutoNormal(regression), adam(), Trace_ELBO())
     expected = plain.run(KEY, 50, X, Y, progress_bar=False)
-    for temperature in (None, schedules.constant(1.0)):
-        svi = new(temperature=temperature)
-        result = svi.run(KEY, 50, X, Y, progress_bar=False)
-        # After 50 steps any gradient that differs in a bit would have told in the parameters.
-        assert_array_equal(result.losses, expected.losses)
-        for name, value in expected.params.items():
-            assert_array_equal(result.params[name], value)
-        assert_array_equal(svi.evaluate(result.state, X, Y), plain.evaluate(expected.state, X, Y))
-        assert_array_equal(result.temperatures, np.ones(50))
+    svi = new(temperature=temperature)
+    result = svi.run(KEY, 50, X, Y, progress_bar=False)
+    # After 50 steps any gradient that differs in a bit would have told in the parameters.
+    assert_array_equal(result.losses, expected.losses)
+    for name, value in expected.params.items():
+        assert_array_equal(result.params[name], value)
+    assert_array_equal(svi.evaluate(result.state, X, Y), plain.evaluate(expected.state, X, Y))
+    assert_array_equal(result.temperatures, np.ones(50))
 
 
 @pytest.mark.parametrize(

@@ -323,14 +323,15 @@ def test_minibatches_come_near():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_saved_model_predicts_the_same_bits(kind, tmp_path):
-    X, _ = draws(kind)
+    lengths = LENGTHS[:2]
+    X = draws(kind)[0][: sum(lengths)]
     hmm = clone(told(kind)).set_params(random_state=0, tempering=LocalTempering(), n_iter=4)
-    hmm.set_params(tol=1.0, n_init=1).fit(X, LENGTHS)
+    hmm.set_params(tol=1.0, n_init=1).fit(X, lengths)
     hmm.save(tmp_path / "model")
     loaded = tempering.load(tmp_path / "model")
     assert type(loaded) is type(hmm)
     assert loaded.elbo_ == hmm.elbo_
-    assert loaded.score(X, LENGTHS) == hmm.score(X, LENGTHS)
+    assert loaded.score(X, lengths) == hmm.score(X, lengths)
     np.testing.assert_array_equal(loaded.predict_proba(X), hmm.predict_proba(X))
     np.testing.assert_array_equal(loaded.transmat_, hmm.transmat_)
     assert loaded.get_params()["n_iter"] == 4

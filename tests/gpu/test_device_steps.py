@@ -96,7 +96,7 @@ def test_topics_out_of_the_range_of_float32(kernel):
     assert_same(*both_steps(kernel, new_model(alpha=1e-3), data, topics, 1.0))
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", MOSTLY_PLAIN)
 def test_a_prior_for_each_topic_and_a_step_that_goes_on(kernel):
     data, topics, s = make_documents(), make_topics(), np.linspace(0.2, 1.0, len(LENGTHS))
     # One sweep tells where it started.
