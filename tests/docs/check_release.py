@@ -21,6 +21,9 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 LARGEST_WHEEL = 1_000_000
 EXTRAS = ("plot", "data")
+UV = str(Path(sys.executable).parent / "uv")
+#: What the tests need and the package does not.
+TEST_TOOLS = ("pytest", "hypothesis", "pandas")
 HAS_VERSION = """
 import importlib.metadata, sys
 name, version = sys.argv[1:]
@@ -36,6 +39,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         python = make_environment(Path(folder), wheel, options.versions, options.python)
         try_as_a_stranger(python, Path(folder))
+        run([*installer(python), *TEST_TOOLS])
         run(
             [
                 python,
@@ -66,21 +70,25 @@ def check_wheel(wheel: Path) -> None:
 
 
 def make_environment(folder: Path, wheel: Path, versions: str, python: str) -> str:
-    """An environment with the wheel, two of its extras, and what the tests need."""
-    uv = str(Path(sys.executable).parent / "uv")
-    run([uv, "venv", "--quiet", "--python", python, str(folder / "venv")])
+    """An environment with the wheel and two of its extras."""
+    run([UV, "venv", "--quiet", "--python", python, str(folder / "venv")])
     own = str(folder / "venv" / "bin" / "python")
-    install = [uv, "pip", "install", "--quiet", "--python", own]
+    install = installer(own)
     floors = lowest_versions(wheel)
     if versions == "lowest":
         run([*install, *(f"{name}=={floor}" for name, floor in floors.items())])
-    run([*install, f"{wheel}[{','.join(EXTRAS)}]", "pytest", "hypothesis"])
-    run([uv, "pip", "list", "--python", own])
+    run([*install, f"{wheel}[{','.join(EXTRAS)}]"])
+    run([UV, "pip", "list", "--python", own])
     if versions == "lowest":
         for name, floor in floors.items():
             # Nothing that came later may have raised it.
             run([own, "-c", HAS_VERSION, name, floor])
     return own
+
+
+def installer(python: str) -> list[str]:
+    """The command to install packages for this interpreter."""
+    return [UV, "pip", "install", "--quiet", "--python", python]
 
 
 def lowest_versions(wheel: Path) -> dict[str, str]:
