@@ -24,11 +24,6 @@ EXTRAS = ("plot", "data")
 UV = str(Path(sys.executable).parent / "uv")
 #: What the tests need and the package does not.
 TEST_TOOLS = ("pytest", "hypothesis", "pandas")
-HAS_VERSION = """
-import importlib.metadata, sys
-name, version = sys.argv[1:]
-sys.exit(not importlib.metadata.version(name).startswith(version))
-"""
 CORE = ["families", "temperature", "models", "inference", "estimators", "corpus", "cli", "storage"]
 
 
@@ -39,7 +34,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         python = make_environment(Path(folder), wheel, options.versions, options.python)
         try_as_a_stranger(python, Path(folder))
-        run([*installer(python), *TEST_TOOLS])
+        run([*installer(python), *TEST_TOOLS, *pins(wheel, options.versions)])
         run(
             [
                 python,
@@ -73,17 +68,15 @@ def make_environment(folder: Path, wheel: Path, versions: str, python: str) -> s
     """An environment with the wheel and two of its extras."""
     run([UV, "venv", "--quiet", "--python", python, str(folder / "venv")])
     own = str(folder / "venv" / "bin" / "python")
-    install = installer(own)
-    floors = lowest_versions(wheel)
-    if versions == "lowest":
-        run([*install, *(f"{name}=={floor}" for name, floor in floors.items())])
-    run([*install, f"{wheel}[{','.join(EXTRAS)}]"])
+    run([*installer(own), f"{wheel}[{','.join(EXTRAS)}]", *pins(wheel, versions)])
     run([UV, "pip", "list", "--python", own])
-    if versions == "lowest":
-        for name, floor in floors.items():
-            # Nothing that came later may have raised it.
-            run([own, "-c", HAS_VERSION, name, floor])
     return own
+
+
+def pins(wheel: Path, versions: str) -> list[str]:
+    """What is not to be newer than the wheel asks for."""
+    floors = lowest_versions(wheel) if versions == "lowest" else {}
+    return [f"{name}=={floor}" for name, floor in floors.items()]
 
 
 def installer(python: str) -> list[str]:
