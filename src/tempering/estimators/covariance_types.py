@@ -6,6 +6,7 @@ covariance Ψ/ν, whatever its type. Spheres have the gamma distribution of shap
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -43,6 +44,12 @@ class CovarianceType(NamedTuple):
     @property
     def matrices(self) -> bool:
         return len(self.shape(2)) == 2
+
+    def n_free(self, dimension: int) -> int:
+        """Numbers of a covariance that are free."""
+        if self.matrices:  # they are symmetric
+            return dimension * (dimension + 1) // 2
+        return math.prod(self.shape(dimension))
 
     def identity(self, dimension: int) -> Array:
         """The covariance of unit variances."""

@@ -172,9 +172,7 @@ class GaussianHMM(HiddenMarkovEstimator):
 
     def _n_emission_parameters(self) -> int:
         k, d = np.shape(self.means_)
-        square = d * (d + 1) // 2
-        sizes = {"spherical": k, "diag": k * d, "full": k * square, "tied": square}
-        return k * d + sizes[self.covariance_type]
+        return k * d + self._kind.n_free(d) * (1 if self.covariance_type == "tied" else k)
 
     def _point(self) -> tuple[Likelihood, GaussianParameters]:
         kind, means = self._kind, np.atleast_2d(as_numbers(self.means_, "means_", "numbers"))
