@@ -60,14 +60,14 @@ def policy_of(name: str) -> tuple[Any, dict[str, Any]]:
     }[name]
 
 
-def run(bed: str, name: str, seed: int, corpora: list[str]) -> dict[str, Any]:
+def run(bed: str, name: str, seed: int, files: tuple[list[str], int]) -> dict[str, Any]:
     """One fit, in a process of its own."""
     warnings.simplefilter("ignore")
     policy, options = policy_of(name)
     started = time.process_time()
     row = {"bed": bed, "policy": name, "seed": seed}
     try:
-        elbo, passes = beds(corpora)[bed](policy, seed, **options)
+        elbo, passes = beds(*files)[bed](policy, seed, **options)
     except Exception as error:
         return {**row, "error": f"{type(error).__name__}: {error}"[:200]}
     return {**row, "elbo": elbo, "passes": passes, "seconds": time.process_time() - started}
@@ -125,6 +125,7 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--corpora", nargs="*", default=[], help=".npz files of counts or faces")
+    parser.add_argument("--documents", type=int, default=5000, help="of a corpus")
     parser.add_argument("--constants", action="store_true", help="vary each constant by 2, 1/2")
     parser.add_argument("--limit", type=float, default=np.inf, help="seconds, then what is done")
     parser.add_argument("--out", type=Path, default=Path("adaptive-tempering.json"))
@@ -138,12 +139,13 @@ def main() -> None:
         usual = {c: getattr(AdaptiveTempering(), c, USUAL.get(c)) for c in CONSTANTS}
         varied = [f"adaptive: {c}={type(v)(f * v)}" for c, v in usual.items() for f in (0.5, 2.0)]
         names = ["adaptive", *varied]
-    chosen = options.beds or list(beds(options.corpora))
+    files = options.corpora, options.documents
+    chosen = options.beds or list(beds(*files))
     seeds = range(options.first_seed, options.first_seed + options.seeds)
     started, rows = time.time(), []
     with ProcessPoolExecutor(options.jobs) as pool:
         jobs = [
-            pool.submit(run, bed, name, seed, options.corpora)
+            pool.submit(run, bed, name, seed, files)
             for seed in seeds
             for bed in chosen
             for name in names

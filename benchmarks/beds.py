@@ -267,23 +267,25 @@ def topics(policy, seed, counts=None, k=20, passes=400, batch_size=None, n_init=
     return float(np.asarray(model.history_["elbo"])[-1]), model.n_iter_
 
 
-def corpus(path: str, k: int, policy: Any, seed: int) -> Outcome:
-    """5,000 documents of a corpus, in minibatches, four passes."""
+def corpus(path: str, documents: int, k: int, policy: Any, seed: int) -> Outcome:
+    """Some documents of a corpus, in minibatches, four passes."""
     counts = sparse.load_npz(path).tocsr()
-    rows = np.random.default_rng(0).permutation(counts.shape[0])[:5000]
+    rows = np.random.default_rng(0).permutation(counts.shape[0])[:documents]
     counts = counts[rows]
     counts = counts[:, np.asarray((counts > 0).sum(0)).ravel() >= 5]
     return topics(policy, seed, counts.astype(np.float32), k, passes=4, batch_size=100)
 
 
-def of_file(path: str) -> dict[str, Bed]:
+def of_file(path: str, documents: int) -> dict[str, Bed]:
     """Faces, where the archive has images; else topics of a corpus."""
+    name = Path(path).stem
     with np.load(path) as archive:
-        bed, sizes = (faces, (30, 60)) if "images" in archive.files else (corpus, (50, 100))
-    return {f"{Path(path).stem}, K = {k}": partial(bed, path, k) for k in sizes}
+        if "images" in archive.files:
+            return {f"{name}, K = {k}": partial(faces, path, k) for k in (30, 60)}
+    return {f"{name}, K = {k}": partial(corpus, path, documents, k) for k in (50, 100)}
 
 
-def beds(files: list[str]) -> dict[str, Bed]:
+def beds(files: list[str], documents: int = 5000) -> dict[str, Bed]:
     """All of them by name; those of a corpus or of faces by path."""
     grid = partial(known_variance, grid_of_centres, 2500, 0.12)
     ten = partial(known_variance, centres_in_ten_dimensions, 2000, 0.4)
@@ -304,5 +306,5 @@ def beds(files: list[str]) -> dict[str, Bed]:
         "answers": answers,
         "25, stochastic": partial(grid, stochastic),
         "20, stochastic": partial(ten, stochastic),
-        **{name: bed for path in files for name, bed in of_file(path).items()},
+        **{name: bed for path in files for name, bed in of_file(path, documents).items()},
     }

@@ -13,10 +13,12 @@ from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
 from tempering.gpu.several_devices import on_all_devices
 from tempering.inference import ArraySource, Batch, BlockSource
+from tempering.models.fastmath import ENTRY
 from tempering.models.lda.sampling import MOST_REPEATED
 
 #: Shortest rectangle.
@@ -65,7 +67,11 @@ def cut_into_groups(lengths: NDArray, rows: NDArray, size: int) -> Iterator[Grou
 
     ``lengths`` are those of the whole corpus, ``rows`` the documents of the batch.
     """
-    order = rows[np.argsort(-lengths[rows], kind="stable")]
+    keys = -lengths[rows]
+    keys -= keys.min(initial=0)
+    if keys.max(initial=0) < 1 << 16:
+        keys = keys.astype(np.uint16)  # sorted by their digits, in a fifth of the time
+    order = rows[np.argsort(keys, kind="stable")]
     start = 0
     while start < order.size:
         width = ladder_step(int(lengths[order[start]]))
@@ -116,7 +122,9 @@ class DeviceCorpus:
     @cached_property
     def totals(self) -> NDArray[np.float64]:
         """Words of each document, with their weights."""
-        return np.asarray(self._matrix.sum(axis=1), float).ravel()
+        totals = np.empty(self._matrix.shape[0])
+        sum_rows(self._matrix.indptr, self._matrix.data, totals)
+        return totals
 
     @cached_property
     def tokens(self) -> NDArray[np.float64]:
@@ -197,6 +205,16 @@ class CorpusStream(BlockSource):
         data, lengths = batch.data, np.diff(batch.data.indptr)
         rows = np.arange(batch.size)
         return Batch(DeviceDocuments(DeviceCorpus(data, False), lengths, rows, self.batch_size))
+
+
+@njit(**ENTRY)
+def sum_rows(starts, numbers, totals):
+    """Set the sums of the rows of a CSR matrix, without a copy of its numbers in a wider type."""
+    for row in range(totals.size):
+        total = 0.0
+        for i in range(starts[row], starts[row + 1]):
+            total += numbers[i]
+        totals[row] = total
 
 
 def _sent_type(counts: NDArray) -> Any:

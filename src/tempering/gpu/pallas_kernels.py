@@ -1,66 +1,36 @@
 """Groups of documents as GPU kernels (Pallas): the tempered E-step, and Gibbs chains.
 
-Each is two kernels. The first has one program a document, which keeps its topics in registers: it
-sweeps until it has settled, or takes token after token, each a row of β, its cumulative sums and
-one draw. The second has one program a word, and sums over the documents that hold it, in their
-order: no atomic additions, so the same input gives the same bits.
+First come kernels with one program a document, which keeps its topics in registers: it sweeps until
+it has settled (:mod:`tempering.gpu.pallas_documents`), or takes token after token, each a row of β,
+its cumulative sums and one draw. The last kernel has one program a word, and sums over the
+documents that hold it, in their order: no atomic additions, so the same input gives the same bits.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
 from tempering.gpu.jax_functions import (
     FEW_SWEEPS,
-    NEVER,
     Solved,
     SweepLimits,
     Sweeps,
-    digamma,
     document_streams,
     draw_topic,
     token_shares,
     uniform,
     word_weights,
 )
+from tempering.gpu.pallas_documents import settle_documents
+from tempering.gpu.pallas_tiles import Tile, triton
 from tempering.gpu.several_devices import share_out
 
-#: exp(x) = 2^(x / log 2), and the latter is one instruction.
-LOG_2 = math.log(2.0)
-
-
-class Tile(NamedTuple):
-    """How much a program takes at a time; measured on an H200, and not critical."""
-
-    numbers: int  # of log β or log θ
-    numbers_a_thread: int
-
-    def shape(self, n_topics: int, n_places: int) -> tuple[int, int]:
-        """Places (at most as many as there are) and topics, both powers of two."""
-        lanes = 1 << (n_topics - 1).bit_length()
-        places = max(1, min(self.numbers // lanes, 32))
-        return min(places, 1 << (n_places.bit_length() - 1)), lanes
-
-    def compiler_params(self, shape: tuple[int, int]) -> Any:
-        """Threads for a tile of this shape."""
-        n_warps = shape[0] * shape[1] // (32 * self.numbers_a_thread)
-        return triton().CompilerParams(num_warps=max(1, min(16, n_warps)), num_stages=2)
-
-
-DOCUMENT_TILE, WORD_TILE = Tile(2048, 32), Tile(8192, 64)
+WORD_TILE = Tile(8192, 64)
 
 #: One token at a time. A warp takes up to 512 topics: more warps would have to wait for each other.
 TOKEN_TILE, SAMPLED_WORD_TILE = Tile(1, 16), Tile(4096, 32)
-
-
-def triton() -> Any:
-    """The part of Pallas that is for GPUs: masked loads and stores, and compiler parameters."""
-    from jax.experimental.pallas import triton
-
-    return triton
 
 
 def solve_group(
@@ -92,93 +62,6 @@ def solve_group(
         shares, WORD_TILE, entries, numbers, log_theta, table, interpret=interpret
     )
     return Solved(alpha + s[:, None] * mass, statistics, sweeps)
-
-
-def settle_documents(*inputs: Any, settings: SweepLimits, interpret: bool) -> Any:
-    """Mass and log θ [size, K], log normaliser of each place [size, width], sweeps [size]."""
-    import jax
-    import jax.numpy as jnp
-    from jax.experimental import pallas as pl
-
-    (size, width), n_topics = inputs[0].shape, inputs[5].shape[1]
-    shape = DOCUMENT_TILE.shape(n_topics, width)
-    shapes = [
-        jax.ShapeDtypeStruct((size, n_topics), jnp.float32),
-        jax.ShapeDtypeStruct((size, n_topics), jnp.float32),
-        jax.ShapeDtypeStruct((size, width), jnp.float32),
-        jax.ShapeDtypeStruct((size,), jnp.int32),
-    ]
-    return pl.pallas_call(
-        partial(document_kernel, settings=settings, shape=shape),
-        grid=(size,),
-        out_shape=shapes,
-        compiler_params=DOCUMENT_TILE.compiler_params(shape),
-        interpret=interpret,
-    )(*inputs)
-
-
-def document_kernel(
-    columns, counts, lengths, s, mass_in, table, alpha, mass_out, log_theta_out, log_z, sweeps_out,
-    *, settings, shape,
-):  # fmt: skip
-    """Settle document d, the one of this program."""
-    import jax
-    import jax.numpy as jnp
-    from jax.experimental import pallas as pl
-
-    load, store = triton().load, triton().store
-    d = pl.program_id(0)
-    (n_words, n_topics), (words, lanes) = table.shape, shape
-    topics, places = jnp.arange(lanes), jnp.arange(words)
-    real = topics < n_topics
-    own_alpha = load(alpha.at[topics], mask=real, other=1.0)
-    own_s = s[d]
-    n_tiles = (lengths[d] + words - 1) // words
-
-    def log_theta_of(mass):
-        return digamma(own_alpha + own_s * mass)
-
-    def scores_of(tile, log_theta):
-        """s (log θ + log β) / log 2 of some words, less the largest: [words, lanes]; and that."""
-        column = jnp.minimum(columns[d, tile * words + places], n_words - 1)
-        log_rows = load(table.at[column[:, None], topics[None, :]], mask=real[None, :], other=NEVER)
-        scores = own_s / LOG_2 * (log_rows + log_theta[None, :])
-        top = jnp.max(scores, axis=1)
-        return scores - top[:, None], top
-
-    def sweep(state):
-        mass, _, sweeps, _ = state
-        log_theta = log_theta_of(mass)
-
-        def add_tile(tile, sums):
-            scores, _ = scores_of(tile, log_theta)
-            phi = jnp.exp2(scores)
-            share = counts[d, tile * words + places] / jnp.sum(phi, axis=1)
-            return sums + jnp.sum(share[:, None] * phi, axis=0)
-
-        new = jax.lax.fori_loop(0, n_tiles, add_tile, jnp.zeros(lanes, jnp.float32))
-        change = jnp.sum(jnp.abs(new - mass))
-        total = jnp.sum(new)
-        sweeps = sweeps + 1
-        settled = (sweeps >= settings.min_sweeps) & (change <= settings.tolerance * total)
-        return new, total, sweeps, settled | (sweeps >= settings.max_sweeps)
-
-    mass = load(mass_in.at[d, topics], mask=real, other=0.0)
-    empty = jnp.sum(mass) <= 0.0
-    state = (mass, jnp.float32(0.0), jnp.int32(0), empty)
-    mass, _, sweeps, _ = jax.lax.while_loop(lambda state: ~state[3], sweep, state)
-    log_theta = log_theta_of(mass)
-
-    def close_tile(tile, nothing):
-        scores, top = scores_of(tile, log_theta)
-        total = jnp.sum(jnp.exp2(scores), axis=1)
-        log_z[d, tile * words + places] = LOG_2 * top + jnp.log(total)
-        return nothing
-
-    jax.lax.fori_loop(0, n_tiles, close_tile, 0)
-    store(mass_out.at[d, topics], mass, mask=real)
-    store(log_theta_out.at[d, topics], log_theta, mask=real)
-    sweeps_out[d] = sweeps
 
 
 def sample_group(

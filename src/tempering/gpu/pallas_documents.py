@@ -1,0 +1,229 @@
+"""The tempered E-step of documents as GPU kernels (Pallas), one program a document.
+
+A document soon uses few of the topics. So it takes a few sweeps over all of them, settles with
+those that it uses, whose rows then stay in registers, and settles with all again, mostly in one
+sweep. Where a tight tolerance is asked for, the latter is all that is done.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+from tempering.gpu.jax_functions import NEVER, SweepLimits, digamma
+from tempering.gpu.pallas_tiles import Tile, triton
+
+#: exp(x) = 2^(x / log 2), and the latter is one instruction.
+LOG_2 = math.log(2.0)
+
+DOCUMENT_TILE, FEW_TILE = Tile(2048, 32), Tile(2048, 64)
+
+#: Sweeps over all topics at first, the share of its words that a topic holds which a document uses,
+#: and the most topics that are few.
+FIRST_SWEEPS, USED_SHARE, FEW_TOPICS = 4, 0.005, 32
+
+#: With a tighter tolerance no topic is left out: from there, a document may settle elsewhere.
+LOOSE = 1e-3
+
+
+def settle_documents(*inputs: Any, settings: SweepLimits, interpret: bool) -> Any:
+    """Mass and log θ [size, K], log normaliser of each place [size, width], sweeps [size]."""
+    import jax
+    import jax.numpy as jnp
+    from jax.experimental import pallas as pl
+
+    (size, width), n_topics = inputs[0].shape, inputs[5].shape[1]
+    call = partial(pl.pallas_call, grid=(size,), interpret=interpret)
+    numbers = jax.ShapeDtypeStruct((size, n_topics), jnp.float32)
+    sums = jax.ShapeDtypeStruct((size,), jnp.int32)
+    shape = DOCUMENT_TILE.shape(n_topics, width)
+    threads = DOCUMENT_TILE.compiler_params(shape)
+    before = 0
+    if settings.tolerance >= LOOSE and min(n_topics, settings.max_sweeps) > FEW_TOPICS:
+        *documents, _, table, alpha = inputs
+        few = jax.ShapeDtypeStruct((size, FEW_TOPICS), jnp.int32)
+        mass, topics, n_used = call(
+            partial(first_kernel, shape=shape),
+            out_shape=[numbers, few, sums],
+            compiler_params=threads,
+        )(*inputs)
+        few_shape = FEW_TILE.shape(FEW_TOPICS, width)
+        mass, few_sweeps = call(
+            partial(few_kernel, settings=settings._replace(min_sweeps=1), shape=few_shape),
+            out_shape=[numbers, sums],
+            compiler_params=FEW_TILE.compiler_params(few_shape),
+            input_output_aliases={len(documents): 0},
+        )(*documents, mass, topics, n_used, table, alpha)
+        before = FIRST_SWEEPS + few_sweeps
+        settings = settings._replace(min_sweeps=max(1, settings.min_sweeps - FIRST_SWEEPS))
+        inputs = (*documents, mass, table, alpha)
+    mass, log_theta, log_z, sweeps = call(
+        partial(document_kernel, settings=settings, shape=shape),
+        out_shape=[numbers, numbers, jax.ShapeDtypeStruct((size, width), jnp.float32), sums],
+        compiler_params=threads,
+    )(*inputs)
+    return mass, log_theta, log_z, before + sweeps
+
+
+class DocumentSweep:
+    """A sweep of document d over all topics, inside a kernel."""
+
+    def __init__(self, d, columns, counts, lengths, s, table, alpha, shape):
+        import jax.numpy as jnp
+
+        self.words, lanes = shape
+        self.topics, self.places = jnp.arange(lanes), jnp.arange(self.words)
+        self.real = self.topics < table.shape[1]
+        self.alpha = triton().load(alpha.at[self.topics], mask=self.real, other=1.0)
+        self.s = s[d]
+        self.n_tiles = (lengths[d] + self.words - 1) // self.words
+        self.d, self.columns, self.counts, self.table = d, columns, counts, table
+
+    def log_theta(self, mass):
+        """log θ up to its normaliser."""
+        return digamma(self.alpha + self.s * mass)
+
+    def scores(self, tile, log_theta):
+        """s (log θ + log β) / log 2 of some words, less the largest: [words, lanes]; and that."""
+        import jax.numpy as jnp
+
+        place = tile * self.words + self.places
+        column = jnp.minimum(self.columns[self.d, place], self.table.shape[0] - 1)
+        rows = self.table.at[column[:, None], self.topics[None, :]]
+        log_rows = triton().load(rows, mask=self.real[None, :], other=NEVER)
+        scores = self.s / LOG_2 * (log_rows + log_theta[None, :])
+        top = jnp.max(scores, axis=1)
+        return scores - top[:, None], top
+
+    def __call__(self, mass):
+        """The mass of each topic, given that of the sweep before."""
+        import jax
+        import jax.numpy as jnp
+
+        log_theta = self.log_theta(mass)
+
+        def add_tile(tile, sums):
+            phi = jnp.exp2(self.scores(tile, log_theta)[0])
+            share = self.counts[self.d, tile * self.words + self.places] / jnp.sum(phi, axis=1)
+            return sums + jnp.sum(share[:, None] * phi, axis=0)
+
+        return jax.lax.fori_loop(0, self.n_tiles, add_tile, jnp.zeros_like(mass))
+
+
+def until_settled(sweep: Any, mass: Any, nothing_to_do: Any, settings: SweepLimits) -> Any:
+    """Sweep until the mass settles, inside a kernel: the mass, and how many sweeps it took."""
+    import jax
+    import jax.numpy as jnp
+
+    def next_sweep(state):
+        mass, sweeps, _ = state
+        new, sweeps = sweep(mass), sweeps + 1
+        change = jnp.sum(jnp.abs(new - mass))
+        settled = (sweeps >= settings.min_sweeps) & (change <= settings.tolerance * jnp.sum(new))
+        return new, sweeps, settled | (sweeps >= settings.max_sweeps)
+
+    state = (mass, jnp.int32(0), nothing_to_do)
+    return jax.lax.while_loop(lambda state: ~state[2], next_sweep, state)[:2]
+
+
+def first_kernel(
+    columns, counts, lengths, s, mass_in, table, alpha, mass_out, few_out, n_used_out, *, shape
+):
+    """A few sweeps of document d; then which topics it uses, and their mass.
+
+    A document that uses more topics than the next kernel takes keeps all of its mass.
+    """
+    import jax
+    import jax.numpy as jnp
+    from jax.experimental import pallas as pl
+
+    store = triton().store
+    d = pl.program_id(0)
+    sweep = DocumentSweep(d, columns, counts, lengths, s, table, alpha, shape)
+    topics, real = sweep.topics, sweep.real
+    mass = triton().load(mass_in.at[d, topics], mask=real, other=0.0)
+    mass = jax.lax.fori_loop(0, FIRST_SWEEPS, lambda _, mass: sweep(mass), mass)
+    used = mass > USED_SHARE * jnp.sum(mass)
+    places = jax.lax.cumsum(used.astype(jnp.int32)) - 1
+    n_used = jnp.sum(used.astype(jnp.int32))
+    few = n_used <= FEW_TOPICS
+    store(few_out.at[d, places], topics, mask=used & few)
+    n_used_out[d] = jnp.where(few, n_used, 0)
+    store(mass_out.at[d, topics], jnp.where(few & ~used, 0.0, mass), mask=real)
+
+
+def few_kernel(
+    columns, counts, lengths, s, mass_in, few, n_used, table, alpha, mass_out, sweeps_out,
+    *, settings, shape,
+):  # fmt: skip
+    """Settle document d with the few topics that it uses; rows of its first words stay here.
+
+    What is lost by it to the range of float32, or to the other topics, the last kernel mends.
+    """
+    import jax
+    import jax.numpy as jnp
+    from jax.experimental import pallas as pl
+
+    load = triton().load
+    d = pl.program_id(0)
+    words, lanes = shape
+    lane, places = jnp.arange(lanes), jnp.arange(words)
+    used = lane < n_used[d]
+    topics = load(few.at[d, lane], mask=used, other=0)
+    own_alpha = load(alpha.at[topics], mask=used, other=1.0)
+    own_s = s[d]
+    n_tiles = (lengths[d] + words - 1) // words
+
+    def powers_of(tile):
+        """β^s, scaled to a largest entry of 1 for each word."""
+        column = jnp.minimum(columns[d, tile * words + places], table.shape[0] - 1)
+        rows = load(table.at[column[:, None], topics[None, :]], mask=used[None, :], other=NEVER)
+        return jnp.exp2(own_s / LOG_2 * (rows - jnp.max(rows, axis=1)[:, None]))
+
+    def mass_of(tile, powers, weights):
+        total = jnp.sum(powers * weights[None, :], axis=1)
+        share = jnp.where(total > 0.0, counts[d, tile * words + places] / total, 0.0)
+        return weights * jnp.sum(share[:, None] * powers, axis=0)
+
+    first = powers_of(0)
+
+    def sweep(mass):
+        log_theta = jnp.where(used, digamma(own_alpha + own_s * mass), NEVER)
+        weights = jnp.exp2(own_s / LOG_2 * (log_theta - jnp.max(log_theta)))
+
+        def add_tile(tile, sums):
+            return sums + mass_of(tile, powers_of(tile), weights)
+
+        return jax.lax.fori_loop(1, n_tiles, add_tile, mass_of(0, first, weights))
+
+    mass = load(mass_in.at[d, topics], mask=used, other=0.0)
+    mass, sweeps_out[d] = until_settled(sweep, mass, n_used[d] == 0, settings)
+    triton().store(mass_out.at[d, topics], mass, mask=used)
+
+
+def document_kernel(
+    columns, counts, lengths, s, mass_in, table, alpha, mass_out, log_theta_out, log_z, sweeps_out,
+    *, settings, shape,
+):  # fmt: skip
+    """Settle document d, the one of this program."""
+    import jax
+    import jax.numpy as jnp
+    from jax.experimental import pallas as pl
+
+    d = pl.program_id(0)
+    sweep = DocumentSweep(d, columns, counts, lengths, s, table, alpha, shape)
+    topics, real = sweep.topics, sweep.real
+    mass = triton().load(mass_in.at[d, topics], mask=real, other=0.0)
+    mass, sweeps_out[d] = until_settled(sweep, mass, jnp.sum(mass) <= 0.0, settings)
+    log_theta = sweep.log_theta(mass)
+
+    def close_tile(tile, nothing):
+        scores, top = sweep.scores(tile, log_theta)
+        total = jnp.sum(jnp.exp2(scores), axis=1)
+        log_z[d, tile * sweep.words + sweep.places] = LOG_2 * top + jnp.log(total)
+        return nothing
+
+    jax.lax.fori_loop(0, sweep.n_tiles, close_tile, 0)
+    triton().store(mass_out.at[d, topics], mass, mask=real)
+    triton().store(log_theta_out.at[d, topics], log_theta, mask=real)
