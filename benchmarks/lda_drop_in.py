@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sklearn.decomposition import LatentDirichletAllocation as ScikitLearn
 
-from lda_common import load_corpus, print_table
+from lda_common import load_corpus, print_table, write_json
 from tempering import LatentDirichletAllocation
 from tempering.evaluation import completion_score, split_documents
 
@@ -27,6 +27,7 @@ def main():
     parser.add_argument("--documents", type=int, default=20_000)
     parser.add_argument("--topics", type=int, default=100)
     parser.add_argument("--turns", type=int, default=2)
+    parser.add_argument("--json", type=Path, help="write the results here too")
     options = parser.parse_args()
     corpus = load_corpus(options.corpus)
     train, rest = corpus[: options.documents], corpus[options.documents :]
@@ -52,6 +53,7 @@ def main():
         row["x wall"] = rows[0]["wall, s"] / row["wall, s"]
         row["x CPU"] = rows[0]["CPU s"] / row["CPU s"]
     print_table(f"{options.documents} documents, {options.topics} topics", rows)
+    write_json(options.json, rows)
 
 
 if __name__ == "__main__":

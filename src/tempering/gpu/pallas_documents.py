@@ -17,7 +17,7 @@ from tempering.gpu.pallas_tiles import Tile, triton
 #: exp(x) = 2^(x / log 2), and the latter is one instruction.
 LOG_2 = math.log(2.0)
 
-DOCUMENT_TILE, FEW_TILE = Tile(2048, 32), Tile(2048, 64)
+DOCUMENT_TILE, FEW_TILE = Tile(2048, 32), Tile(4096, 32)
 
 #: Sweeps over all topics at first, the share of its words that a topic holds which a document uses,
 #: and the most topics that are few.
