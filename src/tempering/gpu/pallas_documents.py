@@ -17,11 +17,11 @@ from tempering.gpu.pallas_tiles import Tile, triton
 #: exp(x) = 2^(x / log 2), and the latter is one instruction.
 LOG_2 = math.log(2.0)
 
-DOCUMENT_TILE, FEW_TILE = Tile(2048, 32), Tile(4096, 32)
+FIRST_TILE, FEW_TILE, LAST_TILE = Tile(2048, 32), Tile(2048, 32), Tile(2048, 32)
 
-#: Sweeps over all topics at first, the share of its words that a topic holds which a document uses,
-#: and the most topics that are few.
-FIRST_SWEEPS, USED_SHARE, FEW_TOPICS = 4, 0.005, 32
+#: Sweeps over all topics at first, the most topics that are few, and the share of its words that a
+#: topic holds which a document uses; twice as much where there are more such topics than that.
+FIRST_SWEEPS, FEW_TOPICS, USED_SHARE = 4, 32, 0.005
 
 #: With a tighter tolerance no topic is left out: from there, a document may settle elsewhere.
 LOOSE = 1e-3
@@ -37,16 +37,15 @@ def settle_documents(*inputs: Any, settings: SweepLimits, interpret: bool) -> An
     call = partial(pl.pallas_call, grid=(size,), interpret=interpret)
     numbers = jax.ShapeDtypeStruct((size, n_topics), jnp.float32)
     sums = jax.ShapeDtypeStruct((size,), jnp.int32)
-    shape = DOCUMENT_TILE.shape(n_topics, width)
-    threads = DOCUMENT_TILE.compiler_params(shape)
     before = 0
     if settings.tolerance >= LOOSE and min(n_topics, settings.max_sweeps) > FEW_TOPICS:
         *documents, _, table, alpha = inputs
         few = jax.ShapeDtypeStruct((size, FEW_TOPICS), jnp.int32)
+        shape = FIRST_TILE.shape(n_topics, width)
         mass, topics, n_used = call(
             partial(first_kernel, shape=shape),
             out_shape=[numbers, few, sums],
-            compiler_params=threads,
+            compiler_params=FIRST_TILE.compiler_params(shape),
         )(*inputs)
         few_shape = FEW_TILE.shape(FEW_TOPICS, width)
         mass, few_sweeps = call(
@@ -58,10 +57,11 @@ def settle_documents(*inputs: Any, settings: SweepLimits, interpret: bool) -> An
         before = FIRST_SWEEPS + few_sweeps
         settings = settings._replace(min_sweeps=max(1, settings.min_sweeps - FIRST_SWEEPS))
         inputs = (*documents, mass, table, alpha)
+    shape = LAST_TILE.shape(n_topics, width)
     mass, log_theta, log_z, sweeps = call(
         partial(document_kernel, settings=settings, shape=shape),
         out_shape=[numbers, numbers, jax.ShapeDtypeStruct((size, width), jnp.float32), sums],
-        compiler_params=threads,
+        compiler_params=LAST_TILE.compiler_params(shape),
     )(*inputs)
     return mass, log_theta, log_z, before + sweeps
 
@@ -144,7 +144,9 @@ def first_kernel(
     topics, real = sweep.topics, sweep.real
     mass = triton().load(mass_in.at[d, topics], mask=real, other=0.0)
     mass = jax.lax.fori_loop(0, FIRST_SWEEPS, lambda _, mass: sweep(mass), mass)
-    used = mass > USED_SHARE * jnp.sum(mass)
+    least = USED_SHARE * jnp.sum(mass)
+    many = jnp.sum((mass > least).astype(jnp.int32)) > FEW_TOPICS
+    used = mass > jnp.where(many, 2.0 * least, least)
     places = jax.lax.cumsum(used.astype(jnp.int32)) - 1
     n_used = jnp.sum(used.astype(jnp.int32))
     few = n_used <= FEW_TOPICS

@@ -14,7 +14,7 @@ class Tile(NamedTuple):
     def shape(self, n_topics: int, n_places: int) -> tuple[int, int]:
         """Places (at most as many as there are) and topics, both powers of two."""
         lanes = 1 << (n_topics - 1).bit_length()
-        places = max(1, min(self.numbers // lanes, 128))
+        places = max(1, min(self.numbers // lanes, 64))
         return min(places, 1 << (n_places.bit_length() - 1)), lanes
 
     def compiler_params(self, shape: tuple[int, int]) -> Any:
