@@ -42,7 +42,8 @@ def limits(task: Task, n_topics: int, options: argparse.Namespace) -> dict[str, 
     solve = jax.jit(partial(group_functions(default_kernel())[0], settings=settings_of(model)))
     solved, seconds = median_seconds(solve, *arguments)
     sweeps = np.asarray(solved.sweeps)
-    # Each sweep, and the two passes for normalisers and statistics, weighs every word's topics.
+    # Each sweep, and the two passes for normalisers and statistics, weighs every word's topics. The
+    # kernels leave out topics in most of them; the limit is that of the whole sweeps.
     weighed = float(((sweeps + 2) * lengths[group.rows]).sum()) * n_topics
     least_bytes = 2 * table.nbytes + 2 * sum(np.asarray(a).nbytes for a in words) + 2 * mass.nbytes
     bandwidth = copy_bandwidth()

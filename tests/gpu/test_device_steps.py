@@ -166,3 +166,25 @@ def test_groups_hold_every_document_once(lengths, size):
                 assert_array_equal(own_counts, own < 300)
             assert own_lengths.sum() == lengths[group.rows].sum()
     assert sorted(seen) == list(range(lengths.size))
+
+
+def test_documents_that_settle_with_few_topics_first():
+    """The kernels leave topics out on the way, and end where a sweep over all moves little."""
+    rng = np.random.default_rng(0)
+    beta = rng.dirichlet(np.full(N_WORDS, 0.05), 40)
+    # The last document uses all topics, so that they are never few.
+    theta = np.vstack([rng.dirichlet(np.full(40, 0.03), 7), np.full((1, 40), 1 / 40)])
+    lengths = [0, 5, 20, 60, 60, 200, 90, 2000]
+    data = sparse.csr_matrix([rng.multinomial(n, p @ beta) for n, p in zip(lengths, theta)])
+    model = LatentDirichlet(40, N_WORDS, 0.05, 0.05, update="mean", tolerance=1e-2)
+    topics = Topics(np.float32(0.05) + np.float32(1000.0) * beta.T.astype(np.float32), 0.05)
+    device, documents, expectations = on_device("interpreted", model, data, topics)
+    log_beta = np.log(topics.parameters() / topics.parameters().sum(axis=0))
+    for s in (1.0, 0.3):
+        found = device.local_step(documents, expectations, s)
+        statistics = np.asarray(found.statistics.values)[:, :40]
+        assert_allclose(statistics.sum(axis=1), s * data.sum(axis=0).A1, rtol=1e-4, atol=1e-5)
+        mass = (found.gamma[:, :40] - 0.05) / s
+        log_joint = special.digamma(found.gamma[:, None, :40]) + log_beta
+        swept = np.einsum("dv,dvk->dk", data.toarray(), special.softmax(s * log_joint, axis=2))
+        assert np.all(np.abs(swept - mass).sum(axis=1) <= 0.015 * np.maximum(lengths, 1))

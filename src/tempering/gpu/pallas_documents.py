@@ -17,7 +17,7 @@ from tempering.gpu.pallas_tiles import Tile, triton
 #: exp(x) = 2^(x / log 2), and the latter is one instruction.
 LOG_2 = math.log(2.0)
 
-FIRST_TILE, FEW_TILE, LAST_TILE = Tile(2048, 32), Tile(2048, 32), Tile(2048, 32)
+FIRST_TILE, FEW_TILE, LAST_TILE = Tile(2048, 32), Tile(2048, 32), Tile(8192, 64)
 
 #: Sweeps over all topics at first, the most topics that are few, and the share of its words that a
 #: topic holds which a document uses; twice as much where there are more such topics than that.
