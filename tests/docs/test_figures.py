@@ -104,7 +104,7 @@ def test_gpu_fits_of_topics_on_the_page_are_those_of_the_runs():
 
 def test_gpu_fits_of_mixtures_on_the_page_are_those_of_the_runs():
     runs = [run for run in lines("gpu.jsonl") if run["what"] != "topics"]
-    rows = table("docs/performance.md", "| model | rows |")
+    rows = table("docs/tutorials/gpu.md", "| model | rows |")
     assert rows == {
         run["what"]: [f"{run['rows']:,}", str(run["16 cores"]), str(run["H200"])] for run in runs
     }
@@ -135,6 +135,53 @@ def test_figures_that_were_written_down_stand_in_their_entry(run):
     numbers = [value for value in run.values() if isinstance(value, float)]
     wanted = [str(value).replace("-", "−") for value in numbers]
     assert any(all(cell in line for cell in wanted) for line in entry.splitlines())
+
+
+def test_speeds_on_the_page_are_those_of_the_runs():
+    rows = table("docs/measured.md", "| | K = 50 | K = 200 | K = 500 |")
+    runs = defaultdict(list)
+    for run in lines("speed.jsonl"):
+        runs[run["program"]].append(run)
+    assert rows["`tempering`, nothing set"] == [
+        f"{run['docs/s']:,}" for run in runs["tempering, defaults"]
+    ]
+    ours = runs["tempering, T = 1"]
+    assert rows["`tempering`, T = 1"] == [f"{run['docs/s']:,}" for run in ours]
+    for peer, ratio in (("scikit-learn", "x sklearn"), ("gensim", "x gensim")):
+        assert rows[peer] == [
+            f"{theirs['docs/s']:,} ({mine[ratio]:.1f}x)"
+            for theirs, mine in zip(runs[peer], ours, strict=True)
+        ]
+
+
+def test_a_changed_import_on_the_page_is_that_of_the_run():
+    rows = table("docs/measured.md", "| | wall s | CPU s |")
+    for run in lines("drop-in.jsonl"):
+        ratios = {name: f" ({run[name]:.1f}x)" for name in ("x wall", "x CPU")}
+        if run["program"] == "scikit-learn":
+            ratios = dict.fromkeys(ratios, "")
+        wall, processor = f"{run['wall, s']:.1f}", f"{run['CPU s']:.1f}"
+        cells = [wall + ratios["x wall"], processor + ratios["x CPU"], number(run["held-out"], 3)]
+        assert rows[run["program"].replace("tempering", "`tempering`")] == cells
+
+
+def test_clusters_on_the_page_are_those_of_the_runs():
+    rows = table("docs/measured.md", "| | 25 clusters, spread 0.12 |")
+    names = {
+        "`tempering`, nothing set": "ours, default",
+        "scikit-learn, k-means start": "scikit-learn, k-means",
+        "scikit-learn, random start": "scikit-learn, random",
+    }
+    runs = defaultdict(list)
+    for run in lines("gaussian-mixtures.jsonl"):
+        runs[run["case"], run["method"]].append(run)
+    cases, seconds = ("grid 0.12", "grid 0.20", "10-D"), []
+    for name, method in names.items():
+        found = [mean(run["found"] == run["clusters"] for run in runs[c, method]) for c in cases]
+        assert [cell.strip("*") for cell in rows[name]] == [f"{share:.0%}" for share in found]
+        seconds.append([mean(run["cpu"] for run in runs[c, method]) for c in cases])
+    cells = rows["CPU seconds a fit, `tempering` / scikit-learn k-means"]
+    assert cells == [f"{a:.1f} / {b:.1f}" for a, b in zip(seconds[0], seconds[1], strict=True)]
 
 
 def test_the_other_rows_of_the_readme_are_those_of_the_page():
