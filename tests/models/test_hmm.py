@@ -247,7 +247,7 @@ def test_threads_and_blocks_of_memory_leave_every_bit(monkeypatch):
         np.testing.assert_array_equal(one.posterior[name], two.posterior[name])
     assert one.elbo == two.elbo
     before = model.local_step(data, model.expectations(one.posterior), 0.5)
-    monkeypatch.setattr("tempering.models.hmm.model.BLOCK_ROWS", 7)
+    monkeypatch.setattr("tempering.models.hmm.model.BLOCK_NUMBERS", 7 * 8)
     after = model.local_step(data, model.expectations(one.posterior), 0.5)
     np.testing.assert_allclose(after.energies, before.energies, rtol=1e-12)
     np.testing.assert_allclose(after.statistics.emissions, before.statistics.emissions, rtol=1e-10)

@@ -109,7 +109,8 @@ def test_pieces_are_as_equal_as_can_be_and_stay_in_their_sequence():
             Pieces(np.arange(18), **wrong)
 
 
-def test_memory_is_that_of_the_pieces_not_of_the_sequence():
+def test_memory_is_that_of_the_pieces_not_of_the_sequence(monkeypatch):
+    monkeypatch.setattr("tempering.models.hmm.model.BLOCK_NUMBERS", 2**13)  # a piece has more
     model, rows, posterior = problem(lengths=[40_000])
     expected = model.expectations(posterior)
 

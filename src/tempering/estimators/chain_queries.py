@@ -20,7 +20,7 @@ from tempering.models import Sequences
 from tempering.models.arguments import as_numbers, check_number
 from tempering.models.base import Array
 from tempering.models.hmm.chains import Chain, best_paths, draw_paths, solve_paths, stationary
-from tempering.models.hmm.model import BLOCK_ROWS
+from tempering.models.hmm.model import block_rows
 from tempering.models.parts import emit
 
 
@@ -82,7 +82,7 @@ class ChainQueries:
         likelihood, parameters = self._point()
         data = Sequences(self._observed(X), lengths)
         likelihood.check(data.rows)
-        for _, block in data.blocks(BLOCK_ROWS):
+        for _, block in data.blocks(block_rows(likelihood, self.n_components)):
             yield block.bounds, likelihood.log_likelihood(block.rows, parameters).T
 
     def score_samples(self, X: Any, lengths: ArrayLike | None = None) -> tuple[float, Array]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tempering.estimators.starts import column_metric, kmeans_labels
 from tempering.inference import ArraySource
 from tempering.models import HiddenMarkov, Natural, Sequences
 from tempering.models.base import Array
 from tempering.models.hmm.chains import Chain, solve_paths
-from tempering.models.hmm.model import BLOCK_ROWS
 
 #: Rows that k-means looks at; more would change its centres little.
 MOST_KMEANS_ROWS = 20_000
@@ -32,15 +32,21 @@ def cold_start(
 
 
 def start_at(
-    model: HiddenMarkov, chain: Chain, log_emissions: Iterable[Array], data: Sequences
+    model: HiddenMarkov,
+    chain: Chain,
+    blocks: Iterable[tuple[NDArray[np.int64], Array]],
+    data: Sequences,
 ) -> Natural:
-    """λ after one pass at known parameters: the chain, and log p(x_t | z_t) of blocks of the data.
+    """λ after one pass at known parameters: the chain, and log p(x_t | z_t) of blocks of the data,
+    each after the bounds of its sequences.
 
     Parameters that are points have no posterior to begin from; the states that they give the data
     do.
     """
-    posterior = model.prior()
-    for (_, block), here in zip(data.blocks(BLOCK_ROWS), log_emissions, strict=True):
-        paths = solve_paths(chain, here, block.bounds)
+    posterior, first = model.prior(), 0
+    for bounds, log_emissions in blocks:
+        block = data[first : first + len(bounds) - 1]
+        paths = solve_paths(chain, log_emissions, bounds)
         posterior = posterior + model.path_statistics(block, paths)
+        first += len(block)
     return posterior

@@ -243,8 +243,7 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
         for name, value in kept.items():
             setattr(self, name, value)
         X = self._emitted(data.rows) + getattr(self, "_centre", 0)
-        log_emissions = (here for _, here in self._blocks(X, data.lengths))
-        posterior = start_at(model, self._chain(), log_emissions, data)
+        posterior = start_at(model, self._chain(), self._blocks(X, data.lengths), data)
         self.__dict__ = before  # for the next start
         return posterior
 

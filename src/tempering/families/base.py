@@ -109,6 +109,10 @@ class Likelihood(ABC):
     def statistics(self, x: Any) -> Array:
         """t(x), shape [n, size]: what a datum adds to the natural parameters."""
 
+    def weighted_statistics(self, x: Any, weights: Array) -> Array:
+        """Σ_i w_ik t(x_i), shape [K, size], of weights [n, K]."""
+        return weights.T @ self.statistics(x)
+
     def log_base_measure(self, x: Any) -> Array:
         """log h(x), shape [n]. Tempering raises it to the power s too, so it is kept."""
         return np.zeros(np.shape(x)[0])

@@ -129,7 +129,7 @@ class Mixture(Model):
         """Σ_i a_ik t(x_i, z_i = k) for weighted assignments a [n, K]."""
         return Natural(
             weights=self.weights.statistics_from_counts(assignment.sum(axis=0)),
-            components=assignment.T @ self.likelihood.statistics(data),
+            components=self.likelihood.weighted_statistics(data, assignment),
         )
 
     def expectations(self, posterior: Natural) -> MixtureExpectations:

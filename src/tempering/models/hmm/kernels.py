@@ -16,6 +16,9 @@ from tempering.models.fastmath import ENTRY, KERNEL, total_of
 
 #: What underflows is below 1e-307; times a weight below this it is far below a rounding error.
 LARGEST_WEIGHT = 1e280
+#: A forward pass is divided by its sum where that leaves this range, not at each step: a step would
+#: wait for the division, and each division is a logarithm of the normaliser.
+SMALLEST_SCALE, LARGEST_SCALE = 1e-30, 1e30
 
 
 @njit(**ENTRY)
@@ -84,7 +87,7 @@ def _solve_scaled(
 
     Counts and normaliser are those of the rows from ``opens`` to ``closes`` given those before.
 
-    The forward pass is divided by its sum c_t at each step, the backward pass b_t by the same.
+    The forward pass is divided by c_t at step t, its sum or 1, the backward pass b_t by the same.
     Whatever underflows on the way (a transition, an emission, a forward weight) was below 1e-307,
     and enters the normaliser times b_t / c_t at most. So where that is never large, nothing is lost
     that a rounding error would not hide.
@@ -102,11 +105,14 @@ def _solve_scaled(
         scale = total_of(filtered[t])
         if not scale > 0.0:
             return np.nan
-        for k in range(n_states):
-            filtered[t, k] /= scale
-        scales[t] = scale
-        if opens <= t < closes:
-            total += math.log(scale)
+        scales[t] = 1.0
+        ends = t == opens - 1 or t == closes - 1 or t == last - 1
+        if ends or scale < SMALLEST_SCALE or scale > LARGEST_SCALE:
+            scales[t] = scale
+            for k in range(n_states):
+                filtered[t, k] /= scale
+            if opens <= t < closes:
+                total += math.log(scale)
 
     for k in range(n_states):
         beliefs[k] = 1.0

@@ -25,11 +25,16 @@ from tempering.models.hmm.sequences import Sequences
 from tempering.models.natural import Natural
 from tempering.models.parts import Families, emit
 
-#: Rows that are solved at a time, unless one sequence has more; bounds the memory.
-BLOCK_ROWS = 2048
+#: Numbers of the largest array of the sequences that are solved at a time; bounds the memory.
+BLOCK_NUMBERS = 2**17
 
 #: Sequences whose rows the start looks at.
 START_SEQUENCES = 256
+
+
+def block_rows(likelihood: Likelihood, n_components: int) -> int:
+    """Rows that are solved at a time, unless one sequence has more."""
+    return max(1, BLOCK_NUMBERS // max(n_components, likelihood.conjugate.size))
 
 
 class ChainExpectations(NamedTuple):
@@ -144,7 +149,7 @@ class HiddenMarkov(Model):
         return Natural(
             start=assignment[data.bounds[:-1]].sum(axis=0),
             transitions=assignment[later - 1].T @ assignment[later],
-            emissions=assignment.T @ self.likelihood.statistics(data.rows),
+            emissions=self.likelihood.weighted_statistics(data.rows, assignment),
         )
 
     def path_statistics(self, data: Sequences, paths: Paths) -> Natural:
@@ -156,7 +161,7 @@ class HiddenMarkov(Model):
         return Natural(
             start=paths.start_counts,
             transitions=paths.transition_counts,
-            emissions=marginals.T @ self.likelihood.statistics(rows),
+            emissions=self.likelihood.weighted_statistics(rows, marginals),
         )
 
     def expectations(self, posterior: Natural) -> ChainExpectations:
@@ -178,7 +183,7 @@ class HiddenMarkov(Model):
         """q(z) of some sequences after the other: only that of a few is in memory."""
         s = np.broadcast_to(inverse_temperature, len(data))
         chain = expectations.chain
-        for which, block in data.blocks(BLOCK_ROWS):
+        for which, block in data.blocks(block_rows(self.likelihood, self.n_components)):
             log_emissions = self.likelihood.expected_log_likelihood(
                 block.rows, expectations.emissions
             )
@@ -218,7 +223,7 @@ class HiddenMarkov(Model):
                 solve_paths(
                     chain, self.likelihood.log_likelihood(block.rows, emissions).T, block.bounds
                 ).log_normalizers
-                for _, block in data.blocks(BLOCK_ROWS)
+                for _, block in data.blocks(block_rows(self.likelihood, self.n_components))
             ]
         )
 

@@ -38,10 +38,13 @@ class Sequences:
     """
 
     def __init__(self, rows: Any, lengths: ArrayLike | None = None):
-        self.rows = np.asarray(rows)
-        self.lengths = checked_lengths(lengths, len(self.rows))
+        table = np.asarray(rows)
+        self._take(table, checked_lengths(lengths, len(table)))
+
+    def _take(self, rows: Any, lengths: NDArray[np.int64]) -> None:
+        self.rows, self.lengths = rows, lengths
         #: Where each sequence begins, and at last where the last one ends.
-        self.bounds = np.concatenate([[0], np.cumsum(self.lengths)])
+        self.bounds = np.concatenate([[0], np.cumsum(lengths)])
 
     @property
     def shape(self) -> tuple[int]:
@@ -81,7 +84,9 @@ class Sequences:
             rows = self.rows[self.bounds[first] : self.bounds[last + 1]]
         else:
             rows = np.concatenate([self.rows[self.bounds[i] : self.bounds[i + 1]] for i in chosen])
-        return Sequences(rows, self.lengths[chosen])
+        some = object.__new__(Sequences)  # they have been checked
+        some._take(rows, self.lengths[chosen])
+        return some
 
     def blocks(self, most_rows: int) -> Iterator[tuple[slice, Sequences]]:
         """All sequences in order, so many rows at a time; a longer sequence comes alone."""
