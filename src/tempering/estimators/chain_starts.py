@@ -13,6 +13,9 @@ from tempering.models import HiddenMarkov, Natural, Sequences
 from tempering.models.base import Array
 from tempering.models.hmm.chains import Chain, solve_paths
 
+#: Passes of a chain without forbidden moves that say which state is which.
+FREE_PASSES = 20
+
 #: Rows that k-means looks at; more would change its centres little.
 MOST_KMEANS_ROWS = 20_000
 
@@ -20,7 +23,21 @@ MOST_KMEANS_ROWS = 20_000
 def cold_start(
     model: HiddenMarkov, data: Sequences, init: str, rng: np.random.RandomState
 ) -> Natural:
-    """λ at step 0: clusters of the observations for states, or states drawn at random."""
+    """λ at step 0: clusters of the observations for states, or states drawn at random.
+
+    Where moves are forbidden, states come from a few passes in which none is: clusters in a wrong
+    order would have to become other ones, past all that lie between.
+    """
+    if not model.allows_all:
+        free, few = (
+            model.without_zeros(),
+            data[: max(1, len(data) * MOST_KMEANS_ROWS // len(data.rows))],
+        )
+        posterior = cold_start(free, data, init, rng)
+        for _ in range(FREE_PASSES):
+            found = free.local_step(few, free.expectations(posterior), 1.0).statistics
+            posterior = free.prior() + len(data) / len(few) * found
+        return model.prior() + model.restricted(posterior - free.prior())
     source, generator = ArraySource(data), np.random.default_rng(rng.randint(2**31))
     if init == "random" or len(data.rows) < model.n_components:
         return model.initialize(source, generator)

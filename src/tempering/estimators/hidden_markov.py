@@ -47,9 +47,11 @@ POLICIES: PolicyNames = {
 MOST_STATES = 10**4
 
 SHARED_PARAMETERS = """startprob_prior : float or array of shape (n_components,), default=1.0
-        Concentration of the Dirichlet prior of the first state.
+        Concentration of the Dirichlet prior of the first state; 0 where no sequence begins.
     transmat_prior : float or array of shape (n_components, n_components), default=1.0
-        Concentrations of the Dirichlet priors of the transitions, a row for each state.
+        Concentrations of the Dirichlet priors of the transitions, a row for each state. Where it is
+        0, the transition never happens: ``transmat_`` is 0 there. So a left-right model has zeros
+        below the diagonal, ``np.triu(np.ones((K, K)))``.
     sticky : float, default=0.0
         Added to the concentration of staying in a state, as if the prior had seen so many stays.
     init : {{"kmeans", "random"}}, default="{init}"
@@ -62,7 +64,8 @@ default="annealing"
     init_params : str, default="{letters}"
         What the start computes, a letter for each attribute: {meanings}. If a letter is left
         out, its attribute keeps the value that you set or that the last fit gave it, and the fit
-        begins from the states that follow from it.
+        begins from the states that follow from it. Zeros in a ``startprob_`` or ``transmat_`` that
+        was kept stay zeros.
     n_iter : int, default=200
         The most passes over the data.
     piece_length : int, default=None
@@ -158,7 +161,8 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
         check_number(k, "n_components", f"at most {MOST_STATES} here", most=MOST_STATES)
         transitions = as_numbers(self.transmat_prior, "transmat_prior", "numbers")
         try:
-            transitions = np.broadcast_to(transitions, (k, k)) + self.sticky * np.eye(k)
+            transitions = np.broadcast_to(transitions, (k, k))
+            transitions = transitions + self.sticky * np.eye(k) * (transitions > 0)
         except ValueError:
             raise ValueError(
                 f"transmat_prior must be one number, or of the shape ({k}, {k}); got the shape "
@@ -169,9 +173,21 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
             raise ValueError(
                 f"startprob_prior must be one number, or {k} of them; got the shape {start.shape}."
             )
+        start = np.broadcast_to(start, k)
         for name, prior in (("startprob_prior", start), ("transmat_prior", transitions)):
-            if not np.all((prior > 0) & (prior < np.inf)):
-                raise ValueError(f"{name} must hold positive numbers; got {shown(prior)}.")
+            if not np.all((prior >= 0) & (prior < np.inf)):
+                raise ValueError(f"{name} must hold numbers of 0 or more; got {shown(prior)}.")
+            if not np.all(prior.max(axis=-1) > 0):
+                row = int(np.argmin(np.atleast_2d(prior).max(axis=-1)))
+                raise ValueError(
+                    f"{name} must hold a number above 0 in each row, or a chain could not go on; "
+                    f"row {row} holds zeros alone."
+                )
+        kept = self._kept()
+        if "startprob_" in kept:
+            start = start * (self._probabilities("startprob_", (k,)) > 0)
+        if "transmat_" in kept:
+            transitions = transitions * (self._probabilities("transmat_", (k, k)) > 0)
         return HiddenMarkov(
             self._likelihood(), k, start, transitions, emission_prior=self._emission_prior
         )

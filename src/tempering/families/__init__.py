@@ -16,12 +16,13 @@ likelihood                of                                           conjugate
 A number given a vector, linear regression: :class:`LinearGaussian`, with
 :class:`MultivariateNormalGamma`.
 
-Mixing weights: :class:`Dirichlet`, :class:`StickBreaking`, :class:`FixedWeights`.
+Mixing weights: :class:`Dirichlet`, :class:`SparseDirichlet`, :class:`StickBreaking`,
+:class:`FixedWeights`.
 """
 
 from tempering.families.base import Array, ExponentialFamily, Likelihood
 from tempering.families.bernoulli import Bernoulli, Beta, BetaParameters
-from tempering.families.dirichlet import Categorical, Dirichlet
+from tempering.families.dirichlet import Categorical, Dirichlet, SparseDirichlet
 from tempering.families.normal import IsotropicGaussian, Normal, NormalParameters
 from tempering.families.normal_gamma import (
     DiagonalGaussian,
@@ -68,6 +69,7 @@ __all__ = [
     "NormalWishart",
     "NormalWishartParameters",
     "Poisson",
+    "SparseDirichlet",
     "SphericalGaussian",
     "SphericalNormalGamma",
     "StickBreaking",

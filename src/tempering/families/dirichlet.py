@@ -72,6 +72,55 @@ class Dirichlet(MixingWeights):
     expected_log_weights, mean_weights, sample_log_weights = expected_statistics, point, sample_log
 
 
+class SparseDirichlet(Dirichlet):
+    """A Dirichlet distribution in which a concentration of 0 stands for a weight that is 0.
+
+    The other weights have the Dirichlet distribution of the other concentrations.
+
+    Parameters
+    ----------
+    dimension : int
+        Number of categories V, with those whose weight is 0.
+
+    Examples
+    --------
+    >>> from tempering.families import SparseDirichlet
+    >>> family = SparseDirichlet(3)
+    >>> family.point([3.0, 0.0, 1.0]), family.expected_statistics([3.0, 0.0, 1.0]).round(2)
+    (array([0.75, 0.  , 0.25]), array([-0.33,  -inf, -1.83]))
+    """
+
+    def is_valid(self, natural: ArrayLike) -> NDArray[np.bool_]:
+        numbers = np.asarray(natural, float)
+        return np.all(np.isfinite(numbers) & (numbers >= 0), axis=-1) & np.any(numbers > 0, axis=-1)
+
+    def log_normalizer(self, natural: ArrayLike) -> Array:
+        concentration = np.asarray(natural, float)
+        logs = np.where(concentration > 0, gammaln(concentration), 0.0)
+        return logs.sum(-1) - gammaln(concentration.sum(-1))
+
+    def divergence(
+        self, posterior: ArrayLike, prior: ArrayLike, prior_weight: float = 1.0
+    ) -> Array:
+        q, p = np.asarray(posterior, float), np.asarray(prior, float)
+        expected = np.where(q > 0, self.expected_statistics(q), 0.0)
+        linear = np.sum((q - prior_weight * p) * expected, axis=-1)
+        return linear - self.log_normalizer(q) + prior_weight * self.log_normalizer(p)
+
+    def log_moment(self, natural: ArrayLike, power: ArrayLike) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            moments = super().log_moment(natural, power)
+        return np.where(align(natural, np.asarray(power, float)) > 0, moments, -np.inf)
+
+    def sample_log(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> Array:
+        concentration = np.asarray(natural, float)
+        log_gamma = sample_log_gamma(np.where(concentration > 0, concentration, 1.0), rng, n)
+        log_gamma = np.where(concentration > 0, log_gamma, -np.inf)
+        return log_gamma - np.logaddexp.reduce(log_gamma, axis=-1, keepdims=True)
+
+    sample_log_weights = sample_log
+
+
 class Categorical(Likelihood):
     """p(x = v | β) = β_v for integer codes x in 0 … V − 1.
 

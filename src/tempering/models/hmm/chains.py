@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import quadratic_assignment
 
 from tempering.models.base import Array
 from tempering.models.hmm import kernels
@@ -86,6 +87,26 @@ def stationary(transitions: Array) -> Array:
     return weights / weights.sum()
 
 
+def arranged(
+    counts: tuple[Array, Array], allowed: tuple[NDArray[np.bool_], NDArray[np.bool_]]
+) -> NDArray[np.int64]:
+    """The order of states, [K], in which most first states [K] and moves [K, K] are allowed.
+
+    A chain with forbidden moves has an order of its own, which clusters do not know. The order
+    that is found is near the best of all.
+    """
+    k = len(counts[0])
+    tables = np.zeros((2, k + 1, k + 1))  # a state before all others moves to the first
+    for table, (start, moves) in zip(tables, (allowed, counts), strict=True):
+        table[0, 1:], table[1:, 1:] = start, moves
+    if allowed[1].diagonal().all():  # stays are most of the counts, and fit any order
+        np.fill_diagonal(tables[1], 0.0)
+    options = {"maximize": True, "partial_match": np.zeros((1, 2), int)}
+    order = quadratic_assignment(*tables, options=options).col_ind
+    options["partial_guess"] = np.column_stack([np.arange(1, k + 1), order[1:]])
+    return quadratic_assignment(*tables, method="2opt", options=options).col_ind[1:] - 1
+
+
 def best_paths(
     chain: Chain, log_emissions: Array, bounds: NDArray[np.int64]
 ) -> tuple[Array, NDArray[np.int64]]:
@@ -110,6 +131,8 @@ def draw_paths(
 ) -> NDArray[np.int64]:
     """The states of sequences whose rows lie between ``bounds``, drawn from a chain [rows]."""
     first, moves = np.cumsum(start, axis=-1), np.cumsum(transitions, axis=-1)
+    # A last sum below 1 would let a state be drawn that has the probability 0.
+    first, moves = first / first[-1], moves / moves[:, -1:]
     states = np.empty(bounds[-1], np.int64)
     begins = np.zeros(bounds[-1], bool)
     begins[bounds[:-1]] = True

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from tempering.families import Dirichlet, Likelihood
+from tempering.families import Likelihood, SparseDirichlet
 from tempering.families.arrays import safe_log
-from tempering.models.arguments import as_numbers, check_number
+from tempering.models.arguments import as_numbers, check_number, shown
 from tempering.models.base import Array, DataSource, LocalStep, Model
-from tempering.models.hmm.chains import Chain, Paths, draw_paths, solve_paths, stationary
+from tempering.models.hmm.chains import Chain, Paths, arranged, draw_paths, solve_paths, stationary
 from tempering.models.hmm.sequences import Sequences
 from tempering.models.natural import Natural
 from tempering.models.parts import Families, emit
@@ -55,9 +55,10 @@ class HiddenMarkov(Model):
     n_components : int
         Number of states K.
     start_prior : float or array [K]
-        Concentration of the Dirichlet prior of the first state.
+        Concentration of the Dirichlet prior of the first state; 0 where no sequence begins.
     transition_prior : float, array [K] or [K, K]
-        Concentrations of the Dirichlet priors of the transitions, a row for each state.
+        Concentrations of the Dirichlet priors of the transitions, a row for each state; 0 for what
+        never happens.
     emission_prior : array [size] or [K, size]
         Natural parameters of the prior of each state's β.
 
@@ -94,7 +95,7 @@ class HiddenMarkov(Model):
         check_number(n_components, "n_components", "at least 1, and whole", least=1, whole=True)
         self.likelihood = likelihood
         self.n_components = k = int(n_components)
-        self.states = Dirichlet(k)
+        self.states = SparseDirichlet(k)
         self._prior = Natural(
             start=_spread(start_prior, "start_prior", (k,)),
             transitions=_spread(transition_prior, "transition_prior", (k, k)),
@@ -103,8 +104,8 @@ class HiddenMarkov(Model):
         for name in ("start", "transitions"):
             if not self.states.is_valid(self._prior[name]).all():
                 raise ValueError(
-                    f"{name.removesuffix('s')}_prior must hold positive numbers; "
-                    f"got {self._prior[name].min()}."
+                    f"{name.removesuffix('s')}_prior must hold numbers of 0 or more, and in each "
+                    f"row one above 0; got {shown(self._prior[name])}."
                 )
         if not np.all(likelihood.conjugate.is_valid(self._prior.emissions)):
             kind = type(likelihood.conjugate).__name__
@@ -146,10 +147,42 @@ class HiddenMarkov(Model):
         inside = np.ones(len(assignment), bool)
         inside[data.bounds[:-1]] = False
         later = np.flatnonzero(inside)
+        return self.restricted(
+            Natural(
+                start=assignment[data.bounds[:-1]].sum(axis=0),
+                transitions=assignment[later - 1].T @ assignment[later],
+                emissions=self.likelihood.weighted_statistics(data.rows, assignment),
+            )
+        )
+
+    def restricted(self, statistics: Natural) -> Natural:
+        """Those of a chain without forbidden moves, as statistics of this one: states are numbered
+        such that most of their moves are allowed, and the other moves do not count."""
+        if self.allows_all:
+            return statistics
+        begins, follows = allowed = self._prior.start > 0, self._prior.transitions > 0
+        start, moves, emissions = statistics.values()
+        order = arranged((start, moves), allowed)
         return Natural(
-            start=assignment[data.bounds[:-1]].sum(axis=0),
-            transitions=assignment[later - 1].T @ assignment[later],
-            emissions=self.likelihood.weighted_statistics(data.rows, assignment),
+            start=start[order] * begins,
+            transitions=moves[np.ix_(order, order)] * follows,
+            emissions=emissions[order],
+        )
+
+    @property
+    def allows_all(self) -> bool:
+        """Whether any state may be the first, and follow any other."""
+        return bool(np.all(self._prior.start > 0) and np.all(self._prior.transitions > 0))
+
+    def without_zeros(self) -> HiddenMarkov:
+        """The model in which nothing is forbidden: priors of 1 in the place of 0."""
+        start, transitions, emissions = self._prior.values()
+        return HiddenMarkov(
+            self.likelihood,
+            self.n_components,
+            np.where(start > 0, start, 1.0),
+            np.where(transitions > 0, transitions, 1.0),
+            emission_prior=emissions,
         )
 
     def path_statistics(self, data: Sequences, paths: Paths) -> Natural:
@@ -187,15 +220,17 @@ class HiddenMarkov(Model):
             log_emissions = self.likelihood.expected_log_likelihood(
                 block.rows, expectations.emissions
             )
-            middle = block.in_the_middle
+            middle, here = block.in_the_middle, chain
             if middle.any():  # a piece begins anywhere: in a state of the long run
                 moves = np.exp(chain.log_transitions)
                 shares = stationary(moves / moves.sum(axis=1, keepdims=True))
                 log_shares = np.log(np.maximum(shares, np.finfo(float).tiny))
-                log_emissions[block.bounds[:-1][middle]] += log_shares - chain.log_start
+                starts = np.where(middle[:, None], log_shares, chain.log_start)
+                log_emissions[block.bounds[:-1]] += starts
+                here = Chain(np.zeros(self.n_components), chain.log_transitions)
             yield (
                 block,
-                solve_paths(chain, log_emissions, block.bounds, s[which], inner=block.inner),
+                solve_paths(here, log_emissions, block.bounds, s[which], inner=block.inner),
             )
 
     def local_step(
