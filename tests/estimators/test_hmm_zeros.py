@@ -128,10 +128,12 @@ def test_a_left_right_model_is_recovered(by):
     assert np.all(hmm.transmat_posterior_[np.tril_indices(k, -1)] == 0.0)
     assert hmm.startprob_.tolist() == [1.0, 0.0, 0.0, 0.0, 0.0]
     paths = hmm.predict(X, lengths).reshape(20, 60)
-    assert np.all(paths[:, 0] == 0) and np.all(np.diff(paths) >= 0)
+    assert np.all(paths[:, 0] == 0)
+    assert np.all(np.diff(paths) >= 0)
     assert np.all(hmm.predict_proba(X, lengths)[::60, 1:] == 0.0)
     drawn = hmm.sample(300, random_state=0)[1]
-    assert drawn[0] == 0 and np.all(np.diff(drawn) >= 0)
+    assert drawn[0] == 0
+    assert np.all(np.diff(drawn) >= 0)
     assert np.all(hmm.fit(X, lengths).transmat_[np.tril_indices(k, -1)] == 0.0)
 
 
@@ -167,7 +169,7 @@ def test_chains_that_could_not_go_on_are_refused(priors, problem):
 def test_zeros_by_hand_and_by_prior_must_leave_a_way():
     hmm = GaussianHMM(2, init_params="smc", transmat_prior=[[1.0, 0.0], [0.0, 1.0]])
     hmm.transmat_ = np.array([[0.0, 1.0], [1.0, 0.0]])
-    with pytest.raises(ValueError, match="transition_prior must hold.*in each row one above 0"):
+    with pytest.raises(ValueError, match=r"transition_prior must hold.*in each row one above 0"):
         hmm.fit(np.arange(8.0)[:, None])
 
 
