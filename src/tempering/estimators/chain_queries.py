@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from tempering.estimators.mixture import LARGEST_SAMPLE
 from tempering.families import Likelihood
 from tempering.models import Sequences
-from tempering.models.arguments import as_numbers, check_number
+from tempering.models.arguments import as_numbers, check_number, shown
 from tempering.models.base import Array
 from tempering.models.hmm.chains import Chain, best_paths, draw_paths, solve_paths, stationary
 from tempering.models.hmm.model import block_rows
@@ -178,3 +178,15 @@ class ChainQueries:
         states = draw_paths(start, moves, np.array([0, n_samples]), rng)
         rows = emit(*self._point(), states, rng)
         return self._emitted(rows), states
+
+
+def rows_of_states(values: ArrayLike, name: str, n_components: int) -> Array:
+    """Numbers that are not negative, a row for each state."""
+    rows = as_numbers(values, name, "numbers")
+    right = np.all((rows >= 0) & (rows < np.inf))
+    if rows.ndim != 2 or len(rows) != n_components or not right:
+        raise ValueError(
+            f"{name} must hold finite numbers of 0 or more, a row for each of {n_components} "
+            f"states; got {shown(rows)}."
+        )
+    return rows

@@ -66,6 +66,9 @@ default="annealing"
         out, its attribute keeps the value that you set or that the last fit gave it, and the fit
         begins from the states that follow from it. Zeros in a ``startprob_`` or ``transmat_`` that
         was kept stay zeros.
+    params : str, default="{letters}"
+        What the fit changes, by the same letters. If one is left out, its attribute is known: set
+        it before the fit.{together}
     n_iter : int, default=200
         The most passes over the data.
     piece_length : int, default=None
@@ -114,6 +117,7 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
         "init": [StrOptions({"kmeans", "random"})],
         "n_iter": [WHOLE],
         "init_params": [str],
+        "params": [str],
         "piece_length": [WHOLE, None],
         "buffer": [Interval(Integral, 0, None, closed="left")],
     }
@@ -129,6 +133,7 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
     n_iter: int = 200
     n_init: int = 3
     init_params: str = "st"
+    params: str = "st"
     piece_length: int | None = None
     buffer: int = 20
 
@@ -189,8 +194,42 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
         if "transmat_" in kept:
             transitions = transitions * (self._probabilities("transmat_", (k, k)) > 0)
         return HiddenMarkov(
-            self._likelihood(), k, start, transitions, emission_prior=self._emission_prior
+            self._likelihood(),
+            k,
+            start,
+            transitions,
+            emission_prior=self._emission_prior,
+            fixed=self._fixed(),
         )
+
+    def _fixed(self) -> dict[str, Any]:
+        """The parts of the model that ``params`` leaves out, at the values of their attributes."""
+        self._check_letters("params")
+        known = {key: name for key, name in self._letters.items() if key not in self.params}
+        emissions, k = set(self._letters) - set("st"), self.n_components
+        if not self.params or 0 < len(emissions & set(known)) < len(emissions):
+            raise ValueError(
+                f"params={self.params!r} must name what is to be fitted, of {''.join(emissions)} "
+                "all or none."
+            )
+        for key, name in known.items():
+            if not hasattr(self, name):
+                raise ValueError(
+                    f"params={self.params!r} leaves out {key!r}: set {name.strip('_')}_ before the "
+                    "fit."
+                )
+        fixed: dict[str, Any] = {}
+        if "s" in known:
+            fixed["start"] = self._probabilities("startprob_", (k,))
+        if "t" in known:
+            fixed["transitions"] = self._probabilities("transmat_", (k, k))
+        if emissions <= set(known):
+            fixed["emissions"] = self._centred(self._point()[1])
+        return fixed
+
+    def _centred(self, parameters: Any) -> Any:
+        """Parameters of X as those of the rows that the model sees."""
+        return parameters
 
     @alone_with_checkpoint
     @_fit_context(prefer_skip_nested_validation=True)
@@ -230,13 +269,16 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
 
     def _kept(self) -> dict[str, Any]:
         """The attributes that ``init_params`` leaves as they are, for the fit to begin from."""
-        if unknown := sorted(set(self.init_params) - set(self._letters)):
-            known = ", ".join(f"{letter} ({name})" for letter, name in self._letters.items())
-            raise ValueError(
-                f"init_params={self.init_params!r} must hold letters of {known}; got {unknown}."
-            )
-        kept = [name for key, name in self._letters.items() if key not in self.init_params]
+        self._check_letters("init_params")
+        computed = set(self.init_params) & set(self.params)
+        kept = [name for key, name in self._letters.items() if key not in computed]
         return {name: getattr(self, name) for name in kept if hasattr(self, name)}
+
+    def _check_letters(self, parameter: str) -> None:
+        given = getattr(self, parameter)
+        if unknown := sorted(set(given) - set(self._letters)):
+            known = ", ".join(f"{letter} ({name})" for letter, name in self._letters.items())
+            raise ValueError(f"{parameter}={given!r} must hold letters of {known}; got {unknown}.")
 
     def _cut(self, rows: Any, lengths: ArrayLike | None) -> Sequences:
         """The data of the model: whole sequences, or pieces of them."""
@@ -246,7 +288,8 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
 
     def _n_starts(self) -> int:
         # With one state, or with all parameters given, each start is the same.
-        return self.n_init if self.n_components > 1 and self.init_params else 1
+        computed = set(self.init_params) & set(self.params)
+        return self.n_init if self.n_components > 1 and computed else 1
 
     def _starts(self, model: HiddenMarkov, data: Sequences, rng: np.random.RandomState) -> Natural:
         """λ at step 0; for the start pieces are sequences by themselves."""
@@ -297,6 +340,9 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
         self._expose_at(model, self._state.posterior)
 
     def _expose_at(self, model: HiddenMarkov, posterior: Natural) -> None:
-        self.startprob_ = model.states.mean_weights(posterior.start)
-        self.transmat_ = model.states.mean_weights(posterior.transitions)
-        self._expose_emissions(model, posterior)
+        if "start" not in model.fixed:
+            self.startprob_ = model.states.mean_weights(posterior.start)
+        if "transitions" not in model.fixed:
+            self.transmat_ = model.states.mean_weights(posterior.transitions)
+        if "emissions" not in model.fixed:
+            self._expose_emissions(model, posterior)

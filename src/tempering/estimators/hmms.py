@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from tempering.estimators.chain_queries import rows_of_states
 from tempering.estimators.covariance_types import (
     COVARIANCE_TYPES,
     CovarianceType,
@@ -53,6 +54,7 @@ class GaussianHMM(HiddenMarkovEstimator):
         + SHARED_PARAMETERS.format(
             init="kmeans",
             letters="stmc",
+            together=" Means and covariances are known together.",
             meanings="``startprob_``, ``transmat_``,\n        ``means_`` and ``covars_``",
             attributes="""means_ : array of shape (n_components, n_features)
     covars_ : array of shape (n_components, n_features, n_features)
@@ -96,6 +98,7 @@ class GaussianHMM(HiddenMarkovEstimator):
     dof_prior: float | None = None
     scale_prior: ArrayLike | None = None
     init_params: str = "stmc"
+    params: str = "stmc"
 
     @property
     def _kind(self) -> CovarianceType:
@@ -170,6 +173,9 @@ class GaussianHMM(HiddenMarkovEstimator):
             f"{matrices.shape}."
         )
 
+    def _centred(self, parameters: GaussianParameters) -> GaussianParameters:
+        return parameters._replace(mean=parameters.mean - self._centre)
+
     def _n_emission_parameters(self) -> int:
         k, d = np.shape(self.means_)
         return k * d + self._kind.n_free(d) * (1 if self.covariance_type == "tied" else k)
@@ -217,6 +223,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
         + SHARED_PARAMETERS.format(
             init="random",
             letters="ste",
+            together="",
             meanings="``startprob_``, ``transmat_``\n        and ``emissionprob_``",
             attributes="""emissionprob_ : array of shape (n_components, n_features)
         Probability of each symbol in each state.""",
@@ -249,6 +256,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
     emissionprob_prior: ArrayLike = 1.0
     init: Literal["kmeans", "random"] = "random"
     init_params: str = "ste"
+    params: str = "ste"
 
     def _validated(self, X: Any, *, reset: bool) -> Array:
         X = super()._validated(X, reset=reset)
@@ -301,7 +309,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
         return np.size(self.emissionprob_) - self.n_components
 
     def _point(self) -> tuple[Categorical, Array]:
-        weights = _rows_of_states(self.emissionprob_, "emissionprob_", self.n_components)
+        weights = rows_of_states(self.emissionprob_, "emissionprob_", self.n_components)
         if not np.allclose(weights.sum(axis=1), 1.0):
             raise ValueError(f"the rows of emissionprob_ must sum to 1; got {weights}.")
         return Categorical(weights.shape[1]), weights
@@ -322,6 +330,7 @@ class PoissonHMM(HiddenMarkovEstimator):
         + SHARED_PARAMETERS.format(
             init="kmeans",
             letters="stl",
+            together="",
             meanings="``startprob_``, ``transmat_``\n        and ``lambdas_``",
             attributes="""lambdas_ : array of shape (n_components, n_features)
         Expected count of each column in each state.""",
@@ -354,6 +363,7 @@ class PoissonHMM(HiddenMarkovEstimator):
     lambdas_prior: ArrayLike | None = None
     lambdas_weight: ArrayLike | None = None
     init_params: str = "stl"
+    params: str = "stl"
 
     def _validated(self, X: Any, *, reset: bool) -> Array:
         X = super()._validated(X, reset=reset)
@@ -385,17 +395,5 @@ class PoissonHMM(HiddenMarkovEstimator):
         return np.size(self.lambdas_)
 
     def _point(self) -> tuple[Poisson, Array]:
-        rates = _rows_of_states(self.lambdas_, "lambdas_", self.n_components)
+        rates = rows_of_states(self.lambdas_, "lambdas_", self.n_components)
         return Poisson(rates.shape[1]), rates
-
-
-def _rows_of_states(values: ArrayLike, name: str, n_components: int) -> Array:
-    """Numbers that are not negative, a row for each state."""
-    rows = as_numbers(values, name, "numbers")
-    right = np.all((rows >= 0) & (rows < np.inf))
-    if rows.ndim != 2 or len(rows) != n_components or not right:
-        raise ValueError(
-            f"{name} must hold finite numbers of 0 or more, a row for each of {n_components} "
-            f"states; got {shown(rows)}."
-        )
-    return rows

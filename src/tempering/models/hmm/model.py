@@ -9,7 +9,7 @@ The local step is exact: q(z) ∝ exp{ s (E log π_{z_1} + Σ_t E log A_{z_{t−
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -61,6 +61,9 @@ class HiddenMarkov(Model):
         never happens.
     emission_prior : array [size] or [K, size]
         Natural parameters of the prior of each state's β.
+    fixed : mapping, optional
+        Parts that are known, "start", "transitions" or "emissions", with their probabilities or
+        parameters β of all states. Their priors do not matter.
 
     Examples
     --------
@@ -91,9 +94,10 @@ class HiddenMarkov(Model):
         transition_prior: ArrayLike = 1.0,
         *,
         emission_prior: ArrayLike,
+        fixed: Mapping[str, Any] | None = None,
     ):
         check_number(n_components, "n_components", "at least 1, and whole", least=1, whole=True)
-        self.likelihood = likelihood
+        self.likelihood, self.fixed = likelihood, dict(fixed or {})
         self.n_components = k = int(n_components)
         self.states = SparseDirichlet(k)
         self._prior = Natural(
@@ -122,7 +126,8 @@ class HiddenMarkov(Model):
     @property
     def families(self) -> Families:  # pyright: ignore[reportIncompatibleVariableOverride]
         emissions = self.likelihood.conjugate
-        return {"start": self.states, "transitions": self.states, "emissions": emissions}
+        parts = {"start": self.states, "transitions": self.states, "emissions": emissions}
+        return {name: family for name, family in parts.items() if name not in self.fixed}
 
     def prior(self) -> Natural:
         return self._prior
@@ -198,14 +203,18 @@ class HiddenMarkov(Model):
         )
 
     def expectations(self, posterior: Natural) -> ChainExpectations:
+        parts = (self._log_weights(name, posterior) for name in ("start", "transitions"))
         return ChainExpectations(
             posterior,
-            Chain(
-                self.states.expected_log_weights(posterior.start),
-                self.states.expected_log_weights(posterior.transitions),
-            ),
+            Chain(*parts),
             self.likelihood.conjugate.expected_statistics(posterior.emissions),
         )
+
+    def _log_weights(self, name: str, posterior: Natural) -> Array:
+        if name not in self.fixed:
+            return self.states.expected_log_weights(posterior[name])
+        with np.errstate(divide="ignore"):
+            return np.log(self.fixed[name])
 
     def solve(
         self,
@@ -217,9 +226,14 @@ class HiddenMarkov(Model):
         s = np.broadcast_to(inverse_temperature, len(data))
         chain = expectations.chain
         for which, block in data.blocks(block_rows(self.likelihood, self.n_components)):
-            log_emissions = self.likelihood.expected_log_likelihood(
-                block.rows, expectations.emissions
-            )
+            if "emissions" in self.fixed:
+                log_emissions = self.likelihood.log_likelihood(
+                    block.rows, self.fixed["emissions"]
+                ).T.copy()
+            else:
+                log_emissions = self.likelihood.expected_log_likelihood(
+                    block.rows, expectations.emissions
+                )
             middle, here = block.in_the_middle, chain
             if middle.any():  # a piece begins anywhere: in a state of the long run
                 moves = np.exp(chain.log_transitions)
@@ -248,6 +262,15 @@ class HiddenMarkov(Model):
         # s · energy + entropy = log Σ_z exp{s log joint}
         entropies = np.concatenate(log_normalizers) - inverse_temperature * energy
         return LocalStep(statistics, energy, float(entropies.sum()), inverse_temperature)
+
+    def draw(self, posterior: Any, n: int, rng: np.random.Generator) -> dict[str, Any]:
+        drawn = super().draw(posterior, n, rng)
+        for name, known in self.fixed.items():
+            if isinstance(known, tuple):
+                drawn[name] = type(known)(*(np.repeat(part[None], n, axis=0) for part in known))
+            else:
+                drawn[name] = np.repeat(known[None], n, axis=0)
+        return drawn
 
     def log_likelihood(self, data: Sequences, parameters: dict[str, Any]) -> Array:
         """Of each sequence, with all paths summed out."""
@@ -284,9 +307,17 @@ class HiddenMarkov(Model):
         """
         s = np.asarray(inverse_temperatures, float)
         posterior = expectations.posterior
-        start = self.states.log_moment(posterior.start, s)  # [M, K]
-        moves = np.moveaxis(self.states.log_moment(posterior.transitions, s), 0, 1)  # [M, K, K]
-        integrals = self.likelihood.log_expected_power_integral(posterior.emissions, s).T
+        start, moves = (  # [M, K] and [M, K, K]
+            np.multiply.outer(s, logs)
+            if name in self.fixed
+            else np.moveaxis(self.states.log_moment(posterior[name], s), -2, 0)
+            for name, logs in zip(("start", "transitions"), expectations.chain, strict=True)
+        )
+        integrals = (
+            self.likelihood.log_power_integral(self.fixed["emissions"], s)
+            if "emissions" in self.fixed
+            else self.likelihood.log_expected_power_integral(posterior.emissions, s)
+        ).T
         lengths, place = np.unique(data.inner_lengths, return_inverse=True)
         forward, at_length = start + integrals, np.empty((len(lengths), len(s)))
         at_length[lengths == 1] = logsumexp(forward, axis=1)

@@ -1,0 +1,85 @@
+"""Parameters of a hidden Markov model that are known: a fit leaves them, and finds the others."""
+
+import numpy as np
+import pytest
+
+from tempering import CategoricalHMM, GaussianHMM, PoissonHMM, VariationalTempering
+
+MOVES = np.array([[0.8, 0.2], [0.3, 0.7]])
+
+
+def signal(seed=0):
+    truth = GaussianHMM(2)
+    truth.startprob_, truth.transmat_ = np.array([0.5, 0.5]), MOVES
+    truth.means_, truth.covars_ = np.array([[0.0], [3.0]]), np.ones((2, 1))
+    rng = np.random.RandomState(seed)
+    return truth, np.concatenate([truth.sample(30, random_state=rng)[0] for _ in range(10)]) + 50.0
+
+
+def test_known_transitions_are_those_of_a_prior_that_nothing_moves():
+    _, X = signal()
+    known = GaussianHMM(2, params="smc", random_state=0)
+    known.transmat_ = MOVES
+    sure = GaussianHMM(2, transmat_prior=1e9 * MOVES, init_params="smc", random_state=0)
+    sure.transmat_ = MOVES
+    for hmm in (known, sure):
+        hmm.fit(X, [30] * 10)
+    assert known.transmat_ is MOVES
+    np.testing.assert_allclose(known.means_, sure.means_, rtol=1e-5)
+    np.testing.assert_allclose(known.startprob_, sure.startprob_, rtol=1e-4)
+    assert known.elbo_ == pytest.approx(sure.elbo_, abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
+def test_known_emissions_stay_and_the_chain_is_found(kind):
+    truth, X = signal()
+    hmm = GaussianHMM(2, kind, params="st", random_state=0)
+    hmm.means_, hmm.covars_ = truth.means_ + 50.0, truth.covars_
+    means, covars = hmm.means_.copy(), hmm.covars_.copy()
+    hmm.fit(X, [30] * 10)
+    np.testing.assert_array_equal(hmm.means_, means)
+    np.testing.assert_array_equal(hmm.covars_, covars)
+    np.testing.assert_allclose(hmm.transmat_, MOVES, atol=0.12)
+    assert np.all(np.diff(hmm.history_["elbo"]) > -1e-8 * abs(hmm.elbo_))
+
+
+def test_known_emissions_that_show_the_states_leave_counts_of_moves():
+    X = np.array([0, 1, 1, 2, 0, 1, 2, 2])[:, None]
+    hmm = CategoricalHMM(3, params="st", transmat_prior=0.5, tempering=None, random_state=0)
+    hmm.emissionprob_ = np.eye(3)
+    hmm.fit(X, [5, 3])
+    counts = np.zeros((3, 3))
+    for a, b in [(0, 1), (1, 1), (1, 2), (2, 0), (1, 2), (2, 2)]:
+        counts[a, b] += 1
+    np.testing.assert_allclose(hmm.transmat_posterior_, 0.5 + counts, rtol=1e-12)
+    np.testing.assert_allclose(hmm.startprob_posterior_, [2.0, 2.0, 1.0], rtol=1e-12)
+
+
+def test_learned_temperatures_and_draws_know_what_is_known():
+    X = np.random.default_rng(0).poisson(np.tile(np.repeat([2.0, 20.0], 5), 8))[:, None]
+    hmm = PoissonHMM(2, params="t", tempering=VariationalTempering(), random_state=0)
+    hmm.startprob_, hmm.lambdas_ = np.array([1.0, 0.0]), np.array([[2.0], [20.0]])
+    hmm.fit(X)
+    assert np.isfinite(hmm.elbo_)
+    assert hmm.startprob_.tolist() == [1.0, 0.0]
+    np.testing.assert_allclose(np.diag(hmm.transmat_), 0.8, atol=0.15)
+    draws = hmm._model().draw(hmm._state.posterior, 3, np.random.default_rng(0))
+    assert draws["emissions"].tolist() == [[[2.0], [20.0]]] * 3
+    assert draws["start"].tolist() == [[1.0, 0.0]] * 3
+    assert draws["transitions"].shape == (3, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("params", "problem"),
+    [
+        ("smc", r"params='smc' leaves out 't': set transmat_ before"),
+        ("stm", r"params='stm'.*all or none"),
+        ("", r"params='' must name what is to be fitted"),
+        ("stq", r"params='stq' must hold letters of .*got \['q'\]"),
+    ],
+)
+def test_what_cannot_be_known_is_refused(params, problem):
+    hmm = GaussianHMM(2, params=params)
+    with pytest.raises(ValueError, match=problem):
+        hmm.fit(np.arange(8.0)[:, None])
+    assert not hasattr(hmm, "means_")
