@@ -57,7 +57,7 @@ def test_known_emissions_that_show_the_states_leave_counts_of_moves():
 
 def test_learned_temperatures_and_draws_know_what_is_known():
     X = np.random.default_rng(0).poisson(np.tile(np.repeat([2.0, 20.0], 5), 8))[:, None]
-    hmm = PoissonHMM(2, params="t", tempering=VariationalTempering(), random_state=0)
+    hmm = PoissonHMM(2, params="t", tempering=VariationalTempering(), n_iter=30, random_state=0)
     hmm.startprob_, hmm.lambdas_ = np.array([1.0, 0.0]), np.array([[2.0], [20.0]])
     hmm.fit(X)
     assert np.isfinite(hmm.elbo_)
