@@ -427,8 +427,8 @@ def test_priors_and_parameters_of_a_wrong_shape_are_refused():
     with pytest.raises(ValueError, match="lambdas_weight"):
         PoissonHMM(2, lambdas_weight=[1.0, 1.0]).fit([[0], [1], [2]])
     for name in ("startprob_prior", "transmat_prior"):
-        with pytest.raises(ValueError, match=f"{name} must hold positive numbers"):
-            GaussianHMM(3, **{name: [1.0, 0.0, 1.0]}).fit(X)
+        with pytest.raises(ValueError, match=f"{name} must hold numbers of 0 or more"):
+            GaussianHMM(3, **{name: [1.0, -1.0, 1.0]}).fit(X)
     with pytest.raises(ValueError, match="n_components must be at most 10000"):
         GaussianHMM(10**30).fit(X)
     for name, value in (("transmat_", np.eye(2)), ("startprob_", [0.5, 0.1, 0.1])):

@@ -338,8 +338,8 @@ def test_wrong_data_and_priors_are_refused_by_name():
         fit(model, data.rows)
     with pytest.raises(ValueError, match="row 0 holds 9"):
         fit(model, Sequences(np.full(3, 9)))
-    with pytest.raises(ValueError, match="transition_prior must hold positive"):
-        HiddenMarkov(Categorical(2), 2, 1.0, [1.0, 0.0], emission_prior=[1.0, 1.0])
+    with pytest.raises(ValueError, match="transition_prior must hold numbers of 0 or more"):
+        HiddenMarkov(Categorical(2), 2, 1.0, [1.0, -1.0], emission_prior=[1.0, 1.0])
     with pytest.raises(ValueError, match="start_prior must be one number, or of the shape"):
         HiddenMarkov(Categorical(2), 2, [1.0, 1.0, 1.0], emission_prior=[1.0, 1.0])
     with pytest.raises(ValueError, match="proper Dirichlet"):
