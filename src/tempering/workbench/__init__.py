@@ -10,6 +10,7 @@ from tempering.workbench.editing import (
     topic_labels,
 )
 from tempering.workbench.extending import extend_topics
+from tempering.workbench.joining import find_topics
 from tempering.workbench.number_of_topics import TopicNumber, Trial, choose_n_topics
 from tempering.workbench.seeds import topics_across_seeds
 from tempering.workbench.shares import TopicShares, topics_by_group, topics_over_time
@@ -27,6 +28,7 @@ __all__ = [
     "compare_models",
     "drop_topic",
     "extend_topics",
+    "find_topics",
     "hierarchy",
     "merge_topics",
     "rename_topics",

@@ -8,7 +8,7 @@ from tempering.inference.fitting import fit
 from tempering.models.arguments import check_number
 
 
-def settled(model: Any, X: Any, passes: int) -> Any:
+def settled(model: Any, X: Any, passes: int, **options: Any) -> Any:
     """The model itself, after so many passes over all of the documents.
 
     Parameters
@@ -19,6 +19,8 @@ def settled(model: Any, X: Any, passes: int) -> Any:
         The documents of the fit; with None nothing happens.
     passes : int
         Passes; each replaces the topics by what the documents say.
+    options
+        Of :func:`tempering.inference.fit`: a ``batch_size`` and a ``learning_rate``, for smaller steps.
     """
     check_number(passes, "passes", "a whole number, 0 or more", least=0, whole=True)
     if X is None or passes == 0:
@@ -37,6 +39,7 @@ def settled(model: Any, X: Any, passes: int) -> Any:
         elbo_every=10**9,
         final_elbo=False,
         progress=False,
+        **options,
     )
     model._model = result.model
     model._state = model._state._replace(posterior=result.posterior)

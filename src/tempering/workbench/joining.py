@@ -1,0 +1,281 @@
+"""As many topics as the documents bear out: fit too many, then join them while the bound rises.
+
+The model is the hierarchical Dirichlet process with point estimates of its weights: documents draw
+topics by α = α₀ w, where w are shares of the topics in the whole corpus, learned from how often
+documents draw them anew. Such weights alone never empty a topic: halves of a real one keep their
+own documents. Joining two halves in one move does, and the evidence lower bound says when.
+
+For expected counts n_kv of words and n_dk in documents, and responsibilities φ of the tokens, it is
+
+    Σ_k log ∫ p(n_k | β) Dir(β; η) dβ + Σ_d log ∫ p(n_d | θ) Dir(θ; α) dθ + Σ_i H(φ_i),
+
+and topics a and b that become one have n_a + n_b, α_a + α_b and φ_a + φ_b. The first part speaks
+for two topics where their words differ, the second for one, and the third is what was unsure
+between the two. The prior of the weights themselves changes by a few nats only, and is left out.
+
+References
+----------
+Teh, Jordan, Beal and Blei (2006), "Hierarchical Dirichlet processes", JASA 101. Bryant and Sudderth
+(2012), "Truly nonparametric online variational inference for hierarchical Dirichlet processes",
+NIPS. Hughes, Kim and Sudderth (2015), "Reliable and scalable variational inference for the
+hierarchical Dirichlet process", AISTATS.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.special import digamma, gammaln
+from sklearn.base import clone
+
+from tempering.estimators import LatentDirichletAllocation
+from tempering.estimators.guidance import is_guided
+from tempering.estimators.topic_health import TopicWarning
+from tempering.evaluation.checks import normalised
+from tempering.evaluation.completion import fill_probabilities
+from tempering.inference import RobbinsMonro, Settling
+from tempering.models.arguments import check_number, shown
+from tempering.models.fastmath import ENTRY
+from tempering.models.lda.priors import fit_symmetric_concentration, prior_draws
+from tempering.models.lda.topics import Topics
+from tempering.models.threads import in_blocks
+from tempering.workbench.editing import plain_topics
+from tempering.workbench.settling import settled
+
+#: Topics of the most similar words with which each may be joined.
+NEIGHBOURS = 5
+
+#: Passes over all documents after each round of joining.
+PASSES = 2
+
+#: Passes in minibatches at the end, of which λ is averaged over the second half; and their steps.
+LAST_PASSES, LAST_STEPS = 4, RobbinsMonro(50.0, 0.55)
+
+#: A token that is less than this with either of two topics loses next to nothing as they join.
+LEAST_PART = 1e-4
+
+#: Rounds in which the weights, and the priors, follow the counts.
+PRIOR_STEPS = 5
+
+
+class Counts(NamedTuple):
+    """What the documents hold of the topics, and the priors that suit it."""
+
+    gamma: NDArray[np.float64]  # γ, [D, K]
+    documents: NDArray[np.float64]  # n_dk, [D, K]
+    words: NDArray[np.float64]  # n_kv, [K, V]
+    weights: NDArray[np.float64]  # w, [K], of sum 1
+    total: float  # α₀
+    word_prior: float  # η
+
+
+def find_topics(
+    X: Any,
+    most: int = 150,
+    *,
+    estimator: LatentDirichletAllocation | None = None,
+    random_state: int = 0,
+) -> LatentDirichletAllocation:
+    """Fitted topics, as many as the documents bear out, in less than three fits with ``most``.
+
+    A fit with ``most`` topics splits the real ones into parts. Then, in rounds, pairs of topics
+    that are most alike become one if that raises the evidence lower bound of all documents under a
+    prior with learned weights of the topics (as in a hierarchical Dirichlet process), and the
+    topics settle. When no pair is left, a few passes follow with the priors that a fit with that
+    many topics has. No documents are held out.
+
+    The bound asks whether two topics are two; :func:`choose_n_topics` asks how many predict best.
+
+    Parameters
+    ----------
+    X : sparse matrix or array [D, V], or Corpus
+        Counts, or weights.
+    most : int
+        Topics of the fit to begin with: half as many again as you expect, or more. Three times too
+        many do no harm.
+    estimator : LatentDirichletAllocation, optional
+        What to fit, apart from ``n_components``.
+    random_state : int
+        Seeds the fit.
+
+    Returns
+    -------
+    LatentDirichletAllocation
+        A fitted one, whose ``n_components`` is the number that was found. ``history_`` and
+        ``recipe_`` are those of the fit with ``most`` topics.
+
+    Examples
+    --------
+    >>> from tempering.datasets import make_lda
+    >>> from tempering.workbench import find_topics
+    >>> X = make_lda(300, n_topics=4, n_words=100, document_length=50, seed=1).counts
+    >>> find_topics(X, 12).n_components
+    4
+    """
+    plain = plain_topics(estimator)
+    check_number(most, "most", "a whole number, 2 or more", least=2, whole=True)
+    check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
+    if is_guided(plain) or np.ndim(plain.doc_topic_prior) == 1:
+        name = "doc_topic_prior" if np.ndim(plain.doc_topic_prior) == 1 else "topic_word_prior"
+        name = "seed_topics" if plain.seed_topics else name
+        raise ValueError(
+            f"estimator must treat its topics alike, as their number changes: leave out {name}, "
+            f"which is {shown(getattr(plain, name))}."
+        )
+    model: Any = clone(plain)
+    model.set_params(n_components=int(most), random_state=int(random_state))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TopicWarning)  # there are to be too many
+        model.fit(X)
+    documents = model._counts(X, reset=False)
+    counts = take_in(model, documents)
+    while pairs := best_joins(model, documents, counts):
+        counts = joined(counts, pairs)
+        settled(_with_topics(model, documents, counts), X, PASSES)
+        counts = take_in(model, documents)
+    if model.n_components == most:
+        warnings.warn(
+            f"no two of the most={most} topics became one, so there may be more: try twice as many.",
+            stacklevel=2,
+        )
+    _with_topics(model, documents, counts)
+    size = model._batch_size(documents.shape[0] * model.max_iter, "numba", _mean_length(documents))
+    n_steps = LAST_PASSES * -(-documents.shape[0] // size)
+    rates = Settling(LAST_STEPS, max(1, n_steps // 2))
+    return settled(model, X, LAST_PASSES, batch_size=size, learning_rate=rates)
+
+
+def take_in(model: Any, documents: Any) -> Counts:
+    """What the documents hold of each topic at T = 1; and the weights and η most likely for it."""
+    lda = model._model
+    step = lda.local_step(documents, lda.expectations(model._state.posterior), 1.0)
+    alpha = np.array(lda.doc_topic_prior)
+    gamma = step.gamma.astype(np.float64)
+    held = np.maximum(gamma - alpha.astype(np.float32), 0.0)
+    words = np.zeros((lda.n_topics, lda.n_words))
+    words[:, step.statistics.words] = step.statistics.factor * step.statistics.values.T
+    lengths, eta = held.sum(axis=1), lda.topic_word_prior
+    for _ in range(PRIOR_STEPS):
+        draws = prior_draws(held, alpha)
+        spread = np.sum(digamma(lengths + alpha.sum()) - digamma(alpha.sum()))
+        # A topic that no document draws keeps a trace, so that α stays positive.
+        alpha = np.maximum(draws, 1e-3) / spread
+        # As λ = η + n moves with η, this is repeated too.
+        logs = digamma(words + eta).mean() - digamma(words.sum(axis=1) + eta * lda.n_words).mean()
+        eta = fit_symmetric_concentration(float(logs), lda.n_words, eta)
+    return Counts(gamma, held, words, alpha / alpha.sum(), float(alpha.sum()), eta)
+
+
+def best_joins(model: Any, documents: Any, counts: Counts) -> list[tuple[int, int]]:
+    """Pairs of topics, none in two of them, each of which raises the bound as it becomes one."""
+    pairs = similar_pairs(counts.words + counts.word_prior)
+    promised = count_gains(counts, pairs)
+    taken = np.zeros(len(counts.words), bool)
+    chosen = []
+    for place in np.argsort(-promised, kind="stable"):
+        # Entropy is only lost, so that what the counts do not gain, nothing does.
+        if promised[place] > 0 and not taken[pairs[place]].any():
+            taken[pairs[place]] = True
+            chosen.append(place)
+    pairs = pairs[chosen]
+    gains = promised[chosen] - lost_entropy(model, documents, counts.gamma, pairs)
+    return [(int(a), int(b)) for a, b in pairs[gains > 0]]
+
+
+def similar_pairs(topics: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Each topic with those that are nearest to it by Hellinger's distance, first < second."""
+    roots = np.sqrt(normalised(topics))
+    likeness = roots @ roots.T
+    np.fill_diagonal(likeness, -1.0)
+    nearest = np.argsort(-likeness, axis=1, kind="stable")[:, : min(NEIGHBOURS, len(topics) - 1)]
+    first = np.repeat(np.arange(len(topics)), nearest.shape[1])
+    pairs = np.sort(np.stack([first, nearest.ravel()], axis=1), axis=1)
+    return np.unique(pairs, axis=0)
+
+
+def count_gains(counts: Counts, pairs: NDArray[np.intp]) -> NDArray[np.float64]:
+    """What the probabilities of words and of topics gain as pairs become one."""
+    alpha, eta = counts.total * counts.weights, counts.word_prior
+
+    def of_words(n: NDArray[np.float64]) -> NDArray[np.float64]:
+        """log ∫ p(n | β) Dir(β; η) dβ of each row."""
+        whole = n.shape[-1] * eta
+        own = np.sum(gammaln(n + eta), axis=-1) - n.shape[-1] * gammaln(eta)
+        return own + gammaln(whole) - gammaln(n.sum(axis=-1) + whole)
+
+    def of_documents(n: NDArray[np.float64], prior: Any) -> NDArray[np.float64]:
+        """Σ_d log Γ(n_d + α) / Γ(α) of each column."""
+        return np.sum(gammaln(n + prior) - gammaln(prior), axis=0)
+
+    apart = of_words(counts.words) + of_documents(counts.documents, alpha)
+    gains = np.empty(len(pairs))
+    for place, (a, b) in enumerate(pairs):
+        gains[place] = of_words(counts.words[a] + counts.words[b]) - apart[a] - apart[b]
+        both = counts.documents[:, a] + counts.documents[:, b]
+        gains[place] += of_documents(both, alpha[a] + alpha[b])
+    return gains
+
+
+def lost_entropy(
+    model: Any, documents: Any, gamma: NDArray[np.float64], pairs: NDArray[np.intp]
+) -> NDArray[np.float64]:
+    """Σ_i h(φ_ia) + h(φ_ib) − h(φ_ia + φ_ib) over all tokens, h(x) = −x log x, for each pair."""
+    indptr, columns = documents.indptr.astype(np.int64), documents.indices.astype(np.int32)
+    rows = np.ascontiguousarray(normalised(model.components_.astype(np.float64)).T)
+    masses = np.empty(columns.size)
+    fill_probabilities(indptr, columns, rows, gamma, masses)
+    lost = np.zeros(len(pairs))
+    entries = (indptr, columns, documents.data.astype(np.float64), masses)
+    # A pair is added up by one thread, so that the number of threads changes no bit.
+    arguments = (*entries, rows, gamma, pairs.astype(np.int64), lost)
+    in_blocks(fill_lost_entropy, len(pairs), model._n_threads(), 1, arguments)
+    return lost
+
+
+@njit(**ENTRY)
+def fill_lost_entropy(start, stop, indptr, columns, counts, masses, rows, gamma, pairs, lost):
+    """Set the entropy that the pairs from `start` to `stop` lose."""
+    for pair in range(start, stop):
+        first, second = pairs[pair, 0], pairs[pair, 1]
+        total = 0.0
+        for d in range(gamma.shape[0]):
+            for entry in range(indptr[d], indptr[d + 1]):
+                v = columns[entry]
+                a = gamma[d, first] * rows[v, first] / masses[entry]
+                b = gamma[d, second] * rows[v, second] / masses[entry]
+                if a > LEAST_PART and b > LEAST_PART:
+                    part = (a + b) * np.log(a + b) - a * np.log(a) - b * np.log(b)
+                    total += counts[entry] * part
+        lost[pair] = total
+
+
+def joined(counts: Counts, pairs: list[tuple[int, int]]) -> Counts:
+    """The counts with one topic for each pair, in the place of the first of it."""
+    words, weights = counts.words.copy(), counts.weights.copy()
+    for first, second in pairs:
+        words[first] += words[second]
+        weights[first] += weights[second]
+    gone = [second for _, second in pairs]
+    return counts._replace(words=np.delete(words, gone, 0), weights=np.delete(weights, gone))
+
+
+def _with_topics(model: Any, documents: Any, counts: Counts) -> Any:
+    """The model itself with these topics, and the priors that a fit with as many would have."""
+    model.n_components = len(counts.words)
+    n, length = documents.shape[0], _mean_length(documents)
+    lda = model._new_model(documents, n, length, "random")
+    lda.settled = None
+    if model.doc_topic_prior is None or isinstance(model.doc_topic_prior, str):
+        lda.doc_topic_prior = lda.doc_topic_prior.sum() * counts.weights
+    eta = lda.topic_word_prior
+    topics = Topics(np.ascontiguousarray(counts.words.T) + eta, eta)
+    model._model, model._state = lda, model._state._replace(posterior=topics, solved=())
+    return model
+
+
+def _mean_length(documents: Any) -> float:
+    return float(documents.sum(dtype=np.float64)) / documents.shape[0]
