@@ -40,7 +40,7 @@ from tempering.evaluation.completion import fill_probabilities
 from tempering.inference import RobbinsMonro, Settling
 from tempering.models.arguments import check_number, shown
 from tempering.models.fastmath import ENTRY
-from tempering.models.lda.priors import fit_symmetric_concentration, prior_draws
+from tempering.models.lda.priors import prior_draws
 from tempering.models.lda.topics import Topics
 from tempering.models.threads import in_blocks
 from tempering.workbench.editing import plain_topics
@@ -58,8 +58,8 @@ LAST_PASSES, LAST_STEPS = 4, RobbinsMonro(50.0, 0.55)
 #: A token that is less than this with either of two topics loses next to nothing as they join.
 LEAST_PART = 1e-4
 
-#: Rounds in which the weights, and the priors, follow the counts.
-PRIOR_STEPS = 5
+#: Steps in which priors follow the counts, and what a topic is drawn at least, of all documents.
+PRIOR_STEPS, LEAST_DRAWS = 5, 1e-3
 
 
 class Counts(NamedTuple):
@@ -139,7 +139,7 @@ def find_topics(
         counts = take_in(model, documents)
     if model.n_components == most:
         warnings.warn(
-            f"no two of the most={most} topics became one, so there may be more: try twice as many.",
+            f"no two of most={most} topics became one, so there may be more: try twice as many.",
             stacklevel=2,
         )
     _with_topics(model, documents, counts)
@@ -150,7 +150,7 @@ def find_topics(
 
 
 def take_in(model: Any, documents: Any) -> Counts:
-    """What the documents hold of each topic at T = 1; and the weights and η most likely for it."""
+    """What the documents hold of each topic at T = 1, and the priors that make it most likely."""
     lda = model._model
     step = lda.local_step(documents, lda.expectations(model._state.posterior), 1.0)
     alpha = np.array(lda.doc_topic_prior)
@@ -158,16 +158,22 @@ def take_in(model: Any, documents: Any) -> Counts:
     held = np.maximum(gamma - alpha.astype(np.float32), 0.0)
     words = np.zeros((lda.n_topics, lda.n_words))
     words[:, step.statistics.words] = step.statistics.factor * step.statistics.values.T
-    lengths, eta = held.sum(axis=1), lda.topic_word_prior
-    for _ in range(PRIOR_STEPS):
-        draws = prior_draws(held, alpha)
-        spread = np.sum(digamma(lengths + alpha.sum()) - digamma(alpha.sum()))
-        # A topic that no document draws keeps a trace, so that α stays positive.
-        alpha = np.maximum(draws, 1e-3) / spread
-        # As λ = η + n moves with η, this is repeated too.
-        logs = digamma(words + eta).mean() - digamma(words.sum(axis=1) + eta * lda.n_words).mean()
-        eta = fit_symmetric_concentration(float(logs), lda.n_words, eta)
+    alpha = likely_prior(held, alpha)
+    eta = float(likely_prior(words, np.full(lda.n_words, lda.topic_word_prior), alike=True)[0])
     return Counts(gamma, held, words, alpha / alpha.sum(), float(alpha.sum()), eta)
+
+
+def likely_prior(
+    counts: NDArray[np.float64], start: NDArray[np.float64], alike: bool = False
+) -> NDArray[np.float64]:
+    """The Dirichlet prior under which rows of counts are most likely, nearly (Minka 2000)."""
+    prior, lengths = start, counts.sum(axis=1)
+    for _ in range(PRIOR_STEPS):
+        draws = prior_draws(counts, prior)
+        # What is drawn by none keeps a trace, as a prior of 0 says never.
+        draws = np.full(draws.size, draws.mean()) if alike else np.maximum(draws, LEAST_DRAWS)
+        prior = draws / np.sum(digamma(lengths + prior.sum()) - digamma(prior.sum()))
+    return prior
 
 
 def best_joins(model: Any, documents: Any, counts: Counts) -> list[tuple[int, int]]:

@@ -20,7 +20,7 @@ def settled(model: Any, X: Any, passes: int, **options: Any) -> Any:
     passes : int
         Passes; each replaces the topics by what the documents say.
     options
-        Of :func:`tempering.inference.fit`: a ``batch_size`` and a ``learning_rate``, for smaller steps.
+        Of :func:`tempering.inference.fit`: a ``batch_size`` and a ``learning_rate``, say.
     """
     check_number(passes, "passes", "a whole number, 0 or more", least=0, whole=True)
     if X is None or passes == 0:
