@@ -239,6 +239,11 @@ def test_the_number_of_topics_is_found(command, files, tmp_path):
     np.testing.assert_array_equal(first.components_, second.components_)
 
 
+def test_topics_are_joined_to_find_their_number(command, files, tmp_path):
+    fitted = command("fit", files.counts, "--topics", "hdp", "--out", tmp_path / "a", "--json")
+    assert fitted["n_topics"] == len(fitted["topics"]) == 4
+
+
 def test_a_fit_that_goes_on_does_not_look_for_the_number_again(
     command, files, tmp_path, monkeypatch
 ):

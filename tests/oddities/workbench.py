@@ -30,6 +30,7 @@ def cases() -> Iterator[Case]:
     yield from _windows()
     yield from _labels()
     yield from _number_of_topics()
+    yield from _joined_topics()
     yield from _shares()
     yield from _edits()
     yield from _checks()
@@ -185,6 +186,24 @@ def _number_of_topics() -> Iterator[Case]:
                 lambda o=option, v=value: chosen(**{o: v}),
                 (option, "seed"),
             )
+
+
+def _joined_topics() -> Iterator[Case]:
+    quick = LatentDirichletAllocation(max_iter=2, n_jobs=1)
+
+    def joined(data: Any = X, most: Any = 3, **options: Any) -> Any:
+        return workbench.find_topics(data, most, **{"estimator": quick, **options}).components_
+
+    for odd, change in SHORT.items():
+        yield Case(f"find_topics, {odd}", lambda g=change: joined(g(COUNTS)), DATA)
+    for most in NUMBERS:
+        yield Case(f"find_topics, most={most!r}", lambda m=most: joined(X, m), ("most",))
+    for value in (3, "odd", LatentDirichletAllocation, tempering.PoissonMixture(), {}):
+        yield Case(
+            f"find_topics, estimator {value!r:.20}",
+            lambda v=value: joined(estimator=v),
+            ("estimator",),
+        )
 
 
 def _shares() -> Iterator[Case]:

@@ -28,7 +28,7 @@ from tempering.inference.checkpoint_writer import Terminated
 from tempering.inference.compilation import working_seconds
 from tempering.inference.executors import ClusterLost
 from tempering.storage.errors import StorageError
-from tempering.workbench import choose_n_topics
+from tempering.workbench import choose_n_topics, find_topics
 
 #: Documents of a stream by which the number of topics is chosen.
 SEARCHED_DOCUMENTS = 20_000
@@ -76,7 +76,7 @@ def run_fit(
     elif not keeping.resume:
         keeping.clear()
     tried: list[dict[str, Any]] = []
-    if str(settings.topics) == "auto":
+    if str(settings.topics) in ("auto", "hdp"):
         n_topics, tried = find_n_topics(model, training, settings, keeping)
     else:
         n_topics = int(settings.topics)
@@ -137,11 +137,16 @@ def find_n_topics(
         documents = training.sample(SEARCHED_DOCUMENTS, np.random.default_rng(settings.seed))
     plain = clone(model).set_params(executor=None)
     with error_console().status("Looking for the number of topics"):
-        answer = choose_n_topics(documents, estimator=plain, random_state=settings.seed)
-    error_console().print(str(answer), markup=False)
+        if str(settings.topics) == "hdp":
+            found = find_topics(documents, estimator=plain, random_state=settings.seed)
+            n_topics, told, trials = found.n_components, f"{found.n_components} topics", []
+        else:
+            answer = choose_n_topics(documents, estimator=plain, random_state=settings.seed)
+            n_topics, told, trials = answer.n_topics, str(answer), answer.trials
+    error_console().print(told, markup=False)
     keeping.checkpoint.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps({"n_topics": answer.n_topics}))
-    return answer.n_topics, [trial._asdict() for trial in answer.trials]
+    file.write_text(json.dumps({"n_topics": n_topics}))
+    return n_topics, [trial._asdict() for trial in trials]
 
 
 def _fit(

@@ -39,14 +39,18 @@ def as_frequency(text: str | float) -> int | float:
 
 
 def as_topics(text: str | int) -> int | str:
-    """A number of topics, or "auto"."""
+    """A number of topics, or how it is found."""
     try:
         number = int(text)
     except ValueError:
         number = 0
-    if text != "auto" and number < 1:
-        raise typer.BadParameter(f"{text!r} is neither a whole number of 1 or more, nor auto.")
-    return "auto" if text == "auto" else number
+    if text in ("auto", "hdp"):
+        return text
+    if number < 1:
+        raise typer.BadParameter(
+            f"{text!r} is neither a whole number of 1 or more, nor auto or hdp."
+        )
+    return number
 
 
 def as_bins(text: str | int) -> int | str:
@@ -224,9 +228,10 @@ class Settings(NamedTuple):
         typer.Option(
             "--topics",
             "-k",
-            metavar="N|auto",
+            metavar="N|auto|hdp",
             help="Number of topics. auto: the one from 5 to 100 that predicts held-out words best, "
-            "which takes about as long as three more fits.",
+            "which takes about as long as three more fits. hdp: what is left of 150 topics when "
+            "those are joined that the documents do not tell apart, with learned weights.",
             callback=as_topics,
         ),
     ]

@@ -35,7 +35,7 @@ from sklearn.base import clone
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.guidance import is_guided
 from tempering.estimators.topic_health import TopicWarning
-from tempering.evaluation.checks import normalised
+from tempering.evaluation.checks import as_counts, normalised
 from tempering.evaluation.completion import fill_probabilities
 from tempering.inference import RobbinsMonro, Settling
 from tempering.models.arguments import check_number, shown
@@ -116,6 +116,7 @@ def find_topics(
     >>> find_topics(X, 12).n_components
     4
     """
+    as_counts(X, "X")
     plain = plain_topics(estimator)
     check_number(most, "most", "a whole number, 2 or more", least=2, whole=True)
     check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
