@@ -95,8 +95,8 @@ def find_topics(
     X : sparse matrix or array [D, V], or Corpus
         Counts, or weights.
     most : int
-        Topics of the fit to begin with: half as many again as you expect, or more. Three times too
-        many do no harm.
+        Topics of the fit to begin with: half as many again as you expect, or more. Too many cost
+        time, and do no other harm.
     estimator : LatentDirichletAllocation, optional
         What to fit, apart from ``n_components``.
     random_state : int
