@@ -33,7 +33,6 @@ from scipy.special import digamma, gammaln
 from sklearn.base import clone
 
 from tempering.estimators import LatentDirichletAllocation
-from tempering.estimators.guidance import is_guided
 from tempering.estimators.topic_health import TopicWarning
 from tempering.evaluation.checks import as_counts, normalised
 from tempering.evaluation.completion import fill_probabilities
@@ -117,16 +116,16 @@ def find_topics(
     4
     """
     as_counts(X, "X")
-    plain = plain_topics(estimator)
+    plain: Any = plain_topics(estimator)
     check_number(most, "most", "a whole number, 2 or more", least=2, whole=True)
     check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
-    if is_guided(plain) or np.ndim(plain.doc_topic_prior) == 1:
-        name = "doc_topic_prior" if np.ndim(plain.doc_topic_prior) == 1 else "topic_word_prior"
-        name = "seed_topics" if plain.seed_topics else name
-        raise ValueError(
-            f"estimator must treat its topics alike, as their number changes: leave out {name}, "
-            f"which is {shown(getattr(plain, name))}."
-        )
+    for name in ("seed_topics", "doc_topic_prior", "topic_word_prior"):
+        value = getattr(plain, name)
+        if np.ndim(value) > 0 or isinstance(value, dict):
+            raise ValueError(
+                "estimator must treat its topics alike, as their number changes: leave out "
+                f"{name}, which is {shown(value)}."
+            )
     model: Any = clone(plain)
     model.set_params(n_components=int(most), random_state=int(random_state))
     with warnings.catch_warnings():
