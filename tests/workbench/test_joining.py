@@ -189,6 +189,7 @@ def test_too_few_topics_to_begin_with_are_told(drawn):
         ("random_state must be", {"random_state": None}),
         ("estimator must be", {"estimator": PoissonMixture(2)}),
         ("leave out seed_topics", {"estimator": LatentDirichletAllocation(seed_topics={"a": [1]})}),
+        ("leave out topic_", {"estimator": LatentDirichletAllocation(topic_word_prior=[[1, 2]])}),
         (
             "leave out doc_topic",
             {"estimator": LatentDirichletAllocation(doc_topic_prior=[0.1] * 9)},
