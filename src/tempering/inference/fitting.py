@@ -14,8 +14,8 @@ from tempering.inference.checkpoint import CheckpointLike
 from tempering.inference.checkpoint_writer import open_restarts
 from tempering.inference.engine import UNTEMPERED, Algorithm, run_restart
 from tempering.inference.executors import Executor, open_executor, resumable
+from tempering.inference.fingerprint import check_posterior
 from tempering.inference.learning_rate import Constant, LearningRate, RobbinsMonro
-from tempering.inference.resume_checks import is_ours
 from tempering.inference.run import Result
 from tempering.inference.sources import ArraySource, Source
 from tempering.models.arguments import check_number, shown, takes
@@ -254,8 +254,7 @@ def _check_kinds(
 
 def _check_initial(model: Model, initial: Any) -> None:
     try:
-        if is_ours(model):
-            model.check_posterior(initial)
+        check_posterior(model, initial)
     except ValueError as error:
         raise ValueError(f"initial must be a posterior of the model: {error}") from error
 

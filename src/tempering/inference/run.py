@@ -90,21 +90,12 @@ def _take_columns(history: History) -> dict[str, Any]:
 
 
 def _make_history(parts: dict[str, Any]) -> History:
-    counts, steps = parts.pop("n_weights"), np.arange(len(parts["step"]))
-    parts["seconds"] = np.array(parts["seconds"], float)
-    *weights, rest = np.split(parts.pop("weights").ravel(), np.cumsum(counts))
-    right = np.array_equal(parts["step"], steps) and [w.size for w in weights] == counts.tolist()
-    for name, kind in {**COLUMNS, "final": "?"}.items():
-        right &= parts[name].shape == steps.shape and parts[name].dtype == kind
-    if not right or parts.keys() != {*COLUMNS, "final"} or len(weights) != steps.size or rest.size:
-        raise ValueError("the columns of the history must have one entry for each step.")
-    for name in ("passes", "temperature", "inverse_temperature", "learning_rate", "seconds"):
-        if not np.isfinite(parts[name]).all():
-            raise ValueError(f"{name} of the history must be finite.")
-    columns = {name: parts[name].tolist() for name in COLUMNS}
+    weights = np.split(parts["weights"].ravel(), np.cumsum(parts["n_weights"]))[:-1]
+    columns = {name: np.asarray(parts[name], kind).tolist() for name, kind in COLUMNS.items()}
     columns["phase"] = ["final" if final else "tempered" for final in parts["final"]]
     columns["weights"] = [part if part.size else None for part in weights]
-    return History([Record(**dict(zip(columns, row))) for row in zip(*columns.values())])
+    rows = zip(*columns.values(), strict=True)
+    return History([Record(**dict(zip(columns, row))) for row in rows])
 
 
 @stored("history", take=_take_columns, make=_make_history)
@@ -143,7 +134,7 @@ class History(Sequence[Record]):
         return f"History({len(self)} steps, final phase from step {self.final_phase_start})"
 
 
-@stored("state", check=lambda state: _check_counts(state))
+@stored("state")
 class State(NamedTuple):
     """All that changes from one step to the next.
 
@@ -161,11 +152,6 @@ class State(NamedTuple):
     step: int = 0
     data_seen: int = 0
     solved: tuple[LocalStep, ...] = ()  # of the shards, where the next step starts from them
-
-
-def _check_counts(state: State) -> None:
-    if state.step < 0 or state.data_seen < 0:
-        raise ValueError("step and data_seen must be 0 or more.")
 
 
 class Run(NamedTuple):

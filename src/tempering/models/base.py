@@ -11,9 +11,8 @@ the ``inverse_temperature`` and E_q[log p(x_i, z_i | β)] is the ``energy`` of d
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -93,9 +92,6 @@ class Model(ABC):
     #: The family of each part of λ, by name. A model that tells it need not write ``divergence``,
     #: ``check_posterior`` or ``draw``.
     families: Families = MappingProxyType({})
-
-    #: What a fit may change of it, which goes into a checkpoint; None for anything.
-    learned: ClassVar[Collection[str] | None] = None
 
     @abstractmethod
     def prior(self) -> Any:

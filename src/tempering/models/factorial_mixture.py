@@ -94,7 +94,6 @@ class FactorialModel(Model):
     """
 
     continues_steps = True
-    learned = LEARNABLE
 
     def __init__(
         self,

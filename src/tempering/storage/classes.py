@@ -42,7 +42,6 @@ def stored(
     attributes: Mapping[str, Any] | None = None,
     without: Sequence[str] = (),
     constructed: bool = True,
-    check: Callable[[Any], None] | None = None,
     take: Callable[[Any], dict[str, Any]] | None = None,
     make: Callable[[dict[str, Any]], Any] | None = None,
 ) -> Callable[[Class], Class]:
@@ -58,8 +57,6 @@ def stored(
         Arguments of the constructor that are not stored, and have defaults.
     constructed : bool
         Whether the constructor is called; if not, an object is made of its ``attributes`` alone.
-    check : callable, optional
-        Called with an object that was read; raises ``ValueError`` if it cannot be.
     take, make : callable, optional
         From an object to a dictionary of what is to be stored, and back, where these rules do not
         do.
@@ -96,8 +93,6 @@ def stored(
                 exact = {f: v for f, v in given.items() if isinstance(v, np.ndarray | np.generic)}
                 for field in (*exact, *more):
                     object.__setattr__(made, field, parts[field])
-            if check is not None:
-                check(made)
             return made
 
         FORMS[cls] = _BY_NAME[name] = Form(name, take or take_fields, make or make_object)

@@ -93,7 +93,6 @@ class GaussianFactors(Model):
     relevance_prior: float = 1e-3
     sparse: bool = False
 
-    learned = ()
     shard_size = 1024
 
     def __post_init__(self) -> None:

@@ -93,7 +93,6 @@ class PoissonFactors(Model):
     component_rate: float = 0.3
 
     continues_steps = True
-    learned = ()
     shard_size = 1024
 
     def __post_init__(self) -> None:

@@ -110,15 +110,6 @@ class LatentDirichlet(Model):
     #: What its posteriors are.
     posterior_type: ClassVar[type] = Topics
 
-    learned = (
-        "doc_topic_prior",
-        "topic_word_prior",
-        "word_power",
-        "settled",
-        "prior_documents",
-        *LEARNED,
-    )
-
     def __init__(
         self,
         n_topics: int,
