@@ -37,10 +37,7 @@ class TemperedState(NamedTuple):
 
 
 class TemperedRunResult(NamedTuple):
-    """What a run of NumPyro's SVI returns, and the temperature of each step.
-
-    ``losses`` are those that were minimised: negative tempered ELBOs, each at its temperature.
-    """
+    """What a run of NumPyro's SVI returns, and the temperature of each step."""
 
     params: dict[str, Any]
     state: TemperedState

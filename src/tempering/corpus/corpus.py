@@ -216,12 +216,7 @@ def refuse_entry(
 def checked_rows(
     where: Any, arrays: tuple[Any, Any, Any], n_words: int, first_row: int = 0, first_word: int = 0
 ) -> sparse.csr_array:
-    """Rows of counts, if they are sound: sorted words, none twice, no zeros.
-
-    ``arrays`` are counts, words (from 0) and the ends of rows, as a CSR matrix has them. For
-    messages: ``where`` is the file, and perhaps the place in it, ``first_row`` the number of the
-    first document, ``first_word`` what the file calls the first word.
-    """
+    """Rows of counts, words (from 0) and ends of rows: sorted, none twice, no zeros, or refused."""
     counts, words, ends = (np.asarray(array) for array in arrays)
     if counts.dtype.kind not in "biuf" or {words.dtype.kind, ends.dtype.kind} - set("iu"):
         types = f"counts of {counts.dtype}, words of {words.dtype} and ends of {ends.dtype}"

@@ -144,10 +144,7 @@ def chosen_vectorizer(
     keep_numbers: bool,
     phrases: bool = False,
 ) -> CountVectorizer:
-    """The vectorizer that is given, or else one that leaves out stop words and numbers.
-
-    Where ``phrases`` are wanted, one that counts pairs of words too.
-    """
+    """The vectorizer that is given, or else one that leaves out stop words and numbers."""
     if phrases not in (True, False):
         raise CorpusError(f"phrases must be True or False; got {phrases!r:.80}.")
     if vectorizer is None:

@@ -246,12 +246,7 @@ def read_svmlight(path: Path, first_line: int, text: bytes) -> Arrays:
 
 
 class PairsFile:
-    """A corpus of such lines, read in blocks.
-
-    Such a file does not tell how large it is, so it is read through once to learn that. ``read``
-    makes the arrays of documents of some lines; ``first`` is the number of the first word, or None
-    for 0 if it occurs, else 1.
-    """
+    """A corpus of such lines, read in blocks; and once before, to learn how large it is."""
 
     def __init__(self, path: Path, read: Callable[[Path, int, bytes], Arrays], first: int | None):
         self.path = path

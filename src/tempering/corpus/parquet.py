@@ -87,11 +87,7 @@ class Opened(threading.local):
 
 
 class ParquetRows:
-    """A corpus in a Parquet file, read a row group at a time.
-
-    ``edges`` tells where the row groups begin, and then the number of documents; ``n_tokens`` is
-    the sum of the counts.
-    """
+    """A corpus in a Parquet file, read a row group at a time; ``edges`` are where these begin."""
 
     def __init__(self, path: Path):
         self.path = path

@@ -17,9 +17,6 @@ def sticks_together(words: Sequence[str], counts: ArrayLike) -> NDArray[np.bool_
     The measure is NPMI = log(p(phrase) / Π p(word)) / −(n − 1) log p(phrase), with p the part of
     all single words: 0 if words meet by chance, 1 if they only occur together. A word of a phrase
     that is not among the words was never counted alone, and the phrase is not kept.
-
-    >>> sticks_together(["cat", "new", "new york", "york", "york cat"], [500, 20, 18, 20, 6])
-    array([ True,  True,  True,  True, False])
     """
     numbers = np.asarray(counts, np.float64)
     places = {word: place for place, word in enumerate(words)}

@@ -66,12 +66,7 @@ def _suffix(path: Path) -> str:
 
 
 class Texts(Iterator[Document]):
-    """Documents of a file or a folder, one after another, of which bad ones are skipped or end it.
-
-    ``records`` are the same documents with their values in the columns ``others``. ``skipped`` is
-    the number of bad records that were passed over so far, ``first_skipped`` what was wrong with
-    the first. The parameters are those of :func:`read_texts`.
-    """
+    """Documents of a file or a folder, one after another; bad ones are skipped, or end it."""
 
     def __init__(
         self,

@@ -98,15 +98,7 @@ def candidate_features(model: FactorialModel, data: Array, posterior: Natural) -
 
 
 def dependent_pairs(moments: Array, n_data: int) -> list[tuple[int, int]]:
-    """Pairs of features whose activations depend on each other, the most dependent first.
-
-    Parameters
-    ----------
-    moments : array [K, K]
-        The mean of E[z_j z_k] over the data.
-    n_data : int
-        N: dependence is measured by N times the mutual information.
-    """
+    """Pairs of features with dependent activations, by N times their mutual information."""
     both, rates = moments, np.diag(moments)
     one = np.broadcast_to(rates[:, None], both.shape)
     tables = [

@@ -37,11 +37,7 @@ WORTHWHILE = 1e-6
 
 @dataclass(frozen=True)
 class MovedResult(Result):
-    """A result, and how many rounds of each move were kept on the way.
-
-    Its history leaves out the rounds that were not. Where one begins the ELBO falls, and then rises
-    above what it was.
-    """
+    """A result, and how many rounds of each move were kept; its history leaves out the others."""
 
     accepted: Mapping[str, int] = field(default_factory=dict)
 
@@ -174,10 +170,7 @@ def fit_table(
     moves: Mapping[str, Move] | None = None,
     **options: Unpack[FitOptions],
 ) -> Result:
-    """:func:`tempering.fit`, or a fit with moves, on a backend.
-
-    On a GPU the table stays there for the whole fit; moves are looked for on the CPU.
-    """
+    """:func:`tempering.fit`, or a fit with moves, on a backend."""
     moves = dict(moves or {})
     model = model_on(backend, model, data.shape[0])
     source: Any = data

@@ -322,11 +322,7 @@ class Recipe:
 
 
 def told_end(learning_rate: LearningRate, settled: Settled | None) -> str:
-    """What holds at the end of a run, in words.
-
-    >>> told_end(RobbinsMonro(16.0, 0.7), None)
-    'as before'
-    """
+    """What holds at the end of a run, in words."""
     if not isinstance(learning_rate, Settling):
         return "as before"
     if settled is None:

@@ -102,10 +102,7 @@ def annealed_spheres(X: Array, n_components: int, metric: Array, executor: Execu
 
 
 def column_metric(X: Array) -> Array:
-    """The metric [D, D] in which each column has unit variance (or is constant).
-
-    A mixture with learned covariances does not mind the units of its columns; nor may its start.
-    """
+    """The metric [D, D] in which each column has unit variance (or is constant)."""
     deviation = X.std(axis=0)
     rounding = 1e-12 * np.abs(X).max(axis=0)
     return np.diag(1.0 / np.where(deviation > rounding, deviation, 1.0))

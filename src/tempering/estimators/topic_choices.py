@@ -103,10 +103,7 @@ class TopicChoices(TopicTransformer):
         start: TopicStart,
         n_data: float | None = None,
     ) -> LatentDirichlet:
-        """The model of a run; ``start`` is what ``init="auto"`` stands for there.
-
-        Statistics are scaled to ``n_data`` documents, by default those of the run.
-        """
+        """The model of a run; ``start`` is what ``init="auto"`` stands for there."""
         k = self.n_components
         alpha, eta = self.doc_topic_prior, self.topic_word_prior
         learn_alpha, learn_eta, guide = _is_auto(alpha), _is_auto(eta), None

@@ -279,10 +279,7 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         return X
 
     def _counts(self, X: Any, *, reset: bool) -> sparse.csr_matrix:
-        """X to be fitted: validated, and with the digits that the kernels take.
-
-        So that the same numbers in float64 and in float32 give the same topics.
-        """
+        """X to be fitted, in float32: the same numbers in float64 give the same topics."""
         X = self._validated(X, reset=reset)
         if reset:
             self._fitted_type = X.dtype.name

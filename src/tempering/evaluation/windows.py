@@ -113,10 +113,7 @@ def window_counts(
 
 @njit(**ENTRY)
 def slide(text, window, since, together):
-    """Add the windows of a text to the counts; return how many there are.
-
-    ``since`` is room for the window in which each word came in, −1 if it is not there.
-    """
+    """Add the windows of a text to the counts; return how many there are."""
     n_windows = max(text.size - window + 1, 1)
     since[:] = -1
     for end in range(text.size):

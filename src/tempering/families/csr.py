@@ -18,15 +18,7 @@ LARGEST_COUNT = 1e12
 
 
 def check_compressed(matrix: Any, name: str) -> None:
-    """Raise ``ValueError`` unless the indices of a CSR, CSC or BSR matrix lie within its shape.
-
-    >>> matrix = sparse.csr_matrix([[1, 0], [0, 1]])
-    >>> matrix.indices[1] = 7
-    >>> check_compressed(matrix, "X")  # doctest: +NORMALIZE_WHITESPACE
-    Traceback (most recent call last):
-    ValueError: X is no valid sparse matrix: row 1 holds index 7, but there are 2 columns. Build it
-    from (data, (rows, columns)), which scipy checks.
-    """
+    """Raise ``ValueError`` unless the indices of a CSR, CSC or BSR matrix lie within its shape."""
     if not sparse.issparse(matrix):
         return
     kind = matrix.format
@@ -83,21 +75,14 @@ def _check_places(matrix: Any, name: str) -> None:
 
 
 def supported(table: NDArray[Any]) -> NDArray[Any]:
-    """A table in a type that scipy takes: float16, and numbers of other machines, are turned.
-
-    >>> supported(np.ones(2, np.float16)).dtype, supported(np.ones(2, ">i4")).dtype
-    (dtype('float32'), dtype('int32'))
-    """
+    """A table in a type that scipy takes: float16, and numbers of other machines, are turned."""
     if table.dtype == np.float16:
         return table.astype(np.float32)
     return table.astype(table.dtype.newbyteorder("="), copy=False)
 
 
 def canonical_csr(matrix: Any) -> Any:
-    """A CSR matrix with sorted words, none twice, that shares its memory where it is so already.
-
-    The matrix that is given stays as it is, whatever is done with what comes back.
-    """
+    """A CSR matrix with sorted words, none twice, that shares its memory where it is so already."""
     n_entries = matrix.indptr[-1]
     make = sparse.csr_array if isinstance(matrix, sparse.sparray) else sparse.csr_matrix
     arrays = matrix.data[:n_entries], matrix.indices[:n_entries], matrix.indptr
@@ -114,10 +99,7 @@ def canonical_csr(matrix: Any) -> Any:
 
 
 def check_counts(matrix: Any, expected: str, largest: float = LARGEST_COUNT) -> None:
-    """Raise ``ValueError`` unless what a CSR matrix stores is finite, not negative, not too large.
-
-    ``expected`` begins the message, such as "X must hold counts".
-    """
+    """Raise ``ValueError`` unless what a CSR matrix stores can be counts."""
     data = matrix.data
     if not data.size or (data.min() >= 0 and data.max() <= largest):  # false where one is NaN
         return

@@ -92,10 +92,7 @@ def fit_on_device(
 
 
 def advance_on_device(algorithm: Algorithm, state: State, data: Any, batch_size: int) -> State:
-    """More documents of a stream, in minibatches; before and after, the topics are on the host.
-
-    The algorithm has a model of the host, which learns priors from the stream if it is to.
-    """
+    """More documents of a stream, in minibatches; before and after, the topics are on the host."""
     model = algorithm.model
     assert isinstance(model, LatentDirichlet)
     on_device = DeviceLatentDirichlet.of(model, default_kernel())

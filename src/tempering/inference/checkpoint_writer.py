@@ -43,10 +43,7 @@ TERMINATED = 128 + signal.SIGTERM
 
 
 class Terminated(SystemExit):
-    """SIGTERM has ended a fit; the message tells what is kept of it.
-
-    Where nobody catches it, the process ends with status 143.
-    """
+    """SIGTERM has ended a fit; the message tells what is kept of it."""
 
     def __init__(self, message: str = "terminated."):
         super().__init__(TERMINATED)
@@ -62,10 +59,7 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def catching_sigterm() -> Iterator[None]:
-    """Have SIGTERM raise :class:`Terminated`, unless the program has a way of its own with it.
-
-    Only the main thread can do that.
-    """
+    """Have SIGTERM raise :class:`Terminated` in the main thread, unless the program handles it."""
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
@@ -158,10 +152,7 @@ def open_restarts(
 
 
 class CheckpointWriter(Restarts):
-    """Writes a fit into checkpoints, and takes it up from the last one.
-
-    ``settings`` are all that the result depends on besides the model and the data.
-    """
+    """Writes a fit into checkpoints, and takes it up from the last one."""
 
     def __init__(
         self,
@@ -206,10 +197,7 @@ class CheckpointWriter(Restarts):
 
     @contextmanager
     def whole_step(self, model: Model) -> Iterator[None]:
-        """A step that Ctrl-C does not tear: it comes when the step is complete, or at the second.
-
-        Steps change the posterior in place, so a torn one cannot be kept.
-        """
+        """A step that Ctrl-C waits for: posteriors change in place, and a torn one is lost."""
         self.latest, self._model = None, model
         try:
             with postponed_interrupt():

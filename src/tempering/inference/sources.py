@@ -169,10 +169,7 @@ class BlockRows(NamedTuple):
 
 
 class RowReference:
-    """Rows by their places in blocks. Some of them are another such reference.
-
-    Whoever looks into it, at ``indptr`` say, has it read.
-    """
+    """Rows by their places in blocks, read when somebody looks into them."""
 
     def __init__(self, parts: list[BlockRows]):
         self.parts = parts

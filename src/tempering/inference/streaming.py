@@ -17,11 +17,7 @@ from tempering.models.arguments import check_number
 
 
 class StoredRows(Protocol):
-    """A matrix on disk, of which some rows can be read.
-
-    ``edges`` are the ends of blocks of rows that are best read together: 0, where the second block
-    begins, …, the number of rows.
-    """
+    """A matrix on disk, of which blocks of rows, between ``edges``, are best read together."""
 
     path: Any
     shape: tuple[int, int]

@@ -192,10 +192,7 @@ def collect(
 
 
 def tree_of(model: LatentDirichletAllocation) -> list[tuple[int, int, float]] | None:
-    """The two that are joined, the nearest first, and their distance; K + i is the i-th of these.
-
-    None for one topic alone.
-    """
+    """The two that are joined, nearest first, and their distance; K + i is the i-th of these."""
     if model.n_components < 2:
         return None
     return [(int(a), int(b), short(far, 3)) for a, b, far, _ in hierarchy(model).linkage]
@@ -204,12 +201,7 @@ def tree_of(model: LatentDirichletAllocation) -> list[tuple[int, int, float]] | 
 def fit_curves(
     history: History | None, validation: Sequence[tuple[float, float]] | None = None
 ) -> dict[str, Any]:
-    """Curves of (documents seen, value), each of at most :data:`POINTS` points.
-
-    A value that was not computed at a step (NaN) is no point. ``validation`` are held-out scores
-    that were taken during the fit; ``final_start`` is None, or the documents seen when the final
-    phase at T = 1 began.
-    """
+    """Curves of (documents seen, value), of :data:`POINTS` points at most, none of them NaN."""
     records = history or History()
     seen = records["data_seen"].astype(float)
     final = next((each.data_seen for each in records if each.phase == "final"), None)

@@ -130,11 +130,7 @@ def render(data: ReportData) -> str:
 
 
 def embedded_json(value: Any) -> str:
-    """JSON that may stand inside a ``<script>`` element: nothing in it can end the element.
-
-    >>> embedded_json("</script>")
-    '"\\\\u003c/script\\\\u003e"'
-    """
+    """JSON that may stand inside a ``<script>`` element: nothing in it can end the element."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

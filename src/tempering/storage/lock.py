@@ -29,11 +29,7 @@ class InUse(OSError):
 
 @contextmanager
 def alone_in(directory: str | os.PathLike[str]) -> Iterator[None]:
-    """Hold a directory while the block runs; :class:`InUse` at once if somebody else does.
-
-    It is made if it is missing, and removed again if nothing came into it. A thread that has it
-    already may ask for it again.
-    """
+    """Hold a directory while the block runs; :class:`InUse` at once if another thread does."""
     path = Path(directory).resolve()
     me = os.getpid(), threading.get_ident()
     with _registry:

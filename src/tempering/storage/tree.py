@@ -48,11 +48,7 @@ Arrays = dict[str, NDArray[Any]]
 def write_tree(
     path: str | os.PathLike[str], kind: str, tree: Any, config: Path | None = None
 ) -> None:
-    """Write a tree to a safetensors file, which appears whole or not at all.
-
-    ``kind`` says what the tree is, to those who want to read it. The JSON part goes to a file
-    ``config``, where one is named, to be read by people too.
-    """
+    """Write a tree to a safetensors file; its JSON part to ``config``, if there is one."""
     arrays: Arrays = {}
     content = to_json(tree, "", arrays)
     whole = {"format": FORMAT, "package": __version__, "kind": kind, "content": content}

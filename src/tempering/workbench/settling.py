@@ -9,17 +9,7 @@ from tempering.models.arguments import check_number
 
 
 def settled(model: Any, X: Any, passes: int) -> Any:
-    """The model itself, after so many passes over all of the documents.
-
-    Parameters
-    ----------
-    model : LatentDirichletAllocation
-        An edited one, which is changed.
-    X : sparse matrix or array [D, V], Corpus, or None
-        The documents of the fit; with None nothing happens.
-    passes : int
-        Passes; each replaces the topics by what the documents say.
-    """
+    """The model itself, changed by so many passes over all of the documents; not without any."""
     check_number(passes, "passes", "a whole number, 0 or more", least=0, whole=True)
     if X is None or passes == 0:
         return model

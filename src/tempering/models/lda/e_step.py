@@ -141,10 +141,7 @@ def document_energy(
     *,
     n_threads: int = 1,
 ) -> DocumentEnergy:
-    """Energy and entropy of each document under the phi that belongs to a given gamma.
-
-    Parameters are those of `e_step`; `gamma` is usually its result.
-    """
+    """Energy and entropy of each document under the phi that belongs to a given gamma."""
     batch, log_rows = check_batch(indptr, columns, counts, log_rows, "log_rows")
     n_documents = batch.indptr.size - 1
     inverse_temperatures, _ = check_inverse_temperature(inverse_temperature, n_documents)
@@ -182,10 +179,7 @@ def log_predictive(
     *,
     n_threads: int = 1,
 ) -> Float64:
-    """Log probability of each document's words, sum_v n_dv log sum_k theta_dk beta_kv, [D].
-
-    ``topic_rows`` [U, K] are the probabilities of the batch's words, ``proportions`` [D, K].
-    """
+    """Log probability of each document's words, sum_v n_dv log sum_k theta_dk beta_kv, [D]."""
     batch, topic_rows = check_batch(indptr, columns, counts, topic_rows, "topic_rows")
     n_documents = batch.indptr.size - 1
     proportions = np.ascontiguousarray(proportions, dtype=np.float32)
