@@ -379,7 +379,6 @@ def _plots() -> Iterator[Case]:
         shown = str(thing)[:30]
         told = ("model", "history", "fit", "estimator")
         yield Case(f"plot_topics({shown})", lambda t=thing: drawn(plots.plot_topics(t)), told)
-        yield Case(f"plot_elbo({shown})", lambda t=thing: drawn(plots.plot_elbo(t)), told)
         yield Case(
             f"plot_temperature({shown})", lambda t=thing: drawn(plots.plot_temperature(t)), told
         )

@@ -17,15 +17,13 @@ from tempering.models.arguments import check_number
 from tempering.plots.canvas import new_figure
 
 
-def plot_temperature(history: History, axis: Any = None) -> Any:
+def plot_temperature(history: History) -> Any:
     """The temperature by passes over the data; the final phase at T = 1 is shaded.
 
     Parameters
     ----------
     history : History
         ``history_`` of an estimator, or ``history`` of a fit.
-    axis : matplotlib axes, optional
-        Where to draw; a new figure by default. Its figure is returned.
 
     Examples
     --------
@@ -37,27 +35,21 @@ def plot_temperature(history: History, axis: Any = None) -> Any:
     >>> plot_temperature(lda.history_).axes[0].get_ylabel()
     'temperature'
     """
-    return _plot_column(history, "temperature", "temperature", axis)
-
-
-def plot_elbo(history: History, axis: Any = None) -> Any:
-    """The ELBO of the model at T = 1, at the steps that computed it, by passes over the data.
-
-    Parameters
-    ----------
-    history, axis
-        As in :func:`plot_temperature`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tempering import BayesianGaussianMixture
-    >>> from tempering.plots import plot_elbo
-    >>> X = np.random.default_rng(0).normal(size=(100, 2))
-    >>> plot_elbo(BayesianGaussianMixture(n_components=2).fit(X).history_).axes[0].get_ylabel()
-    'ELBO at T = 1'
-    """
-    return _plot_column(history, "elbo", "ELBO at T = 1", axis)
+    _check_history(history)
+    if not len(history):
+        raise ValueError("history is empty: fit records one, partial_fit does not.")
+    passes = history["passes"]
+    figure = new_figure(figsize=(5.0, 3.2))
+    axis = figure.subplots()
+    marker = "o" if len(passes) < 30 else None
+    axis.plot(passes, history["temperature"], lw=1.5, marker=marker, ms=3)
+    final = np.flatnonzero(history["phase"] == "final")
+    if final.size:
+        axis.axvspan(passes[final[0]], passes[-1], color="0.93", zorder=0, label="T = 1")
+    axis.set_xlabel("passes over the data")
+    axis.set_ylabel("temperature")
+    axis.spines[["top", "right"]].set_visible(False)
+    return figure
 
 
 def plot_topics(
@@ -128,29 +120,6 @@ def _check_history(history: Any) -> None:
     if not isinstance(history, History):
         kind = type(history).__name__
         raise ValueError(f"history must be that of a fit, such as model.history_; got {kind}.")
-
-
-def _plot_column(history: History, column: str, label: str, axis: Any) -> Any:
-    """A column of the history at the steps that have it."""
-    _check_history(history)
-    if not len(history):
-        raise ValueError("history is empty: fit records one, partial_fit does not.")
-    passes, values = history["passes"], history[column]
-    known = np.isfinite(values)
-    if not known.any():
-        raise ValueError(
-            "history holds no ELBO: this fit computed none. Topic models have one only with "
-            "update='variational'."
-        )
-    axis = new_figure(figsize=(5.0, 3.2)).subplots() if axis is None else axis
-    axis.plot(passes[known], values[known], lw=1.5, marker="o" if known.sum() < 30 else None, ms=3)
-    final = np.flatnonzero(history["phase"] == "final")
-    if final.size:
-        axis.axvspan(passes[final[0]], passes[-1], color="0.93", zorder=0, label="T = 1")
-    axis.set_xlabel("passes over the data")
-    axis.set_ylabel(label)
-    axis.spines[["top", "right"]].set_visible(False)
-    return axis.figure
 
 
 def plot_temperature_path(history: History) -> Any:

@@ -15,15 +15,6 @@ from tempering.plots.canvas import new_figure
 def match_features(features: ArrayLike, reference: ArrayLike) -> NDArray[np.intp]:
     """For each feature of the reference the one nearest to it, one to one (Hungarian method)."""
     features, reference = np.asarray(features, float), np.asarray(reference, float)
-    if features.ndim != 2 or reference.ndim != 2 or features.shape[1] != reference.shape[1]:
-        raise ValueError(
-            "features and reference must be tables with the same columns; got shapes "
-            f"{features.shape} and {reference.shape}."
-        )
-    if len(features) < len(reference):
-        raise ValueError(
-            f"{len(features)} features are too few for the {len(reference)} of the reference."
-        )
     lengths = np.square(features).sum(axis=1)
     # |r − f|² without |r|², which all partners of r share.
     _, partners = linear_sum_assignment(lengths - 2 * reference @ features.T)
@@ -40,11 +31,6 @@ def draw_features(
     """Draw features [K, D] as images, the fits below each other, in the order of the reference."""
     fits = dict(features) if isinstance(features, Mapping) else {"features": features}
     groups = {name: np.asarray(each, float) for name, each in fits.items()}
-    for name, each in groups.items():
-        if each.ndim != 2 or each.shape[1] != shape[0] * shape[1]:
-            raise ValueError(
-                f"{name}: features of {each.shape} are no images of shape={tuple(shape)}."
-            )
     if reference is not None:
         truth = np.asarray(reference, float)
         groups = {name: _in_order(each, truth) for name, each in groups.items()}
