@@ -1,6 +1,6 @@
 """Data sets: real text that is on every machine, known corpora, and data with a known answer."""
 
-from tempering.datasets.corpora import fetch, fetch_uci, read_arxiv
+from tempering.datasets.corpora import fetch_uci
 from tempering.datasets.docstrings import load_docstrings
 from tempering.datasets.synthetic import (
     LDAStream,
@@ -16,10 +16,8 @@ __all__ = [
     "SyntheticLDA",
     "ToyImages",
     "cache_directory",
-    "fetch",
     "fetch_uci",
     "load_docstrings",
     "make_lda",
     "make_toy_images",
-    "read_arxiv",
 ]
