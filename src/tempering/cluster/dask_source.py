@@ -165,8 +165,6 @@ class DaskSource(BlockSource):
         Documents in a minibatch, at most; or a function from the number of documents to it.
     n_words : int, optional
         Size of the vocabulary; by default, one more than the largest number of a word.
-    window_blocks : int
-        Partitions that are shuffled together.
 
     Examples
     --------
@@ -187,11 +185,10 @@ class DaskSource(BlockSource):
         batch_size: int | Callable[[int], int] = 1024,
         *,
         n_words: int | None = None,
-        window_blocks: int = 4,
     ):
         files = DaskRows(documents, client, n_words)
         size = batch_size(files.shape[0]) if callable(batch_size) else batch_size
-        super().__init__(files, size, window_blocks)
+        super().__init__(files, size)
 
     files: DaskRows
 

@@ -281,19 +281,15 @@ def convert(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
     *,
-    source_format: str | None = None,
-    target_format: str | None = None,
     overwrite: bool = False,
     **options: Unpack[ReadingOptions],
 ) -> tuple[int, int]:
-    """Turn a corpus, or text, into another format.
+    """Turn a corpus, or text, into the format that another name tells.
 
     Parameters
     ----------
     source, target : path
-        From where, and where to.
-    source_format, target_format : str, optional
-        None to tell them from the names, or the source's content.
+        From where, and where to; their names tell the formats.
     overwrite : bool
         Whether files may be replaced.
     options
@@ -314,11 +310,9 @@ def convert(
     (2, 3)
     """
     # Before the work of counting.
-    check_target(as_path(target), target_format, overwrite, "target_format")
-    if source_format is not None:
-        known_format(source_format, "source_format", READABLE)
-    stored = open_corpus(source, source_format, **options)
-    write(target, stored, target_format, overwrite)
+    check_target(as_path(target), None, overwrite)
+    stored = open_corpus(source, **options)
+    write(target, stored, overwrite=overwrite)
     return stored.shape
 
 

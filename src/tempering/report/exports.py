@@ -78,7 +78,6 @@ def to_arviz(
     X: Any = None,
     vocabulary: Sequence[str] | None = None,
     n_words: int | None = 20,
-    random_state: int = 0,
 ) -> Any:
     """Independent draws from the variational posterior q, for ArviZ.
 
@@ -98,8 +97,6 @@ def to_arviz(
     n_words : int or None
         Only words among so many most probable ones of a topic are kept, which does not change
         their distribution; None keeps all, draws × topics × words numbers.
-    random_state : int
-        The same seed gives the same draws.
 
     Returns
     -------
@@ -134,10 +131,10 @@ def to_arviz(
         ) from error
     check_number(draws, "draws", "at least 1, and whole", least=1, whole=True)
     if isinstance(model, Result):
-        return _as_arviz(library, groups_of(model, draws, X, random_state))
+        return _as_arviz(library, groups_of(model, draws, X))
     check_is_fitted(model)
     words = vocabulary_of(model, vocabulary, X)
-    rng = np.random.default_rng(random_state)
+    rng = np.random.default_rng(0)
     parameters = model.components_.astype(np.float64)
     n_all = parameters.shape[1]
     kept = np.unique(top_words(parameters, n_all if n_words is None else min(n_words, n_all)))
@@ -153,9 +150,9 @@ def to_arviz(
     return _as_arviz(library, {"posterior": posterior}, coords=coords, dims=dims)
 
 
-def groups_of(result: Result, n_draws: int, data: Any, seed: int) -> dict[str, dict[str, Any]]:
+def groups_of(result: Result, n_draws: int, data: Any) -> dict[str, dict[str, Any]]:
     """The groups of ArviZ, as far as the model has what they need: [chain, draw, ...]."""
-    model, draws = result.model, result.draw(n_draws, seed)
+    model, draws = result.model, result.draw(n_draws)
     groups = {"posterior": {name: each[None] for name, each in arrays_of(draws)}}
     if data is None:
         return groups
@@ -164,7 +161,7 @@ def groups_of(result: Result, n_draws: int, data: Any, seed: int) -> dict[str, d
         logs = [model.log_likelihood(rows, entry(draws, i)) for i in range(n_draws)]
         groups["log_likelihood"] = {"x": np.stack(logs)[None]}
     if model.provides("simulate"):
-        made = (getattr(each, "rows", each) for each in result.simulate(data, n_draws, seed))
+        made = (getattr(each, "rows", each) for each in result.simulate(data, n_draws))
         groups["posterior_predictive"] = {"x": np.stack([np.asarray(each) for each in made])[None]}
     return groups
 
