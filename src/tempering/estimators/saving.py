@@ -186,10 +186,14 @@ SIZES = (("n_topics", "n_words"), ("n_features", "dimension"), ("n_components", 
 def check_fitted(estimator: Any) -> None:
     """Hold a posterior against the model and the parameters: kernels trust the shapes of arrays."""
     _expect_kinds(estimator, _state=State)
+    asked = estimator.n_components, estimator.n_features_in_
     made = callable(estimator._model)  # of the parameters
+    if made:  # which may ask for any size
+        shape = np.shape(estimator._state.posterior["components"])
+        right = len(shape) == 2 and shape[0] == asked[0] and shape[1] >= asked[1]
+        expect(right, f"the components have the shape {shape}; the parameters ask for {asked}.")
     model: Any = estimator._model() if made else estimator._model
     expect(isinstance(model, Model), "_model is missing, or damaged.")
-    asked = estimator.n_components, estimator.n_features_in_
     for names in () if made or asked[0] is None else SIZES:
         found = tuple(getattr(model, name, None) for name in names)
         right = found == asked or None in found
