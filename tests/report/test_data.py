@@ -154,7 +154,7 @@ def test_a_hundred_topics_make_a_small_page():
         ({"names": ["one"]}, "names has 1 entries, X has 300 documents"),
         ({"texts": iter("ab")}, "texts must be a list"),
         ({"X": None, "texts": ["a"]}, "X is missing"),
-        ({"max_documents": 0}, "max_documents must be at least 1; got 0"),
+        ({"max_documents": 0}, "max_documents must be at least 1, and whole; got 0"),
         ({"X": np.zeros((4, 120))}, "every document is empty"),
     ],
 )

@@ -22,7 +22,7 @@ from tempering.evaluation.checks import as_alpha, counts_of, is_corpus, normalis
 from tempering.families.checks import naming_the_table
 from tempering.families.csr import canonical_csr, check_compressed, check_counts, supported
 from tempering.inference import State
-from tempering.models.arguments import check_number, shown
+from tempering.models.arguments import check_whole, shown
 from tempering.models.base import Array
 from tempering.models.lda.e_step import e_step
 from tempering.models.lda.model import LatentDirichlet
@@ -194,7 +194,7 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         """
         check_is_fitted(self)
         vocabulary = words_of(self, vocabulary)
-        check_number(n_words, "n_words", "a whole number, at least 1", least=1, whole=True)
+        check_whole(n_words=n_words)
         rows = top_words(self._topics(), min(n_words, self.n_features_in_))
         if vocabulary is None:
             return [[int(v) for v in row] for row in rows]

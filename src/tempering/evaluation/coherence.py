@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from tempering.evaluation.checks import as_counts, as_nonnegative
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_number, check_whole
 
 
 def top_words(topics: ArrayLike, n_words: int = 10) -> NDArray[np.intp]:
@@ -46,7 +46,7 @@ def _top_of(row: NDArray[Any], n_words: int) -> NDArray[np.intp]:
 
 def words_to_pair(topics: ArrayLike, n_words: int) -> NDArray[np.intp]:
     """:func:`top_words`, two of each topic at least."""
-    check_number(n_words, "n_words", "at least 2, to make a pair", least=2, whole=True)
+    check_whole(2, n_words=n_words)
     return top_words(topics, n_words)
 
 

@@ -29,7 +29,7 @@ from tempering.evaluation.checks import (
     check_whole_counts,
     word_rows,
 )
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_whole
 from tempering.models.fastmath import ENTRY
 from tempering.models.lda.e_step import e_step
 from tempering.models.lda.sampling import Words, as_tokens, new_chain, sample_documents
@@ -323,10 +323,8 @@ def gibbs_proportions(
         )
     alpha = as_alpha(alpha, n_topics)
     n_threads = number_of_threads(n_threads)
-    whole = (("seed", seed, 0), ("burn_in", burn_in, 0), ("n_sweeps", n_sweeps, 1))
-    for name, value, least in whole:
-        check_number(value, name, f"a whole number of at least {least}", least=least, whole=True)
-
+    check_whole(0, seed=seed, burn_in=burn_in)
+    check_whole(n_sweeps=n_sweeps)
     columns, rows = word_rows(topics, observed, np.float32)
     documents = as_tokens(observed.indptr, columns, observed.data)
     words = Words(rows, rows @ alpha, alpha)

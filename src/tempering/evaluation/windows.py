@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tempering.evaluation.checks import check_word_list
 from tempering.evaluation.coherence import words_and_documents, words_to_pair
-from tempering.models.arguments import check_number, shown
+from tempering.models.arguments import check_whole, shown
 from tempering.models.fastmath import ENTRY, KERNEL
 
 #: What gensim adds to the probability of a pair, so that its logarithm exists.
@@ -75,7 +75,7 @@ def window_counts(
     array([[2, 2],
            [2, 2]])
     """
-    check_number(window, "window", "a whole number of at least 1", least=1, whole=True)
+    check_whole(window=window)
     top = words_to_pair(topics, n_words)
     n_columns = np.shape(topics)[1]
     union, places = np.unique(top, return_inverse=True)

@@ -18,60 +18,27 @@ LARGEST_COUNT = 1e12
 
 
 def check_compressed(matrix: Any, name: str) -> None:
-    """Raise ``ValueError`` unless the indices of a CSR, CSC or BSR matrix lie within its shape."""
+    """Raise ``ValueError`` unless the indices of a sparse matrix lie within its shape."""
     if not sparse.issparse(matrix):
         return
-    kind = matrix.format
     if matrix.dtype == np.float16:  # of which scipy makes no other format
         raise ValueError(f"{name} holds float16: take {name}.astype(np.float32).")
-    if kind == "coo":
-        _check_places(matrix, name)
-    if kind not in ("csr", "csc", "bsr"):
-        return
-    block = matrix.blocksize if kind == "bsr" else (1, 1)
-    n_rows, n_columns = (size // side for size, side in zip(matrix.shape, block))
-    row, columns = "row", "columns"
-    if kind == "csc":
-        n_rows, n_columns, row, columns = n_columns, n_rows, "column", "rows"
-    indptr, indices = matrix.indptr, matrix.indices
-    for part, array in (("indptr", indptr), ("indices", indices)):
-        if array.dtype.kind not in "iu":
-            raise ValueError(
-                f"{name} is no valid sparse matrix: its {part} must be whole numbers; they are of "
-                f"type {array.dtype}."
-            )
-    n_entries = min(len(indices), len(matrix.data))
-    problem = None
-    if len(indptr) != n_rows + 1 or indptr[0] != 0 or indptr[-1] > n_entries:
-        problem = (
-            f"indptr must have {n_rows + 1} entries and lead from 0 to {n_entries} at most; it has "
-            f"{len(indptr)}, from {indptr[0]} to {indptr[-1]}"
-        )
-    elif n_rows and np.any(indptr[1:] < indptr[:-1]):
-        first = int(np.argmax(indptr[1:] < indptr[:-1]))
-        problem = f"indptr falls from {indptr[first]} to {indptr[first + 1]} at {row} {first}"
-    elif indptr[-1]:
-        used = indices[: indptr[-1]]
-        if used.min() < 0 or used.max() >= n_columns:
-            entry = int(np.argmax((used < 0) | (used >= n_columns)))
-            place = f"{row} {_row_of(entry, indptr)}"
-            problem = f"{place} holds index {used[entry]}, but there are {n_columns} {columns}"
-    if problem:
+    make: Any = type(matrix)
+    try:
+        # Of an object that shares the arrays: what scipy mends of it is not the caller's.
+        if matrix.format in ("csr", "csc", "bsr"):
+            if {matrix.indptr.dtype.kind, matrix.indices.dtype.kind} - set("iu"):
+                raise ValueError("its indices must be whole numbers")
+            n_entries = matrix.indptr[-1]
+            indices = matrix.indices[:n_entries], matrix.indptr
+            make((matrix.data[:n_entries], *indices), shape=matrix.shape).check_format()
+        elif matrix.format == "coo":
+            make((matrix.data, matrix.coords), shape=matrix.shape)
+    except (ValueError, TypeError, IndexError) as error:
         raise ValueError(
-            f"{name} is no valid sparse matrix: {problem}. Build it from (data, (rows, columns)), "
+            f"{name} is no valid sparse matrix: {error}. Build it from (data, (rows, columns)), "
             "which scipy checks."
-        )
-
-
-def _check_places(matrix: Any, name: str) -> None:
-    """Raise ``ValueError`` unless the places of a COO matrix lie within its shape."""
-    for places, size, axis in zip(matrix.coords, matrix.shape, ("row", "column")):
-        if places.size and not 0 <= places.min() <= places.max() < size:
-            wrong = places[(places < 0) | (places >= size)][0]
-            raise ValueError(
-                f"{name} is no valid sparse matrix: it holds {axis} {wrong}, but there are {size} "
-                f"{axis}s."
-            )
+        ) from error
 
 
 def supported(table: NDArray[Any]) -> NDArray[Any]:

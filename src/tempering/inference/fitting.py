@@ -18,7 +18,7 @@ from tempering.inference.fingerprint import check_posterior
 from tempering.inference.learning_rate import Constant, LearningRate, RobbinsMonro
 from tempering.inference.run import Result
 from tempering.inference.sources import ArraySource, Source
-from tempering.models.arguments import check_number, shown, takes
+from tempering.models.arguments import check_number, check_whole, shown, takes
 from tempering.models.base import Model
 from tempering.temperature import USUAL_PASSES, TemperaturePolicy
 
@@ -263,9 +263,8 @@ def _check_arguments(
     tolerance: float, n_init: int, elbo_every: int, initial: Any, seed: int
 ) -> None:
     check_number(tolerance, "tolerance", "0 or positive", least=0)
-    check_number(n_init, "n_init", "at least 1, and whole", least=1, whole=True)
-    check_number(elbo_every, "elbo_every", "at least 1, and whole", least=1, whole=True)
-    check_number(seed, "seed", "a whole number, 0 or more", least=0, whole=True)
+    check_whole(n_init=n_init, elbo_every=elbo_every)
+    check_whole(0, seed=seed)
     if initial is not None and n_init > 1:
         raise ValueError(
             f"n_init={n_init} restarts from one given `initial` would all be the same: "

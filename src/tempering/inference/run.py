@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tempering.inference.sources import ArraySource
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_whole
 from tempering.models.base import Array, LocalStep, Model
 from tempering.models.parts import entry
 from tempering.storage.classes import stored
@@ -225,13 +225,13 @@ class Result:
 
         Exact where the model knows how, otherwise the mean over draws of β from q(β).
         """
-        check_number(n_draws, "n_draws", "at least 1, and whole", least=1, whole=True)
+        check_whole(n_draws=n_draws)
         data = self._checked(data)
         return self.model.predictive(data, self.posterior, n_draws, np.random.default_rng(seed))
 
     def draw(self, n: int = 1, seed: int = 0) -> dict[str, Any]:
         """n draws of β from q(β), by part of the posterior, with shape [n, ...]."""
-        check_number(n, "n", "at least 1, and whole", least=1, whole=True)
+        check_whole(n=n)
         return self.model.draw(self.posterior, n, np.random.default_rng(seed))
 
     def simulate(self, like: Any, n_draws: int = 1, seed: int = 0) -> list[Any]:

@@ -31,6 +31,12 @@ def check_number(
         raise ValueError(f"{name} must be {expected}; got {shown(value)}.")
 
 
+def check_whole(least: int = 1, /, **values: Any) -> None:
+    """Raise ``ValueError`` unless these are whole numbers, ``least`` or more; by their names."""
+    for name, value in values.items():
+        check_number(value, name, f"at least {least}, and whole", least=least, whole=True)
+
+
 def as_numbers(values: Any, name: str, expected: str) -> NDArray[np.float64]:
     """Values as an array of float64; raise ``ValueError`` if they are none."""
     try:

@@ -13,7 +13,7 @@ from tempering.estimators import LatentDirichletAllocation
 from tempering.evaluation import top_words
 from tempering.evaluation.checks import normalised
 from tempering.inference import History
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_whole
 from tempering.plots.canvas import new_figure
 
 
@@ -87,8 +87,7 @@ def plot_topics(
     ['topic 0', 'topic 1']
     """
     check_is_fitted(model)
-    check_number(n_words, "n_words", "a whole number, at least 1", least=1, whole=True)
-    check_number(columns, "columns", "a whole number, at least 1", least=1, whole=True)
+    check_whole(n_words=n_words, columns=columns)
     n_words = min(n_words, model.n_features_in_)
     names = model.topics(n_words, vocabulary)
     chosen = list(range(len(names)) if topics is None else np.atleast_1d(np.asarray(topics)))

@@ -15,7 +15,7 @@ from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.words import check_words, words_of
 from tempering.evaluation.checks import is_corpus
 from tempering.inference import History
-from tempering.models.arguments import as_numbers, check_number
+from tempering.models.arguments import as_numbers, check_whole
 from tempering.report.documents import ReportedDocuments, describe
 from tempering.report.shares import share_table
 from tempering.report.topics import (
@@ -129,8 +129,8 @@ def collect(
     [True, True]
     """
     check_is_fitted(model)
-    check_number(max_documents, "max_documents", "at least 1", least=1, whole=True)
-    check_number(n_held_out, "n_held_out", "a whole number, 0 or more", least=0, whole=True)
+    check_whole(max_documents=max_documents)
+    check_whole(0, n_held_out=n_held_out)
     n_topics = model.n_components
     told = [("over_time", over_time, True), ("by_group", by_group, False)]
     shares = {

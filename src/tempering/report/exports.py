@@ -15,7 +15,7 @@ from tempering.estimators.words import check_words
 from tempering.evaluation import top_words
 from tempering.evaluation.checks import as_counts, normalised
 from tempering.inference import ArraySource, Result
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_whole
 from tempering.models.parts import arrays_of, entry
 from tempering.report.data import vocabulary_of
 
@@ -129,7 +129,7 @@ def to_arviz(
             f"to_arviz needs arviz, which cannot be imported ({error}). Install it with: pip "
             "install arviz"
         ) from error
-    check_number(draws, "draws", "at least 1, and whole", least=1, whole=True)
+    check_whole(draws=draws)
     if isinstance(model, Result):
         return _as_arviz(library, groups_of(model, draws, X))
     check_is_fitted(model)

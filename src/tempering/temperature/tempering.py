@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_number, check_whole
 from tempering.models.base import Array, LocalStep, Model, UnsupportedTemperature
 from tempering.storage.classes import stored
 from tempering.temperature.grid import check_grid, exponential_temperatures, weigh
@@ -108,8 +108,7 @@ class VariationalTempering(TemperaturePolicy[TemperingHeat]):
         object.__setattr__(self, "prior", prior)
         check_fraction(self.fraction)
         check_number(self.damping, "damping", "0 or a positive number of passes", least=0)
-        check_number(self.every, "every", "at least 1 step", least=1, whole=True)
-        check_number(self.n_samples, "n_samples", "at least 1 draw", least=1, whole=True)
+        check_whole(every=self.every, n_samples=self.n_samples)
         if self.formula not in get_args(Formula):
             raise ValueError(
                 f"formula must be one of {', '.join(get_args(Formula))}; got {self.formula!r}."

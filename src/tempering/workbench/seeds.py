@@ -15,7 +15,7 @@ from tempering.estimators.topic_health import TopicWarning
 from tempering.estimators.words import counts_over_words
 from tempering.evaluation.checks import normalised
 from tempering.inference import BlockSource
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_whole
 from tempering.workbench.editing import check_fitted_topics
 from tempering.workbench.resampling import resampled
 
@@ -60,8 +60,8 @@ def topics_across_seeds(
     array([1., 1.])
     """
     check_fitted_topics(model)
-    check_number(n_seeds, "n_seeds", "a whole number, at least 1", least=1, whole=True)
-    check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
+    check_whole(n_seeds=n_seeds)
+    check_whole(0, random_state=random_state)
     counts: Any = _documents(model, X)
     topics = normalised(model.components_.astype(np.float64))
     rng = np.random.default_rng(random_state)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tempering.inference.fitting import fit
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_whole
 
 
 def settled(model: Any, X: Any, passes: int) -> Any:
     """The model itself, changed by so many passes over all of the documents; not without any."""
-    check_number(passes, "passes", "a whole number, 0 or more", least=0, whole=True)
+    check_whole(0, passes=passes)
     if X is None or passes == 0:
         return model
     documents = model._counts(X, reset=False)

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from tempering.estimators.words import counts_over_words
 from tempering.evaluation.checks import as_labels, check_whole_counts
 from tempering.evaluation.completion import MOST_TOKENS
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_number, check_whole
 from tempering.plots.canvas import new_figure
 from tempering.workbench.editing import check_fitted_topics, topic_numbers
 from tempering.workbench.share_chain import ShareChain
@@ -260,8 +260,8 @@ def _shares(
     seed: int,
 ) -> TopicShares:
     """Draw the shares of the groups in turn, then the topics, and so on."""
-    check_number(n_draws, "n_draws", "a whole number of at least 2", least=2, whole=True)
-    check_number(seed, "seed", "a whole number, 0 or more", least=0, whole=True)
+    check_whole(2, n_draws=n_draws)
+    check_whole(0, seed=seed)
     known = _known(model, counts, new_documents)
     rng, alpha = np.random.default_rng(seed), model.doc_topic_prior_
     chain = ShareChain(counts, places, known, model.components_.astype(np.float64), rng)

@@ -23,7 +23,7 @@ from scipy.special import digamma
 from tempering.families import Gamma
 from tempering.families.arrays import log_rising
 from tempering.families.checks import LARGEST_VALUE, check_shape, refuse
-from tempering.models.arguments import as_numbers, check_number
+from tempering.models.arguments import as_numbers, check_number, check_whole
 from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.factor.rotation import right_angles, sparse_turns, varimax
 from tempering.models.natural import Natural, check_like_prior
@@ -101,9 +101,7 @@ class GaussianFactors(Model):
         self.check_parameters()
 
     def check_parameters(self) -> None:
-        check_number(
-            self.n_components, "n_components", "at least 1, and whole", least=1, whole=True
-        )
+        check_whole(n_components=self.n_components)
         for name in ("noise_prior", "relevance_prior"):
             check_number(getattr(self, name), name, "from 1e-10 to 1e10", least=1e-10, most=1e10)
         v = self.variances

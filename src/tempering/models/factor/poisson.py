@@ -25,7 +25,7 @@ from scipy.special import digamma, gammaln
 from tempering.families import Gamma
 from tempering.families.checks import check_shape
 from tempering.families.csr import LARGEST_COUNT, check_compressed
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_number, check_whole
 from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.fastmath import ENTRY, KERNEL, total_of
 from tempering.models.local_step import LOCAL_STEP
@@ -99,8 +99,7 @@ class PoissonFactors(Model):
         self.check_parameters()
 
     def check_parameters(self) -> None:
-        for name in ("n_components", "n_columns"):
-            check_number(getattr(self, name), name, "at least 1, and whole", least=1, whole=True)
+        check_whole(n_components=self.n_components, n_columns=self.n_columns)
         for part in ("activation", "component"):
             for number in ("shape", "rate"):
                 value = getattr(self, f"{part}_{number}")

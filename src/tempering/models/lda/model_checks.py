@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_number, check_whole
 
 LARGEST_NUMBER = float(np.finfo(np.float64).max)
 
@@ -30,7 +30,7 @@ def check_parameters(model: Any) -> None:
         if model.learn_topic_word_prior:
             raise ValueError("a prior of words that a guide is beside of cannot be learned.")
     check_number(model.word_power, "word_power", "from 0.5 to 1", least=0.5, most=1)
-    check_number(model.max_iterations, "max_iterations", "at least 1", least=1, whole=True)
+    check_whole(max_iterations=model.max_iterations)
 
 
 def check_topics(model: Any, topics: Any) -> None:
