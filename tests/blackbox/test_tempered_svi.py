@@ -437,5 +437,5 @@ def test_what_cannot_be_is_refused_before_any_work():
         new().init(KEY, X, Y)
     with pytest.raises(ValueError, match="num_steps must be at least 1, and whole; got 0"):
         new().run(KEY, 0, X, Y)
-    with pytest.raises(ValueError, match="n_restarts must be a whole number"):
+    with pytest.raises(ValueError, match="n_restarts must be at least 1, and whole"):
         new().run_restarts(KEY, 10, 0, X, Y)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from sklearn.feature_extraction.text import CountVectorizer
 
@@ -18,25 +18,6 @@ WORDS = r"(?u)\b(?!\d+\b)\w\w+\b"
 LONGEST_NGRAM = 10
 
 StopWords = Literal["english"] | Iterable[str] | None
-
-
-class CountingOptions(TypedDict, total=False):
-    """Where text stands, and how it is counted: options of what reads text."""
-
-    column: str | None
-    name_column: str | None
-    stop_words: StopWords
-    keep_numbers: bool
-    vectorizer: CountVectorizer | None
-    phrases: bool
-
-
-class ReadingOptions(CountingOptions, total=False):
-    """Options of :func:`open_corpus`: how text in a file is read, besides."""
-
-    encoding: str
-    on_error: str
-    delimiter: str | None
 
 
 @dataclass(frozen=True)
@@ -173,12 +154,6 @@ def model_vectorizer(model: Any) -> CountVectorizer:
     ----------
     model : LatentDirichletAllocation
         Fitted to a :class:`Corpus`, or saved with its words.
-
-    Returns
-    -------
-    CountVectorizer
-        Where the model does not know how its words were counted, n-grams are as long as the
-        longest of its words tell, and all else is as scikit-learn has it.
 
     Examples
     --------

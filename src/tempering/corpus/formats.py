@@ -8,14 +8,14 @@ import re
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 from sklearn.feature_extraction.text import CountVectorizer
 
 from tempering.corpus.beside import UCI_NAME, read_counting, write_beside
 from tempering.corpus.checks import CorpusError, check_regular, fail, reading
 from tempering.corpus.corpus import Corpus, Stored, gather
-from tempering.corpus.counting import ReadingOptions, StopWords, chosen_vectorizer
+from tempering.corpus.counting import StopWords, chosen_vectorizer
 from tempering.corpus.line_formats import (
     UCIFile,
     open_lda_c,
@@ -104,11 +104,6 @@ def open_corpus(
     encoding, on_error, delimiter
         For text: how it is read, and whether bad records are skipped, as in :func:`read_texts`.
 
-    Returns
-    -------
-    Stored
-        With ``shape``, ``dtype``, ``vocabulary``, ``names`` and ``blocks()``.
-
     Examples
     --------
     >>> import tempfile
@@ -147,9 +142,7 @@ def open_corpus(
     return stored
 
 
-def read(
-    path: str | os.PathLike[str], format: str | None = None, **options: Unpack[ReadingOptions]
-) -> Corpus:
+def read(path: str | os.PathLike[str], format: str | None = None, **options: Any) -> Corpus:
     """Read a corpus into memory.
 
     Parameters
@@ -282,9 +275,9 @@ def convert(
     target: str | os.PathLike[str],
     *,
     overwrite: bool = False,
-    **options: Unpack[ReadingOptions],
+    **options: Any,
 ) -> tuple[int, int]:
-    """Turn a corpus, or text, into the format that another name tells.
+    """Turn a corpus, or text, into the format that another name tells; its shape.
 
     Parameters
     ----------
@@ -294,11 +287,6 @@ def convert(
         Whether files may be replaced.
     options
         For text, as in :func:`read`.
-
-    Returns
-    -------
-    tuple of int
-        Documents and words.
 
     Examples
     --------

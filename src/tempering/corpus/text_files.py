@@ -232,11 +232,6 @@ def read_texts(
     others : sequence of str
         Columns of which :attr:`Texts.records` gives the values as well.
 
-    Returns
-    -------
-    Texts
-        An iterator of :class:`Document`, with the number of bad records so far as ``skipped``.
-
     Examples
     --------
     >>> import tempfile

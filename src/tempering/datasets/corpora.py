@@ -38,7 +38,7 @@ def fetched(url: str, folder: Path | None = None) -> Path:
 
 
 def fetch_uci(name: str, folder: Path | None = None, url: str = URL) -> Path:
-    """Fetch a bag of words, unless it is here already.
+    """Fetch a bag of words, a ``docword`` file and the words beside it, unless it is here.
 
     ``corpus.read(fetch_uci("kos"))`` reads it. The largest two want to stream:
     ``corpus.convert(fetch_uci("pubmed"), "pubmed.parquet")``, then
@@ -53,11 +53,6 @@ def fetch_uci(name: str, folder: Path | None = None, url: str = URL) -> Path:
         Where it is kept; by default :func:`cache_directory`.
     url : str
         The directory it is fetched from.
-
-    Returns
-    -------
-    Path
-        The ``docword`` file; the words stand beside it.
 
     Examples
     --------

@@ -25,9 +25,9 @@ class SyntheticLDA(NamedTuple):
     (5, 2)
     """
 
-    counts: sparse.csr_array
-    topics: NDArray[np.float64]
-    proportions: NDArray[np.float64]
+    counts: sparse.csr_array  # [n_documents, n_words]
+    topics: NDArray[np.float64]  # [n_topics, n_words]
+    proportions: NDArray[np.float64]  # [n_documents, n_topics]
 
 
 class LDAStream:
@@ -121,12 +121,6 @@ def make_lda(
     n_documents, n_topics, n_words, document_length, alpha, eta, seed
         As in :class:`LDAStream`, which draws the same documents.
 
-    Returns
-    -------
-    SyntheticLDA
-        ``counts`` [n_documents, n_words], ``topics`` [n_topics, n_words], ``proportions``
-        [n_documents, n_topics].
-
     Examples
     --------
     >>> from tempering.datasets import make_lda
@@ -158,9 +152,9 @@ class ToyImages(NamedTuple):
     (10, 8)
     """
 
-    X: NDArray[np.float64]
-    features: NDArray[np.float64]
-    active: NDArray[np.bool_]
+    X: NDArray[np.float64]  # [n_images, 16]
+    features: NDArray[np.float64]  # [8, 16]
+    active: NDArray[np.bool_]  # [n_images, 8]
 
 
 def make_toy_images(
@@ -183,11 +177,6 @@ def make_toy_images(
         That a feature is in an image (π).
     seed : int
         Same seed, same images.
-
-    Returns
-    -------
-    ToyImages
-        ``X`` [n_images, 16], ``features`` [8, 16], ``active`` [n_images, 8].
 
     References
     ----------

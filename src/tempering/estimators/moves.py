@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, Protocol, Unpack, cast
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def fit_with_moves(
     data: Array,
     *,
     moves: Mapping[str, Move],
-    **options: Unpack[FitOptions],
+    **options: Any,
 ) -> MovedResult:
     """:func:`tempering.fit` in batch mode, with moves once T = 1.
 
@@ -80,7 +80,7 @@ def fit_with_moves(
             "max_passes": passes,
             "temperature": policy,
         }
-        own |= cast(FitOptions, keeping(checkpoint, resume, f"phase-{next(phases)}"))
+        own |= keeping(checkpoint, resume, f"phase-{next(phases)}")
         return fit(model, data, **own)
 
     settles = temperature is None or isinstance(temperature, Untempered)
@@ -168,7 +168,7 @@ def fit_table(
     *,
     backend: Backend,
     moves: Mapping[str, Move] | None = None,
-    **options: Unpack[FitOptions],
+    **options: Any,
 ) -> Result:
     """:func:`tempering.fit`, or a fit with moves, on a backend."""
     moves = dict(moves or {})

@@ -220,11 +220,6 @@ def mean_field_proportions(
     topics, alpha, n_threads
         As in :func:`gibbs_proportions`.
 
-    Returns
-    -------
-    array [D, K]
-        γ with rows divided by their sums.
-
     Examples
     --------
     >>> from tempering.evaluation import mean_field_proportions
@@ -296,11 +291,6 @@ def gibbs_proportions(
         Sweeps before averaging, and sweeps to average over.
     n_threads : int, optional
         Threads; one a core by default. The result is the same for any number.
-
-    Returns
-    -------
-    array [D, K]
-        Rows that sum to 1; the prior mean for an empty document.
 
     Examples
     --------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +25,7 @@ def fit_on_device(
     *,
     resident: bool | None = None,
     kernel: Kernel | None = None,
-    **options: Unpack[FitOptions],
+    **options: Any,
 ) -> Result:
     """Fit topics by tempered stochastic variational inference, all on the device.
 

@@ -132,10 +132,6 @@ def plot_temperature_path(history: History) -> Any:
     history : History
         ``history`` of a batch fit, or ``history_`` of an estimator, with the ELBO of each step.
 
-    Returns
-    -------
-    matplotlib figure
-
     Examples
     --------
     >>> import numpy as np

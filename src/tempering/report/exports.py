@@ -36,12 +36,6 @@ def pyldavis_arguments(
     vocabulary : sequence of str, optional
         The words; by default those of the fit, or those the model was saved with, or numbers.
 
-    Returns
-    -------
-    dict
-        ``topic_term_dists``, ``doc_topic_dists``, ``doc_lengths``, ``vocab``, ``term_frequency``,
-        and the settings by which topics keep the model's numbers.
-
     Examples
     --------
     >>> import numpy as np

@@ -60,30 +60,9 @@ class Factors(NamedTuple):
 class GaussianFactors(Model):
     """Factor analysis with automatic relevance determination, or probabilistic PCA.
 
-    Parameters
-    ----------
-    n_components : int
-        K.
-    variances : array [D]
-        v, the scale of each column.
-    shared_noise : bool
-        Whether all columns have one τ.
-    noise_prior, relevance_prior : float
-        a and c: how many half observations the priors of τ and of α are worth.
-    sparse : bool
-        Whether each loading has an α of its own, not each factor.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tempering import fit
-    >>> from tempering.models.factor.gaussian import GaussianFactors
-    >>> rng = np.random.default_rng(0)
-    >>> x = rng.normal(size=(200, 1)) * [1.0, 2.0, 3.0] + rng.normal(0, 0.1, size=(200, 3))
-    >>> model = GaussianFactors(1, x.var(axis=0))
-    >>> loadings = model.expectations(fit(model, x).posterior).loadings[:, 0]
-    >>> np.abs(loadings / loadings[0]).round(1)
-    array([1., 2., 3.])
+    ``variances`` [D] are v, the scale of each column; ``noise_prior`` and ``relevance_prior`` are a
+    and c, how many half observations the priors of τ and of α are worth. If ``sparse``, each
+    loading has an α of its own, not each factor.
     """
 
     n_components: int

@@ -63,27 +63,7 @@ class FactorStep(LocalStep):
 @stored("poisson_factors")
 @dataclass(eq=False, repr=False)
 class PoissonFactors(Model):
-    """Poisson factorisation, with gamma priors.
-
-    Parameters
-    ----------
-    n_components, n_columns : int
-        K and V.
-    activation_shape, activation_rate : float
-        a and b, of the activations θ of a row.
-    component_shape, component_rate : float
-        c and d, of the components β.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tempering import fit
-    >>> from tempering.models.factor.poisson import PoissonFactors
-    >>> counts = np.repeat([[4, 4, 0, 0], [0, 0, 4, 4]], 20, axis=0)
-    >>> posterior = fit(PoissonFactors(2, 4), counts).posterior
-    >>> (posterior.shape / posterior.rate).shape
-    (4, 2)
-    """
+    """Poisson factorisation: Gamma(a, b) activations θ of a row, Gamma(c, d) components β."""
 
     n_components: int
     n_columns: int
