@@ -25,9 +25,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from tempering.corpus.checks import CorpusError, fail
 from tempering.corpus.corpus import MOST_WORDS, canonical, check_counts
-from tempering.corpus.counting import WordCounting
+from tempering.corpus.counting import WordCounting, sticks_together
 from tempering.corpus.lines import Lines, one_line
-from tempering.corpus.phrases import sticks_together
 from tempering.corpus.text_files import TEXT_COLUMN, Document, text_field
 
 #: Documents that are put aside at a time.

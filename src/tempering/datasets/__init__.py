@@ -4,16 +4,14 @@ from tempering.datasets.corpora import fetch_uci
 from tempering.datasets.docstrings import load_docstrings
 from tempering.datasets.synthetic import (
     LDAStream,
-    SyntheticLDA,
     ToyImages,
     make_lda,
     make_toy_images,
 )
-from tempering.storage.caches import cache_directory
+from tempering.storage import cache_directory
 
 __all__ = [
     "LDAStream",
-    "SyntheticLDA",
     "ToyImages",
     "cache_directory",
     "fetch_uci",

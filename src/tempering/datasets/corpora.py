@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tempering.corpus import CorpusError, open_corpus
-from tempering.storage.caches import cache_directory
+from tempering.storage import cache_directory
 
 URL = "https://archive.ics.uci.edu/ml/machine-learning-databases/bag-of-words"
 #: Documents and words, as the repository tells them.

@@ -19,8 +19,8 @@ import numpy as np
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
 from tempering.corpus import Corpus, CorpusError, Document, from_texts, read, read_texts, write
+from tempering.storage import cache_directory
 from tempering.storage.atomic import atomic_directory
-from tempering.storage.caches import cache_directory
 
 #: Packages, and the projects that bring them. The first four come with this package.
 PACKAGES = {

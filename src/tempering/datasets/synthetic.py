@@ -16,14 +16,7 @@ BLOCK_SIZE = 8192
 
 
 class SyntheticLDA(NamedTuple):
-    """A corpus drawn from latent Dirichlet allocation, and what it was drawn from.
-
-    Examples
-    --------
-    >>> from tempering.datasets import make_lda
-    >>> make_lda(n_documents=5, n_topics=2, n_words=10).proportions.shape
-    (5, 2)
-    """
+    """A corpus drawn from latent Dirichlet allocation, and what it was drawn from."""
 
     counts: sparse.csr_array  # [n_documents, n_words]
     topics: NDArray[np.float64]  # [n_topics, n_words]

@@ -20,7 +20,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.words import WORD_ATTRIBUTES, words_of
-from tempering.inference import History, State
+from tempering.inference import History
+from tempering.inference.run import State
 from tempering.models import Model, Natural
 from tempering.models.base import Array
 from tempering.storage.atomic import as_path, atomic_directory

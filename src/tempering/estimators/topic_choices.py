@@ -26,10 +26,11 @@ from tempering.evaluation import completion_score, split_documents
 from tempering.evaluation.checks import is_corpus
 from tempering.gpu.device_fit import advance_on_device
 from tempering.gpu.jax_device import Backend, choose_backend, has_gpu
-from tempering.inference import Algorithm, ArraySource, Batch, BlockSource, Report, State
+from tempering.inference import Algorithm, ArraySource, Batch, BlockSource, Report
 from tempering.inference.callbacks import Callback
 from tempering.inference.executors import Executor
 from tempering.inference.learning_rate import LearningRate
+from tempering.inference.run import State
 from tempering.models.arguments import as_numbers
 from tempering.models.lda.model import LatentDirichlet, TopicStart, Update
 from tempering.models.lda.priors import PREDICTED_DOCUMENTS, PREDICTED_WORDS

@@ -21,7 +21,7 @@ from tempering.evaluation import completion_score, npmi, split_documents, top_wo
 from tempering.evaluation.checks import as_alpha, counts_of, is_corpus, normalised
 from tempering.families.checks import naming_the_table
 from tempering.families.csr import canonical_csr, check_compressed, check_counts, supported
-from tempering.inference import State
+from tempering.inference.run import State
 from tempering.models.arguments import check_whole, shown
 from tempering.models.base import Array
 from tempering.models.lda.e_step import e_step

@@ -24,15 +24,7 @@ EPSILON = 1e-12
 
 
 class WindowCounts(NamedTuple):
-    """In how many windows the top words of topics occur, alone and in pairs.
-
-    Examples
-    --------
-    >>> from tempering.evaluation import window_counts
-    >>> counts = window_counts([[0.6, 0.4, 0.0]], [[0, 2, 1], [0, 1, 2]], n_words=2, window=2)
-    >>> counts.n_windows, counts.together.tolist()
-    (4, [[2, 1], [1, 3]])
-    """
+    """In how many windows the top words of topics occur, alone and in pairs."""
 
     words: NDArray[np.intp]  # of each topic [K, n_words], as places in `together`
     together: NDArray[np.int64]  # [U, U]; on the diagonal, windows with each word

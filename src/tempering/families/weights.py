@@ -129,11 +129,6 @@ class StickBreaking(Beta, MixingWeights):
     Π_k (1 − v_k), is the weight of the components beyond the truncation. scikit-learn's
     ``weights_`` are :meth:`mean_weights` divided by their sum.
 
-    Parameters
-    ----------
-    dimension : int
-        Number of components K.
-
     References
     ----------
     Blei and Jordan (2006), "Variational inference for Dirichlet process mixtures".

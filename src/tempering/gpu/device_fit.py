@@ -12,8 +12,9 @@ from tempering.gpu.device_corpus import CorpusSource, CorpusStream
 from tempering.gpu.device_lda import DeviceLatentDirichlet
 from tempering.gpu.device_topics import DeviceTopics
 from tempering.gpu.jax_device import require_jax, with_attributes_of
-from tempering.inference import Algorithm, BlockSource, Result, RobbinsMonro, State, fit
+from tempering.inference import Algorithm, BlockSource, Result, RobbinsMonro, fit
 from tempering.inference.fitting import FitOptions
+from tempering.inference.run import State
 from tempering.models.base import UnsupportedTemperature
 from tempering.models.lda.model import LatentDirichlet
 from tempering.temperature import AdaptiveTempering

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from tempering.inference.compilation import add_compilation, begin_compilation
-from tempering.storage.caches import cache_directory
+from tempering.storage import cache_directory
 
 Backend = Literal["auto", "cpu", "jax", "gpu"]
 

@@ -136,16 +136,7 @@ class History(Sequence[Record]):
 
 @stored("state")
 class State(NamedTuple):
-    """All that changes from one step to the next.
-
-    Examples
-    --------
-    >>> from tempering import Natural
-    >>> from tempering.inference import State
-    >>> from tempering.temperature import Heat
-    >>> State(Natural(counts=[1.0]), Heat()).step
-    0
-    """
+    """All that changes from one step to the next."""
 
     posterior: Any
     heat: Heat

@@ -35,14 +35,7 @@ Formula = Literal[
 @stored("tempering_heat")
 @dataclass(frozen=True, eq=False)
 class TemperingHeat(Heat):
-    """q(y) over the grid (the paper's r), and log C there where it is computed once.
-
-    Examples
-    --------
-    >>> from tempering.temperature import TemperingHeat
-    >>> TemperingHeat().weights is None
-    True
-    """
+    """q(y) over the grid (the paper's r), and log C there where it is computed once."""
 
     weights: Array | None = None  # pyright: ignore[reportIncompatibleMethodOverride]
     log_partition: Array | None = None
