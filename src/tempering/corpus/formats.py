@@ -148,10 +148,8 @@ def read(path: str | os.PathLike[str], format: str | None = None, **options: Any
     Parameters
     ----------
     path, format, options
-        As in :func:`open_corpus`: ``column``, ``name_column``, ``stop_words``, ``keep_numbers``,
-        ``vectorizer``, ``phrases``, ``encoding``, ``on_error``, ``delimiter``. Of text the
-        commonest English words, and numbers, are left out unless ``stop_words=None`` and
-        ``keep_numbers=True`` keep them.
+        As in :func:`open_corpus`. Of text the commonest English words, and numbers, are left out
+        unless ``stop_words=None`` and ``keep_numbers=True`` keep them.
 
     Examples
     --------
@@ -170,10 +168,9 @@ def open_source(
 ) -> BlockSource:
     """A source of batches of a ``.parquet`` file that :func:`write` or :func:`convert` made.
 
-    A row is a document, in columns ``ids`` and ``counts``. How batches are drawn is told at
-    :class:`tempering.inference.BlockSource`; the blocks are the row groups of the file. They are
-    made of 8,192 documents. A file of larger ones takes more memory; ``convert`` it to make them
-    smaller.
+    How batches are drawn is told at :class:`tempering.inference.BlockSource`; the blocks are the
+    row groups of the file, of 8,192 documents. A file of larger ones takes more memory; ``convert``
+    it to make them smaller.
 
     Parameters
     ----------

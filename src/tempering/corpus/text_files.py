@@ -238,9 +238,8 @@ def read_texts(
     >>> from pathlib import Path
     >>> from tempering.corpus import read_texts
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "notes.txt"
-    ...     _ = path.write_text("the cat sat\\nthe dog\\n")
-    ...     list(read_texts(path))
+    ...     _ = Path(folder, "notes.txt").write_text("the cat sat\\nthe dog\\n")
+    ...     list(read_texts(Path(folder, "notes.txt")))
     [Document(name='0', text='the cat sat'), Document(name='1', text='the dog')]
     """
     path = as_path(path)

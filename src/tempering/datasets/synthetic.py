@@ -171,21 +171,12 @@ def make_toy_images(
     seed : int
         Same seed, same images.
 
-    References
-    ----------
-    Mandt, McInerney, Abrol, Ranganath and Blei, "Variational Tempering", AISTATS 2016.
-
     Examples
     --------
     >>> from tempering.datasets import make_toy_images
     >>> images = make_toy_images(n_images=100, seed=1)
     >>> images.X.shape, images.features.shape
     ((100, 16), (8, 16))
-    >>> (images.features[0].reshape(4, 4) > 0).astype(int)
-    array([[1, 1, 1, 1],
-           [0, 0, 0, 0],
-           [0, 0, 0, 0],
-           [0, 0, 0, 0]])
     """
     rng = np.random.default_rng(seed)
     rows = [line.split() for line in SHAPES.split("\n") if line]

@@ -68,9 +68,8 @@ def npmi(topics: ArrayLike, X: Any, n_words: int = 10) -> NDArray[np.float64]:
     the reference documents with word i, and p_ij the part with both words: 1 for words that occur
     only together, 0 for independent ones.
 
-    A pair that never occurs together counts −1, the limit; so does a pair with a word that never
-    occurs at all, so that no topic gains by words that the reference does not know. A pair in
-    which both words are in every document counts 0: it tells nothing.
+    A pair that never occurs together counts −1, the limit, and so does one with a word that never
+    occurs: no topic gains by unknown words. Two words that are in every document count 0.
 
     Parameters
     ----------
@@ -83,8 +82,6 @@ def npmi(topics: ArrayLike, X: Any, n_words: int = 10) -> NDArray[np.float64]:
 
     Examples
     --------
-    Words that only occur together, and words that never do:
-
     >>> from tempering.evaluation import npmi
     >>> documents = [[2, 1, 0, 0], [1, 1, 0, 0], [0, 0, 3, 0], [0, 0, 0, 2]]
     >>> npmi([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]], documents, n_words=2)

@@ -48,10 +48,9 @@ class Split(NamedTuple):
 
     Examples
     --------
-    >>> from tempering.evaluation import split_documents
-    >>> observed, held_out = split_documents([[3, 2, 1, 0]])
-    >>> observed.shape == held_out.shape
-    True
+    >>> from tempering.evaluation import Split
+    >>> Split([[1, 1]], [[0, 1]]).held_out
+    [[0, 1]]
     """
 
     observed: sparse.csr_array
@@ -121,6 +120,8 @@ def completion_score(
 ) -> float:
     """Mean log probability of the held-out words, in nats, with θ from the observed ones.
 
+    It is −∞ if no topic can produce one of them.
+
     Parameters
     ----------
     observed, held_out : sparse matrices or arrays [D, V]
@@ -135,11 +136,6 @@ def completion_score(
         observed documents and returns θ [D, K].
     seed, burn_in, n_sweeps, n_threads
         As in :func:`gibbs_proportions`.
-
-    Returns
-    -------
-    float
-        −∞ if no topic can produce some held-out word.
 
     Examples
     --------

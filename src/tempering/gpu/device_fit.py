@@ -31,7 +31,8 @@ def fit_on_device(
     """Fit topics by tempered stochastic variational inference, all on the device.
 
     Where there are several, all of them take part, unless ``jax.default_device`` names one. The
-    GPU kernels give the bits of one device on any number of them.
+    GPU kernels give the bits of one device on any number of them. The topics that come back are on
+    the host.
 
     Parameters
     ----------
@@ -47,12 +48,6 @@ def fit_on_device(
     **options
         As of :func:`tempering.fit`, with other defaults: ρ_t = (16 + t)^−0.7, ten passes, no
         progress bar, and an ELBO at the first step alone, as it takes longer than a step.
-
-    Returns
-    -------
-    Result
-        As of :func:`tempering.fit`, with its topics on the host. The same seed gives the same bits
-        on the same device, also when a fit goes on from a checkpoint.
 
     Examples
     --------

@@ -48,13 +48,6 @@ class BlockSource:
     window_blocks : int
         Blocks that are shuffled together.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Documents and words.
-    n_tokens : int or float
-        Sum of the counts, as it was when the corpus was written.
-
     Examples
     --------
     What :func:`tempering.corpus.open_source` opens is one:

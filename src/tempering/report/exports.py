@@ -23,9 +23,7 @@ from tempering.report.data import vocabulary_of
 def pyldavis_arguments(
     model: LatentDirichletAllocation, X: Any, vocabulary: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """What ``pyLDAvis.prepare(**pyldavis_arguments(model, X))`` wants to know of topics.
-
-    ``pyLDAvis.display`` shows what that makes. Topics have their numbers of the model, from 0.
+    """What ``pyLDAvis.prepare(**pyldavis_arguments(model, X))`` wants to know; topics from 0.
 
     Parameters
     ----------
@@ -75,6 +73,9 @@ def to_arviz(
 ) -> Any:
     """Independent draws from the variational posterior q, for ArviZ.
 
+    They are those of ``topics`` (chain, draw, topic, word) and, with X, of ``proportions`` (chain,
+    draw, document, topic); of a ``Result``, of the parts of its model.
+
     Parameters
     ----------
     model : LatentDirichletAllocation or Result
@@ -92,12 +93,6 @@ def to_arviz(
         Only words among so many most probable ones of a topic are kept, which does not change
         their distribution; None keeps all, draws × topics × words numbers.
 
-    Returns
-    -------
-    arviz.InferenceData, or xarray.DataTree from ArviZ 1.0 on
-        The posterior holds ``topics`` (chain, draw, topic, word) and, with X, ``proportions``
-        (chain, draw, document, topic); of a ``Result``, the parts of its model.
-
     Examples
     --------
     ArviZ is no dependency of this package:
@@ -109,12 +104,6 @@ def to_arviz(
     >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
     >>> posterior = to_arviz(lda, draws=10)  # doctest: +SKIP
 
-    Any model, with all that ArviZ takes for the comparison of models:
-
-    >>> from tempering import Mixture, fit
-    >>> from tempering.families import Dirichlet, Poisson
-    >>> result = fit(Mixture(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 0.1]), [[1], [2], [9]])
-    >>> everything = to_arviz(result, X=[[1], [2], [9]])  # doctest: +SKIP
     """
     try:
         library = import_module("arviz")

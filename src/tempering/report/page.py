@@ -90,18 +90,10 @@ def check_place(path: Path, overwrite: bool) -> None:
 
 
 def render(data: ReportData) -> str:
-    """The page as text.
+    """The page of what :func:`tempering.report.collect` computed, as text.
 
-    Parameters
-    ----------
-    data : ReportData
-        What :func:`tempering.report.collect` computed.
-
-    Returns
-    -------
-    str
-        HTML. Its security policy allows its own script and style and nothing else, so that the
-        page can fetch nothing, and that no text in the data could ever run.
+    Its security policy allows its own script and style and nothing else: the page can fetch
+    nothing, and no text in the data could ever run.
 
     Examples
     --------
