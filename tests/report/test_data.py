@@ -8,9 +8,10 @@ from on_disk import on_disk
 from tempering import LatentDirichletAllocation, load
 from tempering.inference import History
 from tempering.inference.run import Record
-from tempering.report import collect, render
+from tempering.report import collect
 from tempering.report.data import POINTS, fit_curves
 from tempering.report.documents import ABOUT, BINS, EXAMPLES
+from tempering.report.page import render
 from tempering.workbench import TopicShares
 
 OTHER_SHARES = TopicShares(["sea"], np.array([3]), np.full((2, 1, 2), 0.5))

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from tempering.cli.corpora import Reading, drawn, streams
 from tempering.cli.options import SCORES
-from tempering.corpus import CorpusError, Stored, gather, open_source
+from tempering.corpus import CorpusError, Stored, open_source
+from tempering.corpus.corpus import gather
 from tempering.evaluation import completion_score, split_documents
 from tempering.evaluation.checks import normalised
 from tempering.inference import BlockSource, Report

@@ -147,15 +147,7 @@ class Corpus:
 
 
 def gather(stored: Stored) -> Corpus:
-    """A stored corpus as a whole in memory.
-
-    Examples
-    --------
-    >>> from tempering.corpus import gather
-    >>> from tempering.datasets import LDAStream
-    >>> gather(LDAStream(n_documents=20, n_topics=2, n_words=50)).shape
-    (20, 50)
-    """
+    """A stored corpus as a whole in memory."""
     if isinstance(stored, Corpus):
         return stored
     empty = sparse.csr_array((0, stored.shape[1]), dtype=stored.dtype)

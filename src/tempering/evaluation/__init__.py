@@ -20,7 +20,7 @@ from tempering.evaluation.measures import (
     topic_measures,
     topic_stability,
 )
-from tempering.evaluation.windows import c_npmi, c_v, umass, window_counts
+from tempering.evaluation.windows import c_npmi, c_v, umass
 
 __all__ = [
     "Matching",
@@ -43,5 +43,4 @@ __all__ = [
     "topic_measures",
     "topic_stability",
     "umass",
-    "window_counts",
 ]

@@ -181,7 +181,7 @@ def topic_measures(
     X : sparse matrix or array [D, V]
         Reference documents, for NPMI and UMass.
     texts, vocabulary
-        As in :func:`window_counts`; with texts, C_V and C_NPMI too.
+        As in :func:`c_npmi`; with texts, C_V and C_NPMI too.
     theta, labels
         As in :func:`purity`; with both, purity and NMI too.
     n_words : int

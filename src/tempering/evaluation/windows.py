@@ -39,33 +39,10 @@ def window_counts(
     n_words: int = 10,
     window: int = 10,
 ) -> WindowCounts:
-    """Count the windows of a text in which top words of topics occur together.
+    """Count the windows of each text, of n − window + 1, in which top words occur together.
 
-    A text of n words has n − window + 1 windows, or one if it is shorter. As in gensim, a word that
-    leaves a window at its left end counts as gone until it comes in again at the right end, also
-    where it stands in the window a second time.
-
-    Parameters
-    ----------
-    topics : array [K, V]
-        Weights or probabilities of the words.
-    texts : iterable of sequences
-        The words of each document in their order: strings with a ``vocabulary``, else columns of
-        ``topics``. Words that are not in the vocabulary take up room in the windows, no more.
-    vocabulary : sequence of str, optional
-        The words of the columns.
-    n_words : int
-        Top words of a topic, at least 2.
-    window : int
-        Words of a window.
-
-    Examples
-    --------
-    >>> from tempering.evaluation import window_counts
-    >>> texts = [["sea", "sun", "the", "sea"]]
-    >>> window_counts([[0.6, 0.4]], texts, ["sea", "sun"], n_words=2, window=3).together
-    array([[2, 2],
-           [2, 2]])
+    As in gensim, a word that leaves a window at its left end counts as gone until it comes in again
+    at the right end, also where it stands in the window a second time.
     """
     check_whole(window=window)
     top = words_to_pair(topics, n_words)
@@ -159,8 +136,15 @@ def c_npmi(
 
     Parameters
     ----------
-    topics, texts, vocabulary, n_words, window
-        As in :func:`window_counts`.
+    topics : array [K, V]
+        Weights or probabilities of the words.
+    texts : iterable of sequences
+        The words of each document in their order: strings with a ``vocabulary``, else columns of
+        ``topics``. Words that are not in the vocabulary take up room in the windows, no more.
+    vocabulary : sequence of str, optional
+        The words of the columns.
+    n_words, window : int
+        Top words of a topic, at least 2, and words of a window.
 
     Examples
     --------
@@ -191,7 +175,7 @@ def c_v(
     Parameters
     ----------
     topics, texts, vocabulary, n_words, window
-        As in :func:`window_counts`.
+        As in :func:`c_npmi`.
 
     Examples
     --------

@@ -40,21 +40,8 @@ COHERENCE_WORDS = 10
 class ReportData:
     """What the page shows: numbers, words and lists, ready for JSON.
 
-    ``facts`` are what was fitted (numbers of topics, words, documents, steps; seconds) and the
-    settings of the page, ``parameters`` pairs of name and value. ``topics`` stand largest first;
-    they, and the list of the hottest in ``temperatures``, refer to ``words`` and ``documents`` by
-    place. ``tree`` joins topics, and what was joined, two by two; ``over_time`` and ``by_group``
-    are shares of topics with their intervals.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tempering import LatentDirichletAllocation
-    >>> from tempering.report import collect
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
-    >>> data = collect(LatentDirichletAllocation(n_components=2, random_state=0).fit(X), X)
-    >>> data.facts["topics"], data.facts["documents"]
-    (2, 100)
+    ``topics`` stand largest first; they, and the list of the hottest in ``temperatures``, refer to
+    ``words`` and ``documents`` by place. ``tree`` joins topics, and what was joined, two by two.
     """
 
     title: str

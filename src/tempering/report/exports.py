@@ -1,4 +1,4 @@
-"""What was fitted for other tools: pyLDAvis (topics) and ArviZ (any model)."""
+"""What was fitted, of any model, for ArviZ."""
 
 from __future__ import annotations
 
@@ -11,56 +11,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators import LatentDirichletAllocation
-from tempering.estimators.words import check_words
 from tempering.evaluation import top_words
-from tempering.evaluation.checks import as_counts, normalised
 from tempering.inference import ArraySource, Result
 from tempering.models.arguments import check_whole
 from tempering.models.parts import arrays_of, entry
 from tempering.report.data import vocabulary_of
-
-
-def pyldavis_arguments(
-    model: LatentDirichletAllocation, X: Any, vocabulary: Sequence[str] | None = None
-) -> dict[str, Any]:
-    """What ``pyLDAvis.prepare(**pyldavis_arguments(model, X))`` wants to know; topics from 0.
-
-    Parameters
-    ----------
-    model : LatentDirichletAllocation
-        Fitted.
-    X : array, sparse matrix or Corpus of shape (n_documents, n_words)
-        The documents; those without a word are left out.
-    vocabulary : sequence of str, optional
-        The words; by default those of the fit, or those the model was saved with, or numbers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tempering import LatentDirichletAllocation
-    >>> from tempering.report import pyldavis_arguments
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
-    >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
-    >>> arguments = pyldavis_arguments(lda, X, ["sun", "sea", "snow", "ice"])
-    >>> arguments["doc_topic_dists"].shape, arguments["term_frequency"]
-    ((100, 2), array([200., 150., 250., 200.]))
-    """
-    check_is_fitted(model)
-    words = vocabulary_of(model, vocabulary, X)
-    check_words(model, X)
-    counts = as_counts(X, "X").astype(np.float64)
-    counts = counts[np.flatnonzero(counts.sum(axis=1) > 0)]
-    if counts.shape[0] == 0:
-        raise ValueError("X must hold at least one word; every document is empty.")
-    return {
-        "topic_term_dists": normalised(model.components_.astype(np.float64)),
-        "doc_topic_dists": model.transform(counts),
-        "doc_lengths": counts.sum(axis=1),
-        "vocab": [str(word) for word in words],
-        "term_frequency": counts.sum(axis=0),
-        "sort_topics": False,
-        "start_index": 0,
-    }
 
 
 def to_arviz(
@@ -88,7 +43,7 @@ def to_arviz(
         ``log_likelihood`` and ``posterior_predictive`` are added, where the model has
         ``log_likelihood`` and ``simulate``.
     vocabulary : sequence of str, optional
-        As in :func:`pyldavis_arguments`; for topics alone, as is ``n_words``.
+        The words; by default those of the fit, or numbers. For topics alone, as is ``n_words``.
     n_words : int or None
         Only words among so many most probable ones of a topic are kept, which does not change
         their distribution; None keeps all, draws × topics × words numbers.

@@ -90,21 +90,7 @@ def check_place(path: Path, overwrite: bool) -> None:
 
 
 def render(data: ReportData) -> str:
-    """The page of what :func:`tempering.report.collect` computed, as text.
-
-    Its security policy allows its own script and style and nothing else: the page can fetch
-    nothing, and no text in the data could ever run.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tempering import LatentDirichletAllocation
-    >>> from tempering.report import collect, render
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
-    >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
-    >>> render(collect(lda, X, title="Weather")).count("<title>Weather</title>")
-    1
-    """
+    """The page as text; its policy allows its own script and style alone, so nothing is fetched."""
     style = _asset("style.css")
     script = "(() => {\n'use strict';\n" + "\n".join(map(_asset, SCRIPTS)) + "})();\n"
     parts = {
