@@ -25,14 +25,7 @@ SPARE_DOCUMENTS = 65536
 
 @runtime_checkable
 class Stored(Protocol):
-    """A corpus that can be read in blocks, from the start, as often as wanted.
-
-    Examples
-    --------
-    >>> from tempering.corpus import Stored, from_texts
-    >>> isinstance(from_texts(["the cat sat"]), Stored)
-    True
-    """
+    """A corpus that can be read in blocks, from the start, as often as wanted."""
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -1,8 +1,7 @@
 """Counts out of documents, in memory that does not grow with their number.
 
-The first pass tokenises, numbers words as they come, counts in how many documents each is, and puts
-the counts aside on disk. That decides the vocabulary. The second pass reads the counts again, and
-keeps the columns of the vocabulary. Texts are gone through once, so that any iterator will do.
+The first pass, over texts from any iterator, puts the counts of all words aside on disk. That
+decides the vocabulary. The second pass reads them again, and keeps the columns of the vocabulary.
 """
 
 from __future__ import annotations

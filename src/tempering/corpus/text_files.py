@@ -1,9 +1,8 @@
 """Documents as text: a folder of ``.txt`` files, a line each, or a column of a table.
 
-In every format a value that is missing (an empty field of CSV, ``null`` of JSON and Parquet) is an
-empty text, and documents without names are numbered by record, from 0. A record is bad if it cannot
-be decoded, has another number of fields than the header, is no JSON, lacks the column, or holds no
-text in it.
+A missing value is an empty text, and documents without names are numbered by record, from 0. A
+record is bad if it cannot be decoded, has another number of fields than the header, is no JSON,
+lacks the column, or holds no text in it.
 """
 
 from __future__ import annotations
@@ -36,14 +35,7 @@ FAIL, SKIP = "fail", "skip"
 
 
 class Document(NamedTuple):
-    """A text with a name.
-
-    Examples
-    --------
-    >>> from tempering.corpus import Document, from_texts
-    >>> from_texts([Document("first.txt", "the cat sat")]).names
-    ['first.txt']
-    """
+    """A text with a name."""
 
     name: str
     text: str

@@ -136,14 +136,7 @@ SHAPES = """
 
 
 class ToyImages(NamedTuple):
-    """Images with known features.
-
-    Examples
-    --------
-    >>> from tempering.datasets import make_toy_images
-    >>> make_toy_images(n_images=10).active.shape
-    (10, 8)
-    """
+    """Images with known features."""
 
     X: NDArray[np.float64]  # [n_images, 16]
     features: NDArray[np.float64]  # [8, 16]

@@ -1,8 +1,7 @@
 """A fit with moves: new starts from where a fit has come to, kept only if they lead higher.
 
-Coordinate ascent goes uphill in small steps, and ends in the optimum next to its start. A move goes
-somewhere else, lets coordinate ascent settle there, and stays only if the ELBO, computed again, has
-risen. So the ELBO never falls. What the moves are is the model's matter.
+Coordinate ascent ends in the optimum next to its start. A move goes somewhere else, lets it settle
+there, and stays only if the ELBO, computed again, has risen.
 """
 
 from __future__ import annotations

@@ -1,15 +1,12 @@
 """Document completion: how well topics predict one half of a document from the other.
 
-θ̄ is inferred from the observed half, and a held-out word v is given p̄_v = Σ_k θ̄_k β̄_kv. The score
-is the mean of log p̄ over held-out words, in nats: a predictive probability, not a bound.
+θ̄ is inferred from the observed half; the score is the mean of log p̄_v = log Σ_k θ̄_k β̄_kv over
+held-out words, in nats: a predictive probability, not a bound. θ̄ comes from collapsed Gibbs
+sampling with the topics held fixed: for a token with word v and the counts n_k of the others,
 
-θ̄ comes from collapsed Gibbs sampling with the topics held fixed. For token i of a document, with
-word v and the counts n_k of the document's other tokens,
+    p(z_i = k | the others) ∝ (n_k + α_k) β_kv,        E[θ_k | z] = (n_k + α_k) / (N + Σ_j α_j).
 
-    p(z_i = k | the others) ∝ (n_k + α_k) β_kv,        E[θ_k | z] = (n_k + α_k) / (N + Σ_j α_j)
-
-and the mean of E[θ | z] over sweeps converges to the exact posterior mean of θ. Mean-field θ is
-overconfident and so rewards blurred topics; this is the fair judge.
+Mean-field θ is overconfident and so rewards blurred topics; this is the fair judge.
 """
 
 from __future__ import annotations
@@ -44,14 +41,7 @@ MOST_TOKENS = 1e9
 
 
 class Split(NamedTuple):
-    """Documents in two parts of one shape: what θ is inferred from, and what is to be predicted.
-
-    Examples
-    --------
-    >>> from tempering.evaluation import Split
-    >>> Split([[1, 1]], [[0, 1]]).held_out
-    [[0, 1]]
-    """
+    """Documents in two parts of one shape: what θ is inferred from, and what is to be predicted."""
 
     observed: sparse.csr_array
     held_out: sparse.csr_array

@@ -221,14 +221,7 @@ def topic_measures(
 
 
 class Matching(NamedTuple):
-    """For each topic of a first fit, the number of its partner in a second, and their cosine.
-
-    Examples
-    --------
-    >>> from tempering.evaluation import match_topics
-    >>> match_topics([[1.0, 0.0], [0.0, 1.0]], [[0.0, 2.0], [3.0, 0.0]]).similarities
-    array([1., 1.])
-    """
+    """For each topic of a first fit, the number of its partner in a second, and their cosine."""
 
     indices: NDArray[np.intp]
     similarities: NDArray[np.float64]

@@ -1,8 +1,7 @@
 """Coherence as gensim measures it: C_V and C_NPMI in sliding windows of the text, and UMass.
 
-Röder, Both and Hinneburg, "Exploring the space of topic coherence measures", WSDM 2015. Published
-figures mostly come from gensim's ``CoherenceModel``, so that its counting is followed in every
-detail, and the values are equal to its.
+Röder, Both and Hinneburg, "Exploring the space of topic coherence measures", WSDM 2015. gensim's
+counting is followed in every detail, as published figures mostly come from it.
 """
 
 from __future__ import annotations

@@ -17,12 +17,6 @@ class GaussianParameters(NamedTuple):
     """A Gaussian: mean [..., D] and precision.
 
     The precision is [...] if spherical, [..., D] if diagonal and [..., D, D] if full.
-
-    Examples
-    --------
-    >>> from tempering.families import GaussianParameters
-    >>> GaussianParameters(mean=[0.0], precision=[4.0]).precision
-    [4.0]
     """
 
     mean: Array

@@ -23,17 +23,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class CheckpointWarning(UserWarning):
-    """A checkpoint could not be used as it stands.
-
-    Examples
-    --------
-    To have it end the program instead:
-
-    >>> import warnings
-    >>> from tempering.inference import CheckpointWarning
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", CheckpointWarning)
-    """
+    """A checkpoint could not be used as it stands."""
 
 
 @dataclass(frozen=True)

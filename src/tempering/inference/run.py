@@ -45,14 +45,6 @@ class Record(NamedTuple):
         "tempered", or "final" for the finishing phase at T = 1.
     weights : array [M] or None
         q(y) over the grid of temperatures.
-
-    Examples
-    --------
-    >>> from tempering import Mixture, fit
-    >>> from tempering.families import Dirichlet, Poisson
-    >>> last = fit(Mixture(Poisson(1), Dirichlet(1), [1.0], [1.0, 1.0]), [[1], [2]]).history[-1]
-    >>> last.temperature, last.phase
-    (1.0, 'final')
     """
 
     step: int

@@ -33,14 +33,7 @@ MOST_ESCAPES = 3
 
 
 class SaddleWarning(UserWarning):
-    """A fit has come to rest where its updates lead no further, but where no optimum is.
-
-    Examples
-    --------
-    >>> from tempering.inference import SaddleWarning
-    >>> issubclass(SaddleWarning, UserWarning)
-    True
-    """
+    """A fit has come to rest where its updates lead no further, but where no optimum is."""
 
 
 def warn_of_saddle() -> None:

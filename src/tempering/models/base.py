@@ -25,19 +25,7 @@ OR_FAMILIES = ". Define it, or tell the family of each part of λ in `families`.
 
 
 class UnsupportedTemperature(TypeError):
-    """The model lacks what the temperature policy asks of it.
-
-    Examples
-    --------
-    >>> import tempering
-    >>> from tempering.families import Dirichlet, Poisson
-    >>> counts = tempering.Mixture(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 1.0])
-    >>> try:
-    ...     tempering.log_partition(counts, [0.5], n_data=10, method="closed-form")
-    ... except tempering.models.UnsupportedTemperature as error:
-    ...     print(str(error)[:39])
-    Mixture does not define `log_partition`
-    """
+    """The model lacks what the temperature policy asks of it."""
 
 
 class TemperatureTerms(NamedTuple):

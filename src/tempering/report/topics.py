@@ -1,11 +1,7 @@
 """Topics as the page shows them: how much of the corpus, which words, how near to each other.
 
-The relevance of a word for a topic (Sievert and Shirley, 2014) is
-
-    λ log p(w | k) + (1 − λ) log p(w | k) / p(w),
-
-from the most probable words at λ = 1 to those that are most the topic's own at λ = 0. The page
-computes it; what is stored of a topic is every word that comes to its top for some λ.
+Stored of a topic is every word that comes to its top for some relevance (Sievert and Shirley,
+2014), λ log p(w | k) + (1 − λ) log p(w | k) / p(w), which the page computes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Files and directories that appear whole, or not at all.
+"""Files and directories that appear whole, or not at all: written aside, forced to disk, renamed.
 
-They are written aside, in the directory where they will stand, forced to the disk, and renamed. A
-process that is killed in between may leave something named ``.partial-…`` there, safe to delete.
+A process that is killed in between may leave something named ``.partial-…``, safe to delete.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""The classes whose objects can be stored, by names of their own in the file.
+"""The classes whose objects can be stored: ``@stored("name")`` before a class is all that it takes.
 
-``@stored("name")`` before a class is all that it takes. What is stored are the arguments of its
-constructor, from the attributes of the same names. To make an object of a file, they are held
-against the types that the constructor declares, and the constructor is called with them, so that
-its own checks are those of the file. Objects of no other classes are ever made.
+Stored are the arguments of its constructor, from the attributes of the same names. Of a file they
+are held against the types that the constructor declares, and it is called with them, so that its
+checks are those of the file. Objects of no other classes are ever made.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """One process at a time in a directory: the system holds the lock, so it ends with the process.
 
-A file ``lock`` tells whose it is. It may be left over from a process that was killed, and then
-stops nobody.
+A file ``lock`` tells whose it is; one that a killed process left stops nobody.
 """
 
 from __future__ import annotations

@@ -87,17 +87,7 @@ State = TypeVar("State", bound=Heat)
 
 
 class Progress(NamedTuple):
-    """Where a run is: passes over the data made, passes made by one step, and passes planned.
-
-    Examples
-    --------
-    >>> from tempering import Annealing, schedules
-    >>> from tempering.temperature import Progress
-    >>> policy = Annealing(schedules.linear(4.0), passes=10)
-    >>> heat = policy.begin(None, n_data=100, rng=None)
-    >>> policy.cool(heat, Progress(passes=10.0, step=1.0, planned=30.0)).finished
-    True
-    """
+    """Where a run is: passes over the data made, passes made by one step, and passes planned."""
 
     passes: float
     step: float

@@ -24,14 +24,7 @@ from tempering.workbench.number_of_topics import document_scores
 
 
 class TopicPair(NamedTuple):
-    """Two similar topics, one from each of two models.
-
-    Examples
-    --------
-    >>> from tempering.workbench import TopicPair
-    >>> TopicPair(a=0, b=3, shared=0.9, more_in_a=["tide"], more_in_b=["wave"]).shared
-    0.9
-    """
+    """Two similar topics, one from each of two models."""
 
     a: int
     b: int
