@@ -245,7 +245,7 @@ default="auto"
         self._stream_policy = Untempered()
         self.random_state_ = rng
         if self.evaluate_every > 0:
-            self.bound_ = float(np.exp(-self._completion_score(told_documents(source))))
+            self.bound_ = self.perplexity(told_documents(source))
         remember_labels(self)
         warn_of_troubles(self._state.posterior, n_tokens, self._model.guide)
         return self

@@ -132,19 +132,7 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         check_is_fitted(self)
         if inference not in ("vi", "gibbs"):
             raise ValueError(f"inference must be 'vi' or 'gibbs'; got {inference!r}.")
-        X = self._validated(X, reset=False)
-        return self._completion_score(X, random_state, inference, tempered, alpha)
-
-    def _completion_score(
-        self,
-        X: Any,
-        random_state: int = 0,
-        inference: Literal["vi", "gibbs"] = "vi",
-        tempered: bool = False,
-        alpha: ArrayLike | None = None,
-    ) -> float:
-        """The score of documents that were looked at before."""
-        split = split_documents(X, random_state)
+        split = split_documents(self._validated(X, reset=False), random_state)
         given = None if alpha is None else as_alpha(alpha, self.n_components)
         alpha = self._model.doc_topic_prior if given is None else given
         usual = given is None or np.all((given > SMALLEST_ALPHA) & (given < LARGEST_ALPHA))
@@ -166,11 +154,10 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
     def score(self, X: Any, y: Any = None) -> float:
         """:meth:`completion_score`: log probability a held-out word. Higher is better.
 
-        It compares fits with the same number of topics, on the same documents and words: what they
-        hold out is drawn with one seed. Fits with different numbers of topics differ in the prior
-        of the proportions besides, and the one whose α suits short halves of documents wins; with
-        one sum for all, as in ``completion_score(X, inference="gibbs", alpha=2 / n_components)``,
-        they can be compared, and :func:`tempering.workbench.choose_n_topics` does so.
+        It compares fits with the same number of topics. Others differ in the prior of the
+        proportions besides: compare them with one sum of α for all, as in
+        ``completion_score(X, inference="gibbs", alpha=2 / n_components)``, or by
+        :func:`tempering.workbench.choose_n_topics`.
         """
         return self.completion_score(X)
 
