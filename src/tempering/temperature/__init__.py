@@ -3,7 +3,6 @@
 from tempering.temperature import schedules
 from tempering.temperature.adaptive import AdaptiveTempering
 from tempering.temperature.annealing import Annealing
-from tempering.temperature.critical import critical_inverse_temperature
 from tempering.temperature.grid import even_inverse_temperatures, exponential_temperatures
 from tempering.temperature.local import LocalTempering
 from tempering.temperature.partition import LogPartition, log_partition
@@ -31,7 +30,6 @@ __all__ = [
     "TemperaturePolicy",
     "Untempered",
     "VariationalTempering",
-    "critical_inverse_temperature",
     "even_inverse_temperatures",
     "exponential_temperatures",
     "log_partition",
