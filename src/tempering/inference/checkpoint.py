@@ -58,16 +58,6 @@ class Checkpoint:
         if Path(self.path).exists() and not Path(self.path).is_dir():
             raise ValueError(f"checkpoint must be a directory, or not exist yet; got {self.path}.")
 
-    @property
-    def interval(self) -> str:
-        """How often one is written, in words."""
-        times = []
-        if self.every_steps is not None:
-            times.append(f"{self.every_steps} steps")
-        if self.every_minutes is not None:
-            times.append(f"{self.every_minutes:g} minutes")
-        return " or ".join(times)
-
     def part(self, name: str) -> Checkpoint:
         """A checkpoint in a directory of this one, for one of several calls of ``fit``."""
         return replace(self, path=Path(self.path) / name)

@@ -225,10 +225,7 @@ class CheckpointWriter(Restarts):
         again = "call fit again with the same checkpoint, data and parameters"
         if self._good:
             return f"{self._good[-1]} holds the fit: {again} to go on when the cluster is back."
-        return (
-            f"The checkpoint {self._directory} holds nothing of the fit yet, as one comes every "
-            f"{self._checkpoint.interval}: {again} to begin again when the cluster is back."
-        )
+        return f"The checkpoint {self._directory} holds nothing of the fit yet: {again}."
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         with self._held:
