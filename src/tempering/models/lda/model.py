@@ -17,6 +17,7 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from tempering.families.csr import check_compressed
+from tempering.models.arguments import check_number, check_whole
 from tempering.models.base import (
     Array,
     DataSource,
@@ -29,7 +30,6 @@ from tempering.models.lda.e_step import document_energy, e_step
 from tempering.models.lda.expectations import TopicExpectations
 from tempering.models.lda.guide import Guide
 from tempering.models.lda.layout import Documents, Float32
-from tempering.models.lda.model_checks import check_parameters, check_topics
 from tempering.models.lda.priors import (
     LOOKS,
     fit_concentration,
@@ -129,10 +129,34 @@ class LatentDirichlet(Model):
         self.check_parameters()
 
     def check_parameters(self) -> None:
-        check_parameters(self)
+        alpha = np.asarray(self.doc_topic_prior)
+        with np.errstate(over="ignore"):
+            narrow = alpha.astype(np.float32)  # as the kernels hold it
+        proper = alpha.shape == (self.n_topics,) and alpha.dtype == np.float64
+        if not proper or not np.all(np.isfinite(narrow) & (narrow > 0)):
+            raise ValueError(
+                f"doc_topic_prior must hold {self.n_topics} positive numbers; got {alpha!r:.60}."
+            )
+        for name in ("topic_word_prior", "mean_length"):
+            value, largest = getattr(self, name), float(np.finfo(np.float64).max)
+            check_number(value, name, "positive and finite", above=0, most=largest)
+        if self.guide is not None:
+            self.guide.check(self.n_words, self.n_topics, self.topic_word_prior)
+            if self.learn_topic_word_prior:
+                raise ValueError("a prior of words that a guide is beside of cannot be learned.")
+        check_number(self.word_power, "word_power", "from 0.5 to 1", least=0.5, most=1)
+        check_whole(max_iterations=self.max_iterations)
 
     def check_posterior(self, posterior: Any) -> None:
-        check_topics(self, posterior)
+        shape, kind = (self.n_words, self.n_topics), self.posterior_type
+        if not isinstance(posterior, kind):
+            raise ValueError(f"the topics must be {kind.__name__}; got {posterior!r:.60}.")
+        if posterior.shape != shape or posterior.totals().shape != shape[1:]:
+            raise ValueError(f"the topics have the shape {posterior.shape}; {shape} is asked for.")
+        parameters = posterior.parameters()
+        finite = np.isfinite(parameters).all() and (parameters >= 0).all()
+        if not finite or not parameters.any(axis=0).all():
+            raise ValueError("the topics must be proper distributions.")
 
     def prior(self) -> TopicPrior:
         return TopicPrior(self.topic_word_prior, self.guide)
