@@ -234,7 +234,7 @@ CORPUS, TOPICS, THETA = make_corpus(n_documents=3)
         ({"inference": lambda _: THETA[:2]}, r"theta must have shape \(3, 4\)"),
         ({"inference": lambda _: THETA * 2}, "theta must have rows that sum to 1"),
         ({"seed": -1}, "seed must be at least 0, and whole; got -1"),
-        ({"burn_in": -1}, "burn_in must be a whole number"),
+        ({"burn_in": -1}, "burn_in must be at least 0, and whole"),
         ({"n_sweeps": 0}, "n_sweeps must be at least 1, and whole; got 0"),
         ({"n_threads": 0}, "n_threads must be at least 1, .*; got 0"),
     ],

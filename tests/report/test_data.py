@@ -151,7 +151,7 @@ def test_a_hundred_topics_make_a_small_page():
         ({"vocabulary": ["one", "two"]}, "vocabulary has 2 words; the estimator was fitted to 120"),
         ({"over_time": [1, 2]}, "over_time must be what tempering.workbench.topics_over_time"),
         ({"by_group": OTHER_SHARES}, "by_group has shares of 2 topics, but the model has 5"),
-        ({"n_held_out": -1}, "n_held_out must be a whole number"),
+        ({"n_held_out": -1}, "n_held_out must be at least 0, and whole"),
         ({"names": ["one"]}, "names has 1 entries, X has 300 documents"),
         ({"texts": iter("ab")}, "texts must be a list"),
         ({"X": None, "texts": ["a"]}, "X is missing"),
