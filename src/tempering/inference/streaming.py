@@ -69,7 +69,7 @@ class BlockSource:
     #: Where batches name their rows: the blocks that are in use, by number.
     named: MutableMapping[int, Block] | None = None
 
-    def __init__(self, files: StoredRows, batch_size: int, window_blocks: int):
+    def __init__(self, files: StoredRows, batch_size: int, window_blocks: int = 4):
         check_whole(batch_size=batch_size)
         check_whole(window_blocks=window_blocks)
         self.files = files
