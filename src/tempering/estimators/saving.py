@@ -190,6 +190,7 @@ def check_fitted(estimator: Any) -> None:
     asked = estimator.n_components, estimator.n_features_in_
     made = callable(estimator._model)  # of the parameters
     if made:  # which may ask for any size
+        _expect_kinds(estimator, _component_prior=Array, weights_=np.ndarray)
         shape = np.shape(estimator._state.posterior["components"])
         right = len(shape) == 2 and shape[0] == asked[0] and shape[1] >= asked[1]
         expect(right, f"the components have the shape {shape}; the parameters ask for {asked}.")
