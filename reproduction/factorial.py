@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from reproduction.features import match_features
 from tempering.models.base import Array
-from tempering.plots.features import match_features
 from tempering.temperature import LocalTempering, VariationalTempering, even_inverse_temperatures
 
 #: Plain coordinate ascent, as in the paper; with hot starts of each datum; with a joint q(z_n).

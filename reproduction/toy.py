@@ -230,7 +230,7 @@ def _draw_found(axis: Any, fits: dict[str, list[Row]]) -> None:
 
 def draw_found_features(fits: dict[str, list[Row]], path: Path) -> None:
     """Figure 4, for the seed at the lower quartile of plain VI: a run that went badly."""
-    from tempering.plots.features import draw_features
+    from reproduction.features import draw_features
 
     ranked = sorted(fits["VI"], key=lambda row: row["elbo"])
     seed = ranked[len(ranked) // 4]["seed"]

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tempering.inference.sources import ArraySource
-from tempering.models.arguments import check_number, shown
+from tempering.models.arguments import check_number, check_whole, shown
 from tempering.models.base import LocalStep, Model, UnsupportedTemperature
 from tempering.models.natural import Natural
 
@@ -57,7 +57,7 @@ def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e
     """
     if not isinstance(model, Model):
         raise ValueError(f"model must be a tempering.Model; got {shown(model)}.")
-    check_number(seed, "seed", "a whole number, 0 or more", least=0, whole=True)
+    check_whole(0, seed=seed)
     check_number(tolerance, "tolerance", "0 or positive", least=0)
     model.check(data)
     source = ArraySource(data)

@@ -435,7 +435,7 @@ def test_what_cannot_be_is_refused_before_any_work():
         new().run(KEY, 10, X, None)
     with pytest.raises(ValueError, match=r"num_steps is None.*give num_steps to TemperedSVI"):
         new().init(KEY, X, Y)
-    with pytest.raises(ValueError, match="num_steps must be a whole number, at least 1; got 0"):
+    with pytest.raises(ValueError, match="num_steps must be at least 1, and whole; got 0"):
         new().run(KEY, 0, X, Y)
-    with pytest.raises(ValueError, match="n_restarts must be a whole number"):
+    with pytest.raises(ValueError, match="n_restarts must be at least 1, and whole"):
         new().run_restarts(KEY, 10, 0, X, Y)

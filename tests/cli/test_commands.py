@@ -12,7 +12,6 @@ from tempering.corpus import Corpus, read, write
 
 COMMANDS = ["fit", "topics", "transform", "evaluate", "report", "convert", "info", "demo"]
 COMMANDS += ["datasets list", "datasets fetch", "datasets docstrings", "datasets synthetic"]
-COMMANDS += ["datasets arxiv"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -220,18 +219,3 @@ def test_data_sets(command, tmp_path):
     assert read(out).shape == (50, 30)
     refused = command("datasets", "fetch", "imdb", code=1)
     assert "must be one of kos, nips" in refused.stderr
-
-
-def test_dumps(command, tmp_path):
-    dump = tmp_path / "arxiv.json"
-    papers = [
-        {"id": f"{i}", "title": "On topics", "abstract": "many words", "categories": "stat.ML"}
-        for i in range(3)
-    ]
-    dump.write_text("".join(json.dumps(paper) + "\n" for paper in papers))
-    out = tmp_path / "arxiv.npz"
-    options = ["--min-df", 1, "--max-df", "1.0", "--stop-words", "none"]
-    told = command(
-        "datasets", "arxiv", dump, "--out", out, "--category", "stat", *options, "--json"
-    )
-    assert (told["n_documents"], told["n_words"]) == (3, 4)

@@ -352,7 +352,6 @@ def test_a_loss_before_the_first_checkpoint_does_not_ask_for_one(tmp_path):
     told = str(caught.value)
     assert "give it a checkpoint" not in told
     assert f"The checkpoint {tmp_path / 'kept'} holds nothing of the fit yet" in told
-    assert "10 minutes" in told
     assert not (tmp_path / "kept").exists()
 
 

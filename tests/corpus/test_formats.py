@@ -18,12 +18,12 @@ from tempering.corpus import (
     CorpusError,
     Stored,
     convert,
-    gather,
     open_corpus,
     read,
     write,
 )
 from tempering.corpus import lines as corpus_lines
+from tempering.corpus.corpus import gather
 
 NAMES = [
     "a.npz",

@@ -14,7 +14,6 @@ from scipy import sparse
 
 from mutations import mutate
 from tempering.corpus import Corpus, CorpusError, open_source, read, write
-from tempering.datasets import read_arxiv
 
 LONGEST_SECONDS = 5.0
 #: What to put in the place of a number.
@@ -51,17 +50,6 @@ def table(name):
     file = io.BytesIO()
     parquet.write_table(pyarrow.table({"id": range(20), "text": texts}), file, row_group_size=8)
     return file.getvalue()
-
-
-def arxiv():
-    row = {"id": "1", "title": "On x", "abstract": "We show.", "categories": "stat.ML cs.LG"}
-    return "\n".join([json.dumps(row)] * 10).encode()
-
-
-#: For each name, its content and how it is read.
-OTHERS = {
-    "arxiv.json": (arxiv(), lambda path: list(read_arxiv(path, ["stat"]))),
-}
 
 
 def read_sound(path, **options):
@@ -121,9 +109,6 @@ def run_all(folder, n_each, seed):
         (folder / name).write_bytes(table(name))
         for on_error in ("fail", "skip"):
             attack(folder / name, lambda path, how=on_error: read_sound(path, on_error=how))
-    for name, (content, reader) in OTHERS.items():
-        (folder / name).write_bytes(content)
-        attack(folder / name, reader)
     assert max(map(len, messages)) < 600
     return tried, len(messages)
 

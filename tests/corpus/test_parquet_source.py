@@ -130,9 +130,9 @@ def test_sources_that_cannot_be_are_refused(tmp_path, counts):
 
 @pytest.mark.parametrize("name", ["batch_size", "window_blocks"])
 def test_sizes_are_positive(path, name):
-    with pytest.raises(ValueError, match=f"{name} must be at least 1; got 0"):
+    with pytest.raises(ValueError, match=f"{name} must be at least 1, and whole; got 0"):
         open_source(path, **{name: 0})
-    with pytest.raises(ValueError, match="n must be at least 1; got 0"):
+    with pytest.raises(ValueError, match="n must be at least 1, and whole; got 0"):
         open_source(path).sample(0, np.random.default_rng(0))
 
 

@@ -8,7 +8,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from tempering import LatentDirichletAllocation, load
 from tempering.corpus import CorpusError, from_texts, model_vectorizer, read
-from tempering.corpus.phrases import LEAST_COUNT, LEAST_NPMI, sticks_together
+from tempering.corpus.counting import LEAST_COUNT, LEAST_NPMI, sticks_together
 
 
 def city_texts():

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from tempering.corpus import Stored, gather, read, write
+from tempering.corpus import Stored, read, write
+from tempering.corpus.corpus import gather
 from tempering.datasets import LDAStream, make_lda, make_toy_images
 from tempering.datasets import synthetic as synthetic_module
 

@@ -120,9 +120,9 @@ def test_indices_out_of_the_shape_are_refused_wherever_documents_come_in():
         lambda X: evaluation.completion_score(X, X, topics),
         lambda X: fit(LatentDirichlet(3, 40, 0.1, 0.1), X),
     ):
-        with pytest.raises(ValueError, match="row 0 holds index 1000000, but there are 40 columns"):
+        with pytest.raises(ValueError, match=r"is no valid sparse matrix: .*< 40"):
             call(X)
-    with pytest.raises(CorpusError, match="index 1000000"):
+    with pytest.raises(CorpusError, match=r"is no valid sparse matrix: .*< 40"):
         Corpus(X)
 
 
@@ -256,7 +256,7 @@ def test_places_out_of_the_shape_are_refused(axis):
 def test_places_of_entries_are_whole_numbers():
     X = sparse.csr_matrix(counts_of())
     X.indptr = X.indptr.astype(float)
-    with pytest.raises(ValueError, match="indptr must be whole numbers"):
+    with pytest.raises(ValueError, match="its indices must be whole numbers"):
         LatentDirichletAllocation(3).fit(X)
 
 

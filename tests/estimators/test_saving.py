@@ -289,10 +289,6 @@ def test_a_full_disk_leaves_the_model_that_was_there(tmp_path, fitted):
 # What is not believed.
 
 
-def settled(part, word_power, prior_factor):
-    return {"$settled": {"part": part, "word_power": word_power, "prior_factor": prior_factor}}
-
-
 def edit_config(folder, change, signed=True):
     """Change the description of a saved model, and sign it as if it had been written so."""
     path = folder / "config.json"
@@ -332,14 +328,14 @@ LDA_MODEL = ("fitted", "_model", "$latent_dirichlet")
         (put("more", 1), "entries are missing, or too many"),
         (
             put("parameters", "n_components", 4),
-            r"shape \(25, 3\); the parameters ask for \(25, 4\)",
+            r"shape \(3, 25\); the parameters ask for \(4, 25\)",
         ),
         (put("parameters", "n_components", -1), "'n_components' parameter"),
         (put("parameters", "n_components", "three"), "'n_components' parameter"),
         (put("parameters", "tempering", {"$natural": {}}), "'tempering' param"),
         (put("parameters", "unheard_of", 1), "no parameter 'unheard_of'"),
         (put("parameters", []), "damaged"),
-        (put("fitted", "n_features_in_", 26), r"must|the parameters ask for \(26, 3\)"),
+        (put("fitted", "n_features_in_", 26), r"must|the parameters ask for \(3, 26\)"),
         (put("fitted", "n_features_in_", None), "n_features_in_ must be a number"),
         (put("fitted", "transform", 1), "bad name 'transform'"),
         (put("fitted", "__class__", 1), "bad name '__class__'"),
@@ -355,17 +351,13 @@ LDA_MODEL = ("fitted", "_model", "$latent_dirichlet")
         (put(*LDA_MODEL, "doc_topic_prior", [0.1, 0.2]), "doc_topic_prior must be of"),
         (put(*LDA_MODEL, "topic_word_prior", {"$float": "nan"}), "topic_word_prior must be pos"),
         (put(*LDA_MODEL, "max_iterations", -3), "max_iterations must be at least 1"),
-        (put(*LDA_MODEL, "_steps_at_temperature_one", -1), "_one must be 0 or more"),
         (put(*LDA_MODEL, "update", "magic"), "update must be of Literal"),
         (put(*LDA_MODEL, "word_power", 0.2), "damaged: word_power must be from 0.5 to 1"),
-        (put(*LDA_MODEL, "settled", settled(0.8, 0.2, 0.1)), "word_power must be from 0.5 to 1"),
-        (put(*LDA_MODEL, "settled", settled(0.8, 0.7, -0.1)), "of settled must be positive"),
         (put(*LDA_MODEL, "settled", {}), "settled must be of"),
         (put(*TOPICS, "_sums", {"$tuple": []}), "_sums must be of"),
         (put(*TOPICS, "offset", {"$float": "nan"}), "must be proper distributions"),
         (put(*TOPICS, "_values", "$array", "name", "missing"), "array 'missing' is missing"),
         (put(*TOPICS, "_values", "$array", "shape", [3, 25]), "the shape of the array"),
-        (put("fitted", "_state", "$state", "step", -1), "step and data_seen must be 0 or more"),
         (put("fitted", "_state", "$state", "heat", None), "heat must be of Heat"),
         (put("fitted", "history_", {"$history": {}}), "damaged"),
     ],
@@ -463,11 +455,6 @@ def test_forged_values_are_refused_or_harmless(tmp_path, fitted):
     cases = list(forgeries(fitted, tmp_path))
     chosen = np.random.default_rng(0).choice(len(cases), 100, replace=False)
     forge([cases[i] for i in chosen])
-
-
-@pytest.mark.slow
-def test_all_forged_values_are_refused_or_harmless(tmp_path, fitted):
-    forge(list(forgeries(fitted, tmp_path)))
 
 
 def damage(tmp_path, fitted, n):

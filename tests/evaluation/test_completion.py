@@ -233,9 +233,9 @@ CORPUS, TOPICS, THETA = make_corpus(n_documents=3)
         ({"inference": "exact"}, "inference must be .* got 'exact'"),
         ({"inference": lambda _: THETA[:2]}, r"theta must have shape \(3, 4\)"),
         ({"inference": lambda _: THETA * 2}, "theta must have rows that sum to 1"),
-        ({"seed": -1}, "seed must be a whole number of at least 0; got -1"),
-        ({"burn_in": -1}, "burn_in must be a whole number"),
-        ({"n_sweeps": 0}, "n_sweeps must be a whole number of at least 1; got 0"),
+        ({"seed": -1}, "seed must be at least 0, and whole; got -1"),
+        ({"burn_in": -1}, "burn_in must be at least 0, and whole"),
+        ({"n_sweeps": 0}, "n_sweeps must be at least 1, and whole; got 0"),
         ({"n_threads": 0}, "n_threads must be at least 1, .*; got 0"),
     ],
 )

@@ -19,21 +19,21 @@ def compressed(kind, **parts):
 @pytest.mark.parametrize(
     ("parts", "problem"),
     [
-        ({"indices": [0, 1, 9]}, "holds index 9, but there are"),
-        ({"indices": [0, -1, 2]}, "1 holds index -1, but there are"),
+        ({"indices": [0, 1, 9]}, "must be < "),
+        ({"indices": [0, -1, 2]}, "must be >= 0"),
     ],
 )
 def test_indices_out_of_the_shape_are_refused(kind, parts, problem):
-    with pytest.raises(ValueError, match=f"X is no valid sparse matrix: (row|column).*{problem}"):
+    with pytest.raises(ValueError, match=f"X is no valid sparse matrix: .*{problem}"):
         check_compressed(compressed(kind, **parts), "X")
 
 
 @pytest.mark.parametrize(
     ("indptr", "problem"),
     [
-        ([0, 2, 1, 3], "indptr falls from 2 to 1 at row 1"),
-        ([1, 1, 2, 3], "from 1 to 3"),
-        ([0, 1, 2, 9], "lead from 0 to 3 at most.* from 0 to 9"),
+        ([0, 2, 1, 3], "non-decreasing"),
+        ([1, 1, 2, 3], "should start with 0"),
+        ([0, 1, 2, 9], "should be less than the size"),
     ],
 )
 def test_row_pointers_that_mislead_are_refused(indptr, problem):

@@ -416,8 +416,6 @@ def _commands() -> Iterator[Case]:
         *(("convert", "@counts.npz", "@d.npz", "--to", v) for v in ("odd", "", "mtx")),
         *(("convert", "@counts.npz", "@e.npz", "--from", v) for v in ("odd", "", "mtx")),
         *(("datasets", *a) for a in ((), ("odd",), ("fetch",), ("fetch", "odd"), ("synthetic",))),
-        ("datasets", "arxiv", "@missing", "--out", "@a.npz"),
-        *(("datasets", "arxiv", f"@{n}", "--out", "@a.npz") for n in ("honest.csv", "zeros.npz")),
         *(("demo", "--out", v) for v in ("", "@honest.csv")),
         ("demo", "--seed", -1),
     ]

@@ -296,21 +296,17 @@ def words(name: str) -> Any:
 
 def _report() -> Iterator[Case]:
     from tempering import report
+    from tempering.report.page import render
 
     model, told = "topics, local", ("vocabulary", "word", "X", "model", "names", "texts", "row")
 
     def page(*arguments: Any, **options: Any) -> Any:
-        return len(report.render(report.collect(*arguments, **options)))
+        return len(render(report.collect(*arguments, **options)))
 
     for name in VOCABULARIES:
         yield Case(
             f"report, words: {name}",
             lambda n=name: page(fitted(model), COUNTS, vocabulary=words(n)),
-            told,
-        )
-        yield Case(
-            f"pyLDAvis, words: {name}",
-            lambda n=name: report.pyldavis_arguments(fitted(model), COUNTS, words(n)),
             told,
         )
     for odd, change in tables.ALL.items():
@@ -379,7 +375,6 @@ def _plots() -> Iterator[Case]:
         shown = str(thing)[:30]
         told = ("model", "history", "fit", "estimator")
         yield Case(f"plot_topics({shown})", lambda t=thing: drawn(plots.plot_topics(t)), told)
-        yield Case(f"plot_elbo({shown})", lambda t=thing: drawn(plots.plot_elbo(t)), told)
         yield Case(
             f"plot_temperature({shown})", lambda t=thing: drawn(plots.plot_temperature(t)), told
         )

@@ -9,11 +9,9 @@ from tempering.inference import History
 pytest.importorskip("matplotlib")
 
 from tempering.plots import (
-    plot_elbo,
     plot_temperature,
     plot_topics,
 )
-from tempering.plots.canvas import new_figure
 
 
 @pytest.fixture(scope="module")
@@ -40,16 +38,6 @@ def test_the_temperature_is_drawn_step_by_step(model):
     assert final.get_x() == pytest.approx(began)
 
 
-def test_the_elbo_is_drawn_where_it_is_known_and_on_the_given_axis(model):
-    figure = new_figure()
-    axis = figure.subplots()
-    assert plot_elbo(model.history_, axis) is figure
-    elbo = model.history_["elbo"]
-    drawn = axis.lines[0].get_ydata()
-    assert len(drawn) == 20 < len(elbo)
-    np.testing.assert_array_equal(drawn, elbo[np.isfinite(elbo)])
-
-
 def test_a_grid_of_topics_shows_their_words(model):
     vocabulary = [f"w{v}" for v in range(12)]
     figure = plot_topics(model, vocabulary, n_words=4, columns=2)
@@ -71,11 +59,8 @@ def test_some_topics(model):
     assert len(axis.patches) == 12
 
 
-def test_bad_arguments_are_named(model, X):
+def test_bad_arguments_are_named(model):
     with pytest.raises(ValueError, match="history is empty"):
         plot_temperature(History())
     with pytest.raises(ValueError, match="numbers from 0 to 2"):
         plot_topics(model, topics=[3])
-    plain = LatentDirichletAllocation(n_components=3, max_iter=1, random_state=0).fit(X)
-    with pytest.raises(ValueError, match="update='variational'"):
-        plot_elbo(plain.history_)

@@ -8,9 +8,10 @@ from on_disk import on_disk
 from tempering import LatentDirichletAllocation, load
 from tempering.inference import History
 from tempering.inference.run import Record
-from tempering.report import collect, render
+from tempering.report import collect
 from tempering.report.data import POINTS, fit_curves
 from tempering.report.documents import ABOUT, BINS, EXAMPLES
+from tempering.report.page import render
 from tempering.workbench import TopicShares
 
 OTHER_SHARES = TopicShares(["sea"], np.array([3]), np.full((2, 1, 2), 0.5))
@@ -150,11 +151,11 @@ def test_a_hundred_topics_make_a_small_page():
         ({"vocabulary": ["one", "two"]}, "vocabulary has 2 words; the estimator was fitted to 120"),
         ({"over_time": [1, 2]}, "over_time must be what tempering.workbench.topics_over_time"),
         ({"by_group": OTHER_SHARES}, "by_group has shares of 2 topics, but the model has 5"),
-        ({"n_held_out": -1}, "n_held_out must be a whole number"),
+        ({"n_held_out": -1}, "n_held_out must be at least 0, and whole"),
         ({"names": ["one"]}, "names has 1 entries, X has 300 documents"),
         ({"texts": iter("ab")}, "texts must be a list"),
         ({"X": None, "texts": ["a"]}, "X is missing"),
-        ({"max_documents": 0}, "max_documents must be at least 1; got 0"),
+        ({"max_documents": 0}, "max_documents must be at least 1, and whole; got 0"),
         ({"X": np.zeros((4, 120))}, "every document is empty"),
     ],
 )

@@ -11,7 +11,9 @@ from tempering import AdaptiveTempering, Annealing, Mixture, Natural, fit, sched
 from tempering.families import Bernoulli, Dirichlet, FullGaussian, IsotropicGaussian, Poisson
 from tempering.inference import Checkpoint, SaddleWarning
 from tempering.inference.saddle import MOST_ESCAPES
-from tempering.temperature import AdaptiveHeat, adaptive, critical_inverse_temperature
+from tempering.temperature import adaptive
+from tempering.temperature.adaptive import AdaptiveHeat
+from tempering.temperature.critical import critical_inverse_temperature
 from tempering.temperature.push import pushed
 
 

@@ -150,7 +150,7 @@ def test_topics_settle_where_documents_are_given(model, drawn):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"passes": -1}, "passes must be a whole number, 0 or more; got -1"),
+        ({"passes": -1}, "passes must be at least 0, and whole; got -1"),
         ({"X": np.ones((3, 7))}, "X has 7 features"),
         ({"X": np.zeros((3, 200))}, "X must hold at least one word"),
     ],

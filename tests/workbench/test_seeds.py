@@ -14,7 +14,7 @@ from tempering.datasets import make_lda
 from tempering.report import collect
 from tempering.report.page import render
 from tempering.workbench import topics_across_seeds
-from tempering.workbench.resampling import resampled
+from tempering.workbench.seeds import resampled
 
 
 @pytest.fixture(scope="module")
@@ -89,5 +89,5 @@ def test_the_report_shows_it(documents):
 
 def test_numbers_that_cannot_be_are_named(documents):
     model = LatentDirichletAllocation(2, random_state=0, max_iter=2).fit(documents)
-    with pytest.raises(ValueError, match="n_seeds must be a whole number, at least 1; got 0"):
+    with pytest.raises(ValueError, match="n_seeds must be at least 1, and whole; got 0"):
         topics_across_seeds(model, documents, 0)

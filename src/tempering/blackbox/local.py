@@ -103,9 +103,9 @@ class temper_locally(Messenger):
     ----------
     fn : callable, optional
         The model; or use the handler as a context.
-    inverse_temperatures, prior : array [M], optional
-        The grid of 1/T and the prior over it, as in :class:`~tempering.LocalTempering`: 100 values
-        evenly spaced in (0, 1], all alike.
+    inverse_temperatures : array [M], optional
+        The grid of 1/T, as in :class:`~tempering.LocalTempering`: 100 values evenly spaced in
+        (0, 1], all as probable as each other.
     sites : {"likelihood"} or collection of str
         The observed sites, or those named. They must be Normal or Laplace, or vectors of these
         (``to_event``). Each ``numpyro.factor`` stays as it is.
@@ -133,12 +133,11 @@ class temper_locally(Messenger):
         self,
         fn: Callable[..., Any] | None = None,
         inverse_temperatures: ArrayLike | None = None,
-        prior: ArrayLike | None = None,
         sites: Sites = "likelihood",
     ) -> None:
         if inverse_temperatures is None:
             inverse_temperatures = even_inverse_temperatures()
-        grid, weights = check_grid(inverse_temperatures, prior)
+        grid, weights = check_grid(inverse_temperatures, None)
         self.grid, self.log_prior = jnp.asarray(grid, float), jnp.log(jnp.asarray(weights, float))
         self.sites = sites
         super().__init__(fn)

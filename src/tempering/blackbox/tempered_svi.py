@@ -18,7 +18,7 @@ from numpyro.infer.svi import SVIState
 
 from tempering.blackbox.handler import Sites, is_tempered, temper
 from tempering.blackbox.heat import Adaptive, Heat, Scheduled, hot_start, policy_of
-from tempering.models.arguments import check_number, shown
+from tempering.models.arguments import check_number, check_whole, shown
 from tempering.temperature import Annealing
 
 #: Random places at which the likelihood is looked at, to find where to start.
@@ -37,10 +37,7 @@ class TemperedState(NamedTuple):
 
 
 class TemperedRunResult(NamedTuple):
-    """What a run of NumPyro's SVI returns, and the temperature of each step.
-
-    ``losses`` are those that were minimised: negative tempered ELBOs, each at its temperature.
-    """
+    """What a run of NumPyro's SVI returns, and the temperature of each step."""
 
     params: dict[str, Any]
     state: TemperedState
@@ -236,7 +233,7 @@ class TemperedSVI(SVI):
         Restarts
         """
         _check_steps(num_steps)
-        check_number(n_restarts, "n_restarts", "a whole number, at least 1", least=1, whole=True)
+        check_whole(n_restarts=n_restarts)
         check_number(
             n_evaluations, "n_evaluations", "a whole number, at least 1", least=1, whole=True
         )
@@ -285,7 +282,7 @@ class TemperedSVI(SVI):
             Draw more, or trust it less, where ``effective_draws`` is below a hundred: then a few
             draws have all the weight, and what the guide misses is missed here too.
         """
-        check_number(n_draws, "n_draws", "a whole number, at least 2", least=2, whole=True)
+        check_whole(2, n_draws=n_draws)
         log_weights = -self._losses(Trace_ELBO(), rng_key, params, n_draws, args, kwargs)
         total = jax.scipy.special.logsumexp(log_weights)
         shares = jnp.exp(log_weights - total)
@@ -365,7 +362,7 @@ class TemperedSVI(SVI):
 
 
 def _check_steps(num_steps: Any) -> None:
-    check_number(num_steps, "num_steps", "a whole number, at least 1", least=1, whole=True)
+    check_whole(num_steps=num_steps)
 
 
 def _of_the_model(kwargs: dict[str, Any]) -> dict[str, Any]:

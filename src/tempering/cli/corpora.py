@@ -18,12 +18,12 @@ from tempering.corpus import (
     CorpusError,
     Stored,
     WordCounting,
-    gather,
     model_vectorizer,
     open_corpus,
     open_source,
     read_texts,
 )
+from tempering.corpus.corpus import gather
 from tempering.corpus.counting import WORDS, WORDS_AND_NUMBERS
 from tempering.corpus.lines import Lines
 from tempering.corpus.parquet import ParquetRows

@@ -8,15 +8,12 @@ from typing import Annotated
 import typer
 
 from tempering.cli.errors import reported
-from tempering.cli.options import Counting, Json, Overwrite, Seed
+from tempering.cli.options import Json, Overwrite, Seed
 
 datasets = typer.Typer(
     help="List, fetch or make data sets.",
     no_args_is_help=True,
 )
-
-#: Which words of arXiv's abstracts count unless told otherwise.
-PAPERS = Counting(min_df="5", max_df="0.5")
 
 Out = Annotated[Path, typer.Option(help="The corpus; its name tells the format.")]
 
@@ -47,7 +44,6 @@ def list_datasets(as_json: Json = False) -> None:
             ("docstrings", "docstrings of the installed scientific packages; no network"),
             ("synthetic", "drawn from a topic model, of any size"),
             *bags,
-            ("arxiv DUMP", "titles and abstracts of arXiv, from its dump of metadata"),
             ("", f"What is fetched is kept in {cache_directory()} (TEMPERING_CACHE)."),
         ]
     )
@@ -134,35 +130,3 @@ def synthetic(
     with error_console().status(f"Drawing {documents:,} documents"):
         write(out, stream, overwrite=overwrite)
     print_written(out, stream.shape, as_json)
-
-
-@datasets.command()
-@reported
-def arxiv(
-    dump: Annotated[Path, typer.Argument(metavar="DUMP", help="The file that you have.")],
-    out: Out,
-    category: Annotated[
-        list[str] | None, typer.Option(help="Keep papers of stat.ML, or of all of stat; repeat.")
-    ] = None,
-    overwrite: Overwrite = False,
-    as_json: Json = False,
-    counting: Counting = PAPERS,
-) -> None:
-    """Count the words of arXiv's abstracts.
-
-    They are read from the dump of metadata that Kaggle has, of which titles count too.
-
-    \b
-    Example:
-      tempering datasets arxiv arxiv-metadata-oai-snapshot.json --out arxiv.parquet
-    """
-    from tempering.cli.corpora import counter
-    from tempering.cli.printing import error_console, print_written
-    from tempering.corpus import write
-    from tempering.corpus.text_counts import TextCounts
-    from tempering.datasets import read_arxiv
-
-    with error_console().status("Counting words"):
-        stored = TextCounts(read_arxiv(dump, category), counter(counting), phrases=counting.phrases)
-        write(out, stored, overwrite=overwrite)
-    print_written(out, stored.shape, as_json)

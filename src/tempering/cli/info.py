@@ -50,7 +50,7 @@ def _installation() -> dict[str, Any]:
 
     from tempering import __version__
     from tempering.inference.executors import number_of_threads
-    from tempering.storage.caches import cache_directory
+    from tempering.storage import cache_directory
 
     facts: dict[str, Any] = {
         "tempering": __version__,

@@ -65,11 +65,7 @@ def as_bins(text: str | int) -> int | str:
 
 
 def as_range(text: str) -> tuple[int, int]:
-    """How many words are counted together: "2" for one and two, "2,3" for two and three.
-
-    >>> as_range("2"), as_range("2,3")
-    ((1, 2), (2, 3))
-    """
+    """How many words are counted together: "2" for one and two, "2,3" for two and three."""
     least, comma, most = text.partition(",")
     try:
         return (int(least), int(most)) if comma else (1, int(least))

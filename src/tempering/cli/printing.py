@@ -23,11 +23,7 @@ OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e
 
 
 def cleaned(text: str) -> str:
-    """Text as it may go to a terminal: words of a corpus hold whatever its authors liked.
-
-    >>> cleaned("sea \\x1b[2Jsun")
-    'sea [2Jsun'
-    """
+    """Text as it may go to a terminal: words of a corpus hold whatever its authors liked."""
     return OBEYED.sub("", text)
 
 
@@ -99,9 +95,5 @@ def print_topics(topics: Sequence[dict[str, Any]]) -> None:
 
 
 def minus(number: float, digits: int = 3) -> str:
-    """A number with a minus sign that is as wide as a digit.
-
-    >>> minus(-1.5)
-    '−1.500'
-    """
+    """A number with a minus sign that is as wide as a digit."""
     return f"{number:.{digits}f}".replace("-", "−")

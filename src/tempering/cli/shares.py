@@ -50,13 +50,7 @@ def is_known(value: Any) -> bool:
 
 
 def as_times(values: list[Any], column: str) -> NDArray[Any]:
-    """Numbers, or dates without a zone: those with one are told in that of Greenwich.
-
-    >>> as_times(["1990", "1991"], "year")
-    array([1990, 1991])
-    >>> as_times(["2024-03", "2024-04-01 12:00"], "when").astype("datetime64[h]").tolist()
-    [datetime.datetime(2024, 3, 1, 0, 0), datetime.datetime(2024, 4, 1, 12, 0)]
-    """
+    """Numbers, or dates without a zone: those with one are told in that of Greenwich."""
     numbers = [_number(value) for value in values]
     if all(number is not None for number in numbers):
         return np.array(numbers)

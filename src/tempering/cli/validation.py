@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from tempering.cli.corpora import Reading, drawn, streams
 from tempering.cli.options import SCORES
-from tempering.corpus import CorpusError, Stored, gather, open_source
+from tempering.corpus import CorpusError, Stored, open_source
+from tempering.corpus.corpus import gather
 from tempering.evaluation import completion_score, split_documents
 from tempering.evaluation.checks import normalised
 from tempering.inference import BlockSource, Report
@@ -30,10 +31,7 @@ Scores = list[tuple[int, float]]
 def split_corpus(
     reading: Reading, stored: Stored, validation: float | None, batch_size: int, seed: int
 ) -> tuple[Any, Any]:
-    """Documents to fit, in memory or streamed by ``batch_size``, and some in memory to be scored.
-
-    The second are drawn by the seed; None for none of them.
-    """
+    """Documents to fit, in memory or streamed by ``batch_size``, and some to be scored or None."""
     n_documents = stored.shape[0]
     n_kept = n_validation(n_documents, validation)
     places = drawn(n_documents, n_kept, seed)
@@ -92,11 +90,7 @@ class RemainingRows:
 
 
 class Validation:
-    """Scores documents that the fit does not see, a few times: a callback of ``fit``.
-
-    The prior of their proportions is 1 / K. The scores are kept in a folder, so that a fit that is
-    taken up again (``resume``) has them.
-    """
+    """Scores documents that the fit does not see, at the prior 1 / K, and keeps the scores."""
 
     def __init__(
         self,

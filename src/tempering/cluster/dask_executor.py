@@ -231,9 +231,6 @@ def cut_into_runs(n_shards: int, threads: Mapping[str, int]) -> list[Run]:
     A run has 2^m shards and begins at a multiple of 2^m, so that its sum is one that
     :func:`add_in_pairs` makes anyway: where shards are solved never changes what comes out.
     Neighbours go to the same worker, which then reads few blocks, and at each step to the same.
-
-    >>> [(run.shards.start, run.worker) for run in cut_into_runs(8, {"a": 1, "b": 1})]
-    [(0, 'a'), (4, 'b')]
     """
     places = [worker for worker in sorted(threads) for _ in range(threads[worker])]
     sizes = [2**power for power in range(n_shards.bit_length() + 1)]

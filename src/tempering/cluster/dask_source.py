@@ -26,10 +26,7 @@ KEPT_BYTES, LARGEST_KEPT = 2**28, 2**25
 
 
 def solve_run(function: Any, items: list[Any], blocks: list[Any], add: bool) -> Any:
-    """Apply a function to each item of a run; with ``add``, only their sum leaves the worker.
-
-    Where there are blocks, items are shards that name their rows in them.
-    """
+    """Apply a function to each item of a run; with ``add``, only their sum leaves the worker."""
     set_up_process()
     if hasattr(function, "on_threads"):
         function = function.on_threads(this_worker().state.nthreads)
@@ -123,11 +120,7 @@ class RepeatedArray(ArraySource):
 
 
 class BlocksInCluster:
-    """What workers hold of arrays and files: each block from its first use to its last.
-
-    A block is read by the worker that first needs it, or is sent there from this process; others
-    fetch it from there.
-    """
+    """What workers hold of arrays and files: each block from its first use to its last."""
 
     def __init__(self, connection: Connection):
         self._connection = connection
@@ -172,8 +165,6 @@ class DaskSource(BlockSource):
         Documents in a minibatch, at most; or a function from the number of documents to it.
     n_words : int, optional
         Size of the vocabulary; by default, one more than the largest number of a word.
-    window_blocks : int
-        Partitions that are shuffled together.
 
     Examples
     --------
@@ -194,11 +185,10 @@ class DaskSource(BlockSource):
         batch_size: int | Callable[[int], int] = 1024,
         *,
         n_words: int | None = None,
-        window_blocks: int = 4,
     ):
         files = DaskRows(documents, client, n_words)
         size = batch_size(files.shape[0]) if callable(batch_size) else batch_size
-        super().__init__(files, size, window_blocks)
+        super().__init__(files, size)
 
     files: DaskRows
 
@@ -285,10 +275,7 @@ def table_counts(table: Any, partition: int) -> Any:
 
 
 def checked_counts(ids: list[Any], counts: list[Any], partition: int) -> Any:
-    """Lists of words and of counts as a matrix; what cannot be a document is refused, by its place.
-
-    Words of a document are sorted, and none stands twice.
-    """
+    """Lists of words and of counts as a matrix; what is no document is refused, by its place."""
 
     def numbers(rows: list[Any], name: str) -> NDArray[np.float64]:
         try:

@@ -1,7 +1,7 @@
 """Corpora: counts of words in documents, read and written in many formats, or built from text."""
 
 from tempering.corpus.checks import CorpusError
-from tempering.corpus.corpus import Corpus, Stored, gather
+from tempering.corpus.corpus import Corpus, Stored
 from tempering.corpus.counting import WordCounting, model_vectorizer
 from tempering.corpus.formats import FORMATS, convert, open_corpus, open_source, read, write
 from tempering.corpus.text import from_texts
@@ -16,7 +16,6 @@ __all__ = [
     "WordCounting",
     "convert",
     "from_texts",
-    "gather",
     "model_vectorizer",
     "open_corpus",
     "open_source",

@@ -1,9 +1,4 @@
-"""What goes wrong with a corpus, and what a file may claim.
-
-The readers are those of scipy, scikit-learn and pyarrow. They tell of damaged files in many ways
-(:func:`reading` makes one of them), and take memory for whatever a file claims
-(:func:`check_size`).
-"""
+"""What goes wrong with a corpus: damage that readers tell of in many ways, sizes that it claims."""
 
 from __future__ import annotations
 
@@ -21,17 +16,7 @@ LONGEST_QUOTE = 80
 
 
 class CorpusError(ValueError):
-    """A corpus that cannot be read or written. The message names the file and the place in it.
-
-    Examples
-    --------
-    >>> from tempering.corpus import Corpus, CorpusError
-    >>> try:
-    ...     Corpus([[1, 2]])
-    ... except CorpusError as error:
-    ...     print(error)
-    counts must be a sparse matrix of real numbers; got list of None.
-    """
+    """A corpus that cannot be read or written. The message names the file and the place in it."""
 
 
 def fail(path: Any, place: str, problem: str) -> NoReturn:

@@ -25,14 +25,7 @@ SPARE_DOCUMENTS = 65536
 
 @runtime_checkable
 class Stored(Protocol):
-    """A corpus that can be read in blocks, from the start, as often as wanted.
-
-    Examples
-    --------
-    >>> from tempering.corpus import Stored, from_texts
-    >>> isinstance(from_texts(["the cat sat"]), Stored)
-    True
-    """
+    """A corpus that can be read in blocks, from the start, as often as wanted."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -147,15 +140,7 @@ class Corpus:
 
 
 def gather(stored: Stored) -> Corpus:
-    """A stored corpus as a whole in memory.
-
-    Examples
-    --------
-    >>> from tempering.corpus import gather
-    >>> from tempering.datasets import LDAStream
-    >>> gather(LDAStream(n_documents=20, n_topics=2, n_words=50)).shape
-    (20, 50)
-    """
+    """A stored corpus as a whole in memory."""
     if isinstance(stored, Corpus):
         return stored
     empty = sparse.csr_array((0, stored.shape[1]), dtype=stored.dtype)
@@ -216,12 +201,7 @@ def refuse_entry(
 def checked_rows(
     where: Any, arrays: tuple[Any, Any, Any], n_words: int, first_row: int = 0, first_word: int = 0
 ) -> sparse.csr_array:
-    """Rows of counts, if they are sound: sorted words, none twice, no zeros.
-
-    ``arrays`` are counts, words (from 0) and the ends of rows, as a CSR matrix has them. For
-    messages: ``where`` is the file, and perhaps the place in it, ``first_row`` the number of the
-    first document, ``first_word`` what the file calls the first word.
-    """
+    """Rows of counts, words (from 0) and ends of rows: sorted, none twice, no zeros, or refused."""
     counts, words, ends = (np.asarray(array) for array in arrays)
     if counts.dtype.kind not in "biuf" or {words.dtype.kind, ends.dtype.kind} - set("iu"):
         types = f"counts of {counts.dtype}, words of {words.dtype} and ends of {ends.dtype}"

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.feature_extraction.text import CountVectorizer
 
 from tempering.corpus.checks import CorpusError
@@ -16,27 +18,10 @@ WORDS_AND_NUMBERS = r"(?u)\b\w\w+\b"
 WORDS = r"(?u)\b(?!\d+\b)\w\w+\b"
 #: The most words of an n-gram: more are a mistake, and fill the memory.
 LONGEST_NGRAM = 10
+#: A phrase occurs so often at least, and is so much more common than chance: NPMI, at most 1.
+LEAST_COUNT, LEAST_NPMI = 5, 0.5
 
 StopWords = Literal["english"] | Iterable[str] | None
-
-
-class CountingOptions(TypedDict, total=False):
-    """Where text stands, and how it is counted: options of what reads text."""
-
-    column: str | None
-    name_column: str | None
-    stop_words: StopWords
-    keep_numbers: bool
-    vectorizer: CountVectorizer | None
-    phrases: bool
-
-
-class ReadingOptions(CountingOptions, total=False):
-    """Options of :func:`open_corpus`: how text in a file is read, besides."""
-
-    encoding: str
-    on_error: str
-    delimiter: str | None
 
 
 @dataclass(frozen=True)
@@ -144,10 +129,7 @@ def chosen_vectorizer(
     keep_numbers: bool,
     phrases: bool = False,
 ) -> CountVectorizer:
-    """The vectorizer that is given, or else one that leaves out stop words and numbers.
-
-    Where ``phrases`` are wanted, one that counts pairs of words too.
-    """
+    """The vectorizer that is given, or else one that leaves out stop words and numbers."""
     if phrases not in (True, False):
         raise CorpusError(f"phrases must be True or False; got {phrases!r:.80}.")
     if vectorizer is None:
@@ -176,12 +158,6 @@ def model_vectorizer(model: Any) -> CountVectorizer:
     ----------
     model : LatentDirichletAllocation
         Fitted to a :class:`Corpus`, or saved with its words.
-
-    Returns
-    -------
-    CountVectorizer
-        Where the model does not know how its words were counted, n-grams are as long as the
-        longest of its words tell, and all else is as scikit-learn has it.
 
     Examples
     --------
@@ -234,3 +210,27 @@ def _as_range(ngrams: Any) -> tuple[int, int]:
             f"got {ngrams!r:.80}."
         )
     return pair[0], pair[1]
+
+
+def sticks_together(words: Sequence[str], counts: ArrayLike) -> NDArray[np.bool_]:
+    """Whether each is one word, or several, between spaces, that occur together for a reason.
+
+    The measure is NPMI = log(p(phrase) / Π p(word)) / −(n − 1) log p(phrase), with p the part of
+    all single words: 0 if words meet by chance, 1 if they only occur together. A word of a phrase
+    that is not among the words was never counted alone, and the phrase is not kept.
+    """
+    numbers = np.asarray(counts, np.float64)
+    places = {word: place for place, word in enumerate(words)}
+    several = [place for place, word in enumerate(words) if " " in word]
+    kept = np.ones(len(words), bool)
+    kept[several] = False
+    # Of one word, or none, that occurs there is nothing to compare.
+    total = numbers[kept].sum()
+    for place in several:
+        parts = [places.get(part) for part in words[place].split(" ")]
+        if numbers[place] < LEAST_COUNT or None in parts or numbers[place] >= total:
+            continue
+        own = np.log(numbers[place] / total)
+        alone = sum(np.log(numbers[part] / total) for part in parts)
+        kept[place] = (own - alone) / (-(len(parts) - 1) * own) >= LEAST_NPMI
+    return kept

@@ -8,14 +8,14 @@ import re
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import Any, NamedTuple
 
 from sklearn.feature_extraction.text import CountVectorizer
 
 from tempering.corpus.beside import UCI_NAME, read_counting, write_beside
 from tempering.corpus.checks import CorpusError, check_regular, fail, reading
 from tempering.corpus.corpus import Corpus, Stored, gather
-from tempering.corpus.counting import ReadingOptions, StopWords, chosen_vectorizer
+from tempering.corpus.counting import StopWords, chosen_vectorizer
 from tempering.corpus.line_formats import (
     UCIFile,
     open_lda_c,
@@ -104,11 +104,6 @@ def open_corpus(
     encoding, on_error, delimiter
         For text: how it is read, and whether bad records are skipped, as in :func:`read_texts`.
 
-    Returns
-    -------
-    Stored
-        With ``shape``, ``dtype``, ``vocabulary``, ``names`` and ``blocks()``.
-
     Examples
     --------
     >>> import tempfile
@@ -147,18 +142,14 @@ def open_corpus(
     return stored
 
 
-def read(
-    path: str | os.PathLike[str], format: str | None = None, **options: Unpack[ReadingOptions]
-) -> Corpus:
+def read(path: str | os.PathLike[str], format: str | None = None, **options: Any) -> Corpus:
     """Read a corpus into memory.
 
     Parameters
     ----------
     path, format, options
-        As in :func:`open_corpus`: ``column``, ``name_column``, ``stop_words``, ``keep_numbers``,
-        ``vectorizer``, ``phrases``, ``encoding``, ``on_error``, ``delimiter``. Of text the
-        commonest English words, and numbers, are left out unless ``stop_words=None`` and
-        ``keep_numbers=True`` keep them.
+        As in :func:`open_corpus`. Of text the commonest English words, and numbers, are left out
+        unless ``stop_words=None`` and ``keep_numbers=True`` keep them.
 
     Examples
     --------
@@ -177,10 +168,9 @@ def open_source(
 ) -> BlockSource:
     """A source of batches of a ``.parquet`` file that :func:`write` or :func:`convert` made.
 
-    A row is a document, in columns ``ids`` and ``counts``. How batches are drawn is told at
-    :class:`tempering.inference.BlockSource`; the blocks are the row groups of the file. They are
-    made of 8,192 documents. A file of larger ones takes more memory; ``convert`` it to make them
-    smaller.
+    How batches are drawn is told at :class:`tempering.inference.BlockSource`; the blocks are the
+    row groups of the file, of 8,192 documents. A file of larger ones takes more memory; ``convert``
+    it to make them smaller.
 
     Parameters
     ----------
@@ -281,28 +271,19 @@ def convert(
     source: str | os.PathLike[str],
     target: str | os.PathLike[str],
     *,
-    source_format: str | None = None,
-    target_format: str | None = None,
     overwrite: bool = False,
-    **options: Unpack[ReadingOptions],
+    **options: Any,
 ) -> tuple[int, int]:
-    """Turn a corpus, or text, into another format.
+    """Turn a corpus, or text, into the format that another name tells; its shape.
 
     Parameters
     ----------
     source, target : path
-        From where, and where to.
-    source_format, target_format : str, optional
-        None to tell them from the names, or the source's content.
+        From where, and where to; their names tell the formats.
     overwrite : bool
         Whether files may be replaced.
     options
         For text, as in :func:`read`.
-
-    Returns
-    -------
-    tuple of int
-        Documents and words.
 
     Examples
     --------
@@ -314,11 +295,9 @@ def convert(
     (2, 3)
     """
     # Before the work of counting.
-    check_target(as_path(target), target_format, overwrite, "target_format")
-    if source_format is not None:
-        known_format(source_format, "source_format", READABLE)
-    stored = open_corpus(source, source_format, **options)
-    write(target, stored, target_format, overwrite)
+    check_target(as_path(target), None, overwrite)
+    stored = open_corpus(source, **options)
+    write(target, stored, overwrite=overwrite)
     return stored.shape
 
 

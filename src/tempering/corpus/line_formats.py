@@ -1,15 +1,11 @@
 """Corpora as lines of numbers.
 
-Of "document word count", numbered from 1: MatrixMarket, and the UCI bags of words. A UCI file,
-``docword.NAME.txt`` or ``.txt.gz``, begins with three lines, the numbers of documents, words and
-entries; the lines after them are in the order of the documents, so that it is read in pieces. The
-words stand in ``vocab.NAME.txt``. A MatrixMarket file may have any order, and is read as a whole,
-by scipy.
+Of "document word count", numbered from 1: MatrixMarket, which may have any order and is read as a
+whole, by scipy; and the UCI bags of words, after three lines with the numbers of documents, words
+and entries, in the order of the documents, so that they are read in pieces.
 
-Of "head word:count word:count …", a document each: LDA-C begins a line with the number of its
-pairs, and numbers words from 0. SVMlight (libsvm) begins it with a label, which is passed over, as
-are ``qid:`` and comments; it numbers words from 1, but a file in which word 0 occurs, such as
-scikit-learn writes, is taken to number them from 0.
+Of "head word:count word:count …", a document each: LDA-C, headed by the number of pairs, with words
+from 0; and SVMlight, headed by a label, with words from 1, or from 0 where word 0 occurs.
 """
 
 from __future__ import annotations
@@ -246,12 +242,7 @@ def read_svmlight(path: Path, first_line: int, text: bytes) -> Arrays:
 
 
 class PairsFile:
-    """A corpus of such lines, read in blocks.
-
-    Such a file does not tell how large it is, so it is read through once to learn that. ``read``
-    makes the arrays of documents of some lines; ``first`` is the number of the first word, or None
-    for 0 if it occurs, else 1.
-    """
+    """A corpus of such lines, read in blocks; and once before, to learn how large it is."""
 
     def __init__(self, path: Path, read: Callable[[Path, int, bytes], Arrays], first: int | None):
         self.path = path

@@ -31,10 +31,7 @@ def open_bytes(path: Path) -> Any:
 
 
 def line_chunks(path: Path, skip: int = 0) -> Iterator[tuple[int, bytes]]:
-    """Whole lines after some, about 512 kB at a time, with the number of the first (from 1).
-
-    Every line ends in a line feed, also the last one.
-    """
+    """Whole lines after some, about 512 kB at a time, with the number of the first (from 1)."""
     number, longest = skip + 1, size_limit() // LINES_IN_LIMIT
     with reading(path), open_bytes(path) as file:
         for _ in range(skip):
@@ -61,10 +58,7 @@ def check_lines(
 
 
 def text_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
-    """Each line without its end, as text, with its number (from 1).
-
-    Bytes that are no characters of the encoding are left in the text, for :func:`check_decoded`.
-    """
+    """Each line without its end, with its number (from 1); what is no text is left in it."""
     codec = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding
     longest = size_limit() // LINES_IN_LIMIT
     with (

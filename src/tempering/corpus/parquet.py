@@ -1,8 +1,6 @@
-"""Parquet files with columns ``doc_id``, ``ids`` and ``counts``: a row a document.
+"""Parquet files with columns ``ids`` (words, from 0) and ``counts``, lists, and perhaps ``doc_id``.
 
-``ids`` and ``counts`` are lists of the same length, the numbers of the words (from 0) and their
-counts; ``doc_id`` may be missing. Rows are read a row group at a time, so that the memory needed is
-that of a row group. (Texts in Parquet files are read by :func:`column_values`.)
+A row is a document. Rows are read a row group at a time: memory holds no more.
 """
 
 from __future__ import annotations
@@ -87,11 +85,7 @@ class Opened(threading.local):
 
 
 class ParquetRows:
-    """A corpus in a Parquet file, read a row group at a time.
-
-    ``edges`` tells where the row groups begin, and then the number of documents; ``n_tokens`` is
-    the sum of the counts.
-    """
+    """A corpus in a Parquet file, read a row group at a time; ``edges`` are where these begin."""
 
     def __init__(self, path: Path):
         self.path = path

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any, Unpack, overload
+from typing import Any, overload
 
 from sklearn.feature_extraction.text import CountVectorizer
 
 from tempering.corpus.checks import CorpusError
 from tempering.corpus.corpus import Corpus, gather
-from tempering.corpus.counting import CountingOptions, StopWords, chosen_vectorizer
+from tempering.corpus.counting import StopWords, chosen_vectorizer
 from tempering.corpus.formats import STREAMING, check_target, open_source, write
 from tempering.corpus.text_counts import BagCounts, TextCounts
 from tempering.corpus.text_files import TEXT_COLUMN, Document, check_columns
@@ -20,23 +20,15 @@ from tempering.models.arguments import takes
 from tempering.storage.atomic import as_path
 
 
-class TextsOptions(CountingOptions, total=False):
-    """Options of :func:`from_texts` but for ``out``."""
-
-    dictionary: Mapping[int, str] | None
+@overload
+def from_texts(texts: Any, *, out: None = None, **options: Any) -> Corpus: ...
 
 
 @overload
-def from_texts(texts: Any, *, out: None = None, **options: Unpack[TextsOptions]) -> Corpus: ...
+def from_texts(texts: Any, *, out: str | os.PathLike[str], **options: Any) -> BlockSource: ...
 
 
-@overload
-def from_texts(
-    texts: Any, *, out: str | os.PathLike[str], **options: Unpack[TextsOptions]
-) -> BlockSource: ...
-
-
-def from_texts(
+def from_texts(  # pyright: ignore[reportInconsistentOverload]
     texts: Any,
     *,
     stop_words: StopWords = "english",
@@ -78,13 +70,8 @@ def from_texts(
     dictionary : mapping from number to word, optional
         The words of a gensim corpus.
     out : path, optional
-        A file that ends in ``.parquet``, to write the counts to. Memory then does not grow with the
-        number of documents.
-
-    Returns
-    -------
-    Corpus or BlockSource
-        The corpus in memory; with ``out``, a source of batches that streams from there.
+        A file that ends in ``.parquet``, to write the counts to: what comes back is a source of
+        batches that streams from there, and memory does not grow with the number of documents.
 
     Examples
     --------

@@ -1,8 +1,7 @@
 """Counts out of documents, in memory that does not grow with their number.
 
-The first pass tokenises, numbers words as they come, counts in how many documents each is, and puts
-the counts aside on disk. That decides the vocabulary. The second pass reads the counts again, and
-keeps the columns of the vocabulary. Texts are gone through once, so that any iterator will do.
+The first pass, over texts from any iterator, puts the counts of all words aside on disk. That
+decides the vocabulary. The second pass reads them again, and keeps the columns of the vocabulary.
 """
 
 from __future__ import annotations
@@ -25,9 +24,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from tempering.corpus.checks import CorpusError, fail
 from tempering.corpus.corpus import MOST_WORDS, canonical, check_counts
-from tempering.corpus.counting import WordCounting
+from tempering.corpus.counting import WordCounting, sticks_together
 from tempering.corpus.lines import Lines, one_line
-from tempering.corpus.phrases import sticks_together
 from tempering.corpus.text_files import TEXT_COLUMN, Document, text_field
 
 #: Documents that are put aside at a time.
@@ -45,11 +43,7 @@ class Bag(NamedTuple):
 
 
 class Spool:
-    """Documents on disk, in a temporary directory that is removed with this object.
-
-    Either all bags have names, or none; the first decides. ``observe`` is called with each block of
-    documents when it is put aside.
-    """
+    """Documents on disk, with names all of them or none, for as long as this object lives."""
 
     def __init__(
         self,
@@ -105,11 +99,7 @@ class Spool:
 
 
 class TextCounts:
-    """Texts as counts of words, equal to ``vectorizer.fit_transform(texts)``, read in blocks.
-
-    ``counting`` tells how a text became words; None where lists of words were given, or a function
-    of one's own did it.
-    """
+    """Texts as counts of words, equal to ``vectorizer.fit_transform(texts)``, read in blocks."""
 
     dtype = np.dtype(np.int32)
 
@@ -182,11 +172,7 @@ def _named_texts(
 
 
 class BagCounts:
-    """Documents that are lists of (word number, count), as gensim has them, read in blocks.
-
-    The words may stand in a mapping from number to word, such as a gensim ``Dictionary``, whose
-    numbers go from 0.
-    """
+    """Documents that are lists of (word number, count), as gensim has them, read in blocks."""
 
     def __init__(self, bags: Iterable[Any], dictionary: Mapping[int, str] | None = None):
         self._largest = -1
@@ -233,12 +219,7 @@ def _words_in_order(dictionary: Mapping[int, str]) -> list[str]:
 
 
 class Tally:
-    """Numbers words as they come, and counts in how many documents they are, and how often.
-
-    Beyond ``MOST_DISTINCT`` words, those in the fewest documents so far are given up, so that
-    memory does not grow with the corpus; a warning says so. With a ``fixed`` vocabulary, words to
-    columns, other words are passed over.
-    """
+    """Numbers words as they come and counts them; beyond ``MOST_DISTINCT`` rare ones go."""
 
     def __init__(self, fixed: Mapping[str, int] | None = None):
         self.fixed = fixed
@@ -280,10 +261,7 @@ class Tally:
         self._given_up += least
 
     def vocabulary(self, vectorizer: Any, n_documents: int, *, phrases: bool = False) -> list[str]:
-        """The words that a ``CountVectorizer`` chooses, in its order.
-
-        With ``phrases``, of what is several words only what sticks together.
-        """
+        """The words that a ``CountVectorizer`` chooses, in its order."""
         if self.fixed is not None:
             return sorted(self.fixed, key=self.fixed.__getitem__)
         if self._given_up:

@@ -1,9 +1,8 @@
 """Documents as text: a folder of ``.txt`` files, a line each, or a column of a table.
 
-In every format a value that is missing (an empty field of CSV, ``null`` of JSON and Parquet) is an
-empty text, and documents without names are numbered by record, from 0. A record is bad if it cannot
-be decoded, has another number of fields than the header, is no JSON, lacks the column, or holds no
-text in it.
+A missing value is an empty text, and documents without names are numbered by record, from 0. A
+record is bad if it cannot be decoded, has another number of fields than the header, is no JSON,
+lacks the column, or holds no text in it.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import os
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,14 +36,7 @@ FAIL, SKIP = "fail", "skip"
 
 
 class Document(NamedTuple):
-    """A text with a name.
-
-    Examples
-    --------
-    >>> from tempering.corpus import Document, from_texts
-    >>> from_texts([Document("first.txt", "the cat sat")]).names
-    ['first.txt']
-    """
+    """A text with a name."""
 
     name: str
     text: str
@@ -65,32 +58,27 @@ def _suffix(path: Path) -> str:
     return Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
 
 
+@dataclass(eq=False)
 class Texts(Iterator[Document]):
-    """Documents of a file or a folder, one after another, of which bad ones are skipped or end it.
+    """Documents of a file or a folder, one after another; bad ones are skipped, or end it."""
 
-    ``records`` are the same documents with their values in the columns ``others``. ``skipped`` is
-    the number of bad records that were passed over so far, ``first_skipped`` what was wrong with
-    the first. The parameters are those of :func:`read_texts`.
-    """
+    path: Path
+    kind: str
+    column: str
+    name_column: str | None
+    encoding: str
+    on_error: str
+    delimiter: str | None
+    others: Sequence[str] = ()
 
-    def __init__(
-        self,
-        path: Path,
-        kind: str,
-        column: str,
-        name_column: str | None,
-        encoding: str,
-        on_error: str,
-        delimiter: str | None,
-        others: Sequence[str] = (),
-    ):
-        self.skipped = 0
-        self.first_skipped: str | None = None
-        self._path, self._encoding, self._delimiter = path, encoding, delimiter
-        self._column, self._name_column, self._others = column, name_column, list(others)
-        self._columns = [column] if name_column is None else [column, name_column]
-        self._on_error = on_error
-        self.records = self._read(getattr(self, f"_{kind}")())
+    def __post_init__(self) -> None:
+        #: Bad records that were passed over so far, and what was wrong with the first.
+        self.skipped, self.first_skipped = 0, None
+        self._columns = (
+            [self.column] if self.name_column is None else [self.column, self.name_column]
+        )
+        #: The same documents with their values in the columns ``others``.
+        self.records = self._read(getattr(self, f"_{self.kind}")())
 
     def __next__(self) -> Document:
         return next(self.records).document
@@ -103,8 +91,8 @@ class Texts(Iterator[Document]):
         if self.skipped:
             told = f"{self.skipped} bad records were skipped. The first: {self.first_skipped}"
             if n_read == 0:
-                fail(self._path, "", f"nothing is left: {told}")
-            warnings.warn(f"{self._path}: {told}", UserWarning, stacklevel=3)
+                fail(self.path, "", f"nothing is left: {told}")
+            warnings.warn(f"{self.path}: {told}", UserWarning, stacklevel=3)
 
     @contextmanager
     def _skipping(self) -> Iterator[None]:
@@ -112,21 +100,21 @@ class Texts(Iterator[Document]):
         try:
             yield
         except CorpusError as error:
-            if self._on_error == FAIL:
+            if self.on_error == FAIL:
                 raise
             self.skipped += 1
             self.first_skipped = self.first_skipped or str(error)
 
     def _record(self, place: str, row: int, values: Mapping[str, Any]) -> Record:
         """A record, if it is a good one."""
-        text = text_field(values, self._column, self._path, place)
-        check_columns(self._path, place, self._columns, values)
-        name = None if self._name_column is None else values[self._name_column]
+        text = text_field(values, self.column, self.path, place)
+        check_columns(self.path, place, self._columns, values)
+        name = None if self.name_column is None else values[self.name_column]
         document = Document(str(row) if name is None else str(name), text)
-        return Record(document, [values.get(column) for column in self._others])
+        return Record(document, [values.get(column) for column in self.others])
 
     def _folder(self) -> Iterator[Record]:
-        path, root = self._path, self._path.resolve()
+        path, root = self.path, self.path.resolve()
         # Pipes and sockets are no documents; opening one would wait for ever.
         files = [
             each for each in sorted(path.rglob("*.txt")) if each.is_file() or each.is_symlink()
@@ -137,27 +125,27 @@ class Texts(Iterator[Document]):
             with self._skipping():
                 if not (file.is_file() and file.resolve().is_relative_to(root)):
                     fail(file, "", "it is a link that leads out of the folder, or to no file.")
-                text = "\n".join(decoded_lines(file, self._encoding))
+                text = "\n".join(decoded_lines(file, self.encoding))
                 yield Record(Document(file.relative_to(path).as_posix(), text))
 
     def _lines(self) -> Iterator[Record]:
-        for row, (number, line) in enumerate(text_lines(self._path, self._encoding)):
+        for row, (number, line) in enumerate(text_lines(self.path, self.encoding)):
             with self._skipping():
-                check_decoded(self._path, f"line {number}", line, self._encoding)
+                check_decoded(self.path, f"line {number}", line, self.encoding)
                 yield Record(Document(str(row), line))
 
     def _table(self) -> Iterator[Record]:
-        path = self._path
-        delimiter = self._delimiter or ("\t" if _suffix(path) == ".tsv" else ",")
+        path = self.path
+        delimiter = self.delimiter or ("\t" if _suffix(path) == ".tsv" else ",")
         # Python's csv module refuses fields of more than 131,072 characters unless told otherwise.
         csv.field_size_limit(max(csv.field_size_limit(), size_limit() // LINES_IN_LIMIT))
-        lines = (f"{line}\n" for _, line in text_lines(path, self._encoding))
+        lines = (f"{line}\n" for _, line in text_lines(path, self.encoding))
         reader = csv.reader(lines, delimiter=delimiter, strict=True)
         with reading(path, "line 1"):
             header = next(reader, None)
         if header is None:
             fail(path, "line 1", "the header is missing.")
-        read = [*self._columns, *self._others]
+        read = [*self._columns, *self.others]
         check_columns(path, "line 1", read, header)
         places = [header.index(name) for name in read]
         row = 0
@@ -179,22 +167,31 @@ class Texts(Iterator[Document]):
                 chosen = {name: fields[i] for name, i in zip(read, places)}
                 # What is beside them makes no record a bad one.
                 told = "".join(chosen[name] for name in self._columns)
-                check_decoded(path, place, told, self._encoding)
+                check_decoded(path, place, told, self.encoding)
                 yield self._record(place, row, chosen)
             row += 1
 
     def _json(self) -> Iterator[Record]:
-        for row, (number, line) in enumerate(filled_lines(self._path, self._encoding)):
+        lines = (each for each in text_lines(self.path, self.encoding) if each[1].strip())
+        for row, (number, line) in enumerate(lines):
+            place = f"line {number}"
             with self._skipping():
-                values = json_object(self._path, number, line, self._encoding)
-                yield self._record(f"line {number}", row, values)
+                check_decoded(self.path, place, line, self.encoding)
+                try:
+                    values = json.loads(line)
+                except (ValueError, RecursionError) as error:
+                    fail(self.path, place, f"it is no JSON: {cut(error)}.")
+                if not isinstance(values, dict):
+                    kind = type(values).__name__
+                    fail(self.path, place, f"it should be an object; it is a {kind}.")
+                yield self._record(place, row, values)
 
     def _parquet(self) -> Iterator[Record]:
-        read = list(dict.fromkeys([*self._columns, *self._others]))
-        check_columns(self._path, "", read, column_names(self._path))
-        for row, (place, values) in enumerate(column_values(self._path, read)):
+        read = list(dict.fromkeys([*self._columns, *self.others]))
+        check_columns(self.path, "", read, column_names(self.path))
+        for row, (place, values) in enumerate(column_values(self.path, read)):
             with self._skipping():
-                with reading(self._path, place):
+                with reading(self.path, place):
                     chosen = {name: value.as_py() for name, value in zip(read, values)}
                 yield self._record(place, row, chosen)
 
@@ -237,20 +234,14 @@ def read_texts(
     others : sequence of str
         Columns of which :attr:`Texts.records` gives the values as well.
 
-    Returns
-    -------
-    Texts
-        An iterator of :class:`Document`, with the number of bad records so far as ``skipped``.
-
     Examples
     --------
     >>> import tempfile
     >>> from pathlib import Path
     >>> from tempering.corpus import read_texts
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "notes.txt"
-    ...     _ = path.write_text("the cat sat\\nthe dog\\n")
-    ...     list(read_texts(path))
+    ...     _ = Path(folder, "notes.txt").write_text("the cat sat\\nthe dog\\n")
+    ...     list(read_texts(Path(folder, "notes.txt")))
     [Document(name='0', text='the cat sat'), Document(name='1', text='the dog')]
     """
     path = as_path(path)
@@ -285,24 +276,6 @@ def _check_options(encoding: str, on_error: str, delimiter: str | None) -> None:
             f"encoding must be one that Python knows, such as utf-8, latin-1 or cp1252; "
             f"got {encoding!r}."
         ) from None
-
-
-def filled_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, with their numbers."""
-    return ((number, line) for number, line in text_lines(path, encoding) if line.strip())
-
-
-def json_object(path: Path, number: int, line: str, encoding: str = "utf-8") -> dict[str, Any]:
-    """The object of a line of JSON."""
-    place = f"line {number}"
-    check_decoded(path, place, line, encoding)
-    try:
-        row = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        fail(path, place, f"it is no JSON: {cut(error)}.")
-    if not isinstance(row, dict):
-        fail(path, place, f"it should be an object; it is a {type(row).__name__}.")
-    return row
 
 
 def text_field(row: Mapping[str, Any], column: str, path: Any, place: str) -> str:

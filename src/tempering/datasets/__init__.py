@@ -1,25 +1,21 @@
 """Data sets: real text that is on every machine, known corpora, and data with a known answer."""
 
-from tempering.datasets.corpora import fetch, fetch_uci, read_arxiv
+from tempering.datasets.corpora import fetch_uci
 from tempering.datasets.docstrings import load_docstrings
 from tempering.datasets.synthetic import (
     LDAStream,
-    SyntheticLDA,
     ToyImages,
     make_lda,
     make_toy_images,
 )
-from tempering.storage.caches import cache_directory
+from tempering.storage import cache_directory
 
 __all__ = [
     "LDAStream",
-    "SyntheticLDA",
     "ToyImages",
     "cache_directory",
-    "fetch",
     "fetch_uci",
     "load_docstrings",
     "make_lda",
     "make_toy_images",
-    "read_arxiv",
 ]

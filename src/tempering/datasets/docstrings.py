@@ -19,8 +19,8 @@ import numpy as np
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, CountVectorizer
 
 from tempering.corpus import Corpus, CorpusError, Document, from_texts, read, read_texts, write
+from tempering.storage import cache_directory
 from tempering.storage.atomic import atomic_directory
-from tempering.storage.caches import cache_directory
 
 #: Packages, and the projects that bring them. The first four come with this package.
 PACKAGES = {
@@ -63,10 +63,11 @@ def load_docstrings(
 ) -> Corpus:
     """The docstrings of installed packages as a corpus: real text, without a network.
 
-    One document for each module, class or function whose docstring has 20 words at least; about
-    7,000 documents and a million words with numpy, scipy and scikit-learn alone. Source files are
-    parsed, never run. Left out are stop words, words of the form ("parameters", "returns"), words
-    in fewer than 5 or more than a quarter of the documents, and the code of examples.
+    One document for each module, class or function (``names``) whose docstring (``texts``) has 20
+    words at least; about 7,000 documents and a million words with numpy, scipy and scikit-learn
+    alone. Source files are parsed, never run. Left out are stop words, words of the form
+    ("parameters", "returns"), words in fewer than 5 or more than a quarter of the documents, and
+    the code of examples.
 
     Parameters
     ----------
@@ -78,11 +79,6 @@ def load_docstrings(
         package changes its version.
     folder : path, optional
         Where it is kept; by default :func:`cache_directory`.
-
-    Returns
-    -------
-    Corpus
-        With ``names`` such as "scipy.linalg.solve", and the docstrings in ``texts``.
 
     Examples
     --------

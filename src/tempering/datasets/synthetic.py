@@ -16,18 +16,11 @@ BLOCK_SIZE = 8192
 
 
 class SyntheticLDA(NamedTuple):
-    """A corpus drawn from latent Dirichlet allocation, and what it was drawn from.
+    """A corpus drawn from latent Dirichlet allocation, and what it was drawn from."""
 
-    Examples
-    --------
-    >>> from tempering.datasets import make_lda
-    >>> make_lda(n_documents=5, n_topics=2, n_words=10).proportions.shape
-    (5, 2)
-    """
-
-    counts: sparse.csr_array
-    topics: NDArray[np.float64]
-    proportions: NDArray[np.float64]
+    counts: sparse.csr_array  # [n_documents, n_words]
+    topics: NDArray[np.float64]  # [n_topics, n_words]
+    proportions: NDArray[np.float64]  # [n_documents, n_topics]
 
 
 class LDAStream:
@@ -121,12 +114,6 @@ def make_lda(
     n_documents, n_topics, n_words, document_length, alpha, eta, seed
         As in :class:`LDAStream`, which draws the same documents.
 
-    Returns
-    -------
-    SyntheticLDA
-        ``counts`` [n_documents, n_words], ``topics`` [n_topics, n_words], ``proportions``
-        [n_documents, n_topics].
-
     Examples
     --------
     >>> from tempering.datasets import make_lda
@@ -149,18 +136,11 @@ SHAPES = """
 
 
 class ToyImages(NamedTuple):
-    """Images with known features.
+    """Images with known features."""
 
-    Examples
-    --------
-    >>> from tempering.datasets import make_toy_images
-    >>> make_toy_images(n_images=10).active.shape
-    (10, 8)
-    """
-
-    X: NDArray[np.float64]
-    features: NDArray[np.float64]
-    active: NDArray[np.bool_]
+    X: NDArray[np.float64]  # [n_images, 16]
+    features: NDArray[np.float64]  # [8, 16]
+    active: NDArray[np.bool_]  # [n_images, 8]
 
 
 def make_toy_images(
@@ -184,26 +164,12 @@ def make_toy_images(
     seed : int
         Same seed, same images.
 
-    Returns
-    -------
-    ToyImages
-        ``X`` [n_images, 16], ``features`` [8, 16], ``active`` [n_images, 8].
-
-    References
-    ----------
-    Mandt, McInerney, Abrol, Ranganath and Blei, "Variational Tempering", AISTATS 2016.
-
     Examples
     --------
     >>> from tempering.datasets import make_toy_images
     >>> images = make_toy_images(n_images=100, seed=1)
     >>> images.X.shape, images.features.shape
     ((100, 16), (8, 16))
-    >>> (images.features[0].reshape(4, 4) > 0).astype(int)
-    array([[1, 1, 1, 1],
-           [0, 0, 0, 0],
-           [0, 0, 0, 0],
-           [0, 0, 0, 0]])
     """
     rng = np.random.default_rng(seed)
     rows = [line.split() for line in SHAPES.split("\n") if line]

@@ -158,10 +158,7 @@ def data_driven_prior(
     names: tuple[str, str, str],
     ridge: float = 0.0,
 ) -> tuple[Array, float, Array]:
-    """m0, ν0 and Ψ0 as given, or else of the data; the names are what the user calls them.
-
-    The ridge is for a constant column, which has no scale of its own.
-    """
+    """m0, ν0 and Ψ0 as given, or else of the data; the names are what the user calls them."""
     kind, d = COVARIANCE_TYPES[covariance_type], X.shape[1]
     mean = X.mean(axis=0) if mean is None else as_numbers(mean, names[0], f"{d} numbers")
     if mean.shape != (d,):

@@ -28,7 +28,7 @@ from tempering.estimators.parameters import (
 from tempering.estimators.saving import SaveMixin
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
 from tempering.gpu.jax_device import Backend
-from tempering.inference import Algorithm, Batch, History, Result, RobbinsMonro, State, fit
+from tempering.inference import Algorithm, Batch, History, Result, RobbinsMonro, fit
 from tempering.inference.checkpoint import (
     CheckpointLike,
     alone_with_checkpoint,
@@ -37,6 +37,7 @@ from tempering.inference.checkpoint import (
 )
 from tempering.inference.executors import Executor, open_executor
 from tempering.inference.fitting import FitOptions
+from tempering.inference.run import State
 from tempering.models import Model
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array

@@ -1,15 +1,11 @@
 """Moves of the factorial mixture, for features that do each other's work or none at all.
 
 Two features span four sums, 0, m_j, m_k and m_j + m_k. A pair such as a + b/3 and 2b/3 − a spans
-nearly those of the true a and b, and coordinate ascent cannot leave it, for each step would first
-spoil a sum that is right. Other generators of the same sums can: m_j and m_j + m_k, for instance.
-It shows in the activations: the model has them independent, and those of such a pair are not. So
-dependent pairs get other generators, and a feature that explains next to nothing gets what the
-others leave over.
-
-Each candidate is tried on a sample of the data, the promising ones for longer, and the best is
-handed on as a new start. Where the activations are as independent as they should be, and every
-feature is of use, there is no candidate, and a fit with moves costs nothing more.
+nearly those of the true a and b, and coordinate ascent cannot leave it: each step would first spoil
+a sum that is right. Other generators of the same sums can, m_j and m_j + m_k for instance. It shows
+in activations that depend on each other. So dependent pairs get other generators, and a feature
+that explains next to nothing gets what the others leave over. Each candidate is tried on a sample
+of the data, the promising ones for longer, and the best is handed on as a new start.
 """
 
 from __future__ import annotations
@@ -98,15 +94,7 @@ def candidate_features(model: FactorialModel, data: Array, posterior: Natural) -
 
 
 def dependent_pairs(moments: Array, n_data: int) -> list[tuple[int, int]]:
-    """Pairs of features whose activations depend on each other, the most dependent first.
-
-    Parameters
-    ----------
-    moments : array [K, K]
-        The mean of E[z_j z_k] over the data.
-    n_data : int
-        N: dependence is measured by N times the mutual information.
-    """
+    """Pairs of features with dependent activations, by N times their mutual information."""
     both, rates = moments, np.diag(moments)
     one = np.broadcast_to(rates[:, None], both.shape)
     tables = [

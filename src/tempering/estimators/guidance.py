@@ -113,17 +113,7 @@ def columns_of_seeds(estimator: Any) -> list[Seeds]:
 
 
 def guided_prior(estimator: Any, source: Any, n_data: float) -> tuple[float, Guide | None]:
-    """η and the guide of a fit.
-
-    Parameters
-    ----------
-    estimator : LatentDirichletAllocation
-        What was asked for.
-    source : CSR matrix or BlockSource
-        The documents, or the first of a stream.
-    n_data : float
-        Documents that statistics are scaled to.
-    """
+    """η and the guide of a fit, of statistics that are scaled to ``n_data`` documents."""
     k, n_words = estimator.n_components, estimator.n_features_in_
     if estimator.seed_topics is not None:
         eta = 1.0 / k if estimator.topic_word_prior is None else float(estimator.topic_word_prior)

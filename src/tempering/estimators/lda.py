@@ -16,12 +16,13 @@ from tempering.estimators.topic_choices import TopicChoices, advance, told_docum
 from tempering.estimators.topic_health import warn_of_troubles
 from tempering.estimators.words import remember_words
 from tempering.gpu.device_fit import fit_on_device
-from tempering.inference import Algorithm, ArraySource, BlockSource, Constant, History, State
+from tempering.inference import Algorithm, ArraySource, BlockSource, Constant, History
 from tempering.inference.callbacks import Callback
 from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint, remembered_seed
 from tempering.inference.compilation import say_compiling, telling
 from tempering.inference.executors import Serial
 from tempering.inference.fitting import FitOptions, fit
+from tempering.inference.run import State
 from tempering.models.lda.model import LatentDirichlet
 from tempering.temperature import Heat, Untempered
 
@@ -244,7 +245,7 @@ default="auto"
         self._stream_policy = Untempered()
         self.random_state_ = rng
         if self.evaluate_every > 0:
-            self.bound_ = float(np.exp(-self._completion_score(told_documents(source))))
+            self.bound_ = self.perplexity(told_documents(source))
         remember_labels(self)
         warn_of_troubles(self._state.posterior, n_tokens, self._model.guide)
         return self

@@ -1,8 +1,7 @@
 """A fit with moves: new starts from where a fit has come to, kept only if they lead higher.
 
-Coordinate ascent goes uphill in small steps, and ends in the optimum next to its start. A move goes
-somewhere else, lets coordinate ascent settle there, and stays only if the ELBO, computed again, has
-risen. So the ELBO never falls. What the moves are is the model's matter.
+Coordinate ascent ends in the optimum next to its start. A move goes somewhere else, lets it settle
+there, and stays only if the ELBO, computed again, has risen.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, Protocol, Unpack, cast
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -37,11 +36,7 @@ WORTHWHILE = 1e-6
 
 @dataclass(frozen=True)
 class MovedResult(Result):
-    """A result, and how many rounds of each move were kept on the way.
-
-    Its history leaves out the rounds that were not. Where one begins the ELBO falls, and then rises
-    above what it was.
-    """
+    """A result, and how many rounds of each move were kept; its history leaves out the others."""
 
     accepted: Mapping[str, int] = field(default_factory=dict)
 
@@ -59,7 +54,7 @@ def fit_with_moves(
     data: Array,
     *,
     moves: Mapping[str, Move],
-    **options: Unpack[FitOptions],
+    **options: Any,
 ) -> MovedResult:
     """:func:`tempering.fit` in batch mode, with moves once T = 1.
 
@@ -84,7 +79,7 @@ def fit_with_moves(
             "max_passes": passes,
             "temperature": policy,
         }
-        own |= cast(FitOptions, keeping(checkpoint, resume, f"phase-{next(phases)}"))
+        own |= keeping(checkpoint, resume, f"phase-{next(phases)}")
         return fit(model, data, **own)
 
     settles = temperature is None or isinstance(temperature, Untempered)
@@ -172,12 +167,9 @@ def fit_table(
     *,
     backend: Backend,
     moves: Mapping[str, Move] | None = None,
-    **options: Unpack[FitOptions],
+    **options: Any,
 ) -> Result:
-    """:func:`tempering.fit`, or a fit with moves, on a backend.
-
-    On a GPU the table stays there for the whole fit; moves are looked for on the CPU.
-    """
+    """:func:`tempering.fit`, or a fit with moves, on a backend."""
     moves = dict(moves or {})
     model = model_on(backend, model, data.shape[0])
     source: Any = data

@@ -89,41 +89,22 @@ class Rules:
     averaged_prior: float = 0.6
 
     def doc_topic_prior(self, n_topics: int, update: Update, mean_length: float) -> float:
-        """α, for documents of this many words on average.
-
-        >>> [RULES.doc_topic_prior(n_topics, "sampled", 60.0) for n_topics in (10, 100, 400)]
-        [0.1, 0.05, 0.025]
-        >>> RULES.doc_topic_prior(400, "sampled", 6.0), RULES.doc_topic_prior(100, "mean", 60.0)
-        (0.0075, 0.01)
-        """
+        """α, for documents of this many words on average."""
         if update != "sampled":
             return 1.0 / n_topics
         smallest = self.prior * (MANY_TOPICS / max(n_topics, MANY_TOPICS)) ** 0.5
         return max(1.0 / n_topics, min(smallest, self.prior_share * mean_length / n_topics))
 
     def adapts(self, size: Size) -> float:
-        """The part of α that goes to topics as documents use them.
-
-        >>> [RULES.adapts(Size(k, 2e4, 60.0, 5.0)) for k in (40, 96, 240, 500)]
-        [0.8, 0.8, 0.5, 0.0]
-        """
+        """The part of α that goes to topics as documents use them."""
         return min(self.adapted_part, 1.0 - self._scarcity(size))
 
     def word_power(self, size: Size) -> float:
-        """The power to which topics enter where they are sampled.
-
-        >>> round(RULES.word_power(Size(500, 2e4, 60.0, 11.0)), 3)
-        0.873
-        """
+        """The power to which topics enter where they are sampled."""
         return 1.0 - self._fall(size)
 
     def settled(self, size: Size, keep_prior: bool) -> Settled | None:
-        """What holds when λ is only averaged; None where topics are not many.
-
-        >>> RULES.settled(Size(100, 2e4, 60.0, 5.0), keep_prior=False)
-        >>> RULES.settled(Size(400, 1e4, 60.0, 10.0), keep_prior=False)
-        Settled(part=0.8, word_power=0.7428571428571429, prior_factor=0.6)
-        """
+        """What holds when λ is only averaged; None where topics are not many."""
         if size.n_topics <= MANY_TOPICS:
             return None
         extent = self._scarcity(size) * _many(size) * (0.5 + 0.5 * _long(size))
@@ -132,13 +113,7 @@ class Rules:
         return Settled(self.averaged_from, power, factor)
 
     def tempered(self, size: Size) -> float:
-        """The part of a run in which it comes down to T = 1.
-
-        >>> [RULES.tempered(Size(k, 2e4, 60.0, 7.0)) for k in (100, 200, 400, 1000)]
-        [0.4, 0.45, 0.5, 0.5]
-        >>> RULES.tempered(Size(400, 2e4, 7.0, 3.5))
-        0.4
-        """
+        """The part of a run in which it comes down to T = 1."""
         return self.tempered_part + self.longer_part * _many(size) * _long(size)
 
     def learning_rate(
@@ -149,13 +124,7 @@ class Rules:
         update: Update,
         n_steps: int | None,
     ) -> LearningRate:
-        """ρ_t of a run of so many steps, or of a stream, whose end is not known.
-
-        >>> RULES.learning_rate("auto", "auto", 50, "variational", 1000)
-        RobbinsMonro(delay=16.0, decay=0.7)
-        >>> RULES.learning_rate("auto", "auto", 100, "sampled", 1000)
-        Settling(rule=RobbinsMonro(delay=100.0, decay=0.6), start=800)
-        """
+        """ρ_t of a run of so many steps, or of a stream, whose end is not known."""
         if update != "sampled" or n_steps is None:
             offset = OFFSET if offset == "auto" else offset
             return RobbinsMonro(offset, DECAY if decay == "auto" else decay)
@@ -247,11 +216,7 @@ def batch_size_for(n_visits: float, mean_length: float = 0.0, on_gpu: bool = Fal
 
 
 def sum_of_steps(learning_rate: LearningRate, n_steps: int) -> float:
-    """Σ_t ρ_t over a run; of steps beyond ``COUNTED_STEPS``, the integral.
-
-    >>> sum_of_steps(lambda step: 1.0, 10**14)
-    100000000000000.0
-    """
+    """Σ_t ρ_t over a run; of steps beyond ``COUNTED_STEPS``, the integral."""
     counted = min(n_steps, COUNTED_STEPS)
     total = sum(learning_rate(t) for t in range(1, counted + 1))
     if n_steps > counted:
@@ -322,11 +287,7 @@ class Recipe:
 
 
 def told_end(learning_rate: LearningRate, settled: Settled | None) -> str:
-    """What holds at the end of a run, in words.
-
-    >>> told_end(RobbinsMonro(16.0, 0.7), None)
-    'as before'
-    """
+    """What holds at the end of a run, in words."""
     if not isinstance(learning_rate, Settling):
         return "as before"
     if settled is None:

@@ -114,10 +114,6 @@ executor, verbose
             What is to be explained.
         checkpoint, resume
             As in :meth:`tempering.BayesianGaussianMixture.fit`.
-
-        Returns
-        -------
-        self
         """
         rows = self._joined(X, y, reset=True)
         return super().fit(rows, checkpoint=checkpoint, resume=resume)

@@ -20,13 +20,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.words import WORD_ATTRIBUTES, words_of
-from tempering.inference import History, State
-from tempering.models import Natural
+from tempering.inference import History
+from tempering.inference.run import State
+from tempering.models import Model, Natural
 from tempering.models.base import Array
-from tempering.models.factor.gaussian import GaussianFactors
-from tempering.models.factor.poisson import PoissonFactors
-from tempering.models.factorial_mixture import FactorialModel, FeatureExpectations
-from tempering.models.lda.model import LatentDirichlet
 from tempering.storage.atomic import as_path, atomic_directory
 from tempering.storage.classes import fits, stored
 from tempering.storage.errors import StorageError, expect, reading
@@ -183,41 +180,38 @@ stored("random_state", take=lambda state: state.get_state(legacy=False), make=_r
 )
 
 
-# Whether the parts of a loaded estimator fit together: kernels trust the shapes that they are
-# given, so nothing of a file may reach them unchecked.
+#: What models call their sizes: of components, and of columns.
+SIZES = (("n_topics", "n_words"), ("n_features", "dimension"), ("n_components", "n_columns"))
+
+
+def check_fitted(estimator: Any) -> None:
+    """Hold a posterior against the model and the parameters: kernels trust the shapes of arrays."""
+    _expect_kinds(estimator, _state=State)
+    asked = estimator.n_components, estimator.n_features_in_
+    made = callable(estimator._model)  # of the parameters
+    if made:  # which may ask for any size
+        _expect_kinds(estimator, _component_prior=Array, weights_=np.ndarray)
+        shape = np.shape(estimator._state.posterior["components"])
+        right = len(shape) == 2 and shape[0] == asked[0] and shape[1] >= asked[1]
+        expect(right, f"the components have the shape {shape}; the parameters ask for {asked}.")
+    model: Any = estimator._model() if made else estimator._model
+    expect(isinstance(model, Model), "_model is missing, or damaged.")
+    for names in () if made or asked[0] is None else SIZES:
+        found = tuple(getattr(model, name, None) for name in names)
+        right = found == asked or None in found
+        expect(right, f"the model has the shape {found}; the parameters ask for {asked}.")
+    model.check_parameters()
+    model.check_posterior(estimator._state.posterior)
 
 
 def check_topics(estimator: Any) -> None:
     """A topic model."""
-    _expect_kinds(estimator, _state=State, _model=LatentDirichlet, _stream_policy=TemperaturePolicy)
-    model, asked = estimator._model, (estimator.n_features_in_, estimator.n_components)
-    shape = model.n_words, model.n_topics
-    expect(shape == asked, f"the topics have the shape {shape}; the parameters ask for {asked}.")
-    model.check_parameters()
-    model.check_posterior(estimator._state.posterior)
+    check_fitted(estimator)
+    _expect_kinds(estimator, _stream_policy=TemperaturePolicy)
     s = np.asarray(estimator._learned_inverse_temperature, float)
     expect(np.all((s > 0) & (s <= 1)), "the learned inverse temperature is out of range.")
-    model.n_threads = estimator._n_threads()
-    _expect_names(estimator, "topic_labels_", model.n_topics, "topics")
-
-
-def check_mixture(estimator: Any) -> None:
-    """A mixture: the posterior against the model that the parameters make."""
-    _expect_kinds(estimator, _state=State, _component_prior=Array, weights_=np.ndarray)
-    posterior, d = estimator._state.posterior, estimator._n_columns
-    # Before anything is made in the sizes that the parameters tell.
-    expect(isinstance(posterior, Natural), "the posterior is missing.")
-    shape = np.shape(posterior.get("components"))
-    expect(
-        len(shape) == 2 and shape[0] == estimator.n_components and shape[1] >= d,
-        f"the components have the shape {shape}; the parameters ask for {estimator.n_components} "
-        f"of {d} columns.",
-    )
-    _expect_centre(estimator, d)
-    expect(estimator._transformed(np.zeros((1, d))).shape == (1, d), "data would change shape.")
-    size = estimator._likelihood().conjugate.size
-    expect(estimator._component_prior.shape == (size,), f"_component_prior must hold {size}.")
-    estimator._model().check_posterior(posterior)
+    estimator._model.n_threads = estimator._n_threads()
+    _expect_names(estimator, "topic_labels_", estimator.n_components, "topics")
 
 
 def check_states(estimator: Any) -> None:
@@ -243,40 +237,14 @@ def check_states(estimator: Any) -> None:
 
 def check_features(estimator: Any) -> None:
     """A factorial mixture."""
-    k, d = estimator.n_components, estimator.n_features_in_
-    _expect_kinds(
-        estimator, _model=FactorialModel, _expectations=FeatureExpectations, features_=Array
-    )
-    model, (means, variances, products) = estimator._model, estimator._expectations
-    expect((model.n_features, model.dimension) == (k, d), "the model has another shape.")
-    for part, shape in ((means, (k, d)), (estimator.features_, (k, d)), (products, (k, k))):
-        expect(part.shape == shape, f"features must have the shape {shape}; got {part.shape}.")
-    right = variances.shape == (k,) and np.all(variances > 0)
-    expect(right, "variances of features must be positive.")
-    for name in ("local_restarts", "max_sweeps"):
-        expect(getattr(model, name) >= 0, f"{name} must be 0 or more.")
-    if hasattr(estimator, "_state"):
-        _expect_kinds(estimator, _state=State)
-        model.check_posterior(estimator._state.posterior)
-
-
-def check_factors(estimator: Any) -> None:
-    """A Poisson factorisation."""
-    _expect_kinds(estimator, _model=PoissonFactors, _state=State, components_=Array)
-    model, asked = estimator._model, (estimator.n_components, estimator.n_features_in_)
-    shape = model.n_components, model.n_columns
-    expect(shape == asked, f"the components have the shape {shape}; {asked} is asked for.")
-    expect(estimator.components_.shape == asked, f"components_ must have the shape {asked}.")
-    model.check_posterior(estimator._state.posterior)
+    check_fitted(estimator)
+    estimator._expectations = estimator._model.expectations(estimator._state.posterior)
 
 
 def check_loadings(estimator: Any) -> None:
     """A factor analysis; what people read of it is made anew from its posterior."""
-    _expect_kinds(estimator, _model=GaussianFactors, _state=State, _centre=Array)
-    d = estimator.n_features_in_
-    _expect_centre(estimator, d)
-    expect(estimator._model.n_columns == d, f"the model must have {d} columns.")
-    estimator._model.check_posterior(estimator._state.posterior)
+    check_fitted(estimator)
+    expect(estimator._model.n_columns == estimator.n_features_in_, "the model has other columns.")
     estimator._expose(estimator._model)
 
 
@@ -300,14 +268,14 @@ def _expect_kinds(estimator: Any, **kinds: Any) -> None:
 #: The classes that can be loaded, and what holds their parts against each other.
 ESTIMATORS = {
     "BayesianFactorAnalysis": check_loadings,
-    "BayesianGaussianMixture": check_mixture,
-    "BernoulliMixture": check_mixture,
+    "BayesianGaussianMixture": check_fitted,
+    "BernoulliMixture": check_fitted,
     "CategoricalHMM": check_states,
     "FactorialMixture": check_features,
     "GaussianHMM": check_states,
     "LatentDirichletAllocation": check_topics,
     "PoissonHMM": check_states,
-    "PoissonFactorization": check_factors,
-    "PoissonMixture": check_mixture,
-    "RegressionMixture": check_mixture,
+    "PoissonFactorization": check_fitted,
+    "PoissonMixture": check_fitted,
+    "RegressionMixture": check_fitted,
 }

@@ -1,20 +1,15 @@
 """Where a mixture starts: soft or hard assignments of the data to components.
 
-The start by annealing (Rose, Gurewitz & Fox) is a mixture of K equal spheres whose variance is
-*known* and plays the part of the temperature, v = T σ²:
+The start by annealing (Rose, Gurewitz and Fox, 1990) is a mixture of K equal spheres whose variance
+is *known* and plays the part of the temperature, v = T σ²:
 
     r_ik ∝ exp{ −|x_i − μ_k|² / (2v) },        μ_k = Σ_i r_ik x_i / Σ_i r_ik.
 
-When v is large there is one centre, the mean of the data, and nothing to choose. As v falls, a
-centre becomes unstable when v passes the largest eigenvalue λ of the covariance of its points (its
-critical temperature) and splits along the eigenvector. So clusters are told apart from the coarsest
-to the finest, and no random number is drawn. It is the known variance that makes this work: a
-covariance that is learned grows with the temperature, and holds the clusters together.
-
-References
-----------
-Rose, Gurewitz and Fox (1990), "Statistical mechanics and phase transitions in clustering", Physical
-Review Letters 65.
+When v is large there is one centre, the mean of the data. As v falls, a centre becomes unstable
+when v passes the largest eigenvalue λ of the covariance of its points (its critical temperature)
+and splits along the eigenvector. So clusters are told apart from the coarsest to the finest, and no
+random number is drawn. A covariance that is learned would grow with the temperature instead, and
+hold the clusters together.
 """
 
 from __future__ import annotations
@@ -102,10 +97,7 @@ def annealed_spheres(X: Array, n_components: int, metric: Array, executor: Execu
 
 
 def column_metric(X: Array) -> Array:
-    """The metric [D, D] in which each column has unit variance (or is constant).
-
-    A mixture with learned covariances does not mind the units of its columns; nor may its start.
-    """
+    """The metric [D, D] in which each column has unit variance (or is constant)."""
     deviation = X.std(axis=0)
     rounding = 1e-12 * np.abs(X).max(axis=0)
     return np.diag(1.0 / np.where(deviation > rounding, deviation, 1.0))

@@ -26,10 +26,11 @@ from tempering.evaluation import completion_score, split_documents
 from tempering.evaluation.checks import is_corpus
 from tempering.gpu.device_fit import advance_on_device
 from tempering.gpu.jax_device import Backend, choose_backend, has_gpu
-from tempering.inference import Algorithm, ArraySource, Batch, BlockSource, Report, State
+from tempering.inference import Algorithm, ArraySource, Batch, BlockSource, Report
 from tempering.inference.callbacks import Callback
 from tempering.inference.executors import Executor
 from tempering.inference.learning_rate import LearningRate
+from tempering.inference.run import State
 from tempering.models.arguments import as_numbers
 from tempering.models.lda.model import LatentDirichlet, TopicStart, Update
 from tempering.models.lda.priors import PREDICTED_DOCUMENTS, PREDICTED_WORDS
@@ -103,10 +104,7 @@ class TopicChoices(TopicTransformer):
         start: TopicStart,
         n_data: float | None = None,
     ) -> LatentDirichlet:
-        """The model of a run; ``start`` is what ``init="auto"`` stands for there.
-
-        Statistics are scaled to ``n_data`` documents, by default those of the run.
-        """
+        """The model of a run; ``start`` is what ``init="auto"`` stands for there."""
         k = self.n_components
         alpha, eta = self.doc_topic_prior, self.topic_word_prior
         learn_alpha, learn_eta, guide = _is_auto(alpha), _is_auto(eta), None

@@ -21,8 +21,8 @@ from tempering.evaluation import completion_score, npmi, split_documents, top_wo
 from tempering.evaluation.checks import as_alpha, counts_of, is_corpus, normalised
 from tempering.families.checks import naming_the_table
 from tempering.families.csr import canonical_csr, check_compressed, check_counts, supported
-from tempering.inference import State
-from tempering.models.arguments import check_number, shown
+from tempering.inference.run import State
+from tempering.models.arguments import check_whole, shown
 from tempering.models.base import Array
 from tempering.models.lda.e_step import e_step
 from tempering.models.lda.model import LatentDirichlet
@@ -132,19 +132,7 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         check_is_fitted(self)
         if inference not in ("vi", "gibbs"):
             raise ValueError(f"inference must be 'vi' or 'gibbs'; got {inference!r}.")
-        X = self._validated(X, reset=False)
-        return self._completion_score(X, random_state, inference, tempered, alpha)
-
-    def _completion_score(
-        self,
-        X: Any,
-        random_state: int = 0,
-        inference: Literal["vi", "gibbs"] = "vi",
-        tempered: bool = False,
-        alpha: ArrayLike | None = None,
-    ) -> float:
-        """The score of documents that were looked at before."""
-        split = split_documents(X, random_state)
+        split = split_documents(self._validated(X, reset=False), random_state)
         given = None if alpha is None else as_alpha(alpha, self.n_components)
         alpha = self._model.doc_topic_prior if given is None else given
         usual = given is None or np.all((given > SMALLEST_ALPHA) & (given < LARGEST_ALPHA))
@@ -166,11 +154,10 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
     def score(self, X: Any, y: Any = None) -> float:
         """:meth:`completion_score`: log probability a held-out word. Higher is better.
 
-        It compares fits with the same number of topics, on the same documents and words: what they
-        hold out is drawn with one seed. Fits with different numbers of topics differ in the prior
-        of the proportions besides, and the one whose α suits short halves of documents wins; with
-        one sum for all, as in ``completion_score(X, inference="gibbs", alpha=2 / n_components)``,
-        they can be compared, and :func:`tempering.workbench.choose_n_topics` does so.
+        It compares fits with the same number of topics. Others differ in the prior of the
+        proportions besides: compare them with one sum of α for all, as in
+        ``completion_score(X, inference="gibbs", alpha=2 / n_components)``, or by
+        :func:`tempering.workbench.choose_n_topics`.
         """
         return self.completion_score(X)
 
@@ -194,7 +181,7 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         """
         check_is_fitted(self)
         vocabulary = words_of(self, vocabulary)
-        check_number(n_words, "n_words", "a whole number, at least 1", least=1, whole=True)
+        check_whole(n_words=n_words)
         rows = top_words(self._topics(), min(n_words, self.n_features_in_))
         if vocabulary is None:
             return [[int(v) for v in row] for row in rows]
@@ -279,10 +266,7 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         return X
 
     def _counts(self, X: Any, *, reset: bool) -> sparse.csr_matrix:
-        """X to be fitted: validated, and with the digits that the kernels take.
-
-        So that the same numbers in float64 and in float32 give the same topics.
-        """
+        """X to be fitted, in float32: the same numbers in float64 give the same topics."""
         X = self._validated(X, reset=reset)
         if reset:
             self._fitted_type = X.dtype.name

@@ -32,10 +32,7 @@ def remember_words(estimator: Any, X: Any) -> None:
 
 
 def check_words(estimator: Any, X: Any, path: Path | None = None) -> None:
-    """Refuse a corpus, in memory or at a path, whose columns stand for other words than the fit's.
-
-    What is neither has columns without names.
-    """
+    """Refuse a corpus, in memory or at a path, whose words are not those of the fit."""
     if path is None and not is_corpus(X):
         return
     corpus, at, of, remedy = f"{path}", f"{path}: ", "", "."

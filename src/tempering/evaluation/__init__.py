@@ -20,13 +20,12 @@ from tempering.evaluation.measures import (
     topic_measures,
     topic_stability,
 )
-from tempering.evaluation.windows import WindowCounts, c_npmi, c_v, umass, window_counts
+from tempering.evaluation.windows import c_npmi, c_v, umass
 
 __all__ = [
     "Matching",
     "Split",
     "TopicMeasures",
-    "WindowCounts",
     "c_npmi",
     "c_v",
     "completion_score",
@@ -44,5 +43,4 @@ __all__ = [
     "topic_measures",
     "topic_stability",
     "umass",
-    "window_counts",
 ]

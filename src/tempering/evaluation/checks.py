@@ -28,10 +28,7 @@ def is_corpus(X: Any) -> bool:
 
 
 def as_counts(counts: Any, name: str, n_words: int | None = None) -> sparse.csr_array:
-    """Counts [D, V], also of a Corpus, as a CSR matrix without duplicates or stored zeros.
-
-    ``name`` is the caller's for them. The input stays as it is.
-    """
+    """Counts [D, V], also of a Corpus, as a CSR matrix without duplicates or stored zeros."""
     counts = counts_of(counts)
     check_compressed(counts, name)
     if not sparse.issparse(counts):
@@ -106,10 +103,6 @@ def normalised(weights: ArrayLike) -> NDArray[Any]:
 
     Added up in float64. In float32, and word by word as topics lie in memory, the sum of a million
     words misses by percents.
-
-    >>> normalised([[1.0, 3.0], [2.0, 2.0]])
-    array([[0.25, 0.75],
-           [0.5 , 0.5 ]])
     """
     table = np.asarray(weights)
     totals = table.sum(axis=1, dtype=np.float64, keepdims=True)
@@ -160,10 +153,7 @@ def as_alpha(alpha: ArrayLike, n_topics: int) -> NDArray[np.float64]:
 def word_rows(
     topics: NDArray[Any], counts: sparse.csr_array, dtype: type[np.floating]
 ) -> tuple[NDArray[np.int32], NDArray[Any]]:
-    """The place of each entry's word, and the topics of the words that occur, a word a row.
-
-    Only these words: a vocabulary is often many times larger than what a few documents use.
-    """
+    """The place of each entry's word, and the topics of the words that occur, a word a row."""
     used = np.zeros(topics.shape[1], dtype=bool)
     used[counts.indices] = True
     places = (np.cumsum(used) - 1).astype(np.int32)

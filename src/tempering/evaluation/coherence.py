@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from tempering.evaluation.checks import as_counts, as_nonnegative
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_number, check_whole
 
 
 def top_words(topics: ArrayLike, n_words: int = 10) -> NDArray[np.intp]:
@@ -46,7 +46,7 @@ def _top_of(row: NDArray[Any], n_words: int) -> NDArray[np.intp]:
 
 def words_to_pair(topics: ArrayLike, n_words: int) -> NDArray[np.intp]:
     """:func:`top_words`, two of each topic at least."""
-    check_number(n_words, "n_words", "at least 2, to make a pair", least=2, whole=True)
+    check_whole(2, n_words=n_words)
     return top_words(topics, n_words)
 
 
@@ -68,9 +68,8 @@ def npmi(topics: ArrayLike, X: Any, n_words: int = 10) -> NDArray[np.float64]:
     the reference documents with word i, and p_ij the part with both words: 1 for words that occur
     only together, 0 for independent ones.
 
-    A pair that never occurs together counts −1, the limit; so does a pair with a word that never
-    occurs at all, so that no topic gains by words that the reference does not know. A pair in
-    which both words are in every document counts 0: it tells nothing.
+    A pair that never occurs together counts −1, the limit, and so does one with a word that never
+    occurs: no topic gains by unknown words. Two words that are in every document count 0.
 
     Parameters
     ----------
@@ -83,8 +82,6 @@ def npmi(topics: ArrayLike, X: Any, n_words: int = 10) -> NDArray[np.float64]:
 
     Examples
     --------
-    Words that only occur together, and words that never do:
-
     >>> from tempering.evaluation import npmi
     >>> documents = [[2, 1, 0, 0], [1, 1, 0, 0], [0, 0, 3, 0], [0, 0, 0, 2]]
     >>> npmi([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]], documents, n_words=2)

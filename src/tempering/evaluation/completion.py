@@ -1,15 +1,12 @@
 """Document completion: how well topics predict one half of a document from the other.
 
-θ̄ is inferred from the observed half, and a held-out word v is given p̄_v = Σ_k θ̄_k β̄_kv. The score
-is the mean of log p̄ over held-out words, in nats: a predictive probability, not a bound.
+θ̄ is inferred from the observed half; the score is the mean of log p̄_v = log Σ_k θ̄_k β̄_kv over
+held-out words, in nats: a predictive probability, not a bound. θ̄ comes from collapsed Gibbs
+sampling with the topics held fixed: for a token with word v and the counts n_k of the others,
 
-θ̄ comes from collapsed Gibbs sampling with the topics held fixed. For token i of a document, with
-word v and the counts n_k of the document's other tokens,
+    p(z_i = k | the others) ∝ (n_k + α_k) β_kv,        E[θ_k | z] = (n_k + α_k) / (N + Σ_j α_j).
 
-    p(z_i = k | the others) ∝ (n_k + α_k) β_kv,        E[θ_k | z] = (n_k + α_k) / (N + Σ_j α_j)
-
-and the mean of E[θ | z] over sweeps converges to the exact posterior mean of θ. Mean-field θ is
-overconfident and so rewards blurred topics; this is the fair judge.
+Mean-field θ is overconfident and so rewards blurred topics; this is the fair judge.
 """
 
 from __future__ import annotations
@@ -29,7 +26,7 @@ from tempering.evaluation.checks import (
     check_whole_counts,
     word_rows,
 )
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_whole
 from tempering.models.fastmath import ENTRY
 from tempering.models.lda.e_step import e_step
 from tempering.models.lda.sampling import Words, as_tokens, new_chain, sample_documents
@@ -44,15 +41,7 @@ MOST_TOKENS = 1e9
 
 
 class Split(NamedTuple):
-    """Documents in two parts of one shape: what θ is inferred from, and what is to be predicted.
-
-    Examples
-    --------
-    >>> from tempering.evaluation import split_documents
-    >>> observed, held_out = split_documents([[3, 2, 1, 0]])
-    >>> observed.shape == held_out.shape
-    True
-    """
+    """Documents in two parts of one shape: what θ is inferred from, and what is to be predicted."""
 
     observed: sparse.csr_array
     held_out: sparse.csr_array
@@ -121,6 +110,8 @@ def completion_score(
 ) -> float:
     """Mean log probability of the held-out words, in nats, with θ from the observed ones.
 
+    It is −∞ if no topic can produce one of them.
+
     Parameters
     ----------
     observed, held_out : sparse matrices or arrays [D, V]
@@ -135,11 +126,6 @@ def completion_score(
         observed documents and returns θ [D, K].
     seed, burn_in, n_sweeps, n_threads
         As in :func:`gibbs_proportions`.
-
-    Returns
-    -------
-    float
-        −∞ if no topic can produce some held-out word.
 
     Examples
     --------
@@ -220,11 +206,6 @@ def mean_field_proportions(
     topics, alpha, n_threads
         As in :func:`gibbs_proportions`.
 
-    Returns
-    -------
-    array [D, K]
-        γ with rows divided by their sums.
-
     Examples
     --------
     >>> from tempering.evaluation import mean_field_proportions
@@ -297,11 +278,6 @@ def gibbs_proportions(
     n_threads : int, optional
         Threads; one a core by default. The result is the same for any number.
 
-    Returns
-    -------
-    array [D, K]
-        Rows that sum to 1; the prior mean for an empty document.
-
     Examples
     --------
     >>> from tempering.evaluation import gibbs_proportions
@@ -323,10 +299,8 @@ def gibbs_proportions(
         )
     alpha = as_alpha(alpha, n_topics)
     n_threads = number_of_threads(n_threads)
-    whole = (("seed", seed, 0), ("burn_in", burn_in, 0), ("n_sweeps", n_sweeps, 1))
-    for name, value, least in whole:
-        check_number(value, name, f"a whole number of at least {least}", least=least, whole=True)
-
+    check_whole(0, seed=seed, burn_in=burn_in)
+    check_whole(n_sweeps=n_sweeps)
     columns, rows = word_rows(topics, observed, np.float32)
     documents = as_tokens(observed.indptr, columns, observed.data)
     words = Words(rows, rows @ alpha, alpha)

@@ -181,7 +181,7 @@ def topic_measures(
     X : sparse matrix or array [D, V]
         Reference documents, for NPMI and UMass.
     texts, vocabulary
-        As in :func:`window_counts`; with texts, C_V and C_NPMI too.
+        As in :func:`c_npmi`; with texts, C_V and C_NPMI too.
     theta, labels
         As in :func:`purity`; with both, purity and NMI too.
     n_words : int
@@ -221,14 +221,7 @@ def topic_measures(
 
 
 class Matching(NamedTuple):
-    """For each topic of a first fit, the number of its partner in a second, and their cosine.
-
-    Examples
-    --------
-    >>> from tempering.evaluation import match_topics
-    >>> match_topics([[1.0, 0.0], [0.0, 1.0]], [[0.0, 2.0], [3.0, 0.0]]).similarities
-    array([1., 1.])
-    """
+    """For each topic of a first fit, the number of its partner in a second, and their cosine."""
 
     indices: NDArray[np.intp]
     similarities: NDArray[np.float64]

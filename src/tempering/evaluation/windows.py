@@ -1,8 +1,7 @@
 """Coherence as gensim measures it: C_V and C_NPMI in sliding windows of the text, and UMass.
 
-Röder, Both and Hinneburg, "Exploring the space of topic coherence measures", WSDM 2015. Published
-figures mostly come from gensim's ``CoherenceModel``, so that its counting is followed in every
-detail, and the values are equal to its.
+Röder, Both and Hinneburg, "Exploring the space of topic coherence measures", WSDM 2015. gensim's
+counting is followed in every detail, as published figures mostly come from it.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from tempering.evaluation.checks import check_word_list
 from tempering.evaluation.coherence import words_and_documents, words_to_pair
-from tempering.models.arguments import check_number, shown
+from tempering.models.arguments import check_whole, shown
 from tempering.models.fastmath import ENTRY, KERNEL
 
 #: What gensim adds to the probability of a pair, so that its logarithm exists.
@@ -24,15 +23,7 @@ EPSILON = 1e-12
 
 
 class WindowCounts(NamedTuple):
-    """In how many windows the top words of topics occur, alone and in pairs.
-
-    Examples
-    --------
-    >>> from tempering.evaluation import window_counts
-    >>> counts = window_counts([[0.6, 0.4, 0.0]], [[0, 2, 1], [0, 1, 2]], n_words=2, window=2)
-    >>> counts.n_windows, counts.together.tolist()
-    (4, [[2, 1], [1, 3]])
-    """
+    """In how many windows the top words of topics occur, alone and in pairs."""
 
     words: NDArray[np.intp]  # of each topic [K, n_words], as places in `together`
     together: NDArray[np.int64]  # [U, U]; on the diagonal, windows with each word
@@ -47,35 +38,12 @@ def window_counts(
     n_words: int = 10,
     window: int = 10,
 ) -> WindowCounts:
-    """Count the windows of a text in which top words of topics occur together.
+    """Count the windows of each text, of n − window + 1, in which top words occur together.
 
-    A text of n words has n − window + 1 windows, or one if it is shorter. As in gensim, a word that
-    leaves a window at its left end counts as gone until it comes in again at the right end, also
-    where it stands in the window a second time.
-
-    Parameters
-    ----------
-    topics : array [K, V]
-        Weights or probabilities of the words.
-    texts : iterable of sequences
-        The words of each document in their order: strings with a ``vocabulary``, else columns of
-        ``topics``. Words that are not in the vocabulary take up room in the windows, no more.
-    vocabulary : sequence of str, optional
-        The words of the columns.
-    n_words : int
-        Top words of a topic, at least 2.
-    window : int
-        Words of a window.
-
-    Examples
-    --------
-    >>> from tempering.evaluation import window_counts
-    >>> texts = [["sea", "sun", "the", "sea"]]
-    >>> window_counts([[0.6, 0.4]], texts, ["sea", "sun"], n_words=2, window=3).together
-    array([[2, 2],
-           [2, 2]])
+    As in gensim, a word that leaves a window at its left end counts as gone until it comes in again
+    at the right end, also where it stands in the window a second time.
     """
-    check_number(window, "window", "a whole number of at least 1", least=1, whole=True)
+    check_whole(window=window)
     top = words_to_pair(topics, n_words)
     n_columns = np.shape(topics)[1]
     union, places = np.unique(top, return_inverse=True)
@@ -113,10 +81,7 @@ def window_counts(
 
 @njit(**ENTRY)
 def slide(text, window, since, together):
-    """Add the windows of a text to the counts; return how many there are.
-
-    ``since`` is room for the window in which each word came in, −1 if it is not there.
-    """
+    """Add the windows of a text to the counts; return how many there are."""
     n_windows = max(text.size - window + 1, 1)
     since[:] = -1
     for end in range(text.size):
@@ -170,8 +135,15 @@ def c_npmi(
 
     Parameters
     ----------
-    topics, texts, vocabulary, n_words, window
-        As in :func:`window_counts`.
+    topics : array [K, V]
+        Weights or probabilities of the words.
+    texts : iterable of sequences
+        The words of each document in their order: strings with a ``vocabulary``, else columns of
+        ``topics``. Words that are not in the vocabulary take up room in the windows, no more.
+    vocabulary : sequence of str, optional
+        The words of the columns.
+    n_words, window : int
+        Top words of a topic, at least 2, and words of a window.
 
     Examples
     --------
@@ -202,7 +174,7 @@ def c_v(
     Parameters
     ----------
     topics, texts, vocabulary, n_words, window
-        As in :func:`window_counts`.
+        As in :func:`c_npmi`.
 
     Examples
     --------

@@ -21,25 +21,23 @@ Mixing weights: :class:`Dirichlet`, :class:`SparseDirichlet`, :class:`StickBreak
 """
 
 from tempering.families.base import Array, ExponentialFamily, Likelihood
-from tempering.families.bernoulli import Bernoulli, Beta, BetaParameters
+from tempering.families.bernoulli import Bernoulli, Beta
 from tempering.families.dirichlet import Categorical, Dirichlet, SparseDirichlet
-from tempering.families.normal import IsotropicGaussian, Normal, NormalParameters
+from tempering.families.normal import IsotropicGaussian, Normal
 from tempering.families.normal_gamma import (
     DiagonalGaussian,
     GaussianParameters,
     NormalGamma,
-    NormalGammaParameters,
     SphericalGaussian,
     SphericalNormalGamma,
 )
 from tempering.families.normal_wishart import (
     FullGaussian,
     NormalWishart,
-    NormalWishartParameters,
     TiedGaussian,
     TiedNormalWishart,
 )
-from tempering.families.poisson import Gamma, GammaParameters, Poisson
+from tempering.families.poisson import Gamma, Poisson
 from tempering.families.regression import LinearGaussian, MultivariateNormalGamma
 from tempering.families.weights import FixedWeights, MixingWeights, StickBreaking
 
@@ -47,7 +45,6 @@ __all__ = [
     "Array",
     "Bernoulli",
     "Beta",
-    "BetaParameters",
     "Categorical",
     "DiagonalGaussian",
     "Dirichlet",
@@ -55,7 +52,6 @@ __all__ = [
     "FixedWeights",
     "FullGaussian",
     "Gamma",
-    "GammaParameters",
     "GaussianParameters",
     "IsotropicGaussian",
     "Likelihood",
@@ -64,10 +60,7 @@ __all__ = [
     "MultivariateNormalGamma",
     "Normal",
     "NormalGamma",
-    "NormalGammaParameters",
-    "NormalParameters",
     "NormalWishart",
-    "NormalWishartParameters",
     "Poisson",
     "SparseDirichlet",
     "SphericalGaussian",

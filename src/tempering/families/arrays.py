@@ -41,12 +41,7 @@ def log_sum(logs: ArrayLike) -> Array:
 
 
 def weighted_logs(x: Any, logs: Array) -> Array:
-    """Σ_v x_iv logs_v with 0 · (−∞) = 0, shape [..., n].
-
-    For x [n, V], not negative, and logs [..., V].
-    One matrix product; entries −∞ (probability 0) are set apart, so that only data which use them
-    become impossible.
-    """
+    """Σ_v x_iv logs_v, [..., n], with 0 · (−∞) = 0: only data which use −∞ become impossible."""
     flat = logs.reshape(-1, logs.shape[-1])
     absent = np.isneginf(flat)
     totals = np.asarray(x @ np.where(absent, 0.0, flat).T).T

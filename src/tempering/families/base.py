@@ -22,6 +22,8 @@ Array = NDArray[np.float64]
 class ExponentialFamily(ABC):
     """A distribution over a global variable β, in natural parameters η [..., size].
 
+    The constructor takes ``dimension``: D, K or V, the length of β.
+
     Examples
     --------
     The posterior after data is the prior plus their statistics:

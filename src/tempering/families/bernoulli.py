@@ -14,14 +14,7 @@ from tempering.families.checks import check_table, refuse
 
 
 class BetaParameters(NamedTuple):
-    """The usual parameters of :class:`Beta`, each [..., D].
-
-    Examples
-    --------
-    >>> from tempering.families import Beta
-    >>> Beta(1).standard([2.0, 3.0])
-    BetaParameters(successes=array([2.]), failures=array([3.]))
-    """
+    """The usual parameters of :class:`Beta`, each [..., D]."""
 
     successes: Array
     failures: Array
@@ -31,11 +24,6 @@ class Beta(ExponentialFamily):
     """Beta(a_d, b_d) over D independent probabilities β_d.
 
     t(β) = (log β, log(1 − β)), η = (a [D], b [D]), h(β) = Π_d 1/(β_d (1 − β_d)).
-
-    Parameters
-    ----------
-    dimension : int
-        Number of probabilities D.
 
     Examples
     --------
@@ -96,11 +84,6 @@ class Bernoulli(Likelihood):
     """p(x | β) = Π_d β_d^{x_d} (1 − β_d)^{1 − x_d} for x in {0, 1}^D: t(x) = (x, 1 − x), h(x) = 1.
 
     ∫ p(x | β)^s dx = Π_d [ β_d^s + (1 − β_d)^s ].
-
-    Parameters
-    ----------
-    dimension : int
-        Number of binary columns D.
 
     Examples
     --------

@@ -20,11 +20,6 @@ from tempering.families.weights import MixingWeights
 class Dirichlet(MixingWeights):
     """Dir(α) over probabilities β on the simplex: t(β) = log β, η = α, h(β) = Π_v 1/β_v.
 
-    Parameters
-    ----------
-    dimension : int
-        Number of categories V.
-
     Examples
     --------
     >>> import numpy as np
@@ -125,11 +120,6 @@ class Categorical(Likelihood):
     """p(x = v | β) = β_v for integer codes x in 0 … V − 1.
 
     ∫ p(x | β)^s dx = Σ_v β_v^s.
-
-    Parameters
-    ----------
-    dimension : int
-        Number of categories V.
 
     Examples
     --------

@@ -12,14 +12,7 @@ from tempering.families.base import Array, ExponentialFamily, Likelihood
 
 
 class NormalParameters(NamedTuple):
-    """The usual parameters of :class:`Normal`: mean [..., D], variance [...].
-
-    Examples
-    --------
-    >>> from tempering.families import Normal
-    >>> Normal(1).standard([1.0, 4.0]).mean
-    array([0.25])
-    """
+    """The usual parameters of :class:`Normal`: mean [..., D], variance [...]."""
 
     mean: Array
     variance: Array
@@ -29,11 +22,6 @@ class Normal(ExponentialFamily):
     """N(m, v·1) over a vector μ of length D, with one variance v for all of it.
 
     t(μ) = (μ, −½|μ|²), η = (m/v [D], 1/v), h(μ) = 1.
-
-    Parameters
-    ----------
-    dimension : int
-        Length D of the vector.
 
     Examples
     --------

@@ -17,12 +17,6 @@ class GaussianParameters(NamedTuple):
     """A Gaussian: mean [..., D] and precision.
 
     The precision is [...] if spherical, [..., D] if diagonal and [..., D, D] if full.
-
-    Examples
-    --------
-    >>> from tempering.families import GaussianParameters
-    >>> GaussianParameters(mean=[0.0], precision=[4.0]).precision
-    [4.0]
     """
 
     mean: Array
@@ -34,12 +28,6 @@ class NormalGammaParameters(NamedTuple):
 
     Of :class:`SphericalNormalGamma`, all but the mean are [...]; of
     :class:`MultivariateNormalGamma`, ``mean_precision`` is a matrix [..., D, D] besides.
-
-    Examples
-    --------
-    >>> from tempering.families import NormalGamma
-    >>> NormalGamma(1).standard([2.0, 10.0, 1.0, 6.0]).shape
-    array([3.])
     """
 
     mean: Array
@@ -73,11 +61,6 @@ class NormalGamma(GammaPrecision):
 
     t = (τμ, −τ/2, −τμ²/2, ½ log τ), η = (κm, 2b + κm², κ, 2a), four blocks [D]; h = Π_d τ_d^{−½}.
     The rate is the difference of two blocks: centre data whose mean is many standard deviations.
-
-    Parameters
-    ----------
-    dimension : int
-        Number of dimensions D.
 
     Examples
     --------
@@ -143,11 +126,6 @@ class DiagonalGaussian(GaussianLikelihood):
     """N(x | μ, diag(τ)^{−1}): t(x) = (x, x², 1, 1) in blocks [D], log h(x) = −(D/2) log 2π.
 
     ∫ p(x | μ, τ)^s dx = Π_d (2π/τ_d)^{(1−s)/2} s^{−½}.
-
-    Parameters
-    ----------
-    dimension : int
-        Number of columns D.
 
     Examples
     --------
@@ -219,11 +197,6 @@ class SphericalNormalGamma(GammaPrecision):
     t = (τμ [D], −τ/2, −τ|μ|²/2, (D/2) log τ), η = (κm [D], 2b + κ|m|², κ, 2a/D); h = τ^{D/2 − 1}.
     With D = 1 it is :class:`NormalGamma`.
 
-    Parameters
-    ----------
-    dimension : int
-        Length D of the mean.
-
     Examples
     --------
     >>> from tempering.families import SphericalNormalGamma
@@ -286,11 +259,6 @@ class SphericalGaussian(GaussianLikelihood):
     """N(x | μ, 1/τ·1): t(x) = (x [D], |x|², 1, 1), log h(x) = −(D/2) log 2π.
 
     ∫ p(x | μ, τ)^s dx = (2π/τ)^{D(1−s)/2} s^{−D/2}.
-
-    Parameters
-    ----------
-    dimension : int
-        Number of columns D.
 
     Examples
     --------

@@ -15,15 +15,7 @@ from tempering.families.normal_gamma import GaussianLikelihood, GaussianParamete
 
 
 class NormalWishartParameters(NamedTuple):
-    """The usual parameters: m [..., D], κ [...], ν [...] and Ψ [..., D, D].
-
-    Examples
-    --------
-    >>> from tempering.families import NormalWishart
-    >>> family = NormalWishart(1)
-    >>> family.standard(family.natural([1.0], 2.0, 3.0, [[4.0]])).scale
-    array([[4.]])
-    """
+    """The usual parameters: m [..., D], κ [...], ν [...] and Ψ [..., D, D]."""
 
     mean: Array
     mean_precision: Array
@@ -40,11 +32,6 @@ class NormalWishart(ExponentialFamily):
     covariance Λ^{−1}. In natural parameters
 
         t = (Λμ, −½Λ, −½ μ'Λμ, ½ log|Λ|),   η = (κm [D], Ψ + κmm' [D²], κ, ν),   h = |Λ|^{−D/2}.
-
-    Parameters
-    ----------
-    dimension : int
-        Length D of the mean.
 
     Examples
     --------
@@ -129,11 +116,6 @@ class FullGaussian(GaussianLikelihood):
     """N(x | μ, Λ^{−1}): t(x) = (x, vec(xx'), 1, 1), log h(x) = −(D/2) log 2π.
 
     ∫ p(x | μ, Λ)^s dx = (2π)^{D(1−s)/2} |Λ|^{−(1−s)/2} s^{−D/2}.
-
-    Parameters
-    ----------
-    dimension : int
-        Number of columns D.
 
     Examples
     --------

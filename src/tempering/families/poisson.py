@@ -45,14 +45,7 @@ LARGEST_RATE = 9e18
 
 
 class GammaParameters(NamedTuple):
-    """The usual parameters of :class:`Gamma`, each [..., D].
-
-    Examples
-    --------
-    >>> from tempering.families import Gamma
-    >>> Gamma(1).standard([2.0, 4.0])
-    GammaParameters(shape=array([2.]), rate=array([4.]))
-    """
+    """The usual parameters of :class:`Gamma`, each [..., D]."""
 
     shape: Array
     rate: Array
@@ -62,11 +55,6 @@ class Gamma(ExponentialFamily):
     """Gamma(a_d, b_d) over D independent positive numbers λ_d, with mean a_d/b_d.
 
     t(λ) = (log λ, −λ), η = (shape a [D], rate b [D]), h(λ) = Π_d 1/λ_d.
-
-    Parameters
-    ----------
-    dimension : int
-        Number of positive numbers D.
 
     Examples
     --------
@@ -109,11 +97,6 @@ class Poisson(Likelihood):
 
     t(x) = (x, 1) with a 1 for each dimension, log h(x) = −Σ_d log x_d!, and
     ∫ p(x | λ)^s dx = Π_d Σ_x Pois(x | λ_d)^s, a series: see :mod:`tempering.families.poisson`.
-
-    Parameters
-    ----------
-    dimension : int
-        Number of counts D of a datum.
 
     Examples
     --------

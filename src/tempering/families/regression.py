@@ -27,11 +27,6 @@ class MultivariateNormalGamma(GammaPrecision):
 
     t = (τw [D], −½τww' [D²], −τ/2, ½ log τ), η = (Km, K, 2b + m'Km, 2a); h = τ^{D/2 − 1}.
 
-    Parameters
-    ----------
-    dimension : int
-        Number of coefficients D.
-
     Examples
     --------
     >>> from tempering.families import MultivariateNormalGamma
@@ -111,11 +106,6 @@ class LinearGaussian(Likelihood):
 
     log h = −½ log 2π, and ∫ p(y | x, w, τ)^s dy = (2π/τ)^{(1−s)/2} s^{−½}. An intercept is the
     coefficient of a column of ones.
-
-    Parameters
-    ----------
-    dimension : int
-        Number of columns D of x; data have one more, y.
 
     Examples
     --------

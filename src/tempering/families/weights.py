@@ -23,12 +23,9 @@ class MixingWeights(ExponentialFamily):
 
     Examples
     --------
-    >>> from tempering.families import Dirichlet, StickBreaking
+    >>> from tempering.families import Dirichlet
     >>> Dirichlet(2).mean_weights([1.0, 3.0])
     array([0.25, 0.75])
-    >>> sticks = StickBreaking(2)
-    >>> sticks.mean_weights(sticks.natural(1.0, 1.0))
-    array([0.5 , 0.25])
     """
 
     @abstractmethod
@@ -124,15 +121,8 @@ class StickBreaking(Beta, MixingWeights):
     The global variable is the vector of sticks v, which :meth:`sample` draws.
     The prior of a Dirichlet process with concentration γ is a = 1, b = γ.
 
-    All K sticks have a beta distribution, as in scikit-learn's ``BayesianGaussianMixture``
-    (``weight_concentration_prior_type="dirichlet_process"``). So Σ_k π_k < 1: what is missing,
-    Π_k (1 − v_k), is the weight of the components beyond the truncation. scikit-learn's
-    ``weights_`` are :meth:`mean_weights` divided by their sum.
-
-    Parameters
-    ----------
-    dimension : int
-        Number of components K.
+    All K sticks have a beta distribution, as in scikit-learn. So Σ_k π_k < 1: what is missing,
+    Π_k (1 − v_k), is the weight of the components beyond the truncation.
 
     References
     ----------

@@ -43,10 +43,7 @@ class Group(NamedTuple):
 
 
 class Rectangle(NamedTuple):
-    """A group as arrays on the device.
-
-    A place without a word has the column `n_words` and the count 0.
-    """
+    """A group as arrays on the device."""
 
     columns: Any  # [size, width], int32
     counts: Any  # [size, width], float32
@@ -54,19 +51,12 @@ class Rectangle(NamedTuple):
 
 
 def ladder_step(length: int) -> int:
-    """The width for documents of so many distinct words: 32, 64, 128, …
-
-    >>> ladder_step(3), ladder_step(64), ladder_step(65)
-    (32, 64, 128)
-    """
+    """The width for documents of so many distinct words: 32, 64, 128, …"""
     return max(SHORTEST, 1 << (length - 1).bit_length()) if length > 0 else SHORTEST
 
 
 def cut_into_groups(lengths: NDArray, rows: NDArray, size: int) -> Iterator[Group]:
-    """Sort documents by their length, longest first, and cut them into groups of at most ``size``.
-
-    ``lengths`` are those of the whole corpus, ``rows`` the documents of the batch.
-    """
+    """Cut documents into groups of at most ``size``, the longest first."""
     keys = -lengths[rows]
     keys -= keys.min(initial=0)
     if keys.max(initial=0) < 1 << 16:
@@ -81,11 +71,7 @@ def cut_into_groups(lengths: NDArray, rows: NDArray, size: int) -> Iterator[Grou
 
 
 class DeviceCorpus:
-    """A corpus, kept in the memory of the device or sent to it.
-
-    If ``resident``, groups are gathered there. If not, they are sent while the device still
-    computes; by default where all would not fit.
-    """
+    """A corpus, ``resident`` in the memory of the device or sent to it in groups."""
 
     def __init__(self, data: Any, resident: bool | None = None):
         self.n_words = data.shape[1]
@@ -160,10 +146,7 @@ class DeviceDocuments:
         return bool(tokens <= MOST_REPEATED * self.lengths[self.rows].sum())
 
     def groups(self, most: int, *, for_tokens: bool = False) -> Iterator[Group]:
-        """The documents in groups of one size, however many they are.
-
-        There is a place for each distinct word of a document, or for each token.
-        """
+        """The documents in groups of one size, with a place for each word or each token."""
         lengths = self.corpus.tokens if for_tokens else self.lengths
         return cut_into_groups(lengths, self.rows, min(most, self.batch_size))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any
 
 import numpy as np
 
@@ -12,8 +12,9 @@ from tempering.gpu.device_corpus import CorpusSource, CorpusStream
 from tempering.gpu.device_lda import DeviceLatentDirichlet
 from tempering.gpu.device_topics import DeviceTopics
 from tempering.gpu.jax_device import require_jax, with_attributes_of
-from tempering.inference import Algorithm, BlockSource, Result, RobbinsMonro, State, fit
+from tempering.inference import Algorithm, BlockSource, Result, RobbinsMonro, fit
 from tempering.inference.fitting import FitOptions
+from tempering.inference.run import State
 from tempering.models.base import UnsupportedTemperature
 from tempering.models.lda.model import LatentDirichlet
 from tempering.temperature import AdaptiveTempering
@@ -25,12 +26,13 @@ def fit_on_device(
     *,
     resident: bool | None = None,
     kernel: Kernel | None = None,
-    **options: Unpack[FitOptions],
+    **options: Any,
 ) -> Result:
     """Fit topics by tempered stochastic variational inference, all on the device.
 
     Where there are several, all of them take part, unless ``jax.default_device`` names one. The
-    GPU kernels give the bits of one device on any number of them.
+    GPU kernels give the bits of one device on any number of them. The topics that come back are on
+    the host.
 
     Parameters
     ----------
@@ -46,12 +48,6 @@ def fit_on_device(
     **options
         As of :func:`tempering.fit`, with other defaults: ρ_t = (16 + t)^−0.7, ten passes, no
         progress bar, and an ELBO at the first step alone, as it takes longer than a step.
-
-    Returns
-    -------
-    Result
-        As of :func:`tempering.fit`, with its topics on the host. The same seed gives the same bits
-        on the same device, also when a fit goes on from a checkpoint.
 
     Examples
     --------
@@ -92,10 +88,7 @@ def fit_on_device(
 
 
 def advance_on_device(algorithm: Algorithm, state: State, data: Any, batch_size: int) -> State:
-    """More documents of a stream, in minibatches; before and after, the topics are on the host.
-
-    The algorithm has a model of the host, which learns priors from the stream if it is to.
-    """
+    """More documents of a stream, in minibatches; before and after, the topics are on the host."""
     model = algorithm.model
     assert isinstance(model, LatentDirichlet)
     on_device = DeviceLatentDirichlet.of(model, default_kernel())

@@ -135,10 +135,7 @@ class DeviceLatentDirichlet(LatentDirichlet):
     def _groups(
         self, data: DeviceDocuments, sampled: bool, before: DeviceStep | None
     ) -> Iterable[tuple[Group, Any, Any]]:
-        """Groups of documents, their rectangles, and the γ that they start from, if there is one.
-
-        Those of the step before do again, but not for chains, which have a place for each token.
-        """
+        """Groups of documents, their rectangles, and the γ that they start from, if any."""
         if before is None or sampled:
             for group in data.groups(GROUP_SIZES[self.kernel], for_tokens=sampled):
                 yield group, data.corpus.rectangle(group), None

@@ -55,10 +55,7 @@ class TableRows:
 
 
 class TableSource(ArraySource):
-    """A table as :class:`tempering.inference.ArraySource`, its batches on the device.
-
-    If ``resident``, the table is kept there; by default, if it fits. Otherwise batches are sent.
-    """
+    """A table as :class:`tempering.inference.ArraySource`, its batches on the device."""
 
     def __init__(self, data: Any, batch_size: int | None = None, resident: bool | None = None):
         super().__init__(np.ascontiguousarray(data, dtype=np.float64), batch_size)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from tempering.inference.compilation import add_compilation, begin_compilation
-from tempering.storage.caches import cache_directory
+from tempering.storage import cache_directory
 
 Backend = Literal["auto", "cpu", "jax", "gpu"]
 
@@ -39,11 +39,7 @@ class JaxUnavailable(ImportError):
 
 
 def choose_backend(backend: Backend, *, worthwhile: bool = True) -> Literal["numba", "jax"]:
-    """What runs the local steps: "jax" is JAX on whatever device it finds, "gpu" insists on a GPU.
-
-    "auto" is JAX where it finds a GPU, if the work is ``worthwhile``: to load JAX and to compile
-    takes some ten seconds.
-    """
+    """What runs the local steps: "auto" is JAX with a GPU, if the work is ``worthwhile``."""
     if backend not in ("auto", "cpu", "jax", "gpu"):
         raise ValueError(f"backend must be 'auto', 'cpu', 'jax' or 'gpu'; got {backend!r}.")
     if backend == "cpu":

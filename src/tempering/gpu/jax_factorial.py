@@ -35,10 +35,7 @@ class JaxActivationStep(ActivationStep):
 
 
 class JaxFactorialModel(FactorialModel):
-    """:class:`tempering.models.FactorialModel` with its local step in JAX.
-
-    All in double precision but for the sweeps, like on the CPU.
-    """
+    """:class:`tempering.models.FactorialModel` with its local step in JAX."""
 
     @classmethod
     def of(cls, model: FactorialModel) -> JaxFactorialModel:
@@ -167,11 +164,7 @@ def settle_all(
     tolerance: float,
     max_sweeps: int,
 ) -> Activations:
-    """Coordinate ascent from ``start`` [n, K], and from hot starts where they lead higher.
-
-    Parameters are those of :func:`tempering.models.factorial.mean_field.settle_activations`, with
-    the order of the features in the first ascent and in each restart.
-    """
+    """Coordinate ascent from ``start`` [n, K], and from hot starts where they lead higher."""
     import jax
     import jax.numpy as jnp
 

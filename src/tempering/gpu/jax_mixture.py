@@ -43,10 +43,7 @@ LIKELIHOODS = {
 
 
 class JaxMixture(Mixture):
-    """:class:`tempering.models.Mixture` with its local step in JAX, in double precision.
-
-    Its sums agree with those of the CPU to rounding.
-    """
+    """:class:`tempering.models.Mixture` with its local step in JAX, in double precision."""
 
     @classmethod
     def of(cls, model: Mixture) -> JaxMixture:

@@ -34,10 +34,7 @@ def on_all_devices(array: Any) -> Any:
 
 
 def share_out(function: Callable[..., Any], rows: Sequence[Any], whole: Sequence[Any]) -> Any:
-    """``function(*rows, *whole)``, each device with some rows of the former and all of the latter.
-
-    The function works on each row by itself, and returns an array of as many rows, or several.
-    """
+    """``function(*rows, *whole)``, each device with some of the rows."""
     import jax
     import jax.numpy as jnp
 

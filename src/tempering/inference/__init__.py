@@ -2,10 +2,10 @@
 
 from tempering.inference.callbacks import Report
 from tempering.inference.checkpoint import Checkpoint, CheckpointWarning
-from tempering.inference.engine import Algorithm, Step, evaluate_elbo
+from tempering.inference.engine import Algorithm, evaluate_elbo
 from tempering.inference.fitting import fit
 from tempering.inference.learning_rate import Constant, RobbinsMonro, Settling
-from tempering.inference.run import History, Record, Result, State
+from tempering.inference.run import History, Record, Result
 from tempering.inference.saddle import SaddleWarning
 from tempering.inference.sources import ArraySource, Batch, Source
 from tempering.inference.streaming import BlockSource
@@ -27,8 +27,6 @@ __all__ = [
     "SaddleWarning",
     "Settling",
     "Source",
-    "State",
-    "Step",
     "evaluate_elbo",
     "fit",
     "stored",

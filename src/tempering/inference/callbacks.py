@@ -44,10 +44,7 @@ Callback = Callable[[Report], bool | None]
 def progress_bar(
     enabled: bool, name: str = "", more: Callable[[], str] = str
 ) -> Iterator[Callback | None]:
-    """A bar with passes, data a second, temperature and ELBO on a terminal; nothing elsewhere.
-
-    It has a name, or else that of the phase, and tells what ``more`` gives besides.
-    """
+    """A bar with passes, data a second, temperature and ELBO on a terminal; nothing elsewhere."""
     if not enabled or not sys.stderr.isatty():
         yield None
         return

@@ -23,17 +23,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 class CheckpointWarning(UserWarning):
-    """A checkpoint could not be used as it stands.
-
-    Examples
-    --------
-    To have it end the program instead:
-
-    >>> import warnings
-    >>> from tempering.inference import CheckpointWarning
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error", CheckpointWarning)
-    """
+    """A checkpoint could not be used as it stands."""
 
 
 @dataclass(frozen=True)
@@ -67,16 +57,6 @@ class Checkpoint:
         as_path(self.path)
         if Path(self.path).exists() and not Path(self.path).is_dir():
             raise ValueError(f"checkpoint must be a directory, or not exist yet; got {self.path}.")
-
-    @property
-    def interval(self) -> str:
-        """How often one is written, in words."""
-        times = []
-        if self.every_steps is not None:
-            times.append(f"{self.every_steps} steps")
-        if self.every_minutes is not None:
-            times.append(f"{self.every_minutes:g} minutes")
-        return " or ".join(times)
 
     def part(self, name: str) -> Checkpoint:
         """A checkpoint in a directory of this one, for one of several calls of ``fit``."""

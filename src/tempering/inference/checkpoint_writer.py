@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from copy import deepcopy
 from pathlib import Path
 from types import FrameType
 from typing import Any, Self
@@ -23,10 +24,16 @@ from tempering.inference.checkpoint import (
     CheckpointWarning,
     as_checkpoint,
 )
-from tempering.inference.resume_checks import Fit, describe, describe_source, differences
+from tempering.inference.fingerprint import (
+    check_posterior,
+    describe,
+    describe_source,
+    differences,
+)
 from tempering.inference.run import Result, Run
 from tempering.inference.sources import Source
 from tempering.models.base import Model
+from tempering.storage.classes import check_types, declared
 from tempering.storage.errors import WRONG, StorageError, expect, reading
 from tempering.storage.lock import alone_in
 from tempering.storage.tree import read_tree, write_tree
@@ -36,10 +43,7 @@ TERMINATED = 128 + signal.SIGTERM
 
 
 class Terminated(SystemExit):
-    """SIGTERM has ended a fit; the message tells what is kept of it.
-
-    Where nobody catches it, the process ends with status 143.
-    """
+    """SIGTERM has ended a fit; the message tells what is kept of it."""
 
     def __init__(self, message: str = "terminated."):
         super().__init__(TERMINATED)
@@ -55,10 +59,7 @@ def _terminate(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def catching_sigterm() -> Iterator[None]:
-    """Have SIGTERM raise :class:`Terminated`, unless the program has a way of its own with it.
-
-    Only the main thread can do that.
-    """
+    """Have SIGTERM raise :class:`Terminated` in the main thread, unless the program handles it."""
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
         yield
@@ -147,28 +148,30 @@ def open_restarts(
     checkpoint = as_checkpoint(checkpoint)
     if checkpoint is None:
         return Restarts()
-    expected = Fit(model, source, settings["temperature"], settings["n_init"])
-    return CheckpointWriter(checkpoint, resume, expected, settings)
+    return CheckpointWriter(checkpoint, resume, model, source, settings)
 
 
 class CheckpointWriter(Restarts):
-    """Writes a fit into checkpoints, and takes it up from the last one.
+    """Writes a fit into checkpoints, and takes it up from the last one."""
 
-    ``settings`` are all that the result depends on besides the model and the data.
-    """
-
-    def __init__(self, checkpoint: Checkpoint, resume: bool, fit: Fit, settings: dict[str, Any]):
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        resume: bool,
+        model: Model,
+        source: Source,
+        settings: dict[str, Any],
+    ):
         super().__init__()
-        self._checkpoint, self._resume, self._fit = checkpoint, resume, fit
+        self._checkpoint, self._resume, self._given = checkpoint, resume, model
         self._directory = Path(checkpoint.path)
         self._fingerprint = {
-            "data": describe_source(fit.source),
-            "parameters": describe({"model": fit.model, **settings}),
+            "data": describe_source(source),
+            "parameters": describe({"model": model, **settings}),
         }
         self._good: list[Path] = []
         self._loaded: tuple[Model, Run] | None = None
         self._begun_from: Path | None = None  # until there is a newer one
-        self._tried = True  # whether a step has been made from there
         self._model: Model | None = None
         self._full = False
         self._steps, self._written = 0, time.monotonic()
@@ -189,29 +192,22 @@ class CheckpointWriter(Restarts):
             return None
         learned, run = loaded
         vars(model).update(vars(learned))
-        self._begun_from, self._tried = self._good[-1], False
+        self._begun_from = self._good[-1]
         return run
 
     @contextmanager
     def whole_step(self, model: Model) -> Iterator[None]:
-        """A step that Ctrl-C does not tear: it comes when the step is complete, or at the second.
-
-        Steps change the posterior in place, so a torn one cannot be kept. The first steps from a
-        checkpoint show whether its numbers are any good.
-        """
+        """A step that Ctrl-C waits for: posteriors change in place, and a torn one is lost."""
         self.latest, self._model = None, model
         try:
             with postponed_interrupt():
                 yield
-                if not self._tried and self.latest is not None:
-                    self._fit.check_step(model, self.latest)
         except WRONG as error:
             if self._begun_from is None:
                 raise
             raise StorageError(
                 f"{self._begun_from}: the fit could not go on from it: {error} {ANEW}"
             ) from error
-        self._tried = True
         self._steps += 1
         every_steps, minutes = self._checkpoint.every_steps, self._checkpoint.every_minutes
         elapsed = time.monotonic() - self._written
@@ -229,10 +225,7 @@ class CheckpointWriter(Restarts):
         again = "call fit again with the same checkpoint, data and parameters"
         if self._good:
             return f"{self._good[-1]} holds the fit: {again} to go on when the cluster is back."
-        return (
-            f"The checkpoint {self._directory} holds nothing of the fit yet, as one comes every "
-            f"{self._checkpoint.interval}: {again} to begin again when the cluster is back."
-        )
+        return f"The checkpoint {self._directory} holds nothing of the fit yet: {again}."
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
         with self._held:
@@ -306,7 +299,7 @@ class CheckpointWriter(Restarts):
                 content = read_checkpoint(path)
                 with reading(path):
                     self._check_fingerprint(content["fingerprint"])
-                    self.elbos, self.best, self._loaded = self._fit.restarts(content)
+                    self._take_up(content)
             except OtherFit:
                 raise
             except StorageError as error:
@@ -327,6 +320,29 @@ class CheckpointWriter(Restarts):
                 "or pass resume=False to start anew."
             )
 
+    def _take_up(self, content: dict[str, Any]) -> None:
+        """The restarts that are over, and the one under way; of the types and shapes of the fit."""
+        best, loaded = content["best"], None
+        if best is not None:
+            best = {"local": None, **best, "model": self._with_learned(best["model"])}
+            check_types(best, declared(Result))
+            best = Result(**best)
+            check_posterior(best.model, best.posterior)
+        if content["run"] is not None:
+            run = dict(content["run"])
+            model = self._with_learned(run.pop("model"))
+            check_types(run, declared(Run))
+            loaded = model, Run(**run)
+            check_posterior(model, loaded[1].state.posterior)
+        self.elbos, self.best, self._loaded = content["elbos"], best, loaded
+
+    def _with_learned(self, attributes: dict[str, Any]) -> Model:
+        """A copy of the model with what a run had learned."""
+        model = deepcopy(self._given)
+        vars(model).update(attributes)
+        model.check_parameters()
+        return model
+
     def _check_fingerprint(self, stored: dict[str, Any]) -> None:
         if stored["data"] != self._fingerprint["data"]:
             places = differences(stored["data"], self._fingerprint["data"])
@@ -343,7 +359,7 @@ class CheckpointWriter(Restarts):
 
     def _learned(self, model: Model | None) -> dict[str, Any]:
         """The attributes in which a model differs from the one that was given."""
-        given = vars(self._fit.model)
+        given = vars(self._given)
         return {
             name: value
             for name, value in vars(model).items()

@@ -39,14 +39,7 @@ UNTEMPERED = Untempered()
 
 
 class Step(NamedTuple):
-    """What one turn of the loop made.
-
-    Examples
-    --------
-    >>> from tempering.inference import Step
-    >>> Step._fields
-    ('state', 'local', 'tempered_elbo', 'elbo')
-    """
+    """What one turn of the loop made."""
 
     state: State
     local: LocalStep

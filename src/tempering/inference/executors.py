@@ -44,10 +44,7 @@ class Executor(ABC):
         yield source
 
     def open(self, data: Any, batch_size: Callable[[int], int]) -> Any:
-        """Data as a source, if this executor brings data of its own; else as they are.
-
-        ``batch_size`` tells the size of minibatches from the number of data.
-        """
+        """Data as a source, if this executor brings data of its own; else as they are."""
         return data
 
 
@@ -85,9 +82,6 @@ def add_in_pairs(parts: Iterable[Any]) -> Any:
 
     Neighbours are added in pairs, their sums in pairs, and so on. So 2^m parts from a multiple of
     2^m on can be added up elsewhere without changing a bit. Only one sum of each size is held.
-
-    >>> add_in_pairs("abcdefg"), add_in_pairs(["abcd", "efg"])
-    ('abcdefg', 'abcdefg')
     """
     sums: list[tuple[int, Any]] = []
     for part in parts:

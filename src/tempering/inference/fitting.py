@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
@@ -14,36 +14,16 @@ from tempering.inference.checkpoint import CheckpointLike
 from tempering.inference.checkpoint_writer import open_restarts
 from tempering.inference.engine import UNTEMPERED, Algorithm, run_restart
 from tempering.inference.executors import Executor, open_executor, resumable
+from tempering.inference.fingerprint import check_posterior
 from tempering.inference.learning_rate import Constant, LearningRate, RobbinsMonro
-from tempering.inference.resume_checks import is_ours
 from tempering.inference.run import Result
 from tempering.inference.sources import ArraySource, Source
-from tempering.models.arguments import check_number, shown, takes
+from tempering.models.arguments import check_number, check_whole, shown, takes
 from tempering.models.base import Model
 from tempering.temperature import USUAL_PASSES, TemperaturePolicy
 
-
-class FitOptions(TypedDict, total=False):
-    """Arguments of :func:`fit`, for functions that pass them on."""
-
-    temperature: TemperaturePolicy | None
-    learning_rate: LearningRate | None
-    batch_size: int | None
-    max_passes: float | None
-    tolerance: float
-    finish: bool
-    initial: Any
-    n_init: int
-    seed: int
-    n_threads: int | None
-    executor: Executor | None
-    elbo_every: int
-    final_elbo: bool
-    keep_local: bool
-    callbacks: Sequence[Callback]
-    progress: bool
-    checkpoint: CheckpointLike
-    resume: bool
+#: Arguments of :func:`fit`, for functions that pass them on.
+FitOptions = dict[str, Any]
 
 
 def fit(
@@ -125,10 +105,6 @@ def fit(
         Continue from the checkpoint, if there is one; the result has the same bits as an
         uninterrupted run. A checkpoint of other data or parameters is refused. False starts again
         and replaces it.
-
-    Returns
-    -------
-    Result
 
     Examples
     --------
@@ -254,8 +230,7 @@ def _check_kinds(
 
 def _check_initial(model: Model, initial: Any) -> None:
     try:
-        if is_ours(model):
-            model.check_posterior(initial)
+        check_posterior(model, initial)
     except ValueError as error:
         raise ValueError(f"initial must be a posterior of the model: {error}") from error
 
@@ -264,9 +239,8 @@ def _check_arguments(
     tolerance: float, n_init: int, elbo_every: int, initial: Any, seed: int
 ) -> None:
     check_number(tolerance, "tolerance", "0 or positive", least=0)
-    check_number(n_init, "n_init", "at least 1, and whole", least=1, whole=True)
-    check_number(elbo_every, "elbo_every", "at least 1, and whole", least=1, whole=True)
-    check_number(seed, "seed", "a whole number, 0 or more", least=0, whole=True)
+    check_whole(n_init=n_init, elbo_every=elbo_every)
+    check_whole(0, seed=seed)
     if initial is not None and n_init > 1:
         raise ValueError(
             f"n_init={n_init} restarts from one given `initial` would all be the same: "

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tempering.inference.sources import ArraySource
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_whole
 from tempering.models.base import Array, LocalStep, Model
 from tempering.models.parts import entry
 from tempering.storage.classes import stored
@@ -45,14 +45,6 @@ class Record(NamedTuple):
         "tempered", or "final" for the finishing phase at T = 1.
     weights : array [M] or None
         q(y) over the grid of temperatures.
-
-    Examples
-    --------
-    >>> from tempering import Mixture, fit
-    >>> from tempering.families import Dirichlet, Poisson
-    >>> last = fit(Mixture(Poisson(1), Dirichlet(1), [1.0], [1.0, 1.0]), [[1], [2]]).history[-1]
-    >>> last.temperature, last.phase
-    (1.0, 'final')
     """
 
     step: int
@@ -90,21 +82,12 @@ def _take_columns(history: History) -> dict[str, Any]:
 
 
 def _make_history(parts: dict[str, Any]) -> History:
-    counts, steps = parts.pop("n_weights"), np.arange(len(parts["step"]))
-    parts["seconds"] = np.array(parts["seconds"], float)
-    *weights, rest = np.split(parts.pop("weights").ravel(), np.cumsum(counts))
-    right = np.array_equal(parts["step"], steps) and [w.size for w in weights] == counts.tolist()
-    for name, kind in {**COLUMNS, "final": "?"}.items():
-        right &= parts[name].shape == steps.shape and parts[name].dtype == kind
-    if not right or parts.keys() != {*COLUMNS, "final"} or len(weights) != steps.size or rest.size:
-        raise ValueError("the columns of the history must have one entry for each step.")
-    for name in ("passes", "temperature", "inverse_temperature", "learning_rate", "seconds"):
-        if not np.isfinite(parts[name]).all():
-            raise ValueError(f"{name} of the history must be finite.")
-    columns = {name: parts[name].tolist() for name in COLUMNS}
+    weights = np.split(parts["weights"].ravel(), np.cumsum(parts["n_weights"]))[:-1]
+    columns = {name: np.asarray(parts[name], kind).tolist() for name, kind in COLUMNS.items()}
     columns["phase"] = ["final" if final else "tempered" for final in parts["final"]]
     columns["weights"] = [part if part.size else None for part in weights]
-    return History([Record(**dict(zip(columns, row))) for row in zip(*columns.values())])
+    rows = zip(*columns.values(), strict=True)
+    return History([Record(**dict(zip(columns, row))) for row in rows])
 
 
 @stored("history", take=_take_columns, make=_make_history)
@@ -143,29 +126,15 @@ class History(Sequence[Record]):
         return f"History({len(self)} steps, final phase from step {self.final_phase_start})"
 
 
-@stored("state", check=lambda state: _check_counts(state))
+@stored("state")
 class State(NamedTuple):
-    """All that changes from one step to the next.
-
-    Examples
-    --------
-    >>> from tempering import Natural
-    >>> from tempering.inference import State
-    >>> from tempering.temperature import Heat
-    >>> State(Natural(counts=[1.0]), Heat()).step
-    0
-    """
+    """All that changes from one step to the next."""
 
     posterior: Any
     heat: Heat
     step: int = 0
     data_seen: int = 0
     solved: tuple[LocalStep, ...] = ()  # of the shards, where the next step starts from them
-
-
-def _check_counts(state: State) -> None:
-    if state.step < 0 or state.data_seen < 0:
-        raise ValueError("step and data_seen must be 0 or more.")
 
 
 class Run(NamedTuple):
@@ -239,13 +208,13 @@ class Result:
 
         Exact where the model knows how, otherwise the mean over draws of β from q(β).
         """
-        check_number(n_draws, "n_draws", "at least 1, and whole", least=1, whole=True)
+        check_whole(n_draws=n_draws)
         data = self._checked(data)
         return self.model.predictive(data, self.posterior, n_draws, np.random.default_rng(seed))
 
     def draw(self, n: int = 1, seed: int = 0) -> dict[str, Any]:
         """n draws of β from q(β), by part of the posterior, with shape [n, ...]."""
-        check_number(n, "n", "at least 1, and whole", least=1, whole=True)
+        check_whole(n=n)
         return self.model.draw(self.posterior, n, np.random.default_rng(seed))
 
     def simulate(self, like: Any, n_draws: int = 1, seed: int = 0) -> list[Any]:

@@ -33,14 +33,7 @@ MOST_ESCAPES = 3
 
 
 class SaddleWarning(UserWarning):
-    """A fit has come to rest where its updates lead no further, but where no optimum is.
-
-    Examples
-    --------
-    >>> from tempering.inference import SaddleWarning
-    >>> issubclass(SaddleWarning, UserWarning)
-    True
-    """
+    """A fit has come to rest where its updates lead no further, but where no optimum is."""
 
 
 def warn_of_saddle() -> None:
@@ -73,23 +66,7 @@ class Pushed(TemperaturePolicy[Heat]):
 def leave_saddle(
     advance: Callable[[TemperaturePolicy, State], Any], state: State, tolerance: float, seed: int
 ) -> State | None:
-    """A state with a better bound that a push led to, or None: then it is an optimum.
-
-    ``advance`` makes one step on the whole data under a policy.
-
-    Examples
-    --------
-    Two components that start alike stay alike:
-
-    >>> import numpy as np
-    >>> from tempering import Mixture, fit
-    >>> from tempering.families import Dirichlet, Poisson
-    >>> model = Mixture(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 0.1])
-    >>> data = np.repeat([[2], [20]], 100, axis=0)
-    >>> result = fit(model, data, initial=model.prior())
-    >>> np.sort(model.likelihood.conjugate.point(result.posterior.components).ravel()).round()
-    array([ 2., 20.])
-    """
+    """A state with a better bound that a push led to, or None: then it is an optimum."""
     # Not finished, so that no hyperparameters are learned from a trial.
     trial = state._replace(posterior=deepcopy(state.posterior), heat=Heat())
     step = advance(Pushed(seed), trial)

@@ -17,15 +17,7 @@ from tempering.models.arguments import check_number
 
 
 class Batch(NamedTuple):
-    """Some rows of the data.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tempering.inference import Batch
-    >>> [rows for rows, data in Batch(np.zeros((5, 1))).shards(2)]
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 6, None)]
-    """
+    """Some rows of the data."""
 
     data: Any
     #: The same rows by their names, where it is not this process that solves them.
@@ -47,15 +39,7 @@ class Batch(NamedTuple):
 
 @runtime_checkable
 class Source(Protocol):
-    """What the engine asks of a source of data.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tempering.inference import ArraySource, Source
-    >>> isinstance(ArraySource(np.zeros((5, 1))), Source)
-    True
-    """
+    """What the engine asks of a source of data."""
 
     @property
     def size(self) -> int:
@@ -169,10 +153,7 @@ class BlockRows(NamedTuple):
 
 
 class RowReference:
-    """Rows by their places in blocks. Some of them are another such reference.
-
-    Whoever looks into it, at ``indptr`` say, has it read.
-    """
+    """Rows by their places in blocks, read when somebody looks into them."""
 
     def __init__(self, parts: list[BlockRows]):
         self.parts = parts

@@ -13,15 +13,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tempering.inference.sources import Batch, Block, RowReference, stack
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_whole
 
 
 class StoredRows(Protocol):
-    """A matrix on disk, of which some rows can be read.
-
-    ``edges`` are the ends of blocks of rows that are best read together: 0, where the second block
-    begins, …, the number of rows.
-    """
+    """A matrix on disk, of which blocks of rows, between ``edges``, are best read together."""
 
     path: Any
     shape: tuple[int, int]
@@ -52,13 +48,6 @@ class BlockSource:
     window_blocks : int
         Blocks that are shuffled together.
 
-    Attributes
-    ----------
-    shape : tuple of int
-        Documents and words.
-    n_tokens : int or float
-        Sum of the counts, as it was when the corpus was written.
-
     Examples
     --------
     What :func:`tempering.corpus.open_source` opens is one:
@@ -80,9 +69,9 @@ class BlockSource:
     #: Where batches name their rows: the blocks that are in use, by number.
     named: MutableMapping[int, Block] | None = None
 
-    def __init__(self, files: StoredRows, batch_size: int, window_blocks: int):
-        _check_positive(batch_size, "batch_size")
-        _check_positive(window_blocks, "window_blocks")
+    def __init__(self, files: StoredRows, batch_size: int, window_blocks: int = 4):
+        check_whole(batch_size=batch_size)
+        check_whole(window_blocks=window_blocks)
         self.files = files
         self.shape = files.shape
         self.n_tokens = files.n_tokens
@@ -102,7 +91,7 @@ class BlockSource:
 
     def sample(self, n: int, rng: np.random.Generator) -> sparse.csr_array:
         """At most n documents, drawn without replacement: the same as from :class:`ArraySource`."""
-        _check_positive(n, "n")
+        check_whole(n=n)
         if n >= self.size:
             return self.files.rows(0, self.size)
         # `choice` makes an array of all numbers only when n is more than a 50th of them, so its
@@ -204,7 +193,3 @@ class BlockSource:
     def __repr__(self) -> str:
         name, path = type(self).__name__, str(self.files.path)
         return f"{name}({path!r}, shape={self.shape}, batch_size={self.batch_size})"
-
-
-def _check_positive(size: int, name: str) -> None:
-    check_number(size, name, "at least 1", least=1, whole=True)

@@ -24,25 +24,21 @@ def check_number(
     most: float = math.inf,
     whole: bool = False,
 ) -> None:
-    """Raise ``ValueError`` unless value is a number, from least (or above so much) to most.
-
-    >>> check_number("3", "n_words", "a whole number, at least 1", least=1, whole=True)
-    Traceback (most recent call last):
-    ValueError: n_words must be a whole number, at least 1; got '3'.
-    """
+    """Raise ``ValueError`` unless value is a number, from least (or above so much) to most."""
     number: Any = value if isinstance(value, Integral if whole else Real) else math.nan
     # Not a comparison holds for NaN.
     if not (least <= number <= most and (number > above or above == -math.inf)):
         raise ValueError(f"{name} must be {expected}; got {shown(value)}.")
 
 
-def as_numbers(values: Any, name: str, expected: str) -> NDArray[np.float64]:
-    """Values as an array of float64; raise ``ValueError`` if they are none.
+def check_whole(least: int = 1, /, **values: Any) -> None:
+    """Raise ``ValueError`` unless these are whole numbers, ``least`` or more; by their names."""
+    for name, value in values.items():
+        check_number(value, name, f"at least {least}, and whole", least=least, whole=True)
 
-    >>> as_numbers(["a"], "alpha", "positive")
-    Traceback (most recent call last):
-    ValueError: alpha must be positive; got ['a'].
-    """
+
+def as_numbers(values: Any, name: str, expected: str) -> NDArray[np.float64]:
+    """Values as an array of float64; raise ``ValueError`` if they are none."""
     try:
         return np.asarray(values, float)
     except (TypeError, ValueError, OverflowError) as error:
@@ -50,11 +46,7 @@ def as_numbers(values: Any, name: str, expected: str) -> NDArray[np.float64]:
 
 
 def takes(function: Any, *arguments: Any) -> bool:
-    """Whether a function can be called with these arguments; True where it does not tell.
-
-    >>> takes(len), takes(len, "a"), takes(3, "a")
-    (False, True, False)
-    """
+    """Whether a function can be called with these arguments; True where it does not tell."""
     try:
         inspect.signature(function).bind(*arguments)
     except TypeError:

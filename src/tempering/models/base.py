@@ -11,9 +11,8 @@ the ``inverse_temperature`` and E_q[log p(x_i, z_i | β)] is the ``energy`` of d
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -26,19 +25,7 @@ OR_FAMILIES = ". Define it, or tell the family of each part of λ in `families`.
 
 
 class UnsupportedTemperature(TypeError):
-    """The model lacks what the temperature policy asks of it.
-
-    Examples
-    --------
-    >>> import tempering
-    >>> from tempering.families import Dirichlet, Poisson
-    >>> counts = tempering.Mixture(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 1.0])
-    >>> try:
-    ...     tempering.log_partition(counts, [0.5], n_data=10, method="closed-form")
-    ... except tempering.models.UnsupportedTemperature as error:
-    ...     print(str(error)[:39])
-    Mixture does not define `log_partition`
-    """
+    """The model lacks what the temperature policy asks of it."""
 
 
 class TemperatureTerms(NamedTuple):
@@ -93,9 +80,6 @@ class Model(ABC):
     #: The family of each part of λ, by name. A model that tells it need not write ``divergence``,
     #: ``check_posterior`` or ``draw``.
     families: Families = MappingProxyType({})
-
-    #: What a fit may change of it, which goes into a checkpoint; None for anything.
-    learned: ClassVar[Collection[str] | None] = None
 
     @abstractmethod
     def prior(self) -> Any:

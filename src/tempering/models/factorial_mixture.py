@@ -67,34 +67,14 @@ class ActivationStep(LocalStep):
 
 @stored("factorial_model", attributes={"_shared_probability": bool})
 class FactorialModel(Model):
-    """The factorial mixture model.
+    """The factorial mixture model; ``FactorialMixture`` tells most of its parameters.
 
-    Parameters
-    ----------
-    n_features, dimension : int
-        K and D.
-    noise_variance : float
-        σ².
-    feature_variance : float
-        σ_μ².
-    activation_probability : float or array [K]
-        π; one for all features, or one for each.
-    local : {"mean-field", "exact"}
-        q(z_n) factorised over features, or the joint one over all 2^K activations (K <= 12), which
-        has no local optima.
-    local_restarts : int
-        Hot starts of each q(z_n) in each mean-field step, kept where the ELBO rises.
-    start : {"small", "prior", "data"}
-        Features at step 0: nearly 0, a draw from the prior, or data.
-    learn : collection of str
-        Hyperparameters to learn in steps at T = 1: "noise_variance", "feature_variance",
-        "activation_probability".
-    tolerance, max_sweeps
-        Of a datum's coordinate ascent; see :func:`tempering.models.factorial.mean_field`.
+    ``local`` is "mean-field", q(z_n) factorised over features with ``local_restarts`` hot starts,
+    or "exact", the joint one over all 2^K activations (K <= 12), which has no local optima.
+    ``tolerance`` and ``max_sweeps`` are those of a datum's coordinate ascent.
     """
 
     continues_steps = True
-    learned = LEARNABLE
 
     def __init__(
         self,

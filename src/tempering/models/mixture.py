@@ -106,8 +106,6 @@ class Mixture(Model):
                 f"component_prior is not a proper {type(likelihood.conjugate).__name__} prior."
             )
 
-    learned = ()
-
     @property
     def families(self) -> Families:  # pyright: ignore[reportIncompatibleVariableOverride]
         return {"weights": self.weights, "components": self.likelihood.conjugate}

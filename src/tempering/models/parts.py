@@ -68,10 +68,7 @@ def emit(
     rng: np.random.Generator,
     like: Any = None,
 ) -> Any:
-    """A row for each label, drawn by the likelihood from the parameters [K, ...] of its label.
-
-    With ``like``, each row has the inputs of a row there.
-    """
+    """A row for each label, drawn by the likelihood from the parameters [K, ...] of its label."""
     rows: Any = None
     for label in np.unique(labels):
         here, parameter = np.flatnonzero(labels == label), entry(parameters, int(label))

@@ -25,14 +25,7 @@ def available_cores() -> int:
 
 
 def number_of_threads(n_jobs: int | None) -> int:
-    """Threads: as many as given, or with None or -1 one a core, with -2 one less, as in joblib.
-
-    >>> number_of_threads(-1) == number_of_threads(None) == available_cores()
-    True
-    >>> import numpy as np
-    >>> number_of_threads(3), number_of_threads(-10_000), number_of_threads(np.int8(2))
-    (3, 1, 2)
-    """
+    """Threads: as many as given, or with None or -1 one a core, with -2 one less, as in joblib."""
     if n_jobs is None:
         return available_cores()
     expected = f"a whole number from 1 to {MOST_THREADS}, or None for all cores"

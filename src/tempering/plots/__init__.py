@@ -8,14 +8,12 @@ from tempering.plots.hidden import (
     plot_transition_matrix,
 )
 from tempering.plots.topics import (
-    plot_elbo,
     plot_temperature,
     plot_temperature_path,
     plot_topics,
 )
 
 __all__ = [
-    "plot_elbo",
     "plot_emissions",
     "plot_loadings",
     "plot_mixtures",

@@ -13,19 +13,17 @@ from tempering.estimators import LatentDirichletAllocation
 from tempering.evaluation import top_words
 from tempering.evaluation.checks import normalised
 from tempering.inference import History
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_whole
 from tempering.plots.canvas import new_figure
 
 
-def plot_temperature(history: History, axis: Any = None) -> Any:
+def plot_temperature(history: History) -> Any:
     """The temperature by passes over the data; the final phase at T = 1 is shaded.
 
     Parameters
     ----------
     history : History
         ``history_`` of an estimator, or ``history`` of a fit.
-    axis : matplotlib axes, optional
-        Where to draw; a new figure by default. Its figure is returned.
 
     Examples
     --------
@@ -37,27 +35,21 @@ def plot_temperature(history: History, axis: Any = None) -> Any:
     >>> plot_temperature(lda.history_).axes[0].get_ylabel()
     'temperature'
     """
-    return _plot_column(history, "temperature", "temperature", axis)
-
-
-def plot_elbo(history: History, axis: Any = None) -> Any:
-    """The ELBO of the model at T = 1, at the steps that computed it, by passes over the data.
-
-    Parameters
-    ----------
-    history, axis
-        As in :func:`plot_temperature`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tempering import BayesianGaussianMixture
-    >>> from tempering.plots import plot_elbo
-    >>> X = np.random.default_rng(0).normal(size=(100, 2))
-    >>> plot_elbo(BayesianGaussianMixture(n_components=2).fit(X).history_).axes[0].get_ylabel()
-    'ELBO at T = 1'
-    """
-    return _plot_column(history, "elbo", "ELBO at T = 1", axis)
+    _check_history(history)
+    if not len(history):
+        raise ValueError("history is empty: fit records one, partial_fit does not.")
+    passes = history["passes"]
+    figure = new_figure(figsize=(5.0, 3.2))
+    axis = figure.subplots()
+    marker = "o" if len(passes) < 30 else None
+    axis.plot(passes, history["temperature"], lw=1.5, marker=marker, ms=3)
+    final = np.flatnonzero(history["phase"] == "final")
+    if final.size:
+        axis.axvspan(passes[final[0]], passes[-1], color="0.93", zorder=0, label="T = 1")
+    axis.set_xlabel("passes over the data")
+    axis.set_ylabel("temperature")
+    axis.spines[["top", "right"]].set_visible(False)
+    return figure
 
 
 def plot_topics(
@@ -95,8 +87,7 @@ def plot_topics(
     ['topic 0', 'topic 1']
     """
     check_is_fitted(model)
-    check_number(n_words, "n_words", "a whole number, at least 1", least=1, whole=True)
-    check_number(columns, "columns", "a whole number, at least 1", least=1, whole=True)
+    check_whole(n_words=n_words, columns=columns)
     n_words = min(n_words, model.n_features_in_)
     names = model.topics(n_words, vocabulary)
     chosen = list(range(len(names)) if topics is None else np.atleast_1d(np.asarray(topics)))
@@ -130,29 +121,6 @@ def _check_history(history: Any) -> None:
         raise ValueError(f"history must be that of a fit, such as model.history_; got {kind}.")
 
 
-def _plot_column(history: History, column: str, label: str, axis: Any) -> Any:
-    """A column of the history at the steps that have it."""
-    _check_history(history)
-    if not len(history):
-        raise ValueError("history is empty: fit records one, partial_fit does not.")
-    passes, values = history["passes"], history[column]
-    known = np.isfinite(values)
-    if not known.any():
-        raise ValueError(
-            "history holds no ELBO: this fit computed none. Topic models have one only with "
-            "update='variational'."
-        )
-    axis = new_figure(figsize=(5.0, 3.2)).subplots() if axis is None else axis
-    axis.plot(passes[known], values[known], lw=1.5, marker="o" if known.sum() < 30 else None, ms=3)
-    final = np.flatnonzero(history["phase"] == "final")
-    if final.size:
-        axis.axvspan(passes[final[0]], passes[-1], color="0.93", zorder=0, label="T = 1")
-    axis.set_xlabel("passes over the data")
-    axis.set_ylabel(label)
-    axis.spines[["top", "right"]].set_visible(False)
-    return axis.figure
-
-
 def plot_temperature_path(history: History) -> Any:
     """Temperature, energy and heat capacity by passes; where the temperature is held is shaded.
 
@@ -163,10 +131,6 @@ def plot_temperature_path(history: History) -> Any:
     ----------
     history : History
         ``history`` of a batch fit, or ``history_`` of an estimator, with the ELBO of each step.
-
-    Returns
-    -------
-    matplotlib figure
 
     Examples
     --------

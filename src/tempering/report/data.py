@@ -15,7 +15,7 @@ from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.words import check_words, words_of
 from tempering.evaluation.checks import is_corpus
 from tempering.inference import History
-from tempering.models.arguments import as_numbers, check_number
+from tempering.models.arguments import as_numbers, check_whole
 from tempering.report.documents import ReportedDocuments, describe
 from tempering.report.shares import share_table
 from tempering.report.topics import (
@@ -40,21 +40,8 @@ COHERENCE_WORDS = 10
 class ReportData:
     """What the page shows: numbers, words and lists, ready for JSON.
 
-    ``facts`` are what was fitted (numbers of topics, words, documents, steps; seconds) and the
-    settings of the page, ``parameters`` pairs of name and value. ``topics`` stand largest first;
-    they, and the list of the hottest in ``temperatures``, refer to ``words`` and ``documents`` by
-    place. ``tree`` joins topics, and what was joined, two by two; ``over_time`` and ``by_group``
-    are shares of topics with their intervals.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tempering import LatentDirichletAllocation
-    >>> from tempering.report import collect
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
-    >>> data = collect(LatentDirichletAllocation(n_components=2, random_state=0).fit(X), X)
-    >>> data.facts["topics"], data.facts["documents"]
-    (2, 100)
+    ``topics`` stand largest first; they, and the list of the hottest in ``temperatures``, refer to
+    ``words`` and ``documents`` by place. ``tree`` joins topics, and what was joined, two by two.
     """
 
     title: str
@@ -129,8 +116,8 @@ def collect(
     [True, True]
     """
     check_is_fitted(model)
-    check_number(max_documents, "max_documents", "at least 1", least=1, whole=True)
-    check_number(n_held_out, "n_held_out", "a whole number, 0 or more", least=0, whole=True)
+    check_whole(max_documents=max_documents)
+    check_whole(0, n_held_out=n_held_out)
     n_topics = model.n_components
     told = [("over_time", over_time, True), ("by_group", by_group, False)]
     shares = {
@@ -192,10 +179,7 @@ def collect(
 
 
 def tree_of(model: LatentDirichletAllocation) -> list[tuple[int, int, float]] | None:
-    """The two that are joined, the nearest first, and their distance; K + i is the i-th of these.
-
-    None for one topic alone.
-    """
+    """The two that are joined, nearest first, and their distance; K + i is the i-th of these."""
     if model.n_components < 2:
         return None
     return [(int(a), int(b), short(far, 3)) for a, b, far, _ in hierarchy(model).linkage]
@@ -204,12 +188,7 @@ def tree_of(model: LatentDirichletAllocation) -> list[tuple[int, int, float]] | 
 def fit_curves(
     history: History | None, validation: Sequence[tuple[float, float]] | None = None
 ) -> dict[str, Any]:
-    """Curves of (documents seen, value), each of at most :data:`POINTS` points.
-
-    A value that was not computed at a step (NaN) is no point. ``validation`` are held-out scores
-    that were taken during the fit; ``final_start`` is None, or the documents seen when the final
-    phase at T = 1 began.
-    """
+    """Curves of (documents seen, value), of :data:`POINTS` points at most, none of them NaN."""
     records = history or History()
     seen = records["data_seen"].astype(float)
     final = next((each.data_seen for each in records if each.phase == "final"), None)

@@ -29,12 +29,7 @@ BINS = 40
 
 @dataclass(frozen=True)
 class ReportedDocuments:
-    """Documents with words, and what the model says of them.
-
-    ``counts`` [D, V] are their words, ``numbers`` [D] their places in a corpus of ``corpus_size``
-    documents and ``corpus_tokens`` words, ``proportions`` [D, K] their topics, and ``temperatures``
-    [D] tell how badly the topics explain them.
-    """
+    """Documents with words, where they stand in the corpus, and what the model says of them."""
 
     counts: Any
     numbers: NDArray[np.intp]
@@ -103,10 +98,7 @@ def describe(
     vocabulary: Sequence[str],
     marginal: NDArray[np.float64],
 ) -> dict[str, Any]:
-    """One document: name, beginning of its text (or its words), length, topics.
-
-    ``names`` and ``texts`` are those of the corpus; by ``marginal``, p(w), rare words stand out.
-    """
+    """One document: name, beginning of its text (or its rarest words), length, topics."""
     number, counts = documents.numbers[row], documents.counts[[row]]
     proportions = documents.proportions[row]
     topics = np.argsort(-proportions, kind="stable")[:TOPICS]

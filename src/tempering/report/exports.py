@@ -1,4 +1,4 @@
-"""What was fitted for other tools: pyLDAvis (topics) and ArviZ (any model)."""
+"""What was fitted, of any model, for ArviZ."""
 
 from __future__ import annotations
 
@@ -11,64 +11,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators import LatentDirichletAllocation
-from tempering.estimators.words import check_words
 from tempering.evaluation import top_words
-from tempering.evaluation.checks import as_counts, normalised
 from tempering.inference import ArraySource, Result
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_whole
 from tempering.models.parts import arrays_of, entry
 from tempering.report.data import vocabulary_of
-
-
-def pyldavis_arguments(
-    model: LatentDirichletAllocation, X: Any, vocabulary: Sequence[str] | None = None
-) -> dict[str, Any]:
-    """What ``pyLDAvis.prepare(**pyldavis_arguments(model, X))`` wants to know of topics.
-
-    ``pyLDAvis.display`` shows what that makes. Topics have their numbers of the model, from 0.
-
-    Parameters
-    ----------
-    model : LatentDirichletAllocation
-        Fitted.
-    X : array, sparse matrix or Corpus of shape (n_documents, n_words)
-        The documents; those without a word are left out.
-    vocabulary : sequence of str, optional
-        The words; by default those of the fit, or those the model was saved with, or numbers.
-
-    Returns
-    -------
-    dict
-        ``topic_term_dists``, ``doc_topic_dists``, ``doc_lengths``, ``vocab``, ``term_frequency``,
-        and the settings by which topics keep the model's numbers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tempering import LatentDirichletAllocation
-    >>> from tempering.report import pyldavis_arguments
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
-    >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
-    >>> arguments = pyldavis_arguments(lda, X, ["sun", "sea", "snow", "ice"])
-    >>> arguments["doc_topic_dists"].shape, arguments["term_frequency"]
-    ((100, 2), array([200., 150., 250., 200.]))
-    """
-    check_is_fitted(model)
-    words = vocabulary_of(model, vocabulary, X)
-    check_words(model, X)
-    counts = as_counts(X, "X").astype(np.float64)
-    counts = counts[np.flatnonzero(counts.sum(axis=1) > 0)]
-    if counts.shape[0] == 0:
-        raise ValueError("X must hold at least one word; every document is empty.")
-    return {
-        "topic_term_dists": normalised(model.components_.astype(np.float64)),
-        "doc_topic_dists": model.transform(counts),
-        "doc_lengths": counts.sum(axis=1),
-        "vocab": [str(word) for word in words],
-        "term_frequency": counts.sum(axis=0),
-        "sort_topics": False,
-        "start_index": 0,
-    }
 
 
 def to_arviz(
@@ -78,9 +25,11 @@ def to_arviz(
     X: Any = None,
     vocabulary: Sequence[str] | None = None,
     n_words: int | None = 20,
-    random_state: int = 0,
 ) -> Any:
     """Independent draws from the variational posterior q, for ArviZ.
+
+    They are those of ``topics`` (chain, draw, topic, word) and, with X, of ``proportions`` (chain,
+    draw, document, topic); of a ``Result``, of the parts of its model.
 
     Parameters
     ----------
@@ -94,18 +43,10 @@ def to_arviz(
         ``log_likelihood`` and ``posterior_predictive`` are added, where the model has
         ``log_likelihood`` and ``simulate``.
     vocabulary : sequence of str, optional
-        As in :func:`pyldavis_arguments`; for topics alone, as is ``n_words``.
+        The words; by default those of the fit, or numbers. For topics alone, as is ``n_words``.
     n_words : int or None
         Only words among so many most probable ones of a topic are kept, which does not change
         their distribution; None keeps all, draws × topics × words numbers.
-    random_state : int
-        The same seed gives the same draws.
-
-    Returns
-    -------
-    arviz.InferenceData, or xarray.DataTree from ArviZ 1.0 on
-        The posterior holds ``topics`` (chain, draw, topic, word) and, with X, ``proportions``
-        (chain, draw, document, topic); of a ``Result``, the parts of its model.
 
     Examples
     --------
@@ -118,12 +59,6 @@ def to_arviz(
     >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
     >>> posterior = to_arviz(lda, draws=10)  # doctest: +SKIP
 
-    Any model, with all that ArviZ takes for the comparison of models:
-
-    >>> from tempering import Mixture, fit
-    >>> from tempering.families import Dirichlet, Poisson
-    >>> result = fit(Mixture(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 0.1]), [[1], [2], [9]])
-    >>> everything = to_arviz(result, X=[[1], [2], [9]])  # doctest: +SKIP
     """
     try:
         library = import_module("arviz")
@@ -132,12 +67,12 @@ def to_arviz(
             f"to_arviz needs arviz, which cannot be imported ({error}). Install it with: pip "
             "install arviz"
         ) from error
-    check_number(draws, "draws", "at least 1, and whole", least=1, whole=True)
+    check_whole(draws=draws)
     if isinstance(model, Result):
-        return _as_arviz(library, groups_of(model, draws, X, random_state))
+        return _as_arviz(library, groups_of(model, draws, X))
     check_is_fitted(model)
     words = vocabulary_of(model, vocabulary, X)
-    rng = np.random.default_rng(random_state)
+    rng = np.random.default_rng(0)
     parameters = model.components_.astype(np.float64)
     n_all = parameters.shape[1]
     kept = np.unique(top_words(parameters, n_all if n_words is None else min(n_words, n_all)))
@@ -153,9 +88,9 @@ def to_arviz(
     return _as_arviz(library, {"posterior": posterior}, coords=coords, dims=dims)
 
 
-def groups_of(result: Result, n_draws: int, data: Any, seed: int) -> dict[str, dict[str, Any]]:
+def groups_of(result: Result, n_draws: int, data: Any) -> dict[str, dict[str, Any]]:
     """The groups of ArviZ, as far as the model has what they need: [chain, draw, ...]."""
-    model, draws = result.model, result.draw(n_draws, seed)
+    model, draws = result.model, result.draw(n_draws)
     groups = {"posterior": {name: each[None] for name, each in arrays_of(draws)}}
     if data is None:
         return groups
@@ -164,7 +99,7 @@ def groups_of(result: Result, n_draws: int, data: Any, seed: int) -> dict[str, d
         logs = [model.log_likelihood(rows, entry(draws, i)) for i in range(n_draws)]
         groups["log_likelihood"] = {"x": np.stack(logs)[None]}
     if model.provides("simulate"):
-        made = (getattr(each, "rows", each) for each in result.simulate(data, n_draws, seed))
+        made = (getattr(each, "rows", each) for each in result.simulate(data, n_draws))
         groups["posterior_predictive"] = {"x": np.stack([np.asarray(each) for each in made])[None]}
     return groups
 

@@ -90,29 +90,7 @@ def check_place(path: Path, overwrite: bool) -> None:
 
 
 def render(data: ReportData) -> str:
-    """The page as text.
-
-    Parameters
-    ----------
-    data : ReportData
-        What :func:`tempering.report.collect` computed.
-
-    Returns
-    -------
-    str
-        HTML. Its security policy allows its own script and style and nothing else, so that the
-        page can fetch nothing, and that no text in the data could ever run.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tempering import LatentDirichletAllocation
-    >>> from tempering.report import collect, render
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
-    >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
-    >>> render(collect(lda, X, title="Weather")).count("<title>Weather</title>")
-    1
-    """
+    """The page as text; its policy allows its own script and style alone, so nothing is fetched."""
     style = _asset("style.css")
     script = "(() => {\n'use strict';\n" + "\n".join(map(_asset, SCRIPTS)) + "})();\n"
     parts = {
@@ -130,11 +108,7 @@ def render(data: ReportData) -> str:
 
 
 def embedded_json(value: Any) -> str:
-    """JSON that may stand inside a ``<script>`` element: nothing in it can end the element.
-
-    >>> embedded_json("</script>")
-    '"\\\\u003c/script\\\\u003e"'
-    """
+    """JSON that may stand inside a ``<script>`` element: nothing in it can end the element."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")

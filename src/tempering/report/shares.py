@@ -14,11 +14,7 @@ WHOLE = 10_000
 
 
 def share_table(shares: Any, argument: str, n_topics: int, *, in_order: bool) -> dict[str, Any]:
-    """Names, sizes, and for each topic its shares, their intervals and its clearest contrast.
-
-    A contrast is (one place, another, least, most): so many times as common in the one as in the
-    other. ``in_order`` compares the last with the first; otherwise the largest with the smallest.
-    """
+    """Names, sizes, and for each topic its shares, their intervals and its clearest contrast."""
     if not isinstance(shares, TopicShares):
         wanted = "topics_over_time" if in_order else "topics_by_group"
         raise ValueError(

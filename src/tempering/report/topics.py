@@ -1,11 +1,7 @@
 """Topics as the page shows them: how much of the corpus, which words, how near to each other.
 
-The relevance of a word for a topic (Sievert and Shirley, 2014) is
-
-    λ log p(w | k) + (1 − λ) log p(w | k) / p(w),
-
-from the most probable words at λ = 1 to those that are most the topic's own at λ = 0. The page
-computes it; what is stored of a topic is every word that comes to its top for some λ.
+Stored of a topic is every word that comes to its top for some relevance (Sievert and Shirley,
+2014), λ log p(w | k) + (1 − λ) log p(w | k) / p(w), which the page computes.
 """
 
 from __future__ import annotations
@@ -44,11 +40,7 @@ def shorts(values: ArrayLike) -> list[float]:
 
 @dataclass(frozen=True)
 class TopicWords:
-    """Topics, and what follows from them and their sizes.
-
-    ``topics`` [K, V] are p(w | k), ``prevalence`` [K] is p(k), the part of the corpus' words that
-    belong to each, ``marginal`` [V] p(w) = Σ_k p(k) p(w | k), ``n_tokens`` the words of the corpus.
-    """
+    """Topics p(w | k) [K, V], and what follows from them and their sizes p(k) [K]."""
 
     topics: Floats
     prevalence: Floats
@@ -87,22 +79,14 @@ class TopicWords:
         return np.argsort(-self.marginal, kind="stable")[:n_words]
 
     def positions(self) -> Floats:
-        """The topics as points of a plane, near where they are alike, [K, 2].
-
-        Classical multidimensional scaling of their Jensen-Shannon distances. Words that are not
-        among the frequent ones count as one word.
-        """
+        """The topics in a plane, [K, 2], near where alike: scaled Jensen-Shannon distances."""
         kept = self.topics[:, self.frequent(SEARCHED_WORDS)]
         rest = np.maximum(1.0 - kept.sum(axis=1, keepdims=True), 0.0)
         return classical_scaling(squareform(pdist(np.hstack([kept, rest]), "jensenshannon")))
 
 
 def classical_scaling(distances: Floats) -> Floats:
-    """Points of a plane, [K, 2], whose distances are as near to these [K, K] as a projection can.
-
-    They are centred; the coordinate of largest size on each axis is positive, so that the same
-    distances always give the same picture.
-    """
+    """Points of a plane, [K, 2], with nearly these distances [K, K]; always on the same sides."""
     squares = np.square(distances)
     centred = squares - squares.mean(axis=0) - squares.mean(axis=1)[:, None] + squares.mean()
     values, vectors = np.linalg.eigh(-0.5 * centred)
@@ -115,10 +99,7 @@ def classical_scaling(distances: Floats) -> Floats:
 
 
 def word_table(words: TopicWords, relevant: list[Places], vocabulary: Any) -> dict[str, Any]:
-    """The words that the page knows: text, probability, and the topics that use it most.
-
-    ``topics`` holds, for each word, a flat list of topic and per mille of the word's uses.
-    """
+    """The words that the page knows: text, probability, and the topics that use it most."""
     known = known_words(words, relevant)
     shares = words.shares(known)
     return {

@@ -1,7 +1,6 @@
-"""Files and directories that appear whole, or not at all.
+"""Files and directories that appear whole, or not at all: written aside, forced to disk, renamed.
 
-They are written aside, in the directory where they will stand, forced to the disk, and renamed. A
-process that is killed in between may leave something named ``.partial-…`` there, safe to delete.
+A process that is killed in between may leave something named ``.partial-…``, safe to delete.
 """
 
 from __future__ import annotations
@@ -20,12 +19,7 @@ FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
 def as_path(path: Any) -> Path:
-    """A path of a user; raise ``ValueError`` for what cannot be one.
-
-    >>> as_path("")
-    Traceback (most recent call last):
-    ValueError: path must be the name of a file or a folder; got ''.
-    """
+    """A path of a user; raise ``ValueError`` for what cannot be one."""
     try:
         if not (text := os.fspath(path)) or not isinstance(text, str) or "\0" in text:
             raise TypeError
@@ -37,11 +31,7 @@ def as_path(path: Any) -> Path:
 
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path to write a file to, which takes the place of ``path`` when the block ends well.
-
-    It has an unused name in the same directory, which is made if it is missing, and the same
-    suffixes. An error inside the block leaves ``path`` as it was and removes what was written.
-    """
+    """A path beside ``path``, which takes its place if the block ends well, or is removed."""
     path = Path(path).absolute()
     with _aside(path) as aside:
         yield aside

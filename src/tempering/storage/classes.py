@@ -1,9 +1,8 @@
-"""The classes whose objects can be stored, by names of their own in the file.
+"""The classes whose objects can be stored: ``@stored("name")`` before a class is all that it takes.
 
-``@stored("name")`` before a class is all that it takes. What is stored are the arguments of its
-constructor, from the attributes of the same names. To make an object of a file, they are held
-against the types that the constructor declares, and the constructor is called with them, so that
-its own checks are those of the file. Objects of no other classes are ever made.
+Stored are the arguments of its constructor, from the attributes of the same names. Of a file they
+are held against the types that the constructor declares, and it is called with them, so that its
+checks are those of the file. Objects of no other classes are ever made.
 """
 
 from __future__ import annotations
@@ -42,7 +41,6 @@ def stored(
     attributes: Mapping[str, Any] | None = None,
     without: Sequence[str] = (),
     constructed: bool = True,
-    check: Callable[[Any], None] | None = None,
     take: Callable[[Any], dict[str, Any]] | None = None,
     make: Callable[[dict[str, Any]], Any] | None = None,
 ) -> Callable[[Class], Class]:
@@ -58,8 +56,6 @@ def stored(
         Arguments of the constructor that are not stored, and have defaults.
     constructed : bool
         Whether the constructor is called; if not, an object is made of its ``attributes`` alone.
-    check : callable, optional
-        Called with an object that was read; raises ``ValueError`` if it cannot be.
     take, make : callable, optional
         From an object to a dictionary of what is to be stored, and back, where these rules do not
         do.
@@ -96,8 +92,6 @@ def stored(
                 exact = {f: v for f, v in given.items() if isinstance(v, np.ndarray | np.generic)}
                 for field in (*exact, *more):
                     object.__setattr__(made, field, parts[field])
-            if check is not None:
-                check(made)
             return made
 
         FORMS[cls] = _BY_NAME[name] = Form(name, take or take_fields, make or make_object)
@@ -132,11 +126,7 @@ def check_types(parts: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type; arrays of numbers must hold finite ones besides.
-
-    >>> fits(3, int | None), fits([1, "a"], list[int]), fits(np.array([np.nan]), np.ndarray)
-    (True, False, False)
-    """
+    """Whether a value is of a type; arrays of numbers must hold finite ones besides."""
     kind, inner = get_origin(hint) or hint, get_args(hint)
     if hint is Any or isinstance(hint, TypeVar):
         return True

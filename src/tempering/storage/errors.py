@@ -9,17 +9,7 @@ from typing import Any
 
 
 class StorageError(ValueError):
-    """A file is missing, damaged, too new or not what it should be; or a value cannot be stored.
-
-    Examples
-    --------
-    >>> import tempering
-    >>> try:
-    ...     tempering.load("no such model")
-    ... except tempering.StorageError as error:
-    ...     print(type(error).__name__)
-    StorageError
-    """
+    """A file is missing, damaged, too new or not what it should be; or a value cannot be stored."""
 
 
 def expect(condition: Any, message: str) -> None:

@@ -1,7 +1,6 @@
 """One process at a time in a directory: the system holds the lock, so it ends with the process.
 
-A file ``lock`` tells whose it is. It may be left over from a process that was killed, and then
-stops nobody.
+A file ``lock`` tells whose it is; one that a killed process left stops nobody.
 """
 
 from __future__ import annotations
@@ -29,11 +28,7 @@ class InUse(OSError):
 
 @contextmanager
 def alone_in(directory: str | os.PathLike[str]) -> Iterator[None]:
-    """Hold a directory while the block runs; :class:`InUse` at once if somebody else does.
-
-    It is made if it is missing, and removed again if nothing came into it. A thread that has it
-    already may ask for it again.
-    """
+    """Hold a directory while the block runs; :class:`InUse` at once if another thread does."""
     path = Path(directory).resolve()
     me = os.getpid(), threading.get_ident()
     with _registry:

@@ -1,16 +1,13 @@
-"""State on disk: arrays as safetensors, all else as JSON.
+"""State on disk: arrays as safetensors, all else as JSON, in its header or in a file beside it.
 
-A tree is made of None, booleans, integers (of 64 bits), floats, strings, NumPy arrays and scalars,
-objects of the classes in :mod:`tempering.storage.classes`, and of lists, tuples, sets and
-dictionaries (with strings as keys) of these. It comes back with the same types and the same bits.
-What JSON lacks stands there as an object with one key that begins with ``$``:
+A tree is made of what JSON has, of integers of 64 bits, NumPy arrays and scalars, objects of the
+classes in :mod:`tempering.storage.classes`, tuples and sets; it comes back with the same types and
+the same bits. What JSON lacks stands there as an object with one key that begins with ``$``:
 
     {"$array": {"name": "posterior.weights", "dtype": "float64", "shape": [3], "crc32": …}}
-    {"$heat": {"inverse_temperature": 0.5, "bound": 0.0, "finished": false}}
 
-The JSON part is in the header of the safetensors file, or in a file of its own beside it. Reading
-runs no code. Every array is held against what the JSON part tells of it, and that part against its
-checksum; whatever is wrong with a file is a :class:`StorageError` that names it.
+Reading runs no code. Arrays are held against their checksums, and the JSON part against its own;
+whatever is wrong with a file is a :class:`StorageError` that names it.
 """
 
 from __future__ import annotations
@@ -48,11 +45,7 @@ Arrays = dict[str, NDArray[Any]]
 def write_tree(
     path: str | os.PathLike[str], kind: str, tree: Any, config: Path | None = None
 ) -> None:
-    """Write a tree to a safetensors file, which appears whole or not at all.
-
-    ``kind`` says what the tree is, to those who want to read it. The JSON part goes to a file
-    ``config``, where one is named, to be read by people too.
-    """
+    """Write a tree to a safetensors file; its JSON part to ``config``, if there is one."""
     arrays: Arrays = {}
     content = to_json(tree, "", arrays)
     whole = {"format": FORMAT, "package": __version__, "kind": kind, "content": content}

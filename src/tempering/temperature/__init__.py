@@ -1,11 +1,10 @@
 """Temperature policies: none, annealing (AVI), adaptive, one learned (VT), one a datum (LVT)."""
 
 from tempering.temperature import schedules
-from tempering.temperature.adaptive import AdaptiveHeat, AdaptiveTempering
-from tempering.temperature.annealing import Annealing, AnnealingHeat
-from tempering.temperature.critical import critical_inverse_temperature
+from tempering.temperature.adaptive import AdaptiveTempering
+from tempering.temperature.annealing import Annealing
 from tempering.temperature.grid import even_inverse_temperatures, exponential_temperatures
-from tempering.temperature.local import LocalHeat, LocalTempering
+from tempering.temperature.local import LocalTempering
 from tempering.temperature.partition import LogPartition, log_partition
 from tempering.temperature.policy import (
     COLD,
@@ -16,26 +15,21 @@ from tempering.temperature.policy import (
     TemperaturePolicy,
     Untempered,
 )
-from tempering.temperature.tempering import TemperingHeat, VariationalTempering
+from tempering.temperature.tempering import VariationalTempering
 
 __all__ = [
     "COLD",
     "USUAL_PASSES",
-    "AdaptiveHeat",
     "AdaptiveTempering",
     "Annealing",
-    "AnnealingHeat",
     "Heat",
-    "LocalHeat",
     "LocalTempering",
     "LogPartition",
     "Progress",
     "Surroundings",
     "TemperaturePolicy",
-    "TemperingHeat",
     "Untempered",
     "VariationalTempering",
-    "critical_inverse_temperature",
     "even_inverse_temperatures",
     "exponential_temperatures",
     "log_partition",

@@ -72,49 +72,23 @@ PHASES = {
 @stored("adaptive_heat")
 @dataclass(frozen=True)
 class AdaptiveHeat(Heat):
-    """Where adaptive tempering is.
+    """Where adaptive tempering is."""
 
-    Attributes
-    ----------
-    phase : str
-        "plain" (variational inference at T = 1 from the start), "cooling", "settling" (at T = 1),
-        "cooling again", "settling again"; with minibatches "ramp".
-    waited : int
-        Steps for which the temperature has been held.
-    bound_before, energy_before, excess_before, inverse_temperature_before : float
-        L, E, the excess and s of the step before.
-    best : float
-        The best bound at T = 1 so far, that of the state which the engine keeps.
-    attempts : int
-        How often it was cooled again.
-    failures : int
-        How often that found nothing better.
-    fresh : bool
-        Whether the next step makes a fresh start.
-    path : array [n, 2], optional
-        s and E at each rest of the cooling; with minibatches s, and the part of the time until it.
-    seed, step : int
-        What the pushes are drawn from.
-
-    Examples
-    --------
-    >>> from tempering.temperature import AdaptiveHeat
-    >>> AdaptiveHeat(0.2, phase="cooling", waited=3).telling
-    'holding at T = 5: components are separating'
-    """
-
+    #: "plain" (variational inference at T = 1 from the start), "cooling", "settling" (at T = 1),
+    #: "cooling again", "settling again"; with minibatches "ramp".
     phase: str = "plain"
-    waited: int = 0
-    bound_before: float = -math.inf
+    waited: int = 0  # steps for which the temperature has been held
+    bound_before: float = -math.inf  # L, E, the excess and s of the step before
     energy_before: float = 0.0
     excess_before: float = math.inf
     inverse_temperature_before: float = 1.0
-    best: float = -math.inf
-    attempts: int = 0
-    failures: int = 0
-    fresh: bool = False
+    best: float = -math.inf  # bound at T = 1 so far, that of the state which the engine keeps
+    attempts: int = 0  # how often it was cooled again
+    failures: int = 0  # how often that found nothing better
+    fresh: bool = False  # whether the next step makes a fresh start
+    #: [n, 2]: s and E at each rest of the cooling; with minibatches s, and the time until it.
     path: Array | None = None
-    seed: int = 0
+    seed: int = 0  # what the pushes are drawn from
     step: int = 0
 
     @property

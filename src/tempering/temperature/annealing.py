@@ -39,14 +39,7 @@ MAKES_ONE = (
 @stored("annealing_heat")
 @dataclass(frozen=True)
 class AnnealingHeat(Heat):
-    """Where annealing is; with an automatic start, what finds it, and the temperature it found.
-
-    Examples
-    --------
-    >>> from tempering import Annealing, schedules
-    >>> Annealing(schedules.linear(4.0)).begin(None, n_data=100, rng=None).inverse_temperature
-    0.25
-    """
+    """Where annealing is; with an automatic start, what finds it, and the temperature it found."""
 
     finder: TemperingHeat | None = None
     first: float | None = None

@@ -27,22 +27,7 @@ GONE = 1e-3
 
 
 def critical_inverse_temperature(model: Model, rows: Any, rng: np.random.Generator) -> float:
-    """The largest trial of s, from hot to cold, at which a push of the model at rest dies out.
-
-    Examples
-    --------
-    Two Gaussians of unit variance at ±3.2 separate at T = Var(x), about 11:
-
-    >>> import numpy as np
-    >>> from tempering import Mixture
-    >>> from tempering.families import Dirichlet, IsotropicGaussian
-    >>> from tempering.temperature import critical_inverse_temperature
-    >>> rng = np.random.default_rng(0)
-    >>> data = rng.normal(rng.choice([-3.2, 3.2], size=500))[:, None]
-    >>> model = Mixture(IsotropicGaussian(1, 1.0), Dirichlet(2), [1.0, 1.0], [0.0, 0.1])
-    >>> 8 < 1 / critical_inverse_temperature(model, data, rng) < 20
-    True
-    """
+    """The largest trial of s, from hot to cold, at which a push of the model at rest dies out."""
     rest = model.initialize(Few(rows, rows.shape[0]), rng)
     rest, s = _settled(model, rows, rest, HOTTEST), HOTTEST
     for stride in STRIDES:

@@ -60,11 +60,7 @@ def check_grid(inverse_temperatures: ArrayLike, prior: ArrayLike | None) -> tupl
 def weigh(
     energy: ArrayLike, log_normalizer: Array, grid: Array, prior: Array, power: ArrayLike = 1.0
 ) -> Weights:
-    """q(T = T_m) ∝ exp{ p_m ( s_m E − log c(s_m) + log π_m ) } with p = 1, or as in the paper.
-
-    ``energy`` [...] is that of the data that share the temperature, ``log_normalizer`` [..., M]
-    the log of the tempered density's normaliser; ``power`` is 1 for the exact coordinate update.
-    """
+    """q(T = T_m) ∝ exp{ p_m ( s_m E − log c(s_m) + log π_m ) } with p = 1, or as in the paper."""
     scores = np.asarray(energy)[..., None] * grid - log_normalizer + np.log(prior)
     exponents = np.asarray(power) * scores
     exponents = exponents - exponents.max(axis=-1, keepdims=True)

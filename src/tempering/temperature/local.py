@@ -32,14 +32,7 @@ from tempering.temperature.policy import (
 @stored("local_heat")
 @dataclass(frozen=True, eq=False)
 class LocalHeat(Heat):
-    """The temperatures, and the common factor of all 1/T_i while they are damped.
-
-    Examples
-    --------
-    >>> from tempering.temperature import LocalHeat
-    >>> LocalHeat(inverse_temperature=0.5).level
-    1.0
-    """
+    """The temperatures, and the common factor of all 1/T_i while they are damped."""
 
     level: float = 1.0
 

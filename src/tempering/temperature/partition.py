@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from tempering.models.arguments import as_numbers, check_number
+from tempering.models.arguments import as_numbers, check_number, check_whole
 from tempering.models.base import Array, Model, UnsupportedTemperature
 
 Method = Literal["auto", "closed-form", "monte-carlo", "map"]
@@ -97,7 +97,7 @@ def log_partition(
         raise ValueError(f"model must be a tempering.Model; got {model!r:.100}.")
     s = as_numbers(inverse_temperatures, "inverse_temperatures", "a grid in (0, 1]")
     check_number(n_data, "n_data", "a number of data, at least 1", least=1)
-    check_number(n_samples, "n_samples", "at least 1 draw", least=1, whole=True)
+    check_whole(n_samples=n_samples)
     if s.ndim != 1 or not s.size or not np.all((s > 0) & (s <= 1)):
         raise ValueError(
             "inverse_temperatures must be a one-dimensional grid in (0, 1]; "

@@ -87,17 +87,7 @@ State = TypeVar("State", bound=Heat)
 
 
 class Progress(NamedTuple):
-    """Where a run is: passes over the data made, passes made by one step, and passes planned.
-
-    Examples
-    --------
-    >>> from tempering import Annealing, schedules
-    >>> from tempering.temperature import Progress
-    >>> policy = Annealing(schedules.linear(4.0), passes=10)
-    >>> heat = policy.begin(None, n_data=100, rng=None)
-    >>> policy.cool(heat, Progress(passes=10.0, step=1.0, planned=30.0)).finished
-    True
-    """
+    """Where a run is: passes over the data made, passes made by one step, and passes planned."""
 
     passes: float
     step: float
@@ -109,26 +99,8 @@ class Progress(NamedTuple):
         return self.passes / self.planned, (self.passes + self.step) / self.planned
 
 
-@dataclass(frozen=True)
-class Surroundings:
-    """What a policy may look at when it updates: the step that was just made.
-
-    Examples
-    --------
-    A policy of one's own reads it in ``update``:
-
-    >>> from tempering import Annealing, Mixture, fit, schedules
-    >>> from tempering.families import Dirichlet, Poisson
-    >>> class Watched(Annealing):
-    ...     def update(self, heat, local, surroundings):
-    ...         print(f"pass {surroundings.progress.passes:g}: energy {local.energy:.1f}")
-    ...         return super().update(heat, local, surroundings)
-    >>> model = Mixture(Poisson(1), Dirichlet(1), [1.0], [1.0, 1.0])
-    >>> policy = Watched(schedules.linear(2.0), passes=2)
-    >>> result = fit(model, [[1], [2]], temperature=policy, max_passes=3)
-    pass 0: energy -2.9
-    pass 1: energy -3.2
-    """
+class Surroundings(NamedTuple):
+    """What a policy may look at when it updates: the step that was just made."""
 
     model: Model
     data: Any

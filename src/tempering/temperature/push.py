@@ -33,10 +33,7 @@ class Few:
 def pushed(
     local: LocalStep, model: Model, data: Any, share: float, n_rows: int, rng: np.random.Generator
 ) -> LocalStep:
-    """The step with ``share`` of its statistics from ``n_rows`` data and a fresh start.
-
-    Few rows make components that differ much, many make them alike.
-    """
+    """The step with ``share`` of its statistics from ``n_rows`` data and a fresh start."""
     n_data = local.n
     rows = Few(data, n_data).sample(n_rows, rng)
     start = model.initialize(Few(rows, n_data), rng)

@@ -23,23 +23,7 @@ EVEN = 0.1
 
 
 def find_ramp(model: Model, rows: Any, first: float, rng: np.random.Generator) -> Array:
-    """s and the part of the time after which it is reached, [n, 2], from ``first`` to 1.
-
-    Examples
-    --------
-    Two Gaussians at ±3.2 separate at T = 11, and nothing is left to gain near T = 1:
-
-    >>> import numpy as np
-    >>> from tempering import Mixture
-    >>> from tempering.families import Dirichlet, IsotropicGaussian
-    >>> from tempering.temperature.ramp import find_ramp
-    >>> rng = np.random.default_rng(0)
-    >>> data = rng.normal(rng.choice([-3.2, 3.2], size=500))[:, None]
-    >>> model = Mixture(IsotropicGaussian(1, 1.0), Dirichlet(2), [1.0, 1.0], [0.0, 0.1])
-    >>> s, time = find_ramp(model, data, 0.1, rng).T
-    >>> bool(np.interp(0.5, time, s) < 0.3)
-    True
-    """
+    """s and the part of the time after which it is reached, [n, 2], from ``first`` to 1."""
     places = np.minimum(np.geomspace(first, 1.0, NODES), 1.0)
     posterior = model.initialize(Few(rows, rows.shape[0]), rng)
     energies = np.empty(NODES)

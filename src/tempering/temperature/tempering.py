@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_number, check_whole
 from tempering.models.base import Array, LocalStep, Model, UnsupportedTemperature
 from tempering.storage.classes import stored
 from tempering.temperature.grid import check_grid, exponential_temperatures, weigh
@@ -35,14 +35,7 @@ Formula = Literal[
 @stored("tempering_heat")
 @dataclass(frozen=True, eq=False)
 class TemperingHeat(Heat):
-    """q(y) over the grid (the paper's r), and log C there where it is computed once.
-
-    Examples
-    --------
-    >>> from tempering.temperature import TemperingHeat
-    >>> TemperingHeat().weights is None
-    True
-    """
+    """q(y) over the grid (the paper's r), and log C there where it is computed once."""
 
     weights: Array | None = None  # pyright: ignore[reportIncompatibleMethodOverride]
     log_partition: Array | None = None
@@ -108,8 +101,7 @@ class VariationalTempering(TemperaturePolicy[TemperingHeat]):
         object.__setattr__(self, "prior", prior)
         check_fraction(self.fraction)
         check_number(self.damping, "damping", "0 or a positive number of passes", least=0)
-        check_number(self.every, "every", "at least 1 step", least=1, whole=True)
-        check_number(self.n_samples, "n_samples", "at least 1 draw", least=1, whole=True)
+        check_whole(every=self.every, n_samples=self.n_samples)
         if self.formula not in get_args(Formula):
             raise ValueError(
                 f"formula must be one of {', '.join(get_args(Formula))}; got {self.formula!r}."

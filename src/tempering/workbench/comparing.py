@@ -18,20 +18,13 @@ from scipy.optimize import linear_sum_assignment
 from tempering.estimators.words import counts_over_words, words_of
 from tempering.evaluation import split_documents
 from tempering.evaluation.checks import check_whole_counts, normalised
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_number, check_whole
 from tempering.workbench.editing import check_fitted_topics, topic_labels
 from tempering.workbench.number_of_topics import document_scores
 
 
 class TopicPair(NamedTuple):
-    """Two similar topics, one from each of two models.
-
-    Examples
-    --------
-    >>> from tempering.workbench import TopicPair
-    >>> TopicPair(a=0, b=3, shared=0.9, more_in_a=["tide"], more_in_b=["wave"]).shared
-    0.9
-    """
+    """Two similar topics, one from each of two models."""
 
     a: int
     b: int
@@ -134,9 +127,9 @@ def compare_models(
     """
     _check_same_words(a, b)
     check_number(least_shared, "least_shared", "from 0 to 1", least=0, most=1)
-    check_number(n_words, "n_words", "a whole number, at least 0", least=0, whole=True)
+    check_whole(0, n_words=n_words)
     check_number(prior_weight, "prior_weight", "positive", above=0, most=1e6)
-    check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
+    check_whole(0, random_state=random_state)
     counts: Any = counts_over_words(a, X)
     check_whole_counts(counts, "X", "; weights such as tf-idf cannot be held out.")
     split = split_documents(counts, random_state)

@@ -19,7 +19,7 @@ from sklearn.base import clone
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.topic_health import TopicWarning
 from tempering.evaluation.checks import as_counts, is_corpus, normalised
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_number, check_whole
 from tempering.workbench.editing import plain_topics
 from tempering.workbench.time_bins import time_bins
 
@@ -65,7 +65,7 @@ class TopicDrift:
         n_topics = self.models[0].n_components
         expected = f"the number of a topic, from 0 to {n_topics - 1}"
         check_number(topic, "topic", expected, least=0, most=n_topics - 1, whole=True)
-        check_number(n_words, "n_words", "a whole number, at least 1", least=1, whole=True)
+        check_whole(n_words=n_words)
         rows = np.argsort(-self.topics()[:, topic], axis=1, kind="stable")[:, :n_words]
         return [[self.words[v] for v in row] for row in rows]
 
@@ -122,7 +122,7 @@ def topics_through_time(
     """
     plain = plain_topics(estimator)
     check_number(strength, "strength", "positive", above=0, most=1e6)
-    check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
+    check_whole(0, random_state=random_state)
     words = X.vocabulary if is_corpus(X) else getattr(X, "columns", None)
     counts: Any = as_counts(X, "X")
     names, places = time_bins(times, bins, counts.shape[0])

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.words import words_of
 from tempering.evaluation.checks import is_corpus
-from tempering.models.arguments import check_number, shown
+from tempering.models.arguments import check_number, check_whole, shown
 from tempering.workbench.editing import check_fitted_topics, topic_labels
 
 
@@ -54,7 +54,7 @@ def extend_topics(
     [4, 5]
     """
     check_fitted_topics(model)
-    check_number(n_new, "n_new", "a whole number, 0 or more", least=0, whole=True)
+    check_whole(0, n_new=n_new)
     check_number(strength, "strength", "positive", above=0, most=1e6)
     n_new = int(n_new)
     counts = np.maximum(model.components_ - model.topic_word_prior_, 0.0)

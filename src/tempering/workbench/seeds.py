@@ -15,9 +15,10 @@ from tempering.estimators.topic_health import TopicWarning
 from tempering.estimators.words import counts_over_words
 from tempering.evaluation.checks import normalised
 from tempering.inference import BlockSource
-from tempering.models.arguments import check_number
+from tempering.inference.sources import stack
+from tempering.inference.streaming import StoredRows
+from tempering.models.arguments import check_whole
 from tempering.workbench.editing import check_fitted_topics
-from tempering.workbench.resampling import resampled
 
 
 def topics_across_seeds(
@@ -60,8 +61,8 @@ def topics_across_seeds(
     array([1., 1.])
     """
     check_fitted_topics(model)
-    check_number(n_seeds, "n_seeds", "a whole number, at least 1", least=1, whole=True)
-    check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
+    check_whole(n_seeds=n_seeds)
+    check_whole(0, random_state=random_state)
     counts: Any = _documents(model, X)
     topics = normalised(model.components_.astype(np.float64))
     rng = np.random.default_rng(random_state)
@@ -96,3 +97,36 @@ def _by_columns(model: Any) -> dict[str, Any]:
     if model.seed_topics is None:
         return {}
     return {"seed_topics": None, "topic_word_prior": model.topic_word_prior_}
+
+
+def resampled(documents: Any, rng: np.random.Generator) -> Any:
+    """As many documents as there are, each drawn from all; of a source, from those of its block."""
+    if isinstance(documents, BlockSource):
+        files = ResampledRows(documents.files, int(rng.integers(2**31)))
+        return BlockSource(files, documents.batch_size, documents.window_blocks)
+    return documents[np.sort(rng.integers(documents.shape[0], size=documents.shape[0]))]
+
+
+class ResampledRows:
+    """A matrix on disk whose documents are drawn anew within each block: only blocks are read."""
+
+    def __init__(self, files: StoredRows, seed: int):
+        self.path, self.shape, self.n_tokens = files.path, files.shape, files.n_tokens
+        self.edges = files.edges
+        self._files, self._seed = files, seed
+
+    def rows(self, start: int, stop: int) -> Any:
+        """The drawn documents from ``start`` to ``stop``."""
+        first = int(np.searchsorted(self.edges, start, side="right")) - 1
+        last = max(int(np.searchsorted(self.edges, stop)), first + 1)
+        drawn = stack([self._block(number) for number in range(first, last)])
+        begin = start - int(self.edges[first])
+        return drawn[begin : begin + stop - start]
+
+    def _block(self, number: int) -> Any:
+        start, stop = (int(edge) for edge in self.edges[number : number + 2])
+        # A stream for each block, so that a block is the same whenever it is read.
+        chosen = np.random.default_rng([self._seed, number]).integers(
+            stop - start, size=stop - start
+        )
+        return self._files.rows(start, stop)[np.sort(chosen)]

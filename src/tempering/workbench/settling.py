@@ -5,24 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from tempering.inference.fitting import fit
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_whole
 
 
 def settled(model: Any, X: Any, passes: int, **options: Any) -> Any:
-    """The model itself, after so many passes over all of the documents.
+    """The model itself, changed by so many passes over all of the documents; not without any.
 
-    Parameters
-    ----------
-    model : LatentDirichletAllocation
-        An edited one, which is changed.
-    X : sparse matrix or array [D, V], Corpus, or None
-        The documents of the fit; with None nothing happens.
-    passes : int
-        Passes; each replaces the topics by what the documents say.
-    options
-        Of :func:`tempering.inference.fit`: a ``batch_size`` and a ``learning_rate``, say.
+    Options are those of :func:`tempering.inference.fit`: a ``batch_size``, a ``learning_rate``.
     """
-    check_number(passes, "passes", "a whole number, 0 or more", least=0, whole=True)
+    check_whole(0, passes=passes)
     if X is None or passes == 0:
         return model
     documents = model._counts(X, reset=False)

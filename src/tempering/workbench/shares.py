@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from tempering.estimators.words import counts_over_words
 from tempering.evaluation.checks import as_labels, check_whole_counts
 from tempering.evaluation.completion import MOST_TOKENS
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_number, check_whole
 from tempering.plots.canvas import new_figure
 from tempering.workbench.editing import check_fitted_topics, topic_numbers
 from tempering.workbench.share_chain import ShareChain
@@ -74,15 +74,15 @@ class TopicShares:
         """The ends of the intervals that hold the shares with this probability, [G, K, 2]."""
         return _interval(self.draws, level)
 
-    def ratio(self, group: Any, other: Any, level: float = 0.95) -> NDArray[np.float64]:
+    def ratio(self, group: Any, other: Any) -> NDArray[np.float64]:
         """How many times as common each topic is in one group as in another: intervals [K, 2]."""
         one, two = (self.draws[:, self._place(name)] for name in (group, other))
-        return _interval(one / two, level)
+        return _interval(one / two)
 
-    def difference(self, group: Any, other: Any, level: float = 0.95) -> NDArray[np.float64]:
+    def difference(self, group: Any, other: Any) -> NDArray[np.float64]:
         """Intervals of the differences between the shares in two groups, [K, 2]."""
         one, two = (self.draws[:, self._place(name)] for name in (group, other))
-        return _interval(one - two, level)
+        return _interval(one - two)
 
     def _place(self, name: Any) -> int:
         try:
@@ -124,7 +124,7 @@ def _told(name: Any) -> str:
     return str(name[0]) if isinstance(name, tuple) else str(name)
 
 
-def _interval(draws: NDArray[np.float64], level: float) -> NDArray[np.float64]:
+def _interval(draws: NDArray[np.float64], level: float = 0.95) -> NDArray[np.float64]:
     check_number(level, "level", "between 0 and 1", above=0, most=np.nextafter(1.0, 0.0))
     tail = (1 - level) / 2
     # Of n draws, the next one falls between these ends with this probability: not so by default.
@@ -260,8 +260,8 @@ def _shares(
     seed: int,
 ) -> TopicShares:
     """Draw the shares of the groups in turn, then the topics, and so on."""
-    check_number(n_draws, "n_draws", "a whole number of at least 2", least=2, whole=True)
-    check_number(seed, "seed", "a whole number, 0 or more", least=0, whole=True)
+    check_whole(2, n_draws=n_draws)
+    check_whole(0, seed=seed)
     known = _known(model, counts, new_documents)
     rng, alpha = np.random.default_rng(seed), model.doc_topic_prior_
     chain = ShareChain(counts, places, known, model.components_.astype(np.float64), rng)

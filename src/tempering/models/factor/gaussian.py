@@ -23,7 +23,7 @@ from scipy.special import digamma
 from tempering.families import Gamma
 from tempering.families.arrays import log_rising
 from tempering.families.checks import LARGEST_VALUE, check_shape, refuse
-from tempering.models.arguments import as_numbers, check_number
+from tempering.models.arguments import as_numbers, check_number, check_whole
 from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.factor.rotation import right_angles, sparse_turns, varimax
 from tempering.models.natural import Natural, check_like_prior
@@ -60,30 +60,9 @@ class Factors(NamedTuple):
 class GaussianFactors(Model):
     """Factor analysis with automatic relevance determination, or probabilistic PCA.
 
-    Parameters
-    ----------
-    n_components : int
-        K.
-    variances : array [D]
-        v, the scale of each column.
-    shared_noise : bool
-        Whether all columns have one τ.
-    noise_prior, relevance_prior : float
-        a and c: how many half observations the priors of τ and of α are worth.
-    sparse : bool
-        Whether each loading has an α of its own, not each factor.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tempering import fit
-    >>> from tempering.models.factor.gaussian import GaussianFactors
-    >>> rng = np.random.default_rng(0)
-    >>> x = rng.normal(size=(200, 1)) * [1.0, 2.0, 3.0] + rng.normal(0, 0.1, size=(200, 3))
-    >>> model = GaussianFactors(1, x.var(axis=0))
-    >>> loadings = model.expectations(fit(model, x).posterior).loadings[:, 0]
-    >>> np.abs(loadings / loadings[0]).round(1)
-    array([1., 2., 3.])
+    ``variances`` [D] are v, the scale of each column; ``noise_prior`` and ``relevance_prior`` are a
+    and c, how many half observations the priors of τ and of α are worth. If ``sparse``, each
+    loading has an α of its own, not each factor.
     """
 
     n_components: int
@@ -93,7 +72,6 @@ class GaussianFactors(Model):
     relevance_prior: float = 1e-3
     sparse: bool = False
 
-    learned = ()
     shard_size = 1024
 
     def __post_init__(self) -> None:
@@ -102,9 +80,7 @@ class GaussianFactors(Model):
         self.check_parameters()
 
     def check_parameters(self) -> None:
-        check_number(
-            self.n_components, "n_components", "at least 1, and whole", least=1, whole=True
-        )
+        check_whole(n_components=self.n_components)
         for name in ("noise_prior", "relevance_prior"):
             check_number(getattr(self, name), name, "from 1e-10 to 1e10", least=1e-10, most=1e10)
         v = self.variances

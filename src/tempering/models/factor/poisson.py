@@ -25,7 +25,7 @@ from scipy.special import digamma, gammaln
 from tempering.families import Gamma
 from tempering.families.checks import check_shape
 from tempering.families.csr import LARGEST_COUNT, check_compressed
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_number, check_whole
 from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.fastmath import ENTRY, KERNEL, total_of
 from tempering.models.local_step import LOCAL_STEP
@@ -63,27 +63,7 @@ class FactorStep(LocalStep):
 @stored("poisson_factors")
 @dataclass(eq=False, repr=False)
 class PoissonFactors(Model):
-    """Poisson factorisation, with gamma priors.
-
-    Parameters
-    ----------
-    n_components, n_columns : int
-        K and V.
-    activation_shape, activation_rate : float
-        a and b, of the activations θ of a row.
-    component_shape, component_rate : float
-        c and d, of the components β.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tempering import fit
-    >>> from tempering.models.factor.poisson import PoissonFactors
-    >>> counts = np.repeat([[4, 4, 0, 0], [0, 0, 4, 4]], 20, axis=0)
-    >>> posterior = fit(PoissonFactors(2, 4), counts).posterior
-    >>> (posterior.shape / posterior.rate).shape
-    (4, 2)
-    """
+    """Poisson factorisation: Gamma(a, b) activations θ of a row, Gamma(c, d) components β."""
 
     n_components: int
     n_columns: int
@@ -93,15 +73,13 @@ class PoissonFactors(Model):
     component_rate: float = 0.3
 
     continues_steps = True
-    learned = ()
     shard_size = 1024
 
     def __post_init__(self) -> None:
         self.check_parameters()
 
     def check_parameters(self) -> None:
-        for name in ("n_components", "n_columns"):
-            check_number(getattr(self, name), name, "at least 1, and whole", least=1, whole=True)
+        check_whole(n_components=self.n_components, n_columns=self.n_columns)
         for part in ("activation", "component"):
             for number in ("shape", "rate"):
                 value = getattr(self, f"{part}_{number}")

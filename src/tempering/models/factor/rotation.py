@@ -8,14 +8,7 @@ from tempering.models.base import Array
 
 
 def varimax(loadings: Array, iterations: int = 30) -> Array:
-    """The rotation R [K, K] for which the squares of ``loadings @ R`` vary most (Kaiser, 1958).
-
-    >>> import numpy as np
-    >>> from tempering.models.factor.rotation import varimax
-    >>> turned = np.eye(4, 2) @ [[0.8, 0.6], [-0.6, 0.8]]
-    >>> np.abs(turned @ varimax(turned)).round(6).max(axis=1)
-    array([1., 1., 0., 0.])
-    """
+    """The rotation R [K, K] for which the squares of ``loadings @ R`` vary most (Kaiser, 1958)."""
     rotation, before = np.eye(loadings.shape[1]), 0.0
     for _ in range(iterations):
         turned = loadings @ rotation

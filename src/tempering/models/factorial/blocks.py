@@ -272,10 +272,7 @@ def leave_those_that_differ(rough, known, same):
 
 @njit(**ELEMENTWISE)
 def weigh_block(precise, logits):
-    """z, E(z) and H(z) of each point; with p = min(z, 1 − z), H = Σ_k p_k |logit_k| − log(1 − p_k).
-
-    The logarithm of a product is one logarithm for all features of a point.
-    """
+    """z, E and H of each point; with p = min(z, 1 − z), H = Σ_k p_k |logit_k| − log(1 − p_k)."""
     b, couplings, z, odds, product, energy, entropy = precise
     for lane in range(LANES):
         energy[lane] = entropy[lane] = 0.0

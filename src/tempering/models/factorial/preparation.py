@@ -51,11 +51,7 @@ class Narrow(NamedTuple):
         return changed
 
     def turned(self, posterior: Natural) -> Natural:
-        """A posterior about the data as one about the turned data.
-
-        What the features have that the data have not goes into the last K columns: products of
-        features stay what they are.
-        """
+        """A posterior about the turned data; what only features have is in the last K columns."""
         means = posterior.precision_mean
         inside = means @ self.original.T @ self.weights
         values, vectors = np.linalg.eigh(means @ means.T - inside @ inside.T)
@@ -106,10 +102,7 @@ def guess_variances(
 
 
 def _variance_beyond(X: Array, rank: int) -> float:
-    """Variance a dimension that the best approximation of some rank leaves over.
-
-    A tenth of all, where such an approximation is always perfect.
-    """
+    """Variance a dimension that the best approximation of some rank leaves over."""
     rows = X[:: -(-len(X) // SAMPLE_ROWS)]
     n, d = rows.shape
     left = min(n, d) - rank

@@ -84,8 +84,6 @@ class HiddenMarkov(Model):
     #: Sequences are long: fewer of them than of rows make work for a thread.
     shard_size = 64
 
-    learned = ()
-
     def __init__(
         self,
         likelihood: Likelihood,

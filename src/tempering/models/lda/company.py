@@ -35,15 +35,7 @@ class Piece(NamedTuple):
 
 
 class Pieces:
-    """A corpus to add up.
-
-    Parameters
-    ----------
-    X : CSR matrix [D, V]
-        Counts of words in documents. Those of fewer than two words have no pairs.
-    n_threads : int
-        Pieces that are added up at a time.
-    """
+    """A corpus [D, V] to add up; documents of fewer than two words have no pairs."""
 
     def __init__(self, X: Any, n_threads: int = 1):
         self.X, self.n_threads, self.n_words = X, n_threads, X.shape[1]

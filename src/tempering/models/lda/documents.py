@@ -187,10 +187,7 @@ def weigh_topics(topics, n_topics, s):
 
 @njit(**KERNEL)
 def weightless_gamma(topics, n_topics, s):
-    """The gamma up to which topics have next to no weight, and how many are above it.
-
-    So that the log theta of all the others need not be computed.
-    """
+    """The gamma up to which topics have next to no weight, and how many are above it."""
     alpha, mass = topics.alpha, topics.mass
     largest = ZERO
     for k in range(n_topics):
@@ -204,11 +201,7 @@ def weightless_gamma(topics, n_topics, s):
 
 @njit(**KERNEL)
 def choose_active(every, n_topics, threshold, weightless, s, active):
-    """Take the topics above the threshold that have some weight; return how many they are.
-
-    And return the largest gamma of the others. They wait without their log theta, and those of
-    next to no weight without their mass.
-    """
+    """Take the topics of some weight above the threshold: how many; the others' largest gamma."""
     alpha, mass = every.alpha, every.mass
     highest = ZERO
     for k in range(n_topics):
@@ -233,11 +226,7 @@ def choose_active(every, n_topics, threshold, weightless, s, active):
 def iterate_active(
     document, every, active, n_active, log_rows, limit, threshold, at_least, at_most
 ):
-    """Sweep over the active topics until they change by no more than `limit`, and write them back.
-
-    Returns the number of sweeps, that of the topics still active, whether they came to rest, and
-    the largest log theta.
-    """
+    """Sweep over the active topics until they change by `limit` or less; write them back."""
     s = document.inverse_temperature
     largest = ZERO
     sweeps = 0
@@ -262,11 +251,7 @@ def iterate_active(
 
 @njit(**KERNEL)
 def empty_weightless(topics, n_topics):
-    """Take their mass from the topics of next to no weight; return how many others there are.
-
-    They keep their log theta: should a word turn out to have no other topic, a full sweep finds
-    them there.
-    """
+    """Take their mass from the topics of next to no weight; return how many others there are."""
     mass, weights = topics.mass, topics.weights
     n_left = ZERO  # in float32, as in `replace_mass`
     for k in range(n_topics):

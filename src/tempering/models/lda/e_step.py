@@ -71,23 +71,14 @@ def e_step(
     gamma: ArrayLike | None = None,
     return_statistics: bool = True,
 ) -> LocalResult:
-    """Fit the local variables of a batch of documents.
+    """Fit the local variables of a batch of documents, a compressed matrix over the batch's words.
 
-    Parameters
-    ----------
-    indptr, columns, counts : arrays
-        The batch as a compressed sparse matrix. A column is a position among the batch's words.
-    log_rows : array [U, K]
-        E log beta of the batch's words, or another log weight of the topics, untempered.
-        An entry may be minus infinity, a row may not.
-    alpha, inverse_temperature
-        One number, or one for each topic; in (0, 1], or one for each document. With one for each,
-        every document needs its own exponentials of its rows, about half as much work again.
-    tolerance : float
-        A document is done when a sweep moves less than this part of its words between topics. In a
-        hot phase, where documents move slowly, 1e-2 may stop them before topics can separate.
-    gamma : array [D, K], optional
-        Where to start. By default alpha + s_d N_d / K.
+    ``log_rows`` [U, K] are E log beta of these words, or another log weight of the topics,
+    untempered; an entry may be minus infinity, a row may not. With an inverse temperature for each
+    document, every one needs its own exponentials of its rows, about half as much work again. A
+    document is done when a sweep moves less than the part ``tolerance`` of its words between
+    topics: in a hot phase, where documents move slowly, 1e-2 may stop them before topics can
+    separate. By default ``gamma`` starts at alpha + s_d N_d / K.
     """
     batch, log_rows = check_batch(indptr, columns, counts, log_rows, "log_rows")
     n_documents = batch.indptr.size - 1
@@ -141,10 +132,7 @@ def document_energy(
     *,
     n_threads: int = 1,
 ) -> DocumentEnergy:
-    """Energy and entropy of each document under the phi that belongs to a given gamma.
-
-    Parameters are those of `e_step`; `gamma` is usually its result.
-    """
+    """Energy and entropy of each document under the phi that belongs to a given gamma."""
     batch, log_rows = check_batch(indptr, columns, counts, log_rows, "log_rows")
     n_documents = batch.indptr.size - 1
     inverse_temperatures, _ = check_inverse_temperature(inverse_temperature, n_documents)
@@ -182,10 +170,7 @@ def log_predictive(
     *,
     n_threads: int = 1,
 ) -> Float64:
-    """Log probability of each document's words, sum_v n_dv log sum_k theta_dk beta_kv, [D].
-
-    ``topic_rows`` [U, K] are the probabilities of the batch's words, ``proportions`` [D, K].
-    """
+    """Log probability of each document's words, sum_v n_dv log sum_k theta_dk beta_kv, [D]."""
     batch, topic_rows = check_batch(indptr, columns, counts, topic_rows, "topic_rows")
     n_documents = batch.indptr.size - 1
     proportions = np.ascontiguousarray(proportions, dtype=np.float32)

@@ -25,15 +25,7 @@ KEPT_OUT = 1e-4
 
 @stored("guide")
 class Guide:
-    """What the prior of words has beside η.
-
-    Parameters
-    ----------
-    words : array [U]
-        Places in the vocabulary, rising.
-    counts : float32 array [U, K]
-        η_vk − η; below 0 where a topic never has the word.
-    """
+    """What the prior has beside η: η_vk − η, [U, K], of rising words; below 0 to keep one out."""
 
     def __init__(self, words: NDArray[np.int64], counts: Float32):
         self.words = np.asarray(words, np.int64)
@@ -83,10 +75,7 @@ class Guide:
         return matrix
 
     def leads(self, eta: float, n_words: int) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-        """The topics that some words are to lead, and their counts of these, [V, L].
-
-        What all topics have alike leads none, and neither does what is little beside η.
-        """
+        """The topics that some words are to lead beyond η, and their counts of these, [V, L]."""
         counts = np.maximum(self.counts, 0.0).astype(np.float64)
         counts -= counts.min(axis=1, keepdims=True)
         counts[counts <= eta] = 0.0
@@ -106,13 +95,7 @@ class Guide:
 
 
 def split_prior(matrix: NDArray[np.float64]) -> tuple[float, Guide | None]:
-    """η and a guide that make up a prior matrix [K, V]: η is its smallest entry above 0.
-
-    >>> eta, guide = split_prior(np.array([[0.1, 0.1, 5.0], [0.1, 0.0, 0.1]]))
-    >>> eta, guide.words, guide.matrix(eta, 3).round(4)
-    (0.1, array([1, 2]), array([[0.1, 0.1, 5. ],
-           [0.1, 0. , 0.1]]))
-    """
+    """η and a guide that make up a prior matrix [K, V]: η is its smallest entry above 0."""
     eta = float(matrix[matrix > 0].min())
     counts = np.where(matrix > 0, matrix - eta, (KEPT_OUT - 1.0) * eta).T
     words = np.flatnonzero(counts.any(axis=1))

@@ -57,11 +57,7 @@ class Documents(NamedTuple):
 
 
 class WordRows(NamedTuple):
-    """The topics' weights for the batch's words, in logs and tempered.
-
-    With one inverse temperature for all documents (`shared`) the tempered rows are here;
-    otherwise each document makes its own.
-    """
+    """The topics' weights for the batch's words, in logs and tempered."""
 
     logs: Float32  # [n_words, n_topics]
     maxima: Float32  # [n_words], the largest entry of each log row

@@ -17,6 +17,7 @@ from scipy import sparse
 from scipy.special import logsumexp
 
 from tempering.families.csr import check_compressed
+from tempering.models.arguments import check_number, check_whole
 from tempering.models.base import (
     Array,
     DataSource,
@@ -29,7 +30,6 @@ from tempering.models.lda.e_step import document_energy, e_step
 from tempering.models.lda.expectations import TopicExpectations
 from tempering.models.lda.guide import Guide
 from tempering.models.lda.layout import Documents, Float32
-from tempering.models.lda.model_checks import check_parameters, check_topics
 from tempering.models.lda.priors import (
     LOOKS,
     fit_concentration,
@@ -64,44 +64,17 @@ LEARNED = {"_mean_prior_statistics": Array | None, "_steps_at_temperature_one": 
 
 @stored("latent_dirichlet", without=("prior_documents", "n_threads"), attributes=LEARNED)
 class LatentDirichlet(Model):
-    """The topic model.
+    """The topic model; ``LatentDirichletAllocation`` tells most of its parameters.
 
-    Parameters
-    ----------
-    n_topics, n_words : int
-        K and V.
-    doc_topic_prior : float or array [K]
-        α.
-    topic_word_prior : float
-        η.
-    guide : Guide, optional
-        What η is beside that for some words and topics; see :mod:`tempering.models.lda.guide`.
-    update : {"variational", "mean", "sampled"}
-        How topics enter φ: as exp E log β (the paper, the one with an ELBO); by their posterior
-        mean; or as "mean" until T = 1, and there by :mod:`tempering.models.lda.sampling`.
-    tolerance, min_iterations, max_iterations
-        Of a document's inner iterations; see :func:`tempering.models.lda.e_step.e_step`.
-    word_power : float
-        Where topics are sampled, β enters to this power, from 1/2 to 1: below 1 the topic of a
-        token goes less by its word and more by the document's other tokens.
-    settled : Settled, optional
-        What takes the place of this power, and of α, at the end of a run.
-    start : {"random", "words"}
-        λ before the first step: draws near 1, as in Hoffman et al. (2010), or words shared out by
-        the company that they keep, see :mod:`tempering.models.lda.start`.
-    mean_length : float
-        Words of a document on average, for the tempered partition function.
-    learn_doc_topic_prior, learn_topic_word_prior : bool
-        Learn α (asymmetric) and η (symmetric) from the data. Only steps at T = 1 count: while
-        topics are alike, learning α flattens it and keeps them so.
-    adapted_part : float
-        Where α is not learned: the part of its sum that adapts to how often documents draw topics,
-        at T = 1; the rest is shared evenly. 0 leaves α as it is.
-    prior_documents : CSR matrix [D, V], optional
-        Where topics are sampled: some documents, which decide whether the sum of α is raised; see
-        :mod:`tempering.models.lda.priors`. None leaves it as it is.
-    n_threads : int
-        Threads of the kernels; never changes the result.
+    ``update`` says how topics enter φ: "variational", as exp E log β (the paper, the one with an
+    ELBO); "mean", by their posterior mean; "sampled", as "mean" until T = 1, and there by
+    :mod:`tempering.models.lda.sampling`, to ``word_power``: below 1 the topic of a token goes less
+    by its word and more by the document's other tokens. ``settled`` takes the place of that power,
+    and of α, at the end of a run. ``mean_length``, words of a document, is for the tempered
+    partition function. α and η are learned by steps at T = 1 alone: while topics are alike, α
+    would flatten and keep them so. Where α is not learned, the part ``adapted_part`` of its sum
+    adapts to how often documents draw topics, and ``prior_documents`` decide whether that sum is
+    raised (:mod:`tempering.models.lda.priors`).
     """
 
     #: The default batches are one shard, which threads share; larger ones go to several workers.
@@ -109,15 +82,6 @@ class LatentDirichlet(Model):
 
     #: What its posteriors are.
     posterior_type: ClassVar[type] = Topics
-
-    learned = (
-        "doc_topic_prior",
-        "topic_word_prior",
-        "word_power",
-        "settled",
-        "prior_documents",
-        *LEARNED,
-    )
 
     def __init__(
         self,
@@ -165,10 +129,34 @@ class LatentDirichlet(Model):
         self.check_parameters()
 
     def check_parameters(self) -> None:
-        check_parameters(self)
+        alpha = np.asarray(self.doc_topic_prior)
+        with np.errstate(over="ignore"):
+            narrow = alpha.astype(np.float32)  # as the kernels hold it
+        proper = alpha.shape == (self.n_topics,) and alpha.dtype == np.float64
+        if not proper or not np.all(np.isfinite(narrow) & (narrow > 0)):
+            raise ValueError(
+                f"doc_topic_prior must hold {self.n_topics} positive numbers; got {alpha!r:.60}."
+            )
+        for name in ("topic_word_prior", "mean_length"):
+            value, largest = getattr(self, name), float(np.finfo(np.float64).max)
+            check_number(value, name, "positive and finite", above=0, most=largest)
+        if self.guide is not None:
+            self.guide.check(self.n_words, self.n_topics, self.topic_word_prior)
+            if self.learn_topic_word_prior:
+                raise ValueError("a prior of words that a guide is beside of cannot be learned.")
+        check_number(self.word_power, "word_power", "from 0.5 to 1", least=0.5, most=1)
+        check_whole(max_iterations=self.max_iterations)
 
     def check_posterior(self, posterior: Any) -> None:
-        check_topics(self, posterior)
+        shape, kind = (self.n_words, self.n_topics), self.posterior_type
+        if not isinstance(posterior, kind):
+            raise ValueError(f"the topics must be {kind.__name__}; got {posterior!r:.60}.")
+        if posterior.shape != shape or posterior.totals().shape != shape[1:]:
+            raise ValueError(f"the topics have the shape {posterior.shape}; {shape} is asked for.")
+        parameters = posterior.parameters()
+        finite = np.isfinite(parameters).all() and (parameters >= 0).all()
+        if not finite or not parameters.any(axis=0).all():
+            raise ValueError("the topics must be proper distributions.")
 
     def prior(self) -> TopicPrior:
         return TopicPrior(self.topic_word_prior, self.guide)

@@ -59,10 +59,7 @@ def inverse_digamma(y: Array, n_steps: int = 5) -> Array:
 
 
 def fit_concentration(mean_log: Array, start: Array, n_steps: int = 10) -> Array:
-    """α with ψ(α_k) − ψ(Σ_k α_k) = E log θ_k, by Minka's fixed point (2000), each step an ascent.
-
-    The next batch goes on from where these steps end.
-    """
+    """α with ψ(α_k) − ψ(Σ_k α_k) = E log θ_k, by Minka's fixed point (2000)."""
     alpha = np.asarray(start, float)
     for _ in range(n_steps):
         alpha = np.clip(
@@ -104,9 +101,6 @@ def share_out(total: float, draws: Array, adapted: float) -> Array:
 
     Repeated with new draws, and where all of it adapts, this is Minka's fixed point (2000)
     for the most likely α of that sum.
-
-    >>> share_out(2.0, np.array([3.0, 1.0]), adapted=0.5)
-    array([1.25, 0.75])
     """
     return total * ((1.0 - adapted) / draws.size + adapted * draws / draws.sum())
 
@@ -125,10 +119,7 @@ def fit_symmetric_concentration(
 
 
 def raised_prior(topics: Topics, prior: Array, documents: Any, n_threads: int = 1) -> Array:
-    """α with its sum doubled as long as that predicts documents [D, V] better; else itself.
-
-    If the documents cannot be sampled (weights, endless repeats), α stays.
-    """
+    """α with its sum doubled as long as that predicts documents [D, V] better; else itself."""
     if not can_be_sampled(documents.data):
         return prior
     words, columns = compact_words(documents.indices, documents.shape[1])

@@ -39,21 +39,7 @@ def anchor_shares(
     anchors: Array,
     chance: Array,
 ) -> Array:
-    """p(anchor | word), [V, K]; 0 for words that are not shared out.
-
-    Parameters
-    ----------
-    documents : Pieces
-        Where company is counted.
-    words : array
-        The words that are shared out.
-    candidates : array [C]
-        The words that company is counted of.
-    anchors : array [K, C]
-        The company of the anchors; each row sums to 1.
-    chance : array [K]
-        The part of their squared lengths that is chance.
-    """
+    """p(anchor | word), [V, K], of ``words``; 0 for others. Rows of ``anchors`` [K, C] sum to 1."""
     # All company is taken from the mean of the anchors: weights that sum to 1 do not mind.
     mean = anchors.mean(axis=0)
     anchors = anchors - mean
@@ -77,10 +63,7 @@ def anchor_shares(
 def company_products(
     documents: Pieces, candidates: NDArray[np.int64], anchors: Array, mean: Array
 ) -> Array:
-    """Products of these rows with the company of all words less the mean, [V, K].
-
-    0 for words that have no company.
-    """
+    """Products of these rows with the company of all words less the mean, [V, K]."""
 
     def of_piece(piece: Piece) -> tuple[Any, ...]:
         pairs = piece.pairs(candidates)
@@ -117,11 +100,6 @@ def mixture_weights(products: Float32, gram: Float32) -> Float32:
     """θ on the simplex with the least θGθ' − 2θb, a row for each row b of the products.
 
     The step sizes grow as long as a step goes down, each row by itself. Entries of G are 1 at most.
-
-    >>> rows = np.array([[1.0, 0.0], [0.3, 0.7]], np.float32)
-    >>> mixture_weights(rows, np.eye(2, dtype=np.float32)).round(2)
-    array([[1. , 0. ],
-           [0.3, 0.7]], dtype=float32)
     """
     weights = np.full(products.shape, 1.0 / len(gram), np.float32)
     applied = weights @ gram

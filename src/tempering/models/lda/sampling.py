@@ -88,11 +88,7 @@ def sample_topics(
     n_sweeps: int = N_SWEEPS,
     n_threads: int = 1,
 ) -> SampledTopics:
-    """Sample the topics of all tokens of a batch with whole counts.
-
-    ``rows`` [U, K] are β_kv of its words, to its power, up to a factor for each word; ``salt``
-    decides, with the documents, which draws are made.
-    """
+    """Sample the topics of all tokens of a batch with whole counts, from β of its words, [U, K]."""
     n_documents, (n_words, n_topics) = documents.indptr.size - 1, rows.shape
     tokens = as_tokens(documents.indptr, documents.columns, documents.counts)
     alpha = np.array(alpha, np.float64)  # contiguous, where it is one number for all topics
@@ -173,10 +169,7 @@ class Tokens(NamedTuple):
 
 
 def as_tokens(indptr: NDArray, columns: NDArray, counts: NDArray) -> Tokens:
-    """Documents with whole counts, each token counted.
-
-    Of the same types for any matrix: kernels would be compiled once more for others.
-    """
+    """Documents with whole counts, each token counted."""
     indptr, counts = np.asarray(indptr, np.int64), np.asarray(counts, np.int64)
     first_tokens = np.append(0, np.cumsum(counts))[indptr]
     return Tokens(indptr, np.asarray(columns, np.int32), counts, first_tokens)
@@ -265,10 +258,7 @@ def sample_document(d, n_tokens, seed, words, burn_in, n_sweeps, chain, count_su
 
 @njit(**KERNEL)
 def draw_topic(v, share, n_active, words, chain):
-    """The topic at the given share, in [0, 1), of the weights (n_k + α_k) β_kv.
-
-    Rounding may carry the point past the last weight of all; the last topic that has any takes it.
-    """
+    """The topic at the given share, in [0, 1), of the weights (n_k + α_k) β_kv."""
     held = 0.0
     for a in range(n_active):
         held += chain.counts[a] * np.float64(words.rows[v, chain.active[a]])

@@ -100,46 +100,14 @@ def initial_topics(model: Any, source: DataSource, rng: np.random.Generator) -> 
 
 
 def words_to_look_at(n_topics: int, n_words: float) -> float:
-    """How many of the words of a corpus its topics start from.
-
-    >>> words_to_look_at(50, 1e9), words_to_look_at(200, 1e7)
-    (1000000, 1000000)
-    >>> words_to_look_at(200, 3e7), words_to_look_at(200, 1e9), words_to_look_at(2000, 1e9)
-    (30000000.0, 100000000, 1000000)
-    """
+    """How many of the words of a corpus its topics start from."""
     most = min(n_words, START_WORDS_OF_A_TOPIC * n_topics, MOST_START_WORDS)
     enough = n_topics > FEW_TOPICS and most >= WORDS_OF_A_TOPIC * n_topics
     return most if enough else START_WORDS
 
 
 def anchored_topics(X: Any, n_topics: int, led: Array | None = None, n_threads: int = 1) -> Array:
-    """Topics to start from, [V, K]; fewer where documents do not tell so many words apart.
-
-    Parameters
-    ----------
-    X : CSR matrix [D, V]
-        Counts of words in documents.
-    n_topics : int
-        K.
-    led : array [V, L], optional
-        Counts of words that are to lead the first L topics.
-    n_threads : int
-        How many threads may count; the bits are the same for any number.
-
-    Examples
-    --------
-    Three words that occur together, and three others:
-
-    >>> from scipy import sparse
-    >>> X = sparse.csr_matrix([[1, 2, 1, 0, 0, 0], [3, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1]])
-    >>> anchored_topics(X, 2).round(2)
-    array([[0.42, 0.06],
-           [0.31, 0.06],
-           [0.21, 0.02],
-           [0.01, 0.32],
-           [0.02, 0.27],
-           [0.02, 0.27]])
-    """
+    """Topics to start from, [V, K]; fewer where documents do not tell so many words apart."""
     n_topics = min(n_topics, MOST_ANCHORS)
     documents = Pieces(X, n_threads)
     n_documents, words = documents.total(occurrences)
@@ -181,10 +149,7 @@ def anchored_topics(X: Any, n_topics: int, led: Array | None = None, n_threads: 
 
 
 def _with_company(documents: Pieces, led: Array, words: Array) -> Array:
-    """Topics of words that lead them, one half, and the words that keep them company, the other.
-
-    These are the words that are more common there than anywhere: the rest is of other topics.
-    """
+    """Topics of words that lead them, one half, and the words that keep them company, the other."""
     if not led.shape[1]:
         return led
     own = led / led.sum(axis=0)
@@ -208,14 +173,7 @@ def normalised_rows(rows: Array) -> Array:
 def farthest_rows(
     points: Array, n: int, given: Array | None = None, chance: Array | float = 0.0
 ) -> NDArray[np.int64]:
-    """Numbers of up to n rows, each as far as can be from the plane through those before it.
-
-    Where points are ``given``, [L, .], the plane is one through these to begin with. From squared
-    distances ``chance`` is taken off, a number for each row.
-
-    >>> farthest_rows(np.array([[0.0, 0.0], [0.1, 0.2], [3.0, 0.0], [0.0, 1.0]]), 3)
-    array([2, 3, 0])
-    """
+    """Numbers of up to n rows, each as far as can be from the plane through those before it."""
     if not len(points) or n < 1:
         return np.zeros(0, np.int64)
     chosen, given = [], np.empty((0, points.shape[1])) if given is None else given
@@ -286,10 +244,7 @@ def document_contrast(X: Any, rng: np.random.Generator) -> float:
 
 
 def document_feedback(s: np.ndarray | float, prior: float, words: float) -> Any:
-    """a: by how much a document's sweep multiplies a difference between its proportions.
-
-    ``prior`` is α of one topic, ``words`` n, the words a topic in a document.
-    """
+    """a: by how much a document's sweep multiplies a difference between its proportions."""
     gamma = prior + np.asarray(s) * words
     return np.asarray(s) ** 2 * words * polygamma(1, gamma)
 
@@ -297,10 +252,7 @@ def document_feedback(s: np.ndarray | float, prior: float, words: float) -> Any:
 def growth_factor(
     s: np.ndarray | float, contrast: float, prior: float, words: float, *, sweeps: int
 ) -> Any:
-    """By how much a perturbation of equal topics grows in one full update at inverse temperature s.
-
-    ``contrast`` is μ of :func:`document_contrast`, ``sweeps`` those that a document takes at least.
-    """
+    """By how much a perturbation of equal topics grows in one full update at 1/T = s."""
     feedback = document_feedback(s, prior, words)
     return s * (1.0 + contrast * sum(feedback**j for j in range(1, sweeps + 1)))
 

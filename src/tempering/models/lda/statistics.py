@@ -164,11 +164,7 @@ def fill_energies(
     energy,
     entropy,
 ):
-    """Set energy and entropy of the documents from `start` to `stop`.
-
-    A word looks at the topics that are not negligible in its document, and at all of them
-    if these explain it badly.
-    """
+    """Set energy and entropy of the documents from `start` to `stop`."""
     n_topics = gamma.shape[1]
     every, log_theta, scores = room.index, room.log_theta, room.share
     for d in range(start, stop):

@@ -97,10 +97,7 @@ def fill_weights(topics, n_topics, largest, s):
 
 @njit(**KERNEL)
 def replace_mass(topics, n_topics, threshold):
-    """Accept the new masses; return the total change, the active topics and those that came back.
-
-    A topic is active above the threshold. It came back if it was not and is now clearly above.
-    """
+    """Accept the new masses: the total change, the active topics and those that came back."""
     mass, new_mass = topics.mass, topics.new_mass
     change = ZERO
     n_active = ZERO  # counted in float32: an integer is twice as wide, and halves the speed
@@ -164,10 +161,7 @@ def _share(count, normalizer):
 
 @njit(**KERNEL)
 def full_sweep(document, weights, mass):
-    """Mass of all topics; return the smallest normalizer.
-
-    Four rows at a time: each weight and each mass is loaded and stored once for four words.
-    """
+    """Mass of all topics; return the smallest normalizer."""
     rows, index, counts = document.rows, document.index, document.counts
     normalizers = document.normalizers
     n_words = index.size
@@ -297,10 +291,7 @@ def add_words_in_logs(document, topics, n_topics, log_rows):
 
 @njit(**KERNEL)
 def gather_rows(document, active, n_active):
-    """Gather the rows of the active topics into the block.
-
-    Words are filled up to a multiple of 16, with entries of 1 (they have count 0).
-    """
+    """Gather the rows of the active topics into the block."""
     n_real = document.columns.size
     rows, index, block = document.rows, document.index, document.block
     in_fours = n_real - n_real % 4

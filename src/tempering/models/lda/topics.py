@@ -201,10 +201,7 @@ class Topics:
         return self
 
     def log_power_sums(self, nodes: Float64) -> Float64:
-        """log Z_k(s) = log Σ_v E[β_kv^s] at a few s, [K, nodes].
-
-        The sums change slowly and cost a pass over λ, so they are kept for some steps.
-        """
+        """log Z_k(s) = log Σ_v E[β_kv^s] at a few s, [K, nodes]; kept for some steps."""
         kept = self._power_sums
         if kept is None or self._replaced > STALE or not np.array_equal(kept[0], nodes):
             sums = np.zeros((nodes.size, self.shape[1]))

@@ -13,34 +13,8 @@ from tempering.plots.canvas import new_figure
 
 
 def match_features(features: ArrayLike, reference: ArrayLike) -> NDArray[np.intp]:
-    """For each feature of the reference the one nearest to it, one to one (Hungarian method).
-
-    Parameters
-    ----------
-    features, reference : arrays [K, D] and [K', D]
-        At least as many features as in the reference.
-
-    Returns
-    -------
-    array [K']
-        ``features[indices]`` stands in the order of the reference, with the least sum of squared
-        distances.
-
-    Examples
-    --------
-    >>> match_features([[0.0, 2.0], [3.0, 0.0]], [[3.1, 0.0], [0.0, 2.1]])
-    array([1, 0])
-    """
+    """For each feature of the reference the one nearest to it, one to one (Hungarian method)."""
     features, reference = np.asarray(features, float), np.asarray(reference, float)
-    if features.ndim != 2 or reference.ndim != 2 or features.shape[1] != reference.shape[1]:
-        raise ValueError(
-            "features and reference must be tables with the same columns; got shapes "
-            f"{features.shape} and {reference.shape}."
-        )
-    if len(features) < len(reference):
-        raise ValueError(
-            f"{len(features)} features are too few for the {len(reference)} of the reference."
-        )
     lengths = np.square(features).sum(axis=1)
     # |r − f|² without |r|², which all partners of r share.
     _, partners = linear_sum_assignment(lengths - 2 * reference @ features.T)
@@ -54,28 +28,9 @@ def draw_features(
     reference: ArrayLike | None = None,
     columns: int = 10,
 ) -> None:
-    """Features as images.
-
-    Parameters
-    ----------
-    path : Path
-        The picture; its ending decides the format.
-    features : array [K, D], or several of them by name
-        One fit, or several below each other.
-    shape : (int, int)
-        Height and width of an image; their product is D.
-    reference : array [K', D], optional
-        Drawn first; the features of each fit stand in its order, those without a partner last.
-    columns : int
-        Images in a row.
-    """
+    """Draw features [K, D] as images, the fits below each other, in the order of the reference."""
     fits = dict(features) if isinstance(features, Mapping) else {"features": features}
     groups = {name: np.asarray(each, float) for name, each in fits.items()}
-    for name, each in groups.items():
-        if each.ndim != 2 or each.shape[1] != shape[0] * shape[1]:
-            raise ValueError(
-                f"{name}: features of {each.shape} are no images of shape={tuple(shape)}."
-            )
     if reference is not None:
         truth = np.asarray(reference, float)
         groups = {name: _in_order(each, truth) for name, each in groups.items()}
