@@ -24,7 +24,6 @@ QUICK_EXAMPLES = {"g_schedules"}
 SLOW_PAGES = {
     "docs/adaptive.md",
     "docs/blackbox.md",
-    "docs/coming-from.md",
     "docs/getting-started.md",
     "docs/tutorials/factor-models.md",
     "docs/tutorials/gaussian-mixture.md",
