@@ -49,15 +49,17 @@ FRESH_ROWS, FRESH_START = 40, 0.7
 FORGETTING = 0.1
 #: Where to cool again from: a fresh start (None), or the best so far, heated up to where the first
 #: cooling still lacked this part of its energy; the next of them where one found nothing better.
-AGAIN = None, 0.3, 1.0
+#: The last is not pushed: where a prior tells components apart, pushes hide which way to separate.
+AGAIN = None, 0.3, 1.0, 1.0
 #: It ends when each of these has found nothing better, and after so many attempts.
 MOST_ATTEMPTS = 4
 #: Bounds that differ by less, in units, are those of one optimum.
 SAME = 1e-4
 #: A bound below the best is given up when so many times what is left to gain does not help.
 HOPE = 10.0
-#: Plain inference, which comes first, has this part of the planned run.
-PLAIN_PART = 0.4
+#: Plain inference, which comes first, has this part of the planned run; and only the former, if it
+#: looks as if it would not come to rest within the latter.
+GLANCE, PLAIN_PART = 0.1, 0.4
 #: What the progress bar tells of each phase.
 PHASES = {
     "plain": "plain inference first",
@@ -212,7 +214,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             start = pushed(local, model, data, 1.0, FRESH_ROWS, rng)
             return start, replace(heat, fresh=False, step=heat.step + 1)
         look = _look(heat, local, surroundings)
-        if s < 1.0 and self.push:
+        if s < 1.0 and self.push and heat.failures < len(AGAIN) - 1:
             local = pushed(local, model, data, self.push, PUSH_ROWS, rng)
         heat = replace(
             heat,
@@ -233,7 +235,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         steady = max(look.excess, look.left) <= SETTLED * self.rest
         if heat.phase == "plain":
             # As far as plain inference by itself goes, so that the end is never worse than that.
-            resting = passes > PLAIN_PART * progress.planned
+            resting = passes > PLAIN_PART * progress.planned or self._too_slow(look, progress)
         elif look.bound > heat.best:
             resting = steady
         else:
@@ -260,6 +262,15 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         s, energy = heat.path.T
         part = float(s[np.argmax(energy >= energy.max() - lacking * np.ptp(energy))])
         return heat.jump("cooling again", part, **again)
+
+    def _too_slow(self, look: Look, progress: Progress) -> bool:
+        """Whether plain inference, as its gains fall off now, takes more than its time."""
+        passes = progress.passes + progress.step
+        if passes < GLANCE * progress.planned or not 0.0 < look.left < math.inf:
+            return False
+        falls = math.log1p(look.excess / look.left)  # of log excess, a step
+        further = math.log(look.excess / (SETTLED * self.rest)) / falls
+        return passes + further * progress.step > PLAIN_PART * progress.planned
 
     def _cool(self, heat: AdaptiveHeat, look: Look, progress: Progress) -> AdaptiveHeat:
         """At s < 1: hold, or raise s."""
