@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from tempering import AdaptiveTempering, Annealing, Mixture, Natural, fit, schedules
-from tempering.families import Bernoulli, Dirichlet, FullGaussian, IsotropicGaussian, Poisson
+from tempering.families import (
+    Bernoulli,
+    Dirichlet,
+    FixedWeights,
+    FullGaussian,
+    IsotropicGaussian,
+    Poisson,
+)
 from tempering.inference import Checkpoint, SaddleWarning
 from tempering.inference.saddle import MOST_ESCAPES
 from tempering.temperature import adaptive
@@ -66,6 +73,36 @@ def test_a_fresh_start_finds_what_heating_up_again_does_not(monkeypatch):
     found = run(model, data, AdaptiveTempering(), 204, max_passes=1000).elbo
     monkeypatch.setattr(adaptive, "AGAIN", (0.3, 1.0, 0.1))
     assert found > run(model, data, AdaptiveTempering(), 204, max_passes=1000).elbo + 100
+
+
+def test_components_that_known_weights_tell_apart_are_not_swapped():
+    """Pushes drown the small difference that unequal weights make where components separate."""
+    rng = np.random.default_rng(3)
+    data = rng.normal(np.where(np.arange(300) < 90, -3.2, 3.2))[:, None]
+    likelihood = IsotropicGaussian(1, 1.0)
+    prior = likelihood.conjugate.natural(np.zeros(1), 10.0)
+    model = Mixture(likelihood, FixedWeights([0.3, 0.7]), np.empty(0), prior)
+    swapped = likelihood.conjugate.natural(np.array([[3.0], [-3.0]]), np.ones(2))
+    start = Natural(weights=np.empty(0), components=swapped)
+    for seed in range(5):
+        found = run(model, data, AdaptiveTempering(), seed, initial=start).posterior
+        light, heavy = likelihood.conjugate.point(found.components).ravel()
+        assert light < heavy
+
+
+def test_a_run_too_short_for_plain_inference_soon_cools():
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=(500, 2))  # one cluster: components move for ever
+    likelihood = IsotropicGaussian(2, 0.5)
+    model = Mixture(
+        likelihood, Dirichlet(6), np.ones(6), likelihood.conjugate.natural(np.zeros(2), 10.0)
+    )
+    short, long = (
+        run(model, data, AdaptiveTempering(), max_passes=n).history["temperature"]
+        for n in (60, 600)
+    )
+    assert np.argmax(short > 1.0) == 6
+    assert np.argmax(long > 1.0) > 60
 
 
 @pytest.mark.parametrize("max_passes", [5, 20, 60, 400])
