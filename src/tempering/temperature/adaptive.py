@@ -15,6 +15,7 @@ updates of some data tell. No schedule, no start temperature, no log C(T).
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -57,9 +58,14 @@ MOST_ATTEMPTS = 4
 SAME = 1e-4
 #: A bound below the best is given up when so many times what is left to gain does not help.
 HOPE = 10.0
-#: Plain inference, which comes first, has this part of the planned run; and only the former, if it
-#: looks as if it would not come to rest within the latter.
-GLANCE, PLAIN_PART = 0.1, 0.4
+#: Plain inference, which comes first, has this part of the planned run; all of it, if it does not
+#: come to rest within that part.
+PLAIN_PART = 0.4
+TOO_SHORT = (
+    "AdaptiveTempering has tempered nothing: plain inference, which comes first, was still rising "
+    "after {:.0%} of the {:g} passes that are planned. Plan some hundreds more, or take a "
+    "schedule, such as Annealing()."
+)
 #: What the progress bar tells of each phase.
 PHASES = {
     "plain": "plain inference first",
@@ -235,7 +241,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         steady = max(look.excess, look.left) <= SETTLED * self.rest
         if heat.phase == "plain":
             # As far as plain inference by itself goes, so that the end is never worse than that.
-            resting = passes > PLAIN_PART * progress.planned or self._too_slow(look, progress)
+            resting = passes > PLAIN_PART * progress.planned
         elif look.bound > heat.best:
             resting = steady
         else:
@@ -248,6 +254,11 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         best = max(look.bound, heat.best)
         kept: dict[str, Any] = {"keeps": better, "returns": not better, "best": best}
         if heat.phase == "plain":
+            if not (converged or steady):
+                warnings.warn(
+                    TOO_SHORT.format(PLAIN_PART, progress.planned), RuntimeWarning, stacklevel=2
+                )
+                return AdaptiveHeat(finished=True)
             first = _first_inverse_temperature(heat, surroundings)
             return heat.jump("cooling", FORGETTING * first, **kept)
         # Where the first cooling is behind plain inference, little is known yet.
@@ -262,15 +273,6 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         s, energy = heat.path.T
         part = float(s[np.argmax(energy >= energy.max() - lacking * np.ptp(energy))])
         return heat.jump("cooling again", part, **again)
-
-    def _too_slow(self, look: Look, progress: Progress) -> bool:
-        """Whether plain inference, as its gains fall off now, takes more than its time."""
-        passes = progress.passes + progress.step
-        if passes < GLANCE * progress.planned or not 0.0 < look.left < math.inf:
-            return False
-        falls = math.log1p(look.excess / look.left)  # of log excess, a step
-        further = math.log(look.excess / (SETTLED * self.rest)) / falls
-        return passes + further * progress.step > PLAIN_PART * progress.planned
 
     def _cool(self, heat: AdaptiveHeat, look: Look, progress: Progress) -> AdaptiveHeat:
         """At s < 1: hold, or raise s."""
