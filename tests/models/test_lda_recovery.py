@@ -118,3 +118,8 @@ def test_a_corpus_in_pieces_is_one_corpus(monkeypatch, few_topics):
     monkeypatch.setattr(company, "PIECE", X.sum() / 7)
     found = anchored_topics(sparse.csr_matrix(X), 5, led, n_threads=2)
     np.testing.assert_allclose(found, whole, rtol=1e-5)
+
+
+def test_heavy_documents_are_not_cut_into_empty_pieces():
+    documents = Pieces(sparse.csr_matrix(np.full((3, 4), 1e9)))
+    assert documents.bounds.tolist() == [0, 1, 2, 3]

@@ -40,7 +40,8 @@ class Pieces:
     def __init__(self, X: Any, n_threads: int = 1):
         self.X, self.n_threads, self.n_words = X, n_threads, X.shape[1]
         self.lengths = np.asarray(X.sum(axis=1), np.float64).ravel()
-        n_pieces = max(1, int(np.ceil(self.lengths.sum() / PIECE)))
+        # Documents may have any weight, but none is cut.
+        n_pieces = max(1, min(X.shape[0], int(np.ceil(self.lengths.sum() / PIECE))))
         self.bounds = np.linspace(0, X.shape[0], n_pieces + 1).astype(np.int64)
 
     def each(self, work: Callable[[Piece], Found]) -> Iterator[Found]:
