@@ -60,7 +60,7 @@ SAME = 1e-4
 HOPE = 10.0
 #: Plain inference, which comes first, has this part of the planned run; all of it, if it does not
 #: come to rest within that part.
-PLAIN_PART = 0.4
+PLAIN_PART = 0.5
 TOO_SHORT = (
     "AdaptiveTempering has tempered nothing: plain inference, which comes first, was still rising "
     "after {:.0%} of the {:g} passes that are planned. Plan some hundreds more, or take a "
@@ -254,7 +254,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         best = max(look.bound, heat.best)
         kept: dict[str, Any] = {"keeps": better, "returns": not better, "best": best}
         if heat.phase == "plain":
-            if not (converged or steady):
+            if not converged:
                 warnings.warn(
                     TOO_SHORT.format(PLAIN_PART, progress.planned), RuntimeWarning, stacklevel=2
                 )
