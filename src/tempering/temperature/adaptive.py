@@ -197,8 +197,10 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
     def cool(self, heat: AdaptiveHeat, progress: Progress) -> AdaptiveHeat:
         length = self.length(progress.planned)
         if progress.passes >= length:
-            late = heat.inverse_temperature_before < 1.0 or heat.bound_before < heat.best
-            return AdaptiveHeat(finished=True, returns=late and heat.best > -math.inf)
+            # The bound at T = 1 of where it stands, however hot it was there.
+            colder = 1.0 - heat.inverse_temperature_before
+            behind = heat.bound_before + colder * heat.energy_before < heat.best
+            return AdaptiveHeat(finished=True, returns=behind)
         if heat.phase == "ramp" and heat.path is not None:
             places, times = heat.path.T
             s = float(np.exp(np.interp(progress.passes / length, times, np.log(places))))
