@@ -18,7 +18,7 @@ from tempering.families import (
 )
 from tempering.inference import Checkpoint, SaddleWarning
 from tempering.inference.saddle import MOST_ESCAPES
-from tempering.temperature import adaptive
+from tempering.temperature import Progress, adaptive
 from tempering.temperature.adaptive import AdaptiveHeat
 from tempering.temperature.critical import critical_inverse_temperature
 from tempering.temperature.push import pushed
@@ -96,6 +96,22 @@ def test_a_run_too_short_for_plain_inference_stays_plain_and_says_so():
         short = run(model, data, AdaptiveTempering(), max_passes=10)
     assert short.elbo == run(model, data, None, max_passes=10).elbo
     assert np.all(short.history["temperature"] == 1.0)
+
+
+@pytest.mark.parametrize(("best", "returns"), [(-130.0, False), (-120.0, True)])
+def test_a_cooling_that_is_cut_short_is_kept_if_it_is_better_at_one(best, returns):
+    """The bound at s = 0.5 is −100 with an energy of −50: at T = 1 it is −125."""
+    heat = AdaptiveHeat(
+        0.5,
+        phase="cooling",
+        bound_before=-100.0,
+        energy_before=-50.0,
+        inverse_temperature_before=0.5,
+        best=best,
+    )
+    ended = AdaptiveTempering().cool(heat, Progress(80.0, 1.0, 100.0))
+    assert ended.finished
+    assert ended.returns == returns
 
 
 @pytest.mark.filterwarnings("ignore:AdaptiveTempering has tempered nothing")
