@@ -202,6 +202,7 @@ LINES = {
     "VT": (COLOURS["VT"], "-"),
     PRINTED: (COLOURS["VT, printed log C"], "--"),
     "LVT": (COLOURS["LVT"], "-"),
+    ADAPTIVE: (COLOURS["adaptive"], "-"),
     DEFAULT: (COLOURS["default"], "--"),
 }
 
@@ -231,6 +232,8 @@ def draw(rows: list[Row], out: Path) -> None:
     panels[0].set_ylabel("held-out log likelihood, nats a pixel")
     panels[0].legend(fontsize=8, loc="upper left", ncols=2)
     right.set_ylabel("expected temperature")
+    right.set_yscale("log")
+    right.yaxis.set_major_formatter(lambda temperature, _: f"{temperature:g}")
     right.set_title(f"K = {sizes[-1]}", fontsize=10)
     for axis in (*panels, right):
         axis.set_xscale("log")
