@@ -14,8 +14,8 @@ updates of some data tell. No schedule, no start temperature, no log C(T).
 
 from __future__ import annotations
 
+import logging
 import math
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -33,6 +33,8 @@ from tempering.temperature.policy import (
 )
 from tempering.temperature.push import Few, pushed
 from tempering.temperature.ramp import find_ramp
+
+logger = logging.getLogger("tempering")
 
 #: Where the excess is far below what counts as rest, cooling is up to so many times faster.
 FASTEST = 3.0
@@ -63,8 +65,8 @@ HOPE = 10.0
 PLAIN_PART = 0.5
 TOO_SHORT = (
     "AdaptiveTempering has tempered nothing: plain inference, which comes first, was still rising "
-    "after {:.0%} of the {:g} passes that are planned. Plan some hundreds more, or take a "
-    "schedule, such as Annealing()."
+    "after %d of the %d passes that are planned. Plan some hundreds more, or take a schedule, "
+    "such as Annealing()."
 )
 #: What the progress bar tells of each phase.
 PHASES = {
@@ -257,9 +259,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         kept: dict[str, Any] = {"keeps": better, "returns": not better, "best": best}
         if heat.phase == "plain":
             if not converged:
-                warnings.warn(
-                    TOO_SHORT.format(PLAIN_PART, progress.planned), RuntimeWarning, stacklevel=2
-                )
+                logger.warning(TOO_SHORT, passes, progress.planned)
                 return AdaptiveHeat(finished=True)
             first = _first_inverse_temperature(heat, surroundings)
             return heat.jump("cooling", FORGETTING * first, **kept)

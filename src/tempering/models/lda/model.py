@@ -146,6 +146,10 @@ class LatentDirichlet(Model):
                 raise ValueError("a prior of words that a guide is beside of cannot be learned.")
         check_number(self.word_power, "word_power", "from 0.5 to 1", least=0.5, most=1)
         check_whole(max_iterations=self.max_iterations)
+        for name in ("tolerance", "adapted_part"):
+            number = getattr(self, name)
+            if not 0 <= number < 1:
+                raise ValueError(f"{name} must be from 0 to below 1; got {number}.")
 
     def check_posterior(self, posterior: Any) -> None:
         shape, kind = (self.n_words, self.n_topics), self.posterior_type
