@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,25 @@ LONGEST_NGRAM = 10
 LEAST_COUNT, LEAST_NPMI = 5, 0.5
 
 StopWords = Literal["english"] | Iterable[str] | None
+
+
+class CountingOptions(TypedDict, total=False):
+    """Where text stands, and how it is counted: options of what reads text."""
+
+    column: str | None
+    name_column: str | None
+    stop_words: StopWords
+    keep_numbers: bool
+    vectorizer: CountVectorizer | None
+    phrases: bool
+
+
+class ReadingOptions(CountingOptions, total=False):
+    """Options of :func:`open_corpus`: how text in a file is read, besides."""
+
+    encoding: str
+    on_error: str
+    delimiter: str | None
 
 
 @dataclass(frozen=True)

@@ -8,14 +8,14 @@ import re
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 from sklearn.feature_extraction.text import CountVectorizer
 
 from tempering.corpus.beside import UCI_NAME, read_counting, write_beside
 from tempering.corpus.checks import CorpusError, check_regular, fail, reading
 from tempering.corpus.corpus import Corpus, Stored, gather
-from tempering.corpus.counting import StopWords, chosen_vectorizer
+from tempering.corpus.counting import ReadingOptions, StopWords, chosen_vectorizer
 from tempering.corpus.line_formats import (
     UCIFile,
     open_lda_c,
@@ -142,7 +142,9 @@ def open_corpus(
     return stored
 
 
-def read(path: str | os.PathLike[str], format: str | None = None, **options: Any) -> Corpus:
+def read(
+    path: str | os.PathLike[str], format: str | None = None, **options: Unpack[ReadingOptions]
+) -> Corpus:
     """Read a corpus into memory.
 
     Parameters
@@ -272,7 +274,7 @@ def convert(
     target: str | os.PathLike[str],
     *,
     overwrite: bool = False,
-    **options: Any,
+    **options: Unpack[ReadingOptions],
 ) -> tuple[int, int]:
     """Turn a corpus, or text, into the format that another name tells; its shape.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 from sklearn.feature_extraction.text import CountVectorizer
 
 from tempering.corpus.checks import CorpusError
 from tempering.corpus.corpus import Corpus, gather
-from tempering.corpus.counting import StopWords, chosen_vectorizer
+from tempering.corpus.counting import CountingOptions, StopWords, chosen_vectorizer
 from tempering.corpus.formats import STREAMING, check_target, open_source, write
 from tempering.corpus.text_counts import BagCounts, TextCounts
 from tempering.corpus.text_files import TEXT_COLUMN, Document, check_columns
@@ -20,15 +20,23 @@ from tempering.models.arguments import takes
 from tempering.storage.atomic import as_path
 
 
-@overload
-def from_texts(texts: Any, *, out: None = None, **options: Any) -> Corpus: ...
+class TextsOptions(CountingOptions, total=False):
+    """Options of :func:`from_texts` but for ``out``."""
+
+    dictionary: Mapping[int, str] | None
 
 
 @overload
-def from_texts(texts: Any, *, out: str | os.PathLike[str], **options: Any) -> BlockSource: ...
+def from_texts(texts: Any, *, out: None = None, **options: Unpack[TextsOptions]) -> Corpus: ...
 
 
-def from_texts(  # pyright: ignore[reportInconsistentOverload]
+@overload
+def from_texts(
+    texts: Any, *, out: str | os.PathLike[str], **options: Unpack[TextsOptions]
+) -> BlockSource: ...
+
+
+def from_texts(
     texts: Any,
     *,
     stop_words: StopWords = "english",

@@ -28,11 +28,9 @@ def cold_start(
     Where moves are forbidden, states come from a few passes in which none is: clusters in a wrong
     order would have to become other ones, past all that lie between.
     """
+    n_few = max(1, len(data) * MOST_KMEANS_ROWS // len(data.rows))
     if not model.allows_all:
-        free, few = (
-            model.without_zeros(),
-            data[: max(1, len(data) * MOST_KMEANS_ROWS // len(data.rows))],
-        )
+        free, few = model.without_zeros(), data[:n_few]
         posterior = cold_start(free, data, init, rng)
         for _ in range(FREE_PASSES):
             found = free.local_step(few, free.expectations(posterior), 1.0).statistics
@@ -41,8 +39,7 @@ def cold_start(
     source, generator = ArraySource(data), np.random.default_rng(rng.randint(2**31))
     if init == "random" or len(data.rows) < model.n_components:
         return model.initialize(source, generator)
-    few = max(1, len(data) * MOST_KMEANS_ROWS // len(data.rows))
-    sample = source.sample(few, generator)
+    sample = source.sample(n_few, generator)
     labels = kmeans_labels(sample.rows @ column_metric(sample.rows), model.n_components, rng)
     assignment = np.eye(model.n_components)[labels]
     return model.prior() + len(data) / len(sample) * model.statistics(sample, assignment)

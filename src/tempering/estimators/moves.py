@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack, cast
 
 import numpy as np
 
@@ -54,7 +54,7 @@ def fit_with_moves(
     data: Array,
     *,
     moves: Mapping[str, Move],
-    **options: Any,
+    **options: Unpack[FitOptions],
 ) -> MovedResult:
     """:func:`tempering.fit` in batch mode, with moves once T = 1.
 
@@ -79,7 +79,7 @@ def fit_with_moves(
             "max_passes": passes,
             "temperature": policy,
         }
-        own |= keeping(checkpoint, resume, f"phase-{next(phases)}")
+        own |= cast(FitOptions, keeping(checkpoint, resume, f"phase-{next(phases)}"))
         return fit(model, data, **own)
 
     settles = temperature is None or isinstance(temperature, Untempered)
@@ -167,7 +167,7 @@ def fit_table(
     *,
     backend: Backend,
     moves: Mapping[str, Move] | None = None,
-    **options: Any,
+    **options: Unpack[FitOptions],
 ) -> Result:
     """:func:`tempering.fit`, or a fit with moves, on a backend."""
     moves = dict(moves or {})

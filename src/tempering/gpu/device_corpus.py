@@ -43,7 +43,10 @@ class Group(NamedTuple):
 
 
 class Rectangle(NamedTuple):
-    """A group as arrays on the device."""
+    """A group as arrays on the device.
+
+    A place without a word has the column `n_words` and the count 0.
+    """
 
     columns: Any  # [size, width], int32
     counts: Any  # [size, width], float32
@@ -56,7 +59,10 @@ def ladder_step(length: int) -> int:
 
 
 def cut_into_groups(lengths: NDArray, rows: NDArray, size: int) -> Iterator[Group]:
-    """Cut documents into groups of at most ``size``, the longest first."""
+    """Cut ``rows``, of a corpus with these ``lengths``, into groups of at most ``size``.
+
+    The longest come first, so that a group has documents of about one length.
+    """
     keys = -lengths[rows]
     keys -= keys.min(initial=0)
     if keys.max(initial=0) < 1 << 16:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def fit_on_device(
     *,
     resident: bool | None = None,
     kernel: Kernel | None = None,
-    **options: Any,
+    **options: Unpack[FitOptions],
 ) -> Result:
     """Fit topics by tempered stochastic variational inference, all on the device.
 

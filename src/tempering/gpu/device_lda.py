@@ -135,7 +135,10 @@ class DeviceLatentDirichlet(LatentDirichlet):
     def _groups(
         self, data: DeviceDocuments, sampled: bool, before: DeviceStep | None
     ) -> Iterable[tuple[Group, Any, Any]]:
-        """Groups of documents, their rectangles, and the γ that they start from, if any."""
+        """Groups of documents, their rectangles, and the γ that they start from, if any.
+
+        Those of the step before do again, but not for chains, which have a place for each token.
+        """
         if before is None or sampled:
             for group in data.groups(GROUP_SIZES[self.kernel], for_tokens=sampled):
                 yield group, data.corpus.rectangle(group), None

@@ -183,7 +183,11 @@ FEW_SWEEPS = Sweeps()
 def sample_group(
     columns: Any, counts: Any, lengths: Any, table: Any, alpha: Any, sweeps: Sweeps = FEW_SWEEPS
 ) -> Solved:
-    """Sample the topics of all tokens of a rectangle, and sum their expected counts."""
+    """Sample the topics of all tokens of a rectangle, and sum their expected counts.
+
+    Counts are whole, and no document has more than `width` tokens. ``table`` is log β, times the
+    power to which it enters, up to a constant for each word.
+    """
     import jax.numpy as jnp
 
     del lengths  # empty places have no counts

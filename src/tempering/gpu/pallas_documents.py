@@ -19,8 +19,8 @@ LOG_2 = math.log(2.0)
 
 FIRST_TILE, FEW_TILE, LAST_TILE = Tile(2048, 32), Tile(2048, 32), Tile(8192, 64)
 
-#: Sweeps over all topics at first, the most topics that are few, and the share of its words that a
-#: topic holds which a document uses; twice as much where there are more such topics than that.
+#: Sweeps over all topics at first; the most topics that are few; and which topics a document uses:
+#: those with this share of its words, or with twice as much where these are too many.
 FIRST_SWEEPS, FEW_TOPICS, USED_SHARE = 4, 32, 0.005
 
 #: With a tighter tolerance no topic is left out: from there, a document may settle elsewhere.

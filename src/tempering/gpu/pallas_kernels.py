@@ -193,7 +193,11 @@ def sum_words(
     *priors: Any,
     interpret: bool,
 ) -> Any:
-    """Σ_d w_dv φ_dvk of every word: [n_words, K]; ``shares`` makes φ."""
+    """Σ_d w_dv φ_dvk of every word: [n_words, K].
+
+    ``numbers`` are w and others, one for each entry. ``shares`` makes φ of the row of a document
+    [documents, K], that of the word, those other numbers and the priors [K].
+    """
     import jax
     from jax.experimental import pallas as pl
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -22,8 +22,28 @@ from tempering.models.arguments import check_number, check_whole, shown, takes
 from tempering.models.base import Model
 from tempering.temperature import USUAL_PASSES, TemperaturePolicy
 
-#: Arguments of :func:`fit`, for functions that pass them on.
-FitOptions = dict[str, Any]
+
+class FitOptions(TypedDict, total=False):
+    """Arguments of :func:`fit`, for functions that pass them on."""
+
+    temperature: TemperaturePolicy | None
+    learning_rate: LearningRate | None
+    batch_size: int | None
+    max_passes: float | None
+    tolerance: float
+    finish: bool
+    initial: Any
+    n_init: int
+    seed: int
+    n_threads: int | None
+    executor: Executor | None
+    elbo_every: int
+    final_elbo: bool
+    keep_local: bool
+    callbacks: Sequence[Callback]
+    progress: bool
+    checkpoint: CheckpointLike
+    resume: bool
 
 
 def fit(

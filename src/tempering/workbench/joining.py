@@ -37,7 +37,7 @@ from tempering.estimators.topic_health import TopicWarning
 from tempering.evaluation.checks import as_counts, normalised
 from tempering.evaluation.completion import fill_probabilities
 from tempering.inference import RobbinsMonro, Settling
-from tempering.models.arguments import check_number, shown
+from tempering.models.arguments import check_whole, shown
 from tempering.models.fastmath import ENTRY
 from tempering.models.lda.priors import prior_draws
 from tempering.models.lda.topics import Topics
@@ -117,8 +117,8 @@ def find_topics(
     """
     as_counts(X, "X")
     plain: Any = plain_topics(estimator)
-    check_number(most, "most", "a whole number, 2 or more", least=2, whole=True)
-    check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
+    check_whole(2, most=most)
+    check_whole(0, random_state=random_state)
     for name in ("seed_topics", "doc_topic_prior", "topic_word_prior"):
         value = getattr(plain, name)
         if np.ndim(value) > 0 or isinstance(value, dict):
