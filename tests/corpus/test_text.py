@@ -25,6 +25,7 @@ from tempering.corpus import (
     from_texts,
     read,
     read_texts,
+    word_counter,
 )
 from tempering.corpus import text_counts as tally_module
 from tempering.inference import BlockSource
@@ -215,6 +216,18 @@ def test_rare_words_are_given_up_when_there_are_too_many(monkeypatch):
     assert_like_sklearn(corpus, CountVectorizer(**options), texts)
 
 
+def test_other_processes_count_the_same(monkeypatch):
+    monkeypatch.setattr(word_counter, "TEXTS_OF_A_BLOCK", 3)
+    monkeypatch.setattr(word_counter, "BLOCKS_COUNTED_HERE", 1)
+    texts = [f"red word{i} word{i * i % 7} blue" for i in range(40)]
+    alone, together = (from_texts(texts, n_jobs=n_jobs) for n_jobs in (1, 2))
+    assert together.vocabulary == alone.vocabulary
+    assert_array_equal(together.counts.toarray(), alone.counts.toarray())
+    texts[30] = b"caf\xe9"
+    with pytest.raises(CorpusError, match=r"document 30 \(from 0\): it is not utf-8"):
+        from_texts(texts, n_jobs=2)
+
+
 def test_a_folder_of_text_files(tmp_path):
     texts = {"b.txt": "beta beta", "a.txt": "alpha\nomega", "deep/c.txt": "gamma", "no.md": "no"}
     for name, text in texts.items():
@@ -227,7 +240,7 @@ def test_a_folder_of_text_files(tmp_path):
     with pytest.raises(CorpusError, match=r"z\.txt, line 2: it is not UTF-8"):
         read(tmp_path)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(CorpusError, match=r"no \.txt file"):
+    with pytest.raises(CorpusError, match=r"files of text of one kind.*none of them"):
         read(tmp_path / "empty")
 
 

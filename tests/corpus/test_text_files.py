@@ -252,3 +252,24 @@ def test_a_folder_has_no_columns(tmp_path):
     (tmp_path / "a.txt").write_text("sun")
     with pytest.raises(CorpusError, match="it has no columns, so that there is no 'when'"):
         read_texts(tmp_path, others=["when"])
+
+
+@pytest.mark.parametrize("make", KINDS[:3])
+def test_a_folder_of_tables_is_read_in_the_order_of_its_files(tmp_path, make):
+    table = make(tmp_path, ["red green", "blue"])
+    folder = tmp_path / "many"
+    folder.mkdir()
+    for part in ("b", "a"):
+        (folder / f"{part}{table.suffix}").write_bytes(table.read_bytes())
+    documents = list(read_texts(folder))
+    assert [document.text for document in documents] == ["red green", "blue"] * 2
+    assert documents[2].name == f"b{table.suffix}:0"
+    assert [document.name for document in read_texts(folder, name_column="key")][2] == "0"
+    assert read(folder).counts.toarray().tolist() == [[0, 1, 1], [1, 0, 0]] * 2
+
+
+def test_a_folder_of_tables_of_two_kinds_is_refused(tmp_path):
+    write_csv(tmp_path, TEXTS)
+    write_json(tmp_path, TEXTS)
+    with pytest.raises(CorpusError, match=r"\.csv and \.jsonl"):
+        list(read_texts(tmp_path))

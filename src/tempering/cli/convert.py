@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tempering.cli.options import Counting, Json, Overwrite, Texts, Vocabulary
+from tempering.cli.options import Counting, Jobs, Json, Overwrite, Texts, Vocabulary
 
 
 def convert(
@@ -28,6 +28,7 @@ def convert(
     ] = None,
     vocabulary: Vocabulary = None,
     overwrite: Overwrite = False,
+    jobs: Jobs = None,
     as_json: Json = False,
     *,
     texts: Texts,
@@ -56,7 +57,8 @@ def convert(
     if from_format is not None:
         known_format(from_format, "--from", READABLE)
     with error_console().status(f"Converting {source}"):
-        stored = reading.open(counter(counting, read_words(vocabulary)), phrases=counting.phrases)
+        how = counter(counting, read_words(vocabulary))
+        stored = reading.open(how, phrases=counting.phrases, jobs=jobs)
         write(target, stored, to_format, overwrite)
     say_if_counted(stored, reading, counting)
     print_written(target, stored.shape, as_json)

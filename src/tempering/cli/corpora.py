@@ -45,10 +45,16 @@ class Reading(NamedTuple):
     format: str | None = None
     records: Texts = Texts()
 
-    def open(self, vectorizer: CountVectorizer | None = None, *, phrases: bool = False) -> Stored:
-        """The corpus, to be read in blocks."""
-        options = {"vectorizer": vectorizer, "phrases": phrases, **self._records()}
-        return open_corpus(self.path, self.format, **options)
+    def open(
+        self,
+        vectorizer: CountVectorizer | None = None,
+        *,
+        phrases: bool = False,
+        jobs: int | None = None,
+    ) -> Stored:
+        """The corpus, to be read in blocks; text is counted by a process a core."""
+        options = {"vectorizer": vectorizer, "phrases": phrases, "n_jobs": jobs or -1}
+        return open_corpus(self.path, self.format, **options, **self._records())
 
     def texts(self, others: Sequence[str] = ()) -> tuple[list[str], list[list[Any]]]:
         """The beginnings of the texts, where the corpus is text; and other columns."""

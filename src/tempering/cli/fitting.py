@@ -57,7 +57,8 @@ def run_fit(
     )
     with error_console().status(f"Reading {reading.path}"):
         words = read_words(vocabulary)
-        stored = reading.open(counter(counting, words), phrases=counting.phrases)
+        how = counter(counting, words)
+        stored = reading.open(how, phrases=counting.phrases, jobs=settings.jobs)
         words = _words(stored, words, vocabulary)
         batch_size = settings.batch_size or batch_size_for(stored.shape[0] * settings.passes)
         share, seed = settings.validation, settings.seed

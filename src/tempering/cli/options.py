@@ -102,7 +102,10 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is th
 Jobs = Annotated[
     int | None,
     typer.Option(
-        min=1, metavar="N", help="Threads; one a core by default. Never changes a result."
+        min=1,
+        metavar="N",
+        help="Threads, or processes where text is counted; one a core by default. Never changes a "
+        "result.",
     ),
 ]
 Format = Annotated[

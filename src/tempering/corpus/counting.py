@@ -33,6 +33,7 @@ class CountingOptions(TypedDict, total=False):
     keep_numbers: bool
     vectorizer: CountVectorizer | None
     phrases: bool
+    n_jobs: int | None
 
 
 class ReadingOptions(CountingOptions, total=False):

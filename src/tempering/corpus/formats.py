@@ -82,6 +82,7 @@ def open_corpus(
     keep_numbers: bool = False,
     vectorizer: CountVectorizer | None = None,
     phrases: bool = False,
+    n_jobs: int | None = None,
     encoding: str = "utf-8",
     on_error: str = FAIL,
     delimiter: str | None = None,
@@ -91,14 +92,14 @@ def open_corpus(
     Parameters
     ----------
     path : path
-        A corpus, or text: a folder of ``.txt`` files, ``.csv``, ``.tsv``, ``.jsonl``,
-        ``.parquet``, or ``.txt`` with a document a line.
+        A corpus, or text: ``.csv``, ``.tsv``, ``.jsonl``, ``.parquet``, a folder of such files or
+        of ``.txt`` files, or one ``.txt`` with a document a line.
     format : str, optional
         One of ``FORMATS``, "text", or "lines" for text with a document a line; None to tell it from
         the name, or else the content.
     column, name_column : str, optional
         For text in a table: the columns of the text ("text" unless told otherwise) and of the name.
-    stop_words, keep_numbers, vectorizer, phrases
+    stop_words, keep_numbers, vectorizer, phrases, n_jobs
         For text: how it is counted, as in :func:`from_texts`. The commonest English words are left
         out by default, and ``stop_words=None`` keeps them; so are numbers.
     encoding, on_error, delimiter
@@ -134,7 +135,7 @@ def open_corpus(
         kind = LINES if name == LINES else None
         texts = read_texts(path, column, name_column, format=kind, **records)
         chosen = chosen_vectorizer(vectorizer, stop_words, keep_numbers, phrases)
-        return TextCounts(texts, chosen, phrases=phrases)
+        return TextCounts(texts, chosen, phrases=phrases, n_jobs=n_jobs)
     if path.is_dir():
         fail(path, "", f"it is a directory, not a file of format {name}.")
     stored = FORMATS[name].open(path)

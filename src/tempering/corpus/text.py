@@ -46,9 +46,10 @@ def from_texts(
     column: str | None = None,
     name_column: str | None = None,
     dictionary: Mapping[int, str] | None = None,
+    n_jobs: int | None = None,
     out: str | os.PathLike[str] | None = None,
 ) -> Corpus | BlockSource:
-    """Count the words of documents, one of which is in memory at a time.
+    """Count the words of documents, of which a few are in memory at a time.
 
     Parameters
     ----------
@@ -77,6 +78,9 @@ def from_texts(
         The column that holds its name.
     dictionary : mapping from number to word, optional
         The words of a gensim corpus.
+    n_jobs : int, optional
+        Processes that count the words of more than 16,000 texts, -1 for one a core; by default this
+        process alone. The counts are the same.
     out : path, optional
         A file that ends in ``.parquet``, to write the counts to: what comes back is a source of
         batches that streams from there, and memory does not grow with the number of documents.
@@ -95,7 +99,7 @@ def from_texts(
     if out is not None and check_target(as_path(out), None, overwrite=False) != STREAMING:
         raise CorpusError(f"out must end in .parquet, which streams; got {out}.")
     chosen = chosen_vectorizer(vectorizer, stop_words, keep_numbers, phrases)
-    stored = _counts_of(texts, chosen, column, name_column, dictionary, phrases)
+    stored = _counts_of(texts, chosen, column, name_column, dictionary, phrases, n_jobs)
     if out is None:
         return gather(stored)
     write(out, stored)
@@ -109,6 +113,7 @@ def _counts_of(
     name_column: str | None,
     dictionary: Mapping[int, str] | None,
     phrases: bool,
+    n_jobs: int | None,
 ) -> TextCounts | BagCounts:
     """Texts, or bags of words, as counts that are read in blocks."""
     wanted = "texts must be an iterable of documents"
@@ -142,7 +147,7 @@ def _counts_of(
     every = chain(seen, items)
     if seen and _is_bag(seen[-1]):
         return BagCounts(every, dictionary)
-    return TextCounts(every, vectorizer, column, name_column, phrases=phrases)
+    return TextCounts(every, vectorizer, column, name_column, phrases=phrases, n_jobs=n_jobs)
 
 
 def _rows(table: Any, column: str, name_column: str | None) -> Iterator[dict[str, Any]]:

@@ -10,12 +10,12 @@ import shutil
 import tempfile
 import warnings
 import weakref
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count, islice
 from numbers import Integral
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,19 +27,16 @@ from tempering.corpus.corpus import MOST_WORDS, canonical, check_counts
 from tempering.corpus.counting import WordCounting, sticks_together
 from tempering.corpus.lines import Lines, one_line
 from tempering.corpus.text_files import TEXT_COLUMN, Document, text_field
+from tempering.corpus.word_counter import (
+    TEXTS_OF_A_BLOCK,
+    Block,
+    CountedTexts,
+    NamedText,
+    WordCounter,
+)
 
-#: Documents that are put aside at a time.
-SPOOL_BLOCK = 1024
 #: Different words that are held in memory; with more, the rarest are given up.
 MOST_DISTINCT = 5_000_000
-
-
-class Bag(NamedTuple):
-    """The words of a document, as numbers, and how often each occurs."""
-
-    name: str | None
-    words: list[int]
-    counts: list[Any]
 
 
 class Spool:
@@ -47,11 +44,11 @@ class Spool:
 
     def __init__(
         self,
-        bags: Iterable[Bag],
-        dtype: Any,
+        blocks: Iterable[Block],
         observe: Callable[[sparse.csr_array], None] = lambda block: None,
     ):
         self.n_documents = 0
+        self._sizes: list[int] = []
         self._has_names = False
         folder = Path(tempfile.mkdtemp(prefix="tempering-"))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
@@ -61,10 +58,10 @@ class Spool:
             open(self._counts_path, "wb") as file,
             open(names_path, "w", encoding="utf-8", errors="replace", newline="\n") as names,
         ):
-            for block in self._counted(names, bags, dtype):
-                any_word = any_word or bool(block.data.any())
-                observe(block)
-                for array in (block.data, block.indices, block.indptr):
+            for rows in self._rows(names, blocks):
+                any_word = any_word or bool(rows.data.any())
+                observe(rows)
+                for array in (rows.data, rows.indices, rows.indptr):
                     np.save(file, array)
         if not any_word:
             raise CorpusError(
@@ -74,28 +71,25 @@ class Spool:
             )
         self.names = Lines(names_path) if self._has_names else None
 
-    def _counted(self, names: IO[str], bags: Iterable[Bag], dtype: Any) -> Iterator[Any]:
+    def _rows(self, names: IO[str], blocks: Iterable[Block]) -> Iterator[Any]:
         """Some documents at a time, as they come."""
-        bags = iter(bags)
-        while group := list(islice(bags, SPOOL_BLOCK)):
+        for block in blocks:
             if self.n_documents == 0:
-                self._has_names = group[0].name is not None
-            names.writelines(f"{one_line(bag.name or '')}\n" for bag in group)
-            ends = np.cumsum([0, *(len(bag.words) for bag in group)])
-            words = np.array([word for bag in group for word in bag.words], np.int32)
-            counts = np.array([count for bag in group for count in bag.counts], dtype)
-            check_counts("texts", counts, ends, self.n_documents)
-            self.n_documents += len(group)
+                self._has_names = block.names[0] is not None
+            names.writelines(f"{one_line(name or '')}\n" for name in block.names)
+            check_counts("texts", block.counts, block.ends, self.n_documents)
+            self._sizes.append(len(block.names))
+            self.n_documents += len(block.names)
             # The number of words is not known yet.
-            yield sparse.csr_array((counts, words, ends), (len(group), MOST_WORDS))
+            shape = (len(block.names), MOST_WORDS)
+            yield sparse.csr_array((block.counts, block.words, block.ends), shape)
 
     def blocks(self) -> Iterator[Any]:
         """Some documents at a time, in order."""
         with open(self._counts_path, "rb") as file:
-            for start in range(0, self.n_documents, SPOOL_BLOCK):
-                n_documents = min(SPOOL_BLOCK, self.n_documents - start)
+            for size in self._sizes:
                 arrays = tuple(np.load(file, allow_pickle=False) for _ in range(3))
-                yield sparse.csr_array(arrays, (n_documents, MOST_WORDS))
+                yield sparse.csr_array(arrays, (size, MOST_WORDS))
 
 
 class TextCounts:
@@ -111,6 +105,7 @@ class TextCounts:
         name_column: str | None = None,
         *,
         phrases: bool = False,
+        n_jobs: int | None = None,
     ):
         chosen: Any = WordCounting().vectorizer() if vectorizer is None else vectorizer
         if not isinstance(chosen, CountVectorizer):
@@ -119,23 +114,17 @@ class TextCounts:
         chosen._validate_ngram_range()
         chosen._validate_vocabulary()
         tally = Tally(chosen.vocabulary_ if chosen.fixed_vocabulary_ else None)
-        analyze = chosen.build_analyzer()
+        named = _named_texts(texts, column or TEXT_COLUMN, name_column)
+        counter = WordCounter(chosen.build_analyzer(), chosen.binary)
         had_words = False
 
-        def bags() -> Iterator[Bag]:
+        def blocks() -> Iterator[Block]:
             nonlocal had_words
-            for place, name, text in _named_texts(texts, column or TEXT_COLUMN, name_column):
-                if isinstance(text, (str, bytes)):
-                    try:
-                        words = Counter(analyze(text))
-                    except UnicodeDecodeError as error:
-                        fail("texts", place, f"it is not {error.encoding} ({error.reason}).")
-                else:
-                    words, had_words = Counter(text), True
-                # Before the tally, which ranks words by how often they count.
-                yield Bag(name, *tally.number(dict.fromkeys(words, 1) if chosen.binary else words))
+            for counted in counter.count(named, n_jobs):
+                had_words = had_words or counted.had_words
+                yield tally.numbered(counted)
 
-        self._spool = Spool(bags(), self.dtype, tally.observe)
+        self._spool = Spool(blocks(), tally.observe)
         self.vocabulary = tally.vocabulary(chosen, self._spool.n_documents, phrases=phrases)
         self.shape = (self._spool.n_documents, len(self.vocabulary))
         self.names = self._spool.names
@@ -152,10 +141,8 @@ class TextCounts:
             yield canonical(sparse.csr_array(arrays, (rows.shape[0], self.shape[1])))
 
 
-def _named_texts(
-    texts: Iterable[Any], column: str, name_column: str | None
-) -> Iterator[tuple[str, str | None, Any]]:
-    """Place, name, and text or list of words, whatever the texts are."""
+def _named_texts(texts: Iterable[Any], column: str, name_column: str | None) -> Iterator[NamedText]:
+    """Texts or lists of words, whatever the texts are."""
     for number, item in enumerate(texts):
         place = f"document {number} (from 0)"
         name, text = None, item
@@ -168,7 +155,7 @@ def _named_texts(
         if not listed and not isinstance(text, (str, bytes)):
             problem = f"it should be text, or a list of words; it is a {type(text).__name__}."
             fail("texts", place, problem)
-        yield place, name, text
+        yield NamedText(place, name, text)
 
 
 class BagCounts:
@@ -177,7 +164,7 @@ class BagCounts:
     def __init__(self, bags: Iterable[Any], dictionary: Mapping[int, str] | None = None):
         self._largest = -1
         self._whole = True
-        self._spool = Spool(self._checked(bags), np.float64)
+        self._spool = Spool(self._checked(bags))
         self.dtype = np.dtype(np.int32 if self._whole else np.float64)
         self.names = None
         self.vocabulary = None if dictionary is None else _words_in_order(dictionary)
@@ -187,19 +174,26 @@ class BagCounts:
             fail("bags", "", problem)
         self.shape = (self._spool.n_documents, n_words)
 
-    def _checked(self, bags: Iterable[Any]) -> Iterator[Bag]:
-        for number, bag in enumerate(bags):
-            place = f"document {number} (from 0)"
-            try:
-                words = [int(word) for word, _ in bag]
-                counts = [float(times) for _, times in bag]
-            except (TypeError, ValueError) as error:
-                fail("bags", place, f"it should be a list of pairs (word, count): {error}.")
-            if words and not 0 <= min(words) <= max(words) < MOST_WORDS:
-                fail("bags", place, "a word is out of range.")
-            self._largest = max([self._largest, *words])
-            self._whole = self._whole and all(times.is_integer() for times in counts)
-            yield Bag(None, words, counts)
+    def _checked(self, bags: Iterable[Any]) -> Iterator[Block]:
+        bags = enumerate(bags)
+        while group := [self._pairs(*each) for each in islice(bags, TEXTS_OF_A_BLOCK)]:
+            ends = np.cumsum([0, *(len(words) for words, _ in group)])
+            words = np.array([word for words, _ in group for word in words], np.int32)
+            counts = np.array([times for _, counts in group for times in counts], np.float64)
+            self._largest = int(words.max(initial=self._largest))
+            self._whole = self._whole and bool(np.all(counts == np.floor(counts)))
+            yield Block([None] * len(group), counts, words, ends)
+
+    def _pairs(self, number: int, bag: Any) -> tuple[list[int], list[float]]:
+        place = f"document {number} (from 0)"
+        try:
+            words = [int(word) for word, _ in bag]
+            counts = [float(times) for _, times in bag]
+        except (TypeError, ValueError) as error:
+            fail("bags", place, f"it should be a list of pairs (word, count): {error}.")
+        if words and not 0 <= min(words) <= max(words) < MOST_WORDS:
+            fail("bags", place, "a word is out of range.")
+        return words, counts
 
     def blocks(self) -> Iterator[sparse.csr_array]:
         """Some documents at a time, in order."""
@@ -229,12 +223,17 @@ class Tally:
         self._documents, self._tokens = np.zeros((2, 1024), np.int64)
         self._given_up = 0
 
-    def number(self, bag: Mapping[str, int]) -> tuple[list[int], list[int]]:
-        """The words of a document as numbers, and their counts."""
-        if self.fixed is not None:
-            bag = {word: times for word, times in bag.items() if word in self.fixed}
-            return [self.fixed[word] for word in bag], list(bag.values())
-        return [self._numbers[word] for word in bag], list(bag.values())
+    def numbered(self, counted: CountedTexts) -> Block:
+        """The block with our numbers for its words."""
+        block, words, _ = counted
+        if self.fixed is None:
+            numbers = np.array([self._numbers[word] for word in words], np.int32)
+            return block._replace(words=numbers[block.words])
+        numbers = np.array([self.fixed.get(word, -1) for word in words], np.int32)
+        found = numbers[block.words]
+        kept = found >= 0
+        ends = np.append(0, np.cumsum(kept))[block.ends]
+        return Block(block.names, block.counts[kept], found[kept], ends)
 
     def observe(self, block: Any) -> None:
         """Count some documents."""

@@ -32,6 +32,7 @@ KINDS = {
     ".parquet": "parquet",
     ".txt": LINES,
 }
+TABLES = "table", "json", "parquet"
 FAIL, SKIP = "fail", "skip"
 
 
@@ -120,13 +121,38 @@ class Texts(Iterator[Document]):
             each for each in sorted(path.rglob("*.txt")) if each.is_file() or each.is_symlink()
         ]
         if not files:
-            fail(path, "", "there is no .txt file in this folder.")
+            yield from self._folder_of_tables()
         for file in files:
             with self._skipping():
                 if not (file.is_file() and file.resolve().is_relative_to(root)):
                     fail(file, "", "it is a link that leads out of the folder, or to no file.")
                 text = "\n".join(decoded_lines(file, self.encoding))
                 yield Record(Document(file.relative_to(path).as_posix(), text))
+
+    def _folder_of_tables(self) -> Iterator[Record]:
+        """Tables of one kind, in the order of their names, as large corpora are stored."""
+        files = [each for each in sorted(self.path.iterdir()) if text_kind(each) in TABLES]
+        kinds = sorted({_suffix(file) for file in files})
+        if len(kinds) != 1:
+            found = f"it has {' and '.join(kinds)}" if kinds else "it has none of them"
+            known = ".txt, .csv, .tsv, .jsonl or .parquet"
+            fail(
+                self.path, "", f"a folder should hold files of text of one kind, {known}; {found}."
+            )
+        for file in files:
+            table = Texts(
+                file,
+                KINDS[kinds[0]],
+                self.column,
+                self.name_column,
+                self.encoding,
+                self.on_error,
+                self.delimiter,
+                self.others,
+            )
+            for document, others in table.records:
+                name = document.name if self.name_column else f"{file.name}:{document.name}"
+                yield Record(Document(name, document.text), others)
 
     def _lines(self) -> Iterator[Record]:
         for row, (number, line) in enumerate(text_lines(self.path, self.encoding)):
@@ -213,8 +239,8 @@ def read_texts(
     ----------
     path : path
         A folder, of which each ``.txt`` file is a document; a file that ends in ``.csv``, ``.tsv``,
-        ``.jsonl`` or ``.parquet``; or one that ends in ``.txt``, of which each line is a document.
-        Files may be gzipped, but for Parquet.
+        ``.jsonl`` or ``.parquet``, or a folder of such files; or one that ends in ``.txt``, of
+        which each line is a document. Files may be gzipped, but for Parquet.
     column : str, optional
         The column that holds the text; "text" unless told otherwise. A value that is missing there
         is an empty text; a record without the column is a bad one.
@@ -252,10 +278,11 @@ def read_texts(
         kind = "table"
     if kind not in ("folder", *KINDS.values()):
         known = (
-            "a folder of .txt files, .csv, .tsv, .jsonl, .parquet, or .txt with a document a line"
+            ".csv, .tsv, .jsonl, .parquet, a folder of such or of .txt files, or .txt with a "
+            "document a line"
         )
         fail(path, "", f'text is read from {known} (format="{LINES}" for one of another name).')
-    if others and kind in ("folder", LINES):
+    if others and (kind == LINES or (kind == "folder" and any(path.rglob("*.txt")))):
         fail(path, "", f"it has no columns, so that there is no {others[0]!r}.")
     columns = column or TEXT_COLUMN, name_column
     return Texts(path, kind, *columns, encoding, on_error, delimiter, others)
