@@ -11,7 +11,7 @@ import tempfile
 import warnings
 import weakref
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import count, islice
 from numbers import Integral
 from pathlib import Path
@@ -42,11 +42,7 @@ MOST_DISTINCT = 5_000_000
 class Spool:
     """Documents on disk, with names all of them or none, for as long as this object lives."""
 
-    def __init__(
-        self,
-        blocks: Iterable[Block],
-        observe: Callable[[sparse.csr_array], None] = lambda block: None,
-    ):
+    def __init__(self, blocks: Iterable[Block]):
         self.n_documents = 0
         self._sizes: list[int] = []
         self._has_names = False
@@ -60,7 +56,6 @@ class Spool:
         ):
             for rows in self._rows(names, blocks):
                 any_word = any_word or bool(rows.data.any())
-                observe(rows)
                 for array in (rows.data, rows.indices, rows.indptr):
                     np.save(file, array)
         if not any_word:
@@ -124,7 +119,7 @@ class TextCounts:
                 had_words = had_words or counted.had_words
                 yield tally.numbered(counted)
 
-        self._spool = Spool(blocks(), tally.observe)
+        self._spool = Spool(blocks())
         self.vocabulary = tally.vocabulary(chosen, self._spool.n_documents, phrases=phrases)
         self.shape = (self._spool.n_documents, len(self.vocabulary))
         self.names = self._spool.names
@@ -224,10 +219,11 @@ class Tally:
         self._given_up = 0
 
     def numbered(self, counted: CountedTexts) -> Block:
-        """The block with our numbers for its words."""
+        """The block with our numbers for its words, which are counted."""
         block, words, _ = counted
         if self.fixed is None:
             numbers = np.array([self._numbers[word] for word in words], np.int32)
+            self._observe(numbers, block)
             return block._replace(words=numbers[block.words])
         numbers = np.array([self.fixed.get(word, -1) for word in words], np.int32)
         found = numbers[block.words]
@@ -235,17 +231,16 @@ class Tally:
         ends = np.append(0, np.cumsum(kept))[block.ends]
         return Block(block.names, block.counts[kept], found[kept], ends)
 
-    def observe(self, block: Any) -> None:
-        """Count some documents."""
-        if self.fixed is not None or block.nnz == 0:
-            return
-        n = int(block.indices.max()) + 1
+    def _observe(self, numbers: NDArray[np.int32], block: Block) -> None:
+        """Count the words of some documents, which have these numbers."""
+        n = int(numbers.max(initial=-1)) + 1
         if n > self._documents.size:
             more = max(self._documents.size, n - self._documents.size)
             self._documents = np.pad(self._documents, (0, more))
             self._tokens = np.pad(self._tokens, (0, more))
-        np.add.at(self._documents, block.indices, 1)
-        np.add.at(self._tokens, block.indices, block.data)
+        self._documents[numbers] += np.bincount(block.words, minlength=numbers.size)
+        tokens = np.bincount(block.words, block.counts, minlength=numbers.size)
+        self._tokens[numbers] += tokens.astype(np.int64)
         if len(self._numbers) > MOST_DISTINCT:
             self._give_up_rare()
 

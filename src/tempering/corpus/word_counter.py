@@ -13,14 +13,12 @@ from numpy.typing import NDArray
 
 from tempering.corpus.checks import fail
 
-#: Texts that are counted at a time.
-TEXTS_OF_A_BLOCK = 1024
+#: Texts that are counted at a time, and characters: a text may be a whole book.
+TEXTS_OF_A_BLOCK, MOST_CHARACTERS = 4096, 16_000_000
 #: Blocks that are counted here before other processes start, which takes them some seconds.
-BLOCKS_COUNTED_HERE = 16
+BLOCKS_COUNTED_HERE = 4
 #: Blocks that a process is given before all are waited for.
 BLOCKS_OF_A_PROCESS = 2
-#: Characters of the texts that go to another process at a time: a text may be a whole book.
-MOST_CHARACTERS = 8_000_000
 
 
 class NamedText(NamedTuple):
@@ -80,12 +78,12 @@ class WordCounter:
         texts = iter(texts)
         n_processes = effective_n_jobs(n_jobs)
         for _ in count() if n_processes == 1 else range(BLOCKS_COUNTED_HERE):
-            counted = self(islice(texts, TEXTS_OF_A_BLOCK))
+            counted = self(_block(texts))
             if not counted.block.names:
                 return
             yield counted
-        chunks = _chunks(texts)
         pool = Parallel(n_processes, return_as="generator")
+        chunks = iter(lambda: list(_block(texts)), [])
         group = list(islice(chunks, BLOCKS_OF_A_PROCESS * n_processes))
         while group:
             results = pool(delayed(self)(chunk) for chunk in group)
@@ -94,14 +92,11 @@ class WordCounter:
             yield from results
 
 
-def _chunks(texts: Iterator[NamedText]) -> Iterator[list[NamedText]]:
-    """What goes to another process at a time."""
-    chunk, n_characters = [], 0
-    for each in texts:
-        chunk.append(each)
+def _block(texts: Iterator[NamedText]) -> Iterator[NamedText]:
+    """The next texts, as many as are counted at a time."""
+    n_characters = 0
+    for each in islice(texts, TEXTS_OF_A_BLOCK):
+        yield each
         n_characters += len(each.text)
-        if len(chunk) == TEXTS_OF_A_BLOCK or n_characters > MOST_CHARACTERS:
-            yield chunk
-            chunk, n_characters = [], 0
-    if chunk:
-        yield chunk
+        if n_characters > MOST_CHARACTERS:
+            return
