@@ -91,7 +91,7 @@ CorpusPath = Annotated[
     Path,
     typer.Argument(
         help="Counts (.npz, .mtx, .parquet, .ldac, .svmlight, docword.NAME.txt, also .gz), "
-        "or text: a folder of .txt files, or .csv, .tsv, .jsonl, .parquet with a column of text.",
+        "or text: .csv, .tsv, .jsonl, .parquet with a column of text, a folder of them or of .txt.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
