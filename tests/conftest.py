@@ -4,6 +4,10 @@ import signal
 
 from hypothesis import settings
 
+from quick_jax import ask_for_quick_compilation, without_optimizations
+
+__all__ = ["without_optimizations"]
+
 # A shell starts what runs in its background with Ctrl-C ignored, and so do its children. Tests send
 # that signal, so it must mean what it means in a terminal.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -12,3 +16,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # How long an example takes is no matter of correctness, and the first one may compile.
 settings.register_profile("tempering", deadline=None)
 settings.load_profile("tempering")
+
+# Before JAX is imported, and for the processes that tests start too.
+ask_for_quick_compilation()

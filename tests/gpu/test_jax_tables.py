@@ -39,6 +39,8 @@ from tempering.models import Mixture
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.storage.tree import from_json, to_json
 
+pytestmark = pytest.mark.usefixtures("without_optimizations")
+
 N, D, K = 203, 3, 4
 RNG = np.random.default_rng(0)
 CENTRES = RNG.normal(0, 3, (K, D))
