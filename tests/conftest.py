@@ -1,6 +1,7 @@
 """What all tests need."""
 
 import signal
+from pathlib import Path
 
 from hypothesis import settings
 
@@ -19,3 +20,17 @@ settings.load_profile("tempering")
 
 # Before JAX is imported, and for the processes that tests start too.
 ask_for_quick_compilation()
+
+#: Each of these compiles other kernels for seconds, and takes long: if they come first, processes
+#: that share the files out neither compile the same at once nor wait for one of them at the end.
+FIRST = (
+    "cli/test_commands.py",
+    "estimators/test_factorial_mixture.py",
+    "estimators/test_hmm.py",
+    "test_docs.py",
+)
+
+
+def pytest_collection_modifyitems(items):
+    places = {Path(__file__).parent / file: place for place, file in enumerate(FIRST)}
+    items.sort(key=lambda item: places.get(item.path, len(FIRST)))
