@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 CODE := src tests arena benchmarks reproduction docs/_build_tools docs/gallery
 # A file of tests stays with one process, as do its clusters, models and compiled code; in the
-# order of their names, by which long files do not come last.
+# order of tests/conftest.py, by which long files do not come last.
 PYTEST := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 # The newest Python to check a release with, beside PYTHON.
 NEWEST ?= $(PYTHON)

@@ -24,6 +24,9 @@ QUICK_EXAMPLES = {"g_schedules"}
 SLOW_PAGES = {
     "docs/adaptive.md",
     "docs/blackbox.md",
+    # The fit of these two is that of the README.
+    "docs/choosing.md",
+    "docs/index.md",
     "docs/getting-started.md",
     "docs/tutorials/factor-models.md",
     "docs/tutorials/gaussian-mixture.md",

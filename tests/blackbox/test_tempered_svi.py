@@ -29,6 +29,8 @@ from tempering import fit as conjugate_fit
 from tempering.blackbox import TemperedSVI, TemperedVI, temper
 from tempering.blackbox.heat import policy_of
 
+pytestmark = pytest.mark.usefixtures("without_optimizations")
+
 KEY = jax.random.key(3)
 RNG = np.random.default_rng(0)
 X = jnp.asarray(RNG.standard_normal((30, 3)), jnp.float32)

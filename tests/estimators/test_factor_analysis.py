@@ -14,7 +14,7 @@ import tempering
 from tempering import AdaptiveTempering, Annealing, BayesianFactorAnalysis, schedules
 
 
-@parametrize_with_checks([BayesianFactorAnalysis(max_iter=20)])
+@parametrize_with_checks([BayesianFactorAnalysis(max_iter=4)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -32,12 +32,11 @@ def drawn(n=400, columns=10, k=3, seed=0, shared=False):
 @pytest.mark.parametrize("noise", ["feature", "shared"])
 @pytest.mark.parametrize("k", [1, 2, 4])
 def test_the_number_of_factors_is_found(k, noise):
-    for seed in (1, 3):
-        X, *_ = drawn(200, k=k, seed=seed, shared=noise == "shared")
-        factors = BayesianFactorAnalysis(noise=noise).fit(X)
-        assert factors.n_relevant_ == k
-        assert factors.components_.shape == (9, 10)
-        assert np.abs(factors.components_[k:]).max() < 0.05
+    X, *_ = drawn(200, k=k, seed=1, shared=noise == "shared")
+    factors = BayesianFactorAnalysis(noise=noise).fit(X)
+    assert factors.n_relevant_ == k
+    assert factors.components_.shape == (9, 10)
+    assert np.abs(factors.components_[k:]).max() < 0.05
 
 
 @pytest.mark.slow
@@ -72,7 +71,7 @@ def recovery(components, loadings):
 
 def test_sparse_loadings_are_found_where_dense_ones_are_turned():
     errors, zeros = [], []
-    for seed in range(4):
+    for seed in range(2):
         X, loadings = sparse_loadings(seed)
         found = [
             BayesianFactorAnalysis(2, loadings="sparse").fit(X),

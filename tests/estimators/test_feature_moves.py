@@ -74,8 +74,9 @@ def test_features_that_explain_nothing_are_revived(dead, monkeypatch):
     assert moved.elbo == pytest.approx(best.elbo, abs=1e-3)
 
 
-@pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("size", [1.0, 2.0])
+@pytest.mark.parametrize(
+    ("seed", "size"), [(0, 1.0), (1, 1.0), (2, 1.0), (3, 1.0), (4, 2.0), (5, 2.0)]
+)
 def test_the_default_finds_features_in_data_with_little_noise(seed, size):
     true = size * TRUE
     X = clear_images(seed, true)

@@ -289,7 +289,7 @@ def test_threads_leave_every_bit_and_seeds_do_not():
 def test_every_policy_may_be_asked_for(policy):
     X, _ = draws("diag")
     hmm = GaussianHMM(3, tempering=policy, random_state=0, n_iter=60, n_init=1)
-    hmm.fit(X, LENGTHS)
+    hmm.fit(X[:301], LENGTHS[:2])
     np.testing.assert_allclose(np.sort(hmm.means_[:, 1]), [-3.0, 0.0, 10.0], atol=0.3)
     hot = hmm.history_["temperature"].max()
     assert hot == 1.0 if policy is None else hot > 1.0
@@ -323,8 +323,8 @@ def test_minibatches_come_near():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_saved_model_predicts_the_same_bits(kind, tmp_path):
-    lengths = LENGTHS[:2]
-    X = draws(kind)[0][: sum(lengths)]
+    lengths = [59, 1]
+    X = draws(kind)[0][:60]
     hmm = clone(told(kind)).set_params(random_state=0, tempering=LocalTempering(), n_iter=4)
     hmm.set_params(tol=1.0, n_init=1).fit(X, lengths)
     hmm.save(tmp_path / "model")

@@ -29,8 +29,8 @@ from tempering.models.lda.topics import Topics
 
 @parametrize_with_checks(
     [
-        LatentDirichletAllocation(),
-        LatentDirichletAllocation(n_components=3, learning_method="batch", tempering="local"),
+        LatentDirichletAllocation(max_iter=3),
+        LatentDirichletAllocation(3, learning_method="batch", tempering="local", max_iter=3),
     ]
 )
 def test_scikit_learn_checks(estimator, check):
@@ -310,10 +310,10 @@ def test_topics_and_their_words():
 
 
 def test_temperatures_of_documents():
-    X, _ = make_corpus(300)
+    X, _ = make_corpus(150)
     odd = sparse.csr_matrix(np.full((1, 60), 2))
     model = LatentDirichletAllocation(
-        5, tempering=LocalTempering(), max_iter=20, learning_offset=10.0, random_state=0
+        5, tempering=LocalTempering(), max_iter=10, learning_offset=10.0, random_state=0
     ).fit(X)
     temperatures = model.document_temperatures(sparse.vstack([X[:100], odd]).tocsr())
     assert temperatures.shape == (101,)

@@ -23,10 +23,10 @@ from tempering.inference import engine
 
 @parametrize_with_checks(
     [
-        BayesianGaussianMixture(n_components=3, max_iter=20),
-        BayesianGaussianMixture(2, tempering="local", init_params="kmeans", max_iter=20),
-        BernoulliMixture(n_components=2, max_iter=20),
-        PoissonMixture(n_components=2, max_iter=20),
+        BayesianGaussianMixture(n_components=3, max_iter=4),
+        BayesianGaussianMixture(2, tempering="local", init_params="kmeans", max_iter=4),
+        BernoulliMixture(n_components=2, max_iter=4),
+        PoissonMixture(n_components=2, max_iter=4),
     ]
 )
 def test_scikit_learn_checks(estimator, check):
@@ -78,7 +78,7 @@ def test_the_optimum_is_scikit_learns(prior_type, monkeypatch):
     np.testing.assert_allclose(ours.predict_proba(X), peer.predict_proba(X), atol=1e-6)
 
 
-@pytest.mark.parametrize("seed", [0, 2, 7, 16])
+@pytest.mark.parametrize("seed", [2, 16])
 def test_the_largest_component_has_the_first_stick(seed):
     """So that no start is better than another because of the order it happens to leave."""
     X, _ = make_blobs(500, centers=4, random_state=seed)
@@ -228,7 +228,7 @@ def test_partial_fit_learns_from_a_stream():
 
 
 def test_minibatches_come_close_to_coordinate_ascent():
-    X = blobs(5000)
+    X = blobs(2000)
     batch = BayesianGaussianMixture(3, random_state=0).fit(X)
     stochastic = BayesianGaussianMixture(3, random_state=0, batch_size=200, max_iter=20).fit(X)
     assert stochastic.elbo_ == pytest.approx(batch.elbo_, abs=30)
@@ -238,7 +238,7 @@ def test_the_best_of_several_starts_is_kept():
     X = blobs(200)
     elbos = [
         BayesianGaussianMixture(8, init_params="random", n_init=n, random_state=3).fit(X).elbo_
-        for n in (1, 5)
+        for n in (1, 3)
     ]
     assert elbos[1] >= elbos[0]
 
@@ -246,7 +246,7 @@ def test_the_best_of_several_starts_is_kept():
 @pytest.mark.parametrize("kind", [BayesianGaussianMixture, BernoulliMixture, PoissonMixture])
 def test_threads_pickles_and_clones_give_the_same(kind):
     X = np.random.default_rng(0).poisson(2.0, size=(300, 3))
-    model = kind(2, random_state=0, n_jobs=1).fit(X)
+    model = kind(2, random_state=0, n_jobs=1, max_iter=10).fit(X)
     again = clone(model).set_params(n_jobs=2).fit(X)
     np.testing.assert_array_equal(model.predict_proba(X), again.predict_proba(X))
     revived = pickle.loads(pickle.dumps(model))
@@ -255,11 +255,11 @@ def test_threads_pickles_and_clones_give_the_same(kind):
 
 def test_discrete_mixtures_recover_their_components():
     rng = np.random.default_rng(0)
-    labels = rng.integers(0, 3, size=1500)
+    labels = rng.integers(0, 3, size=600)
     probabilities = np.array(
         [[0.9, 0.9, 0.1, 0.1, 0.5], [0.1, 0.9, 0.9, 0.1, 0.1], [0.5, 0.1, 0.1, 0.9, 0.9]]
     )
-    binary = rng.random((1500, 5)) < probabilities[labels]
+    binary = rng.random((600, 5)) < probabilities[labels]
     found = BernoulliMixture(3, random_state=0).fit(binary).probabilities_
     order = [np.argmin(np.abs(found - row).sum(axis=1)) for row in probabilities]
     np.testing.assert_allclose(found[order], probabilities, atol=0.1)

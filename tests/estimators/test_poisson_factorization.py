@@ -11,7 +11,7 @@ import tempering
 from tempering import PoissonFactorization
 
 
-@parametrize_with_checks([PoissonFactorization(n_components=2, max_iter=20)])
+@parametrize_with_checks([PoissonFactorization(n_components=2, max_iter=4)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -14,7 +14,7 @@ from tempering.inference.sources import ArraySource
 
 
 @parametrize_with_checks(
-    [RegressionMixture(n_components=2, max_iter=20)],
+    [RegressionMixture(n_components=2, max_iter=4)],
     expected_failed_checks=lambda estimator: {
         "check_regressors_no_decision_function": "predict_proba is of components, given x and y"
     },

@@ -23,7 +23,7 @@ from tempering.families import (
 
 EVERY = pytest.mark.parametrize("name", FAMILIES)
 DENSITIES = pytest.mark.parametrize("name", [name for name in FAMILIES if name != "FixedWeights"])
-quick = settings(max_examples=25, deadline=None, derandomize=True)
+quick = settings(max_examples=10, deadline=None, derandomize=True)
 # Monte Carlo: no shrinking, which would only search for the worst rounding.
 few = settings(
     max_examples=5, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate]

@@ -17,7 +17,7 @@ WEIGHTS = {
     "FixedWeights": (FixedWeights([0.2, 0.5, 0.3]), st.just(np.empty(0))),
 }
 EVERY = pytest.mark.parametrize("name", WEIGHTS)
-quick = settings(max_examples=25, deadline=None, derandomize=True)
+quick = settings(max_examples=10, deadline=None, derandomize=True)
 # Monte Carlo: no shrinking, which would only search for the worst rounding.
 few = settings(
     max_examples=4, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate]

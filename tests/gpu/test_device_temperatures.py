@@ -104,7 +104,7 @@ def test_other_updates_learn_temperatures_too(policy):
     assert expected.history["inverse_temperature"][0] < 0.999
 
 
-@pytest.mark.parametrize("policy", ["variational", "local"])
+@pytest.mark.parametrize("policy", [pytest.param("variational", marks=pytest.mark.slow), "local"])
 def test_the_gpu_kernels_learn_temperatures_and_priors(policy):
     model = new_model(tolerance=1e-4, **LEARNED["both"])
     found, expected = both_fits(model, POLICIES[policy], kernel="interpreted", max_passes=2)

@@ -39,6 +39,8 @@ from tempering.models import Mixture
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.storage.tree import from_json, to_json
 
+pytestmark = pytest.mark.usefixtures("without_optimizations")
+
 N, D, K = 203, 3, 4
 RNG = np.random.default_rng(0)
 CENTRES = RNG.normal(0, 3, (K, D))
@@ -211,6 +213,13 @@ def test_tables_that_are_kept_and_those_that_are_sent(resident, batch_size):
     assert_array_equal(swept, POINTS)
 
 
+def test_rows_are_picked_and_read_as_those_of_a_table():
+    """So that a fit can be pushed off a saddle."""
+    rows = as_rows(POINTS)
+    assert_array_equal(np.asarray(rows), POINTS)
+    assert_array_equal(rows[np.array([3, 1])], POINTS[[3, 1]])
+
+
 def test_shapes_are_few():
     shapes = {as_rows(np.zeros((n, 1))).values.shape for n in range(1, 2000)}
     assert len(shapes) < 80
@@ -281,8 +290,13 @@ ESTIMATORS = {
 }
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name == "bernoulli" else [pytest.mark.slow])
+        for name in ESTIMATORS
+    ],
+)
 def test_estimators_find_the_same_on_both_backends(name):
     estimator, data, options = ESTIMATORS[name]
     settings = {"random_state": 0, "total_samples": 2 * N, **options}

@@ -24,7 +24,11 @@ FLAGS = "--xla_force_host_platform_device_count=8 --xla_backend_optimization_lev
 def test_eight_devices_give_the_bits_of_one(kernel):
     run = subprocess.run(
         [sys.executable, __file__, kernel],
-        env={**os.environ, "XLA_FLAGS": FLAGS, "JAX_PLATFORMS": "cpu"},
+        env={
+            **os.environ,
+            "XLA_FLAGS": f"{os.environ.get('XLA_FLAGS', '')} {FLAGS}",
+            "JAX_PLATFORMS": "cpu",
+        },
         capture_output=True,
         text=True,
         timeout=300,

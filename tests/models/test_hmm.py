@@ -240,7 +240,7 @@ def test_threads_and_blocks_of_memory_leave_every_bit(monkeypatch):
     data, model = drawn_sequences(), gaussian_model()
     assert len(data) > 2 * model.shard_size
     one, two = (
-        fit(model, data, temperature=LocalTempering(), max_passes=6, n_threads=n, progress=False)
+        fit(model, data, temperature=LocalTempering(), max_passes=2, n_threads=n, progress=False)
         for n in (1, 3)
     )
     for name in one.posterior:

@@ -42,7 +42,7 @@ def layout(counts):
 
 def test_long_chains_count_as_enumeration_does(small):
     topics, counts, alpha = small
-    rows = topics.T.astype(np.float32)
+    rows = np.ascontiguousarray(topics.T, np.float32)
     sample = sample_topics(layout(counts), rows, alpha, b"", burn_in=100, n_sweeps=400_000)
     for d, row in enumerate(counts):
         words = np.repeat(np.arange(6), row.astype(int))
@@ -52,7 +52,7 @@ def test_long_chains_count_as_enumeration_does(small):
 
 def test_statistics_are_nearer_to_enumeration_than_mean_field(small):
     topics, counts, alpha = small
-    documents, rows = layout(counts), topics.T.astype(np.float32)
+    documents, rows = layout(counts), np.ascontiguousarray(topics.T, np.float32)
     exact = np.zeros((6, 3))
     for row in counts:
         words = np.repeat(np.arange(6), row.astype(int))
@@ -71,7 +71,7 @@ def test_a_token_is_judged_by_the_others_of_its_document(small):
     for d in range(3):
         words = np.array([2 * d, 2 * d + 1])
         exact[words] = exact_posterior(words, topics, alpha)
-    rows = topics.T.astype(np.float32)
+    rows = np.ascontiguousarray(topics.T, np.float32)
     sample = sample_topics(layout(counts), rows, alpha, b"", burn_in=100, n_sweeps=100_000)
     assert_allclose(sample.statistics, exact, atol=0.05)
 
@@ -117,7 +117,7 @@ def test_the_same_bits_again_and_on_threads(corpus):
 
 def test_the_salt_decides_the_draws(small):
     topics, counts, alpha = small
-    documents, rows = layout(counts), topics.T.astype(np.float32)
+    documents, rows = layout(counts), np.ascontiguousarray(topics.T, np.float32)
     one, again, other = (
         sample_topics(documents, rows, alpha, salt).gamma for salt in (b"1", b"1", b"2")
     )

@@ -7,7 +7,6 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import logsumexp
 from scipy.stats import beta as beta_distribution
-from scipy.stats import dirichlet as dirichlet_distribution
 
 from problems import MIXTURES, bound, tiny_mixture
 from tempering.families import Bernoulli, Dirichlet, Poisson, StickBreaking
@@ -93,21 +92,15 @@ def test_elbo_matches_quadrature_and_enumeration():
         for k in range(2)
     )
     entropy = -np.sum(assigned * np.log(assigned))
+
+    def expected_log_ratio(one, other, *ab):
+        return expect(lambda t: one.logpdf(t) - other.logpdf(t), *ab)
+
+    # Two weights of a Dirichlet are t and 1 − t of a beta.
+    pairs = [*zip(posterior.components, prior.components), (alpha, prior.weights)]
     divergence = sum(
-        expect(
-            lambda t, k=k: (
-                beta_distribution(*posterior.components[k]).logpdf(t)
-                - beta_distribution(*prior.components[k]).logpdf(t)
-            ),
-            *posterior.components[k],
-        )
-        for k in range(2)
-    ) + expect(
-        lambda t: (
-            dirichlet_distribution(alpha).logpdf([t, 1 - t])
-            - dirichlet_distribution(prior.weights).logpdf([t, 1 - t])
-        ),
-        *alpha,
+        expected_log_ratio(beta_distribution(*ours), beta_distribution(*others), *ours)
+        for ours, others in pairs
     )
     local = model.local_step(data, model.expectations(posterior), 0.6)
     assert local.energy == pytest.approx(energy, rel=1e-7)

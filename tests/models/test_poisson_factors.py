@@ -55,12 +55,10 @@ def test_local_step_against_all_assignments_of_units(s):
 
     from scipy.stats import gamma
 
-    def log_ratio(k, t):
-        p, own = gamma(0.7, scale=1 / 1.3), gamma(shape[k], scale=1 / rate[k])
-        return p.logpdf(t) - own.logpdf(t)
-
+    prior = gamma(0.7, scale=1 / 1.3)
     minus_divergence = sum(
-        gamma(shape[k], scale=1 / rate[k]).expect(lambda t, k=k: log_ratio(k, t)) for k in range(2)
+        own.expect(lambda t, own=own: prior.logpdf(t) - own.logpdf(t))
+        for own in (gamma(shape[k], scale=1 / rate[k]) for k in range(2))
     )
     assert step.entropy == pytest.approx(-q @ np.log(q) + minus_divergence, abs=1e-6)
 

@@ -48,8 +48,8 @@ def run(model, data, policy, seed=0, **options):
 
 def test_finds_the_global_optimum_of_two_gaussians_from_every_start():
     model, data = two_gaussians(0)
-    elbos = [run(model, data, AdaptiveTempering(), seed).elbo for seed in range(8)]
-    best = max(run(model, data, None, seed).elbo for seed in range(20))
+    elbos = [run(model, data, AdaptiveTempering(), seed).elbo for seed in range(4)]
+    best = max(run(model, data, None, seed).elbo for seed in range(8))
     assert min(elbos) > best - 0.01
 
 
@@ -159,10 +159,8 @@ def test_minibatches_start_hot_and_end_at_one():
     assert np.all(np.diff(temperatures[2:]) <= 0)
     assert temperatures[-1] == 1.0
     plain = [run(*clusters(n), None, batch_size=50, max_passes=40).elbo for n in range(2)]
-    tempered = [
-        run(*clusters(n), AdaptiveTempering(), batch_size=50, max_passes=40).elbo for n in range(2)
-    ]
-    assert np.mean(tempered) > np.mean(plain) + 10
+    other = run(*clusters(1), AdaptiveTempering(), batch_size=50, max_passes=40)
+    assert np.mean([result.elbo, other.elbo]) > np.mean(plain) + 10
 
 
 def test_goes_on_from_a_checkpoint_to_the_same_bits(tmp_path):
@@ -198,7 +196,7 @@ class Interrupted(Exception):
 def test_threads_do_not_change_a_bit():
     model, data = clusters(4, n=400)
     model.shard_size = 64
-    one, three = (run(model, data, AdaptiveTempering(), n_threads=n) for n in (1, 3))
+    one, three = (run(model, data, AdaptiveTempering(), n_threads=n, max_passes=60) for n in (1, 3))
     assert one.elbo == three.elbo
     np.testing.assert_array_equal(one.posterior.components, three.posterior.components)
 

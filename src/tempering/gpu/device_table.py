@@ -46,7 +46,13 @@ class TableRows:
         """Rows and columns."""
         return self.n, self.values.shape[1]
 
-    def __getitem__(self, rows: slice) -> TableRows:
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """The rows on the host, for what is done with few of them, or once in a fit."""
+        return np.array(self.values[: self.n], dtype)
+
+    def __getitem__(self, rows: Any) -> Any:
+        if not isinstance(rows, slice):
+            return np.asarray(self)[rows]
         start, stop, _ = rows.indices(self.n)
         if (start, stop) == (0, self.n):
             return self

@@ -19,7 +19,7 @@ import numpy as np
 from tempering.inference.checkpoint_writer import Restarts
 from tempering.inference.sources import Source, read
 from tempering.models.base import LocalStep, Model
-from tempering.models.threads import number_of_threads
+from tempering.models.threads import number_of_threads, one_blas_thread
 from tempering.temperature import Heat, LocalTempering, TemperaturePolicy
 
 
@@ -98,11 +98,8 @@ def add_in_pairs(parts: Iterable[Any]) -> Any:
 @contextmanager
 def open_executor(executor: Executor | None, n_threads: int | None) -> Iterator[Executor]:
     """An executor as given, or threads of this process: ``n_threads``, or one a core."""
-    from threadpoolctl import threadpool_limits
-
     n_threads = 1 if executor is not None else number_of_threads(n_threads)
-    # In the whole process: the sums of BLAS depend on how many threads it has.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with one_blas_thread():
         if n_threads == 1:
             yield executor or Serial()
         else:

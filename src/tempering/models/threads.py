@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Callable
-from functools import lru_cache
+from contextlib import AbstractContextManager
+from functools import cache, lru_cache
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any
@@ -35,6 +36,20 @@ def number_of_threads(n_jobs: int | None) -> int:
     # Not a type of NumPy's, for which kernels would be compiled anew.
     n_threads = int(n_jobs)
     return n_threads if n_threads > 0 else max(1, available_cores() + 1 + n_threads)
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """In the whole process: the sums of BLAS depend on how many threads it has."""
+    return _libraries().limit(limits=1, user_api="blas")
+
+
+@cache
+def _libraries() -> Any:
+    """Libraries with threads; to look for them takes milliseconds, as long as many a step."""
+    import scipy.linalg  # noqa: F401, its BLAS is another than NumPy's, and has to be there
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def in_blocks(

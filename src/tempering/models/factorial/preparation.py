@@ -12,11 +12,11 @@ from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from tempering.models.base import Array
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.models.natural import Natural
+from tempering.models.threads import one_blas_thread
 
 #: Passes in which what is saved has to make up for the rotation.
 USUAL_PASSES = 100
@@ -36,7 +36,7 @@ class Narrow(NamedTuple):
     def of(cls, data: Array, n_features: int) -> Narrow:
         """The axes are the principal ones: eigenvectors of the products of the data."""
         # On any number of threads the same bits.
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             values, vectors = np.linalg.eigh(data @ data.T)
         kept = values > len(data) * np.finfo(float).eps * max(values[-1], 0.0)
         lengths, vectors = np.sqrt(values[kept]), vectors[:, kept]

@@ -18,12 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from tempering.models.base import Array
 from tempering.models.lda.company import Piece, Pieces, occurrences
 from tempering.models.lda.layout import Float32
-from tempering.models.threads import in_blocks
+from tempering.models.threads import in_blocks, one_blas_thread
 
 #: Steps of the exponentiated gradient; more change nothing.
 STEPS = 15
@@ -55,7 +54,7 @@ def anchor_shares(
         for block in blocks[start:stop]:
             shares[block] = mixture_weights(products[block].astype(np.float32), gram)
 
-    with threadpool_limits(1, user_api="blas"):  # with several threads it may round differently
+    with one_blas_thread():  # with several threads it may round differently
         in_blocks(share_out, len(blocks), documents.n_threads, fewest=1)
     return shares
 
