@@ -24,6 +24,7 @@ from tempering.inference.executors import Serial
 from tempering.inference.fitting import FitOptions, fit
 from tempering.inference.run import State
 from tempering.models.lda.model import LatentDirichlet
+from tempering.models.lda.start import tells_many_topics
 from tempering.temperature import Heat, Untempered
 
 #: What a stream of unknown length is taken for: as many documents in all, as in scikit-learn, and a
@@ -206,7 +207,8 @@ default="auto"
         online = self.learning_method == "online"
         steps_a_pass = -(-n_documents // batch_size) if online else 1
         n_steps = steps_a_pass * self.max_iter
-        rates = self._learning_rate(n_steps) if online else Constant()
+        told = tells_many_topics(model, n_tokens)
+        rates = self._learning_rate(n_steps, told) if online else Constant()
         with telling(say_compiling) if self.verbose else nullcontext():
             policy = self._policy(source, model, rates, n_steps, rng)
             options: FitOptions = {

@@ -255,11 +255,10 @@ class TopicChoices(TopicTransformer):
             mean_length = 0.0  # small batches were tried with samples alone
         return batch_size_for(n_visits, mean_length, on_gpu=where == "jax" and has_gpu())
 
-    def _learning_rate(self, n_steps: int | None = None) -> LearningRate:
+    def _learning_rate(self, n_steps: int | None = None, told: bool = False) -> LearningRate:
         """Step sizes of a run of so many steps, or of a stream."""
-        return RULES.learning_rate(
-            self.learning_offset, self.learning_decay, self.n_components, self._update(), n_steps
-        )
+        offset, decay = self.learning_offset, self.learning_decay
+        return RULES.learning_rate(offset, decay, self.n_components, self._update(), n_steps, told)
 
 
 def advance(algorithm: Algorithm, state: State, data: Any, batch_size: int, where: Where) -> State:
