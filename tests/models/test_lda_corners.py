@@ -7,9 +7,11 @@ from threadpoolctl import threadpool_limits
 
 from tempering.datasets import make_lda
 from tempering.evaluation import topic_stability
+from tempering.inference import ArraySource
 from tempering.models.lda import company, corners, start
 from tempering.models.lda.company import Pieces
 from tempering.models.lda.corners import first_eigenvectors, table_of_pairs
+from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.start import anchored_topics
 
 
@@ -92,6 +94,7 @@ def test_the_number_of_threads_moves_no_bit(monkeypatch):
         (np.repeat([[9, 8, 0, 0], [0, 0, 7, 9]], 40, axis=0), 4),
         (np.repeat([[9, 8, 0, 0, 0], [0, 0, 7, 9, 0], [0, 0, 0, 0, 1]], 40, axis=0), 4),
         (np.full((600, 1), 3), 1),
+        (np.tile(np.eye(4), (200, 1)), 0),  # no word has company
     ],
 )
 def test_documents_that_tell_few_topics_apart(X, most):
@@ -108,3 +111,24 @@ def test_words_that_lead_topics_are_followed_as_before():
     led = np.zeros((12, 1))
     led[[2, 5], 0] = 1.0
     assert anchored_topics(X, 5, led)[[2, 5], 0].sum() > 0.4
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize(("n_topics", "rises"), [(8, True), (3, False)])
+def test_a_start_that_tells_topics_apart_tells_how_documents_mix_them(monkeypatch, n_topics, rises):
+    monkeypatch.setattr(start, "START_WORDS", 10_000)
+    made = make_lda(1000, 8, n_words=200, document_length=100, alpha=2.0, eta=0.05, seed=0)
+    X = sparse.csr_matrix(made.counts)
+    model = LatentDirichlet(
+        n_topics,
+        200,
+        0.05,
+        0.1,
+        update="sampled",
+        start="words",
+        mean_length=100.0,
+        prior_documents=X[:300],
+    )
+    model.initialize(ArraySource(X), np.random.default_rng(0))
+    assert (model.doc_topic_prior.mean() > 0.5) == rises
+    assert model.prior_documents is not None  # it is looked at again in the run

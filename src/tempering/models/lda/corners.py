@@ -37,8 +37,8 @@ MOST_WORDS = 10_000
 #: Products with the table until its eigenvectors are found, and columns for each of them.
 PRODUCTS, COLUMNS = 20, 1.25
 
-#: Smaller eigenvalues, as a part of the largest, are none.
-SMALLEST = 1e-5
+#: Smaller eigenvalues are what rounding leaves of one of 1, that of the frequencies, taken out.
+SMALLEST = 1e-6
 
 #: Steps of the rotation at most, and the change that ends it.
 MOST_STEPS, SETTLED = 200, 1e-3
@@ -87,10 +87,12 @@ def add_pairs(start, stop, places, holders, own, indptr, columns, counts, weight
 def corners(table: Float32, n: int, n_threads: int = 1) -> Array:
     """Up to n corners of the rows of a table of pairs, once these sum to 1; it is written over."""
     totals = table.sum(axis=1, dtype=np.float64)
-    frequencies = totals / max(totals.sum(), np.finfo(float).tiny)
+    if not totals.any():
+        return np.empty((0, totals.size))  # no word has company
+    frequencies = totals / totals.sum()
     # Rare words are less known than their frequency says: with the mean of all added to it, they do
     # not make eigenvectors by themselves.
-    scales = 1.0 / np.sqrt(np.maximum(frequencies + frequencies.mean(), np.finfo(float).tiny))
+    scales = 1.0 / np.sqrt(frequencies + frequencies.mean())
     own = scales * frequencies
     for row, scale, mean in zip(table, scales / totals.sum(), own):
         row *= (scale * scales).astype(np.float32)
@@ -109,7 +111,7 @@ def corners(table: Float32, n: int, n_threads: int = 1) -> Array:
 
 
 def first_eigenvectors(table: Float32, n: int, n_threads: int = 1) -> tuple[Array, Array]:
-    """The n largest eigenvalues above 0 of a symmetric table and their vectors, [C, n], nearly."""
+    """The n largest eigenvalues of a symmetric table, if above 0, and their vectors, nearly."""
     size = len(table)
     n_columns = min(size, int(np.ceil(COLUMNS * n)))
     basis = np.random.default_rng(0).standard_normal((size, n_columns), np.float32)
@@ -128,22 +130,22 @@ def first_eigenvectors(table: Float32, n: int, n_threads: int = 1) -> tuple[Arra
     products = basis.T.astype(np.float64) @ applied
     values, turns = np.linalg.eigh((products + products.T) / 2.0)
     largest = np.argsort(-values, kind="stable")[:n]
-    largest = largest[values[largest] > SMALLEST * values.max()]
+    largest = largest[values[largest] > SMALLEST]
     return values[largest], basis.astype(np.float64) @ turns[:, largest]
 
 
 def skewest_shares(points: Array, weights: Array) -> Array:
     """p(topic | word), [C, K], from white points: turned so that third moments are largest."""
     size = points.shape[1]
-    weighted, points = (weights[:, None] * points).T.astype(np.float32), points.astype(np.float32)
+    weighted, single = (weights[:, None] * points).T.astype(np.float32), points.astype(np.float32)
     turn = np.linalg.qr(np.random.default_rng(0).standard_normal((size, size)))[0]
     for _ in range(MOST_STEPS):
-        moments = weighted @ (points @ turn.astype(np.float32)) ** 2
+        moments = weighted @ (single @ turn.astype(np.float32)) ** 2
         left, _, right = np.linalg.svd(moments.astype(np.float64))
         before, turn = turn, left @ right
         if np.abs(turn - before).max() < SETTLED:
             break
-    turned = points.astype(np.float64) @ turn
+    turned = points @ turn
     # At least half of the words have no part in a topic.
     shares = np.maximum(turned - np.median(turned, axis=0), 0.0)
     return shares / np.maximum(shares.sum(axis=1, keepdims=True), np.finfo(float).tiny)

@@ -8,7 +8,8 @@ al., ICML 2013). Rare words seem far off by chance. A squared distance is a sum 
 documents, and a document paired with itself has no part in what is not chance: what these pairs
 give is taken off. Words are then shared out among the anchors by their company
 (:mod:`tempering.models.lda.recovery`), and what an anchor gets is a topic to start from; of very
-many topics, the company of their anchors is, unless the corpus has a great many words for each. No
+many topics, the company of their anchors is. Where a corpus has a great many words for each of
+them, corners are found that no word need lie at (:mod:`tempering.models.lda.corners`). No
 random number takes part: fits with different seeds start alike, and end in topics that are much
 more alike than those of random starts. Topics that some words are to lead start from these and
 their company, and come first: the words that are found after them are far from theirs.
@@ -126,6 +127,8 @@ def anchored_topics(X: Any, n_topics: int, led: Array | None = None, n_threads: 
     if shared and n_topics > FEW_TOPICS and not led.shape[1]:
         candidates = np.sort(order[:MOST_WORDS])
         anchors = corners_of_company(documents, candidates, n_topics)
+        if not len(anchors):
+            return np.zeros((X.shape[1], 0))
         topics = anchor_shares(documents, np.sort(order), candidates, anchors)
         return _spread(topics * words[:, None], words)
 
