@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
+from tempering import LatentDirichletAllocation
 from tempering.datasets import make_lda
 from tempering.evaluation import topic_stability
 from tempering.inference import ArraySource
@@ -132,3 +133,17 @@ def test_a_start_that_tells_topics_apart_tells_how_documents_mix_them(monkeypatc
     model.initialize(ArraySource(X), np.random.default_rng(0))
     assert (model.doc_topic_prior.mean() > 0.5) == rises
     assert model.prior_documents is not None  # it is looked at again in the run
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize(("alpha", "mixed"), [(2.0, True), (0.02, False)])
+def test_a_fit_to_documents_that_mix_known_topics_takes_small_steps(monkeypatch, alpha, mixed):
+    monkeypatch.setattr(start, "START_WORDS", 10_000)
+    made = make_lda(1000, 8, n_words=200, document_length=100, alpha=alpha, eta=0.05, seed=0)
+    fitted = [
+        LatentDirichletAllocation(8, max_iter=3, random_state=0).fit(made.counts) for _ in range(2)
+    ]
+    recipe = fitted[0].recipe_
+    assert (f"delay={recipe.n_steps}.0" in str(recipe)) == mixed
+    np.testing.assert_array_equal(fitted[0].components_, fitted[1].components_)
+    assert topic_stability(fitted[0].components_, made.topics) > 0.9

@@ -12,7 +12,12 @@ from sklearn.utils import check_random_state
 
 from tempering.estimators.guidance import check_guidance, remember_labels
 from tempering.estimators.parameters import check_n_components
-from tempering.estimators.topic_choices import TopicChoices, advance, told_documents
+from tempering.estimators.topic_choices import (
+    TopicChoices,
+    advance,
+    mixed_start,
+    told_documents,
+)
 from tempering.estimators.topic_health import warn_of_troubles
 from tempering.estimators.words import remember_words
 from tempering.gpu.device_fit import fit_on_device
@@ -24,7 +29,6 @@ from tempering.inference.executors import Serial
 from tempering.inference.fitting import FitOptions, fit
 from tempering.inference.run import State
 from tempering.models.lda.model import LatentDirichlet
-from tempering.models.lda.start import tells_many_topics
 from tempering.temperature import Heat, Untempered
 
 #: What a stream of unknown length is taken for: as many documents in all, as in scikit-learn, and a
@@ -207,13 +211,14 @@ default="auto"
         online = self.learning_method == "online"
         steps_a_pass = -(-n_documents // batch_size) if online else 1
         n_steps = steps_a_pass * self.max_iter
-        told = tells_many_topics(model, n_tokens)
+        initial, told = mixed_start(model, source, n_tokens, rng)
         rates = self._learning_rate(n_steps, told) if online else Constant()
         with telling(say_compiling) if self.verbose else nullcontext():
             policy = self._policy(source, model, rates, n_steps, rng)
             options: FitOptions = {
                 "temperature": policy,
                 "learning_rate": rates,
+                "initial": initial,
                 "batch_size": batch_size if online else None,
                 "max_passes": self.max_iter,
                 "n_init": self.n_init,

@@ -75,7 +75,7 @@ class Rules:
     enough_words: float = 0.5
     #: The first steps are held back by this part of the run, so as not to lose the start either.
     held_part: float = 0.1
-    #: By this, and however many steps it is, where the start tells very many topics apart.
+    #: By this, however many steps it is, where very many topics are known that documents mix.
     told_part: float = 1.0
     #: κ, the decay of the step sizes: small, as sampled topics are to go on moving.
     decay: float = 0.55
@@ -129,7 +129,7 @@ class Rules:
     ) -> LearningRate:
         """ρ_t of a run of so many steps, or of a stream, whose end is not known.
 
-        ``told`` says whether the start tells very many topics apart.
+        ``told`` says whether the start knows very many topics, and documents mix many of them.
         """
         if update != "sampled" or n_steps is None:
             offset = OFFSET if offset == "auto" else offset
