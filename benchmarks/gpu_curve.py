@@ -6,7 +6,7 @@
 for 20 words). Held-out nats a word (exact proportions, α = 0.1) and the agreement with the true
 topics: of what a fit starts from, and of what it ends with, beside those of the true topics and of
 the frequencies of words alone. `--start-words` says how many words the start looks at and
-shares out, `--candidates` among how many it may choose, where it is not what the package has.
+shares out, `--candidates` of how many it counts pairs, where it is not what the package has.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def main() -> None:
         start.MOST_START_WORDS = int(options.start_words)
         start.START_WORDS_OF_A_TOPIC, start.WORDS_OF_A_TOPIC = start.MOST_START_WORDS, 1
     if options.candidates:
-        start.CANDIDATES = options.candidates
+        start.MOST_WORDS = options.candidates
     corpus, topics = generate(max(options.sizes) + options.test_documents)
     whole = prepare(corpus, options)
     rows = []
@@ -105,7 +105,7 @@ def _parse_options() -> argparse.Namespace:
     parser.add_argument("--sizes", type=int, nargs="+", default=sizes, help="of the corpus")
     parser.add_argument("--passes", type=float, default=10.0)
     parser.add_argument("--start-words", type=float, help="words that the start may look at")
-    parser.add_argument("--candidates", type=int, help="words that may become anchors")
+    parser.add_argument("--candidates", type=int, help="words whose pairs the start counts")
     parser.add_argument("--known-prior", action="store_true", help="with the true α too")
     parser.add_argument("--backend", default="gpu")
     parser.add_argument("--seed", type=int, default=0)

@@ -71,6 +71,12 @@ def test_what_many_topics_and_short_documents_change():
     rates = [RULES.learning_rate("auto", "auto", k, "sampled", 9) for k in (20, 50, 100, 400, 999)]
     decays = [rate.rule.decay for rate in rates]
     assert decays[0] == decays[1] == 0.55 < decays[2] < decays[3] == decays[4] == 0.7
+    # A start that tells very many topics apart is not given up within the run.
+    delays = [
+        RULES.learning_rate("auto", "auto", 200, "sampled", n, told).rule.delay
+        for n, told in ((2000, False), (2000, True), (5, True))
+    ]
+    assert delays == [200.0, 2000.0, 16.0]
     # The more topics, the less a word says; but of a short document the prior decides much.
     powers = [RULES.word_power(Size(k, 2e4, 60.0, 10.0)) for k in (50, 100, 400)]
     assert 1.0 == powers[0] > powers[1] > powers[2] > 0.8

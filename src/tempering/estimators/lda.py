@@ -12,7 +12,12 @@ from sklearn.utils import check_random_state
 
 from tempering.estimators.guidance import check_guidance, remember_labels
 from tempering.estimators.parameters import check_n_components
-from tempering.estimators.topic_choices import TopicChoices, advance, told_documents
+from tempering.estimators.topic_choices import (
+    TopicChoices,
+    advance,
+    mixed_start,
+    told_documents,
+)
 from tempering.estimators.topic_health import warn_of_troubles
 from tempering.estimators.words import remember_words
 from tempering.gpu.device_fit import fit_on_device
@@ -206,12 +211,14 @@ default="auto"
         online = self.learning_method == "online"
         steps_a_pass = -(-n_documents // batch_size) if online else 1
         n_steps = steps_a_pass * self.max_iter
-        rates = self._learning_rate(n_steps) if online else Constant()
+        initial, told = mixed_start(model, source, n_tokens, rng)
+        rates = self._learning_rate(n_steps, told) if online else Constant()
         with telling(say_compiling) if self.verbose else nullcontext():
             policy = self._policy(source, model, rates, n_steps, rng)
             options: FitOptions = {
                 "temperature": policy,
                 "learning_rate": rates,
+                "initial": initial,
                 "batch_size": batch_size if online else None,
                 "max_passes": self.max_iter,
                 "n_init": self.n_init,

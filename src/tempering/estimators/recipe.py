@@ -75,6 +75,8 @@ class Rules:
     enough_words: float = 0.5
     #: The first steps are held back by this part of the run, so as not to lose the start either.
     held_part: float = 0.1
+    #: By this, however many steps it is, where very many topics are known that documents mix.
+    told_part: float = 1.0
     #: κ, the decay of the step sizes: small, as sampled topics are to go on moving.
     decay: float = 0.55
     #: What κ rises by with each doubling of K from 50 to 400: topics of few words are too sharp.
@@ -123,13 +125,18 @@ class Rules:
         n_topics: int,
         update: Update,
         n_steps: int | None,
+        told: bool = False,
     ) -> LearningRate:
-        """ρ_t of a run of so many steps, or of a stream, whose end is not known."""
+        """ρ_t of a run of so many steps, or of a stream, whose end is not known.
+
+        ``told`` says whether the start knows very many topics, and documents mix many of them.
+        """
         if update != "sampled" or n_steps is None:
             offset = OFFSET if offset == "auto" else offset
             return RobbinsMonro(offset, DECAY if decay == "auto" else decay)
         if offset == "auto":
             offset = float(np.clip(self.held_part * n_steps, OFFSET, LARGEST_OFFSET))
+            offset = max(offset, self.told_part * n_steps) if told else offset
         if decay == "auto":
             decay = min(DECAY, round(self.decay + self.decay_rise * _doublings(n_topics), 12))
         return Settling(RobbinsMonro(offset, decay), max(1, int(self.averaged_from * n_steps)))

@@ -34,6 +34,8 @@ from tempering.inference.run import State
 from tempering.models.arguments import as_numbers
 from tempering.models.lda.model import LatentDirichlet, TopicStart, Update
 from tempering.models.lda.priors import PREDICTED_DOCUMENTS, PREDICTED_WORDS
+from tempering.models.lda.start import tells_many_topics
+from tempering.models.lda.topics import Topics
 from tempering.temperature import AdaptiveTempering, Annealing, TemperaturePolicy
 
 #: Documents of a corpus on disk whose perplexity is told.
@@ -255,11 +257,10 @@ class TopicChoices(TopicTransformer):
             mean_length = 0.0  # small batches were tried with samples alone
         return batch_size_for(n_visits, mean_length, on_gpu=where == "jax" and has_gpu())
 
-    def _learning_rate(self, n_steps: int | None = None) -> LearningRate:
+    def _learning_rate(self, n_steps: int | None = None, told: bool = False) -> LearningRate:
         """Step sizes of a run of so many steps, or of a stream."""
-        return RULES.learning_rate(
-            self.learning_offset, self.learning_decay, self.n_components, self._update(), n_steps
-        )
+        offset, decay = self.learning_offset, self.learning_decay
+        return RULES.learning_rate(offset, decay, self.n_components, self._update(), n_steps, told)
 
 
 def advance(algorithm: Algorithm, state: State, data: Any, batch_size: int, where: Where) -> State:
@@ -315,9 +316,28 @@ def told_documents(source: Any) -> Any:
     return source
 
 
+def mixed_start(
+    model: LatentDirichlet, source: Any, n_words: float, rng: np.random.RandomState
+) -> tuple[Topics | None, bool]:
+    """Very many topics that all words tell apart, and whether by these documents mix many of them.
+
+    Such documents say little about a topic each, so that large steps would undo the start.
+    """
+    if model.update != "sampled" or not tells_many_topics(model, n_words):
+        return None, False
+    before = model.doc_topic_prior.sum()
+    generator = np.random.default_rng(rng.randint(np.iinfo(np.int32).max))
+    topics = model.initialize(_known(source), generator)
+    return topics, bool(model.doc_topic_prior.sum() > 1.5 * before)
+
+
+def _known(source: Any) -> Any:
+    return source if isinstance(source, BlockSource) else ArraySource(source)
+
+
 def _some(source: Any, mean_length: float) -> Any:
     """A few documents, the same ones with every seed."""
-    known = source if isinstance(source, BlockSource) else ArraySource(source)
+    known = _known(source)
     n_documents = max(PREDICTED_DOCUMENTS, math.ceil(PREDICTED_WORDS / max(mean_length, 1.0)))
     return known.sample(n_documents, np.random.default_rng(0))
 

@@ -36,7 +36,7 @@ def anchor_shares(
     words: NDArray[np.int64],
     candidates: NDArray[np.int64],
     anchors: Array,
-    chance: Array,
+    chance: Array | float = 0.0,
 ) -> Array:
     """p(anchor | word), [V, K], of ``words``; 0 for others. Rows of ``anchors`` [K, C] sum to 1."""
     # All company is taken from the mean of the anchors: weights that sum to 1 do not mind.

@@ -8,7 +8,8 @@ al., ICML 2013). Rare words seem far off by chance. A squared distance is a sum 
 documents, and a document paired with itself has no part in what is not chance: what these pairs
 give is taken off. Words are then shared out among the anchors by their company
 (:mod:`tempering.models.lda.recovery`), and what an anchor gets is a topic to start from; of very
-many topics, the company of their anchors is, unless the corpus has a great many words for each. No
+many topics, the company of their anchors is. Where a corpus has a great many words for each of
+them, corners are found that no word need lie at (:mod:`tempering.models.lda.corners`). No
 random number takes part: fits with different seeds start alike, and end in topics that are much
 more alike than those of random starts. Topics that some words are to lead start from these and
 their company, and come first: the words that are found after them are far from theirs.
@@ -41,6 +42,7 @@ from scipy.special import polygamma
 
 from tempering.models.base import Array, DataSource
 from tempering.models.lda.company import Piece, Pieces, company_of, occurrences
+from tempering.models.lda.corners import MOST_WORDS, corners_of_company
 from tempering.models.lda.recovery import anchor_shares
 from tempering.models.lda.topics import Topics
 
@@ -106,6 +108,12 @@ def words_to_look_at(n_topics: int, n_words: float) -> float:
     return most if enough else START_WORDS
 
 
+def tells_many_topics(model: Any, n_words: float) -> bool:
+    """Whether very many topics start from all words of a corpus of so many, told apart by them."""
+    starts = model.start == "words" and model.guide is None
+    return starts and words_to_look_at(model.n_topics, n_words) > START_WORDS
+
+
 def anchored_topics(X: Any, n_topics: int, led: Array | None = None, n_threads: int = 1) -> Array:
     """Topics to start from, [V, K]; fewer where documents do not tell so many words apart."""
     n_topics = min(n_topics, MOST_ANCHORS)
@@ -115,9 +123,16 @@ def anchored_topics(X: Any, n_topics: int, led: Array | None = None, n_threads: 
     if order.size == 0:
         return np.zeros((X.shape[1], 0))
     led = np.zeros((X.shape[1], 0)) if led is None else led[:, :n_topics]
-    candidates = np.sort(order[: max(CANDIDATES, 2 * n_topics)])
     shared = n_topics <= max(FEW_TOPICS, words.sum() / WORDS_OF_A_TOPIC)
+    if shared and n_topics > FEW_TOPICS and not led.shape[1]:
+        candidates = np.sort(order[:MOST_WORDS])
+        anchors = corners_of_company(documents, candidates, n_topics)
+        if not len(anchors):
+            return np.zeros((X.shape[1], 0))
+        topics = anchor_shares(documents, np.sort(order), candidates, anchors)
+        return _spread(topics * words[:, None], words)
 
+    candidates = np.sort(order[: max(CANDIDATES, 2 * n_topics)])
     company, with_itself, chance = documents.total(lambda piece: company_of(piece, candidates))
     np.fill_diagonal(company, np.maximum(company.diagonal() - with_itself, 0.0))
     totals = company.sum(axis=1)
@@ -141,6 +156,11 @@ def anchored_topics(X: Any, n_topics: int, led: Array | None = None, n_threads: 
             lambda piece: ((piece.counts.T @ piece.pairs(found)).toarray(),)
         )
         topics = np.hstack([led, topics]) if led.shape[1] else topics
+    return _spread(topics, words)
+
+
+def _spread(topics: Array, words: Array) -> Array:
+    """Topics that sum to 1, spread a little as all words are; the table is written over."""
     totals = np.maximum(topics.sum(axis=0), np.finfo(float).tiny)
     topics *= 1.0 - SPREAD  # in place, as they can be large
     topics /= totals

@@ -1,0 +1,149 @@
+"""Corners of the company of words: pairs by brute force, known topics, tables of few dimensions."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from tempering import LatentDirichletAllocation
+from tempering.datasets import make_lda
+from tempering.evaluation import topic_stability
+from tempering.inference import ArraySource
+from tempering.models.lda import company, corners, start
+from tempering.models.lda.company import Pieces
+from tempering.models.lda.corners import first_eigenvectors, table_of_pairs
+from tempering.models.lda.model import LatentDirichlet
+from tempering.models.lda.start import anchored_topics
+
+
+@pytest.fixture
+def few_are_many(monkeypatch):
+    """As if more than three topics were very many, and a hundred words enough for each."""
+    monkeypatch.setattr(start, "FEW_TOPICS", 3)
+    monkeypatch.setattr(start, "WORDS_OF_A_TOPIC", 100)
+
+
+@pytest.mark.parametrize("n_threads", [1, 3])
+def test_pairs_are_counted_in_pieces(monkeypatch, n_threads):
+    X = np.random.default_rng(0).poisson(0.6, size=(60, 12))
+    X[7:9] = 0  # a document without words, and one of a single word
+    X[8, 3] = 1
+    words = np.array([0, 2, 3, 5, 9, 11])
+    lengths = X.sum(axis=1)
+    kept = X[lengths > 1] / np.sqrt(lengths * (lengths - 1.0))[lengths > 1, None]
+    own = X[lengths > 1] / (lengths * (lengths - 1.0))[lengths > 1, None]
+    expected = (kept.T @ kept - np.diag(own.sum(axis=0)))[np.ix_(words, words)]
+    monkeypatch.setattr(company, "PIECE", X.sum() / 7)
+    found = table_of_pairs(Pieces(sparse.csr_matrix(X), n_threads), words)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+def test_eigenvectors_are_the_first_ones(monkeypatch):
+    monkeypatch.setattr(corners, "ROWS_AT_A_TIME", 16)
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(rng.standard_normal((50, 50)))[0]
+    expected = np.append(np.linspace(5.0, 3.0, 8), rng.uniform(-1.0, 1.0, 42))
+    table = ((basis * expected) @ basis.T).astype(np.float32)
+    values, vectors = first_eigenvectors(table, 8, n_threads=2)
+    np.testing.assert_allclose(values, expected[:8], rtol=1e-4)
+    np.testing.assert_allclose(np.abs(np.einsum("ck,ck->k", vectors, basis[:, :8])), 1.0, rtol=1e-3)
+
+
+def test_corners_of_a_table_without_chance_are_the_topics():
+    """Documents of 20 topics at once, and words of ten: there is no anchor among them."""
+    topics = np.random.default_rng(0).dirichlet(np.full(2000, 0.3), size=30)
+    mixed = (np.eye(30) * 0.7 + 0.7**2) / (21.0 * 22.0)  # E θθ' with α = 0.7
+    found = corners.corners((topics.T @ mixed @ topics).astype(np.float32), 30)
+    expected = mixed @ topics
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-3)
+    # What is left once all that they share is taken off.
+    found, expected = (np.maximum(rows - topics.mean(axis=0), 0.0) for rows in (found, expected))
+    assert topic_stability(found, expected) > 0.98
+
+
+def test_mixed_topics_are_told_apart_without_anchors(monkeypatch):
+    """Words shared out among anchors make copies here; the corners do not."""
+    made = make_lda(12_000, 30, n_words=600, document_length=100, alpha=0.7, eta=0.3, seed=0)
+    X = sparse.csr_matrix(made.counts)
+    anchored = anchored_topics(X, 30).T
+    monkeypatch.setattr(start, "FEW_TOPICS", 3)
+    monkeypatch.setattr(start, "WORDS_OF_A_TOPIC", 100)
+    found = anchored_topics(X, 30).T
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    assert topic_stability(found, made.topics) > 0.88 > 0.7 > topic_stability(anchored, made.topics)
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_the_number_of_threads_moves_no_bit(monkeypatch):
+    monkeypatch.setattr(company, "PIECE", 5000)
+    monkeypatch.setattr(corners, "ROWS_AT_A_TIME", 64)
+    made = make_lda(400, 12, n_words=500, document_length=60, alpha=0.1, eta=0.05, seed=0)
+    X, starts = sparse.csr_matrix(made.counts), []
+    for n_threads in (1, 2, 3):
+        with threadpool_limits(n_threads, user_api="blas"):
+            starts.append(anchored_topics(X, 12, n_threads=n_threads))
+    np.testing.assert_array_equal(starts[0], starts[1])
+    np.testing.assert_array_equal(starts[0], starts[2])
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize(
+    ("X", "most"),
+    [
+        (np.tile([3, 2, 4, 0, 1, 5], (60, 1)), 4),  # all documents are alike
+        (np.repeat([[9, 8, 0, 0], [0, 0, 7, 9]], 40, axis=0), 4),
+        (np.repeat([[9, 8, 0, 0, 0], [0, 0, 7, 9, 0], [0, 0, 0, 0, 1]], 40, axis=0), 4),
+        (np.full((600, 1), 3), 1),
+        (np.tile(np.eye(4), (200, 1)), 0),  # no word has company
+    ],
+)
+def test_documents_that_tell_few_topics_apart(X, most):
+    found = anchored_topics(sparse.csr_matrix(X), 4)
+    assert found.shape[0] == X.shape[1]
+    assert found.shape[1] <= most
+    assert np.all(found >= 0)
+    np.testing.assert_allclose(found.sum(axis=0), 1.0)
+
+
+@pytest.mark.usefixtures("few_are_many")
+def test_words_that_lead_topics_are_followed_as_before():
+    X = sparse.csr_matrix(np.random.default_rng(0).poisson(0.6, size=(200, 12)))
+    led = np.zeros((12, 1))
+    led[[2, 5], 0] = 1.0
+    assert anchored_topics(X, 5, led)[[2, 5], 0].sum() > 0.4
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize(("n_topics", "rises"), [(8, True), (3, False)])
+def test_a_start_that_tells_topics_apart_tells_how_documents_mix_them(monkeypatch, n_topics, rises):
+    monkeypatch.setattr(start, "START_WORDS", 10_000)
+    made = make_lda(1000, 8, n_words=200, document_length=100, alpha=2.0, eta=0.05, seed=0)
+    X = sparse.csr_matrix(made.counts)
+    model = LatentDirichlet(
+        n_topics,
+        200,
+        0.05,
+        0.1,
+        update="sampled",
+        start="words",
+        mean_length=100.0,
+        prior_documents=X[:300],
+    )
+    model.initialize(ArraySource(X), np.random.default_rng(0))
+    assert (model.doc_topic_prior.mean() > 0.5) == rises
+    assert model.prior_documents is not None  # it is looked at again in the run
+
+
+@pytest.mark.usefixtures("few_are_many")
+@pytest.mark.parametrize(("alpha", "mixed"), [(2.0, True), (0.02, False)])
+def test_a_fit_to_documents_that_mix_known_topics_takes_small_steps(monkeypatch, alpha, mixed):
+    monkeypatch.setattr(start, "START_WORDS", 10_000)
+    made = make_lda(1000, 8, n_words=200, document_length=100, alpha=alpha, eta=0.05, seed=0)
+    fitted = [
+        LatentDirichletAllocation(8, max_iter=3, random_state=0).fit(made.counts) for _ in range(2)
+    ]
+    recipe = fitted[0].recipe_
+    assert (f"delay={recipe.n_steps}.0" in str(recipe)) == mixed
+    np.testing.assert_array_equal(fitted[0].components_, fitted[1].components_)
+    assert topic_stability(fitted[0].components_, made.topics) > 0.9
