@@ -55,7 +55,8 @@ def test_anchors_are_the_corners_of_the_company_of_words(monkeypatch):
     monkeypatch.setattr(
         start, "farthest_rows", lambda *args: given.append(args) or farthest_rows(*args)
     )
-    anchored_topics(sparse.csr_matrix(X), 4)
+    led = np.eye(7)[:, :1]  # a topic that a word leads, so that the others are looked for
+    anchored_topics(sparse.csr_matrix(X), 5, led)
     ((company, n, _, chance),) = given
     np.testing.assert_allclose(company, brute_force_company(X))
     assert n == 4

@@ -23,19 +23,18 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from tempering.models.base import Array
 from tempering.models.fastmath import ENTRY
 from tempering.models.lda.company import Piece, Pieces
 from tempering.models.lda.layout import Float32
-from tempering.models.threads import in_blocks
+from tempering.models.threads import in_blocks, one_blas_thread
 
-#: Words whose pairs are counted: a table of 400 MB at most.
-MOST_WORDS = 10_000
+#: Words whose pairs are counted, of very many topics and of others: a table of 400 MB at most.
+MOST_WORDS, FEWER_WORDS = 10_000, 4_000
 
 #: Products with the table until its eigenvectors are found, and columns for each of them.
-PRODUCTS, COLUMNS = 20, 1.25
+PRODUCTS, COLUMNS = 10, 1.25
 
 #: Smaller eigenvalues are what rounding leaves of one of 1, that of the frequencies, taken out.
 SMALLEST = 1e-6
@@ -50,7 +49,7 @@ ROWS_AT_A_TIME = 1024
 def corners_of_company(documents: Pieces, words: NDArray[np.int64], n: int) -> Array:
     """The company of n topics, each a row over the words."""
     table = table_of_pairs(documents, words)
-    with threadpool_limits(1, user_api="blas"):  # with several threads it may round differently
+    with one_blas_thread():  # with several threads it may round differently
         return corners(table, n, documents.n_threads)
 
 

@@ -2,17 +2,20 @@
 
 **Topics.** For each of the words that are in the most documents, count the words that it occurs
 with. Words of one topic keep the same company, and those of several topics a mixture of theirs; so
-what the words of one topic keep are the corners of all that there is. K corners are found by going
-from those one has to the word that is farthest off, again and again (the anchor words of Arora et
-al., ICML 2013). Rare words seem far off by chance. A squared distance is a sum over pairs of
-documents, and a document paired with itself has no part in what is not chance: what these pairs
-give is taken off. Words are then shared out among the anchors by their company
-(:mod:`tempering.models.lda.recovery`), and what an anchor gets is a topic to start from; of very
-many topics, the company of their anchors is. Where a corpus has a great many words for each of
-them, corners are found that no word need lie at (:mod:`tempering.models.lda.corners`). No
-random number takes part: fits with different seeds start alike, and end in topics that are much
-more alike than those of random starts. Topics that some words are to lead start from these and
-their company, and come first: the words that are found after them are far from theirs.
+what words of one topic would keep are the corners of all that there is. They are found whether or
+not a word lies there (:mod:`tempering.models.lda.corners`). Words are then shared out among the
+corners by their company (:mod:`tempering.models.lda.recovery`), and what a corner gets is a topic
+to start from.
+
+That needs many words a topic. Very many topics of fewer words each start from the company of
+anchors: K words, each the farthest off from those before it (Arora et al., ICML 2013). So do topics
+that some words are to lead: these and their company come first, and the words that are found after
+them are far from theirs. Rare words seem far off by chance. A squared distance is a sum over pairs
+of documents, and a document paired with itself has no part in what is not chance: what these pairs
+give is taken off.
+
+No random number takes part: fits with different seeds start alike, and end in topics that are much
+more alike than those of random starts.
 
 **Temperature.** At a high temperature all topics equal the unigram model. Let them differ a little.
 A document's proportions change with them, more with each of its sweeps: a difference of γ comes
@@ -42,7 +45,7 @@ from scipy.special import polygamma
 
 from tempering.models.base import Array, DataSource
 from tempering.models.lda.company import Piece, Pieces, company_of, occurrences
-from tempering.models.lda.corners import MOST_WORDS, corners_of_company
+from tempering.models.lda.corners import FEWER_WORDS, MOST_WORDS, corners_of_company
 from tempering.models.lda.recovery import anchor_shares
 from tempering.models.lda.topics import Topics
 
@@ -124,13 +127,12 @@ def anchored_topics(X: Any, n_topics: int, led: Array | None = None, n_threads: 
         return np.zeros((X.shape[1], 0))
     led = np.zeros((X.shape[1], 0)) if led is None else led[:, :n_topics]
     shared = n_topics <= max(FEW_TOPICS, words.sum() / WORDS_OF_A_TOPIC)
-    if shared and n_topics > FEW_TOPICS and not led.shape[1]:
-        candidates = np.sort(order[:MOST_WORDS])
+    if shared and not led.shape[1]:
+        candidates = np.sort(order[: FEWER_WORDS if n_topics <= FEW_TOPICS else MOST_WORDS])
         anchors = corners_of_company(documents, candidates, n_topics)
-        if not len(anchors):
-            return np.zeros((X.shape[1], 0))
-        topics = anchor_shares(documents, np.sort(order), candidates, anchors)
-        return _spread(topics * words[:, None], words)
+        if len(anchors) == n_topics:
+            topics = anchor_shares(documents, np.sort(order), candidates, anchors)
+            return _spread(topics * words[:, None], words)
 
     candidates = np.sort(order[: max(CANDIDATES, 2 * n_topics)])
     company, with_itself, chance = documents.total(lambda piece: company_of(piece, candidates))
