@@ -1,7 +1,7 @@
 """The temperature of each step of an SVI run, as arrays that JAX can carry along.
 
-A path is written down step by step in the state, so that one compiled program serves all
-temperatures, and a run tells afterwards which ones it had.
+The path is part of the state, so that one compiled program serves all temperatures, and a run tells
+afterwards which ones it had.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ RISE = 2.0
 
 
 class Heat(NamedTuple):
-    """Where the temperature is: the number of steps made, s, and s of all steps."""
+    """Where the temperature is: the number of steps made, s, and where it was and will be."""
 
     step: jax.Array
     inverse_temperature: jax.Array
-    path: jax.Array
+    path: jax.Array  # s of all steps, or of all windows
     recent: jax.Array  # the losses of a window
     move: jax.Array  # how much log s rises after a window that came to rest
+    hot: jax.Array  # how many steps there are before T = 1
 
 
 class Scheduled:
@@ -55,7 +56,7 @@ class Scheduled:
         else:
             values = jnp.asarray(path(start))
         nothing = jnp.zeros(0, dtype)
-        return Heat(jnp.zeros((), int), values[0], values, nothing, nothing)
+        return Heat(jnp.zeros((), int), values[0], values, nothing, nothing, nothing)
 
     def _path(self, num_steps: int, start: Any) -> np.ndarray:
         """s of all steps."""
@@ -76,8 +77,11 @@ class Scheduled:
 
     def next(self, heat: Heat, loss: jax.Array) -> Heat:
         step = heat.step + 1
-        s = jnp.where(step < heat.path.size, heat.path[step], 1.0)
-        return heat._replace(step=step, inverse_temperature=s)
+        return heat._replace(step=step, inverse_temperature=self.along(heat, step))
+
+    def along(self, heat: Heat, steps: jax.Array) -> jax.Array:
+        """s of these steps."""
+        return jnp.where(steps < heat.path.size, heat.path[steps], 1.0)
 
 
 class Adaptive:
@@ -92,33 +96,44 @@ class Adaptive:
 
     def begin(self, num_steps: int, start: jax.Array | None) -> Heat:
         assert start is not None
-        hot, length = _windows(num_steps)
+        hot, length = windows(num_steps)
         s = start if hot else jnp.ones_like(start)
         return Heat(
             step=jnp.zeros((), int),
             inverse_temperature=s,
-            path=jnp.ones(num_steps, s.dtype).at[0].set(s),
+            path=jnp.full(max(-(-hot // length), 1), s),
             recent=jnp.zeros(length, s.dtype),
             move=-jnp.log(s) / MOVES,
+            hot=jnp.full((), hot, int),
         )
 
     def next(self, heat: Heat, loss: jax.Array) -> Heat:
-        hot, length = _windows(heat.path.size)
-        recent = heat.recent.at[heat.step % length].set(loss)
-        step = heat.step + 1
-        s = heat.inverse_temperature
-        # Over the windows that are left, at most so much must be made up for.
-        needed = -jnp.log(s) / jnp.maximum((hot - step) // length, 1)
-        rest = ~_rises(recent) | (needed > heat.move)
-        moved = jnp.minimum(jnp.exp(jnp.log(s) + jnp.maximum(heat.move, needed)), 1.0)
-        ends = step % length == 0
-        s = jnp.where(step >= hot, 1.0, jnp.where(ends & rest, moved, s))
-        return heat._replace(
-            step=step,
-            inverse_temperature=s,
-            path=heat.path.at[step].set(s, mode="drop"),
-            recent=recent,
+        length = heat.recent.size
+        recent = jax.lax.dynamic_update_index_in_dim(
+            heat.recent, loss.astype(heat.recent.dtype), heat.step % length, 0
         )
+        return self.settle(heat._replace(step=heat.step + 1, recent=recent))
+
+    def settle(self, heat: Heat) -> Heat:
+        """s rises if a window is over; its losses are the recent ones."""
+        over = (heat.step % heat.recent.size == 0) | (heat.step == heat.hot)
+        ends = over & (heat.step <= heat.hot)
+        return jax.lax.cond(ends, self._end_window, lambda heat: heat, heat)
+
+    def _end_window(self, heat: Heat) -> Heat:
+        length, s = heat.recent.size, heat.inverse_temperature
+        # Over the windows that are left, at most so much must be made up for.
+        needed = -jnp.log(s) / jnp.maximum((heat.hot - heat.step) // length, 1)
+        rest = ~_rises(heat.recent) | (needed > heat.move)
+        moved = jnp.minimum(jnp.exp(jnp.log(s) + jnp.maximum(heat.move, needed)), 1.0)
+        over = heat.step >= heat.hot
+        s = jnp.where(over, 1.0, jnp.where(rest, moved, s))
+        window = jnp.where(over, heat.path.size, heat.step // length)
+        return heat._replace(inverse_temperature=s, path=heat.path.at[window].set(s, mode="drop"))
+
+    def along(self, heat: Heat, steps: jax.Array) -> jax.Array:
+        """s of these steps."""
+        return jnp.where(steps < heat.hot, heat.path[steps // heat.recent.size], 1.0)
 
 
 def policy_of(temperature: Any) -> Scheduled | Adaptive:
@@ -159,7 +174,7 @@ def hot_start(log_likelihoods: jax.Array) -> jax.Array:
     return jnp.max(jnp.where(effective >= values.size / 2, grid, grid[0]))
 
 
-def _windows(num_steps: int) -> tuple[int, int]:
+def windows(num_steps: int) -> tuple[int, int]:
     """How many steps are hot, and how many make a window."""
     hot = int(HOT_PART * num_steps)
     return hot, max(hot // WINDOWS, 4)

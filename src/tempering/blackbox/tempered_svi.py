@@ -18,13 +18,12 @@ from numpyro.infer.svi import SVIState
 
 from tempering.blackbox.handler import Sites, is_tempered, temper
 from tempering.blackbox.heat import Adaptive, Heat, Scheduled, hot_start, policy_of
+from tempering.blackbox.two_runs import better_of_two
 from tempering.models.arguments import check_number, check_whole, shown
 from tempering.temperature import Annealing
 
 #: Random places at which the likelihood is looked at, to find where to start.
 PLACES = 64
-#: Estimates of the ELBO by which a tempered and a plain run are compared.
-COMPARED = 100
 
 
 class TemperedState(NamedTuple):
@@ -75,10 +74,10 @@ class TemperedSVI(SVI):
     temperature : {"adaptive"}, AdaptiveTempering, Annealing, callable or None
         "adaptive", or ``AdaptiveTempering()``, finds a hot start, cools, holds while the tempered
         ELBO still rises, and stays at T = 1 for at least the last third of the steps. ``run`` also
-        makes a plain run from another start, and keeps the one with the better ELBO. The passes of
-        an :class:`~tempering.Annealing` are steps here. A function from progress 0 … 1 to a
-        temperature, such as an optax schedule with ``transition_steps=1``, stands for
-        ``Annealing`` along it. None is plain SVI.
+        makes a plain run from another start; after 7/8 of the steps the one with the better ELBO
+        goes on alone. The passes of an :class:`~tempering.Annealing` are steps here. A function
+        from progress 0 … 1 to a temperature, such as an optax schedule with
+        ``transition_steps=1``, stands for ``Annealing`` along it. None is plain SVI.
     temper : {"likelihood", "joint"} or collection of str
         What to temper: the observed sites, these and the priors, or the named sites.
         ``numpyro.factor`` counts as observed: name the sites if one belongs to the prior.
@@ -171,37 +170,47 @@ class TemperedSVI(SVI):
         """As SVI's: ``progress_bar``, ``stable_update``, ``init_state``, ``init_params`` and all.
 
         From an ``init_state`` the temperature goes on where that state is: at T = 1, if its run
-        was over. An adaptive run without one takes the time of two: see ``temperature``.
+        was over. An adaptive run without one takes nearly the time of two: see ``temperature``.
         """
         _check_steps(num_steps)
-        if not isinstance(self.policy, Adaptive) or kwargs.get("init_state") is not None:
-            return self._run(rng_key, num_steps, args, kwargs)
-        plain, tempered = copy.copy(self), copy.copy(self)
-        plain._from_cold = True
-        tempered.guide = self._second_guide
-        keys = rng_key, jax.random.fold_in(rng_key, num_steps + 1)
-        each = zip((plain, tempered), keys, strict=True)
-        runs = [svi._run(key, num_steps, args, kwargs) for svi, key in each]
-        self.constrain_fn = plain.constrain_fn
-        judge = jax.random.fold_in(rng_key, num_steps)
-        elbos = [self._elbo(judge, run.params, COMPARED, args, kwargs) for run in runs]
-        # A run that broke off in NaN is no better than any other.
-        better = jnp.isnan(elbos[1]) | (elbos[0] >= elbos[1])
-        return jax.tree.map(lambda *values: jnp.where(better, *values), *runs)
-
-    def _run(
-        self, rng_key: jax.Array, num_steps: int, args: Any, kwargs: dict[str, Any]
-    ) -> TemperedRunResult:
+        before = kwargs.get("init_state")
+        if isinstance(self.policy, Adaptive) and before is None:
+            return self._run_two(rng_key, num_steps, args, kwargs)
         planned = copy.copy(self)
         planned.num_steps = num_steps
-        before = kwargs.get("init_state")
         result = SVI.run(planned, rng_key, num_steps, *args, **kwargs)
         self.constrain_fn = planned.constrain_fn
         first = 0 if before is None else before.heat.step
-        steps = first + jnp.arange(num_steps)
-        path = result.state.heat.path
-        s = jnp.where(steps < path.size, path[steps], 1.0)
-        return TemperedRunResult(result.params, result.state, result.losses, 1.0 / s)
+        return self._result(result.state, result.losses, first + jnp.arange(num_steps))
+
+    def _run_two(
+        self, rng_key: jax.Array, num_steps: int, args: Any, kwargs: dict[str, Any]
+    ) -> TemperedRunResult:
+        """A plain and a tempered run, of which the better one is kept."""
+        plain, tempered = copy.copy(self), copy.copy(self)
+        plain.num_steps = tempered.num_steps = num_steps
+        plain._from_cold = True
+        tempered.guide = self._second_guide
+        own, key = _of_the_model(kwargs), jax.random.fold_in(rng_key, num_steps + 1)
+        at = {"init_params": kwargs.get("init_params"), **own}
+        first, second = plain.init(rng_key, *args, **at), tempered.init(key, *args, **at)
+        self.constrain_fn = plain.constrain_fn
+        stable = kwargs.get("stable_update", False)
+        method = SVI.stable_update if stable else SVI.update
+        own["forward_mode_differentiation"] = kwargs.get("forward_mode_differentiation", False)
+        state, losses = better_of_two(
+            lambda state: plain._at_temperature(method, state, args, own),
+            # The same noise in both: what differs is not chance, and a few losses tell it.
+            (first, second._replace(rng_key=first.rng_key)),
+            num_steps,
+            progress_bar=kwargs.get("progress_bar", True),
+            skip_nan=stable,
+        )
+        return self._result(state, losses, jnp.arange(num_steps))
+
+    def _result(self, state: TemperedState, losses: jax.Array, steps: jax.Array) -> Any:
+        temperatures = 1.0 / self.policy.along(state.heat, steps)
+        return TemperedRunResult(self.get_params(state), state, losses, temperatures)
 
     def run_restarts(
         self,
@@ -317,12 +326,16 @@ class TemperedSVI(SVI):
         return isinstance(self.policy, Scheduled) and self.policy.policy is None
 
     def _step(self, method: Any, state: TemperedState, args: Any, kwargs: Any) -> Any:
-        at_temperature = copy.copy(self)
+        state, loss = self._at_temperature(method, state, args, kwargs)
+        return state._replace(heat=self.policy.next(state.heat, loss)), loss
+
+    def _at_temperature(self, method: Any, state: TemperedState, args: Any, kwargs: Any) -> Any:
+        """A step that leaves the temperature what it is."""
+        tempered = copy.copy(self)
         if not self._is_plain:
-            at_temperature.model = temper(self.model, state.heat.inverse_temperature, self.sites)
-        plain, loss = method(at_temperature, SVIState(*state[:3]), *args, **kwargs)
-        heat = self.policy.next(state.heat, loss)
-        return TemperedState(plain.optim_state, plain.mutable_state, plain.rng_key, heat), loss
+            tempered.model = temper(self.model, state.heat.inverse_temperature, self.sites)
+        plain, loss = method(tempered, SVIState(*state[:3]), *args, **kwargs)
+        return state._replace(**plain._asdict()), loss
 
     def _log_likelihoods(
         self, rng_key: jax.Array, n_places: int, args: Any, kwargs: Any

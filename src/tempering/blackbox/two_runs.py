@@ -1,0 +1,106 @@
+"""Two runs of which the better one is kept, a race that is decided before its end.
+
+Both make the first part of their steps. The one that is behind is then given up; the other one goes
+on, and ends where it would have ended alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import tqdm
+
+from tempering.blackbox.heat import Adaptive, windows
+
+#: One in so many steps, the last ones, is made by the better run alone.
+ALONE = 8
+#: At most so many losses judge a run, the last ones before that.
+COMPARED = 100
+
+#: A state of SVI, and the losses up to it.
+Run = tuple[Any, jax.Array]
+
+
+def better_of_two(
+    step: Callable[[Any], tuple[Any, jax.Array]],
+    states: tuple[Any, Any],
+    num_steps: int,
+    *,
+    progress_bar: bool,
+    skip_nan: bool,
+) -> Run:
+    """The last state and the losses of the better run."""
+    decided = num_steps - num_steps // ALONE
+    hot, length = windows(num_steps)
+    # By then all is at T = 1: each loss is an estimate of the ELBO, and costs nothing more.
+    judging = slice(max(decided - COMPARED, hot), decided)
+    mean = jnp.nanmean if skip_nan else jnp.mean
+
+    def one(i: jax.Array, run: Run) -> Run:
+        state, loss = step(run[0])
+        loss = loss.astype(run[1].dtype)
+        return state, jax.lax.dynamic_update_index_in_dim(run[1], loss, i, 0)
+
+    def window(run: tuple[Any, jax.Array, jax.Array], end: jax.Array) -> Any:
+        """Up to the next change of the temperature: what is done once for it is done here once."""
+        state, losses, i = run
+        stop = jnp.minimum((i // length + 1) * length, hot)
+        stop = jnp.minimum(jnp.where(i < hot, stop, end), end)
+        state, losses = jax.lax.fori_loop(i, stop, one, (state, losses))
+        recent = jax.lax.dynamic_slice_in_dim(losses, stop - length, length)
+        heat = state.heat._replace(step=stop, recent=recent.astype(state.heat.recent.dtype))
+        return state._replace(heat=Adaptive().settle(heat)), losses, stop
+
+    def advance(run: Run, begin: Any, end: Any) -> Run:
+        begin, end = jnp.asarray(begin, int), jnp.asarray(end, int)
+        state, losses, _ = jax.lax.while_loop(
+            lambda run: run[2] < end, lambda run: window(run, end), (*run, begin)
+        )
+        return state, losses
+
+    def stretch(advance: Any, runs: Run, which: tuple[Any, Any, Any]) -> tuple[Run, jax.Array]:
+        number, begin, end = which
+        first, second = mean(runs[1][:, judging], axis=1)
+        # A run that broke off in NaN is no better than any other.
+        better = jnp.where(jnp.isnan(second) | (first <= second), 0, 1)
+        at = jnp.where(number < 2, number, better)
+        run = advance(jax.tree.map(lambda values: values[at], runs), begin, end)
+        return jax.tree.map(lambda values, value: values.at[at].set(value), runs, run), at
+
+    # One program for all three: a second copy of the model would take as long again to compile.
+    plan = [(0, 0, decided), (1, 0, decided), (2, decided, num_steps)]
+    runs: Run = jax.tree.map(_stacked, *states), jnp.zeros((2, max(num_steps, length)))
+    if progress_bar:
+        with tqdm.tqdm(total=decided + num_steps) as bar:
+            shown = _with_bar(jax.jit(advance), bar, max(num_steps // 20, 1))
+            for each in plan:
+                runs, at = stretch(shown, runs, each)
+    else:
+        numbers, begins, ends = jnp.array(plan).T
+        runs, at = jax.lax.scan(partial(stretch, advance), runs, (numbers, begins, ends))
+        at = at[-1]
+    state, losses = jax.tree.map(lambda values: values[at], runs)
+    return state, losses[:num_steps]
+
+
+def _stacked(first: jax.Array, second: jax.Array) -> jax.Array:
+    """With a dtype of its own: a weak one would change on the way, and be compiled anew."""
+    return jnp.stack([first, second], dtype=jnp.result_type(first))
+
+
+def _with_bar(advance: Callable[[Run, int, int], Run], bar: Any, batch: int) -> Any:
+    """The same, with a bar that moves and tells the mean loss after each batch of steps."""
+
+    def shown(run: Run, begin: int, end: int) -> Run:
+        for i in range(begin, end, batch):
+            stop = min(i + batch, end)
+            run = advance(run, i, stop)
+            bar.set_postfix_str(f"avg. loss [{i + 1}-{stop}]: {run[1][i:stop].mean():.4f}")
+            bar.update(stop - i)
+        return run
+
+    return shown
