@@ -167,7 +167,9 @@ class LatentDirichlet(Model):
 
     def initialize(self, source: DataSource, rng: np.random.Generator) -> Topics:
         topics = initial_topics(self, source, rng)
-        if self.update == "sampled" and tells_many_topics(self, source.size * self.mean_length):
+        if self.start != "words" or self.update != "sampled":
+            return topics
+        if tells_many_topics(self, source.size * self.mean_length):
             # Such topics can tell it already, and a sum that is far too small would undo them.
             documents = self.prior_documents
             self._raise_prior(topics)
