@@ -73,6 +73,16 @@ def test_mixed_topics_are_told_apart_without_anchors(monkeypatch):
     assert topic_stability(found, made.topics) > 0.88 > 0.7 > topic_stability(anchored, made.topics)
 
 
+def test_a_start_that_predicts_worse_is_not_taken(monkeypatch):
+    made = make_lda(400, 5, n_words=100, document_length=40, alpha=0.1, eta=0.05, seed=0)
+    X = sparse.csr_matrix(made.counts)
+    alike = np.random.default_rng(0).dirichlet(np.full(100, 100.0), 5)
+    monkeypatch.setattr(start, "corners_of_company", lambda *arguments: alike)
+    found = anchored_topics(X, 5)
+    monkeypatch.setattr(start, "corners_of_company", lambda *arguments: np.empty((0, 100)))
+    np.testing.assert_array_equal(found, anchored_topics(X, 5))
+
+
 @pytest.mark.usefixtures("few_are_many")
 def test_the_number_of_threads_moves_no_bit(monkeypatch):
     monkeypatch.setattr(company, "PIECE", 5000)

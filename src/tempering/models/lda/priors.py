@@ -120,14 +120,10 @@ def fit_symmetric_concentration(
 
 def raised_prior(topics: Topics, prior: Array, documents: Any, n_threads: int = 1) -> Array:
     """α with its sum doubled as long as that predicts documents [D, V] better; else itself."""
-    if not can_be_sampled(documents.data):
-        return prior
-    words, columns = compact_words(documents.indices, documents.shape[1])
-    rows = (topics.rows(words) / topics.totals()).astype(np.float32)
-    arrays = (documents.data.astype(np.int64), columns, documents.indptr.astype(np.int64))
-    first, second = _halves(sparse.csr_array(arrays, shape=(documents.shape[0], words.size)))
+    words, first, second = _words_and_halves(documents)
     if not first.nnz or not second.nnz:
         return prior
+    rows = (topics.rows(words) / topics.totals()).astype(np.float32)
     best = _predicted(first, second, rows, prior, n_threads)
     while prior.mean() < MOST_PRIOR_TOKENS:
         score = _predicted(first, second, rows, 2.0 * prior, n_threads)
@@ -135,6 +131,25 @@ def raised_prior(topics: Topics, prior: Array, documents: Any, n_threads: int = 
             break
         best, prior = score, 2.0 * prior
     return prior
+
+
+def predicted_words(topics: Array, prior: Array, documents: Any, n_threads: int = 1) -> float:
+    """Nats a word of one half of documents [D, V] by the other, with topics [V, K]; 0 without."""
+    words, first, second = _words_and_halves(documents)
+    if not first.nnz or not second.nnz:
+        return 0.0
+    return _predicted(first, second, topics[words].astype(np.float32), prior, n_threads)
+
+
+def _words_and_halves(documents: Any) -> tuple[Any, sparse.csr_array, sparse.csr_array]:
+    """The words of documents, and these in two halves over them; empty where they are no counts."""
+    words, columns = compact_words(documents.indices, documents.shape[1])
+    data = documents.data.astype(np.int64) if can_be_sampled(documents.data) else None
+    if data is None:
+        nothing = sparse.csr_array((documents.shape[0], words.size), dtype=np.int64)
+        return words, nothing, nothing
+    arrays = (data, columns, documents.indptr.astype(np.int64))
+    return words, *_halves(sparse.csr_array(arrays, shape=(documents.shape[0], words.size)))
 
 
 def _halves(documents: sparse.csr_array) -> tuple[sparse.csr_array, sparse.csr_array]:

@@ -2,17 +2,17 @@
 
 **Topics.** For each of the words that are in the most documents, count the words that it occurs
 with. Words of one topic keep the same company, and those of several topics a mixture of theirs; so
-what words of one topic would keep are the corners of all that there is. They are found whether or
-not a word lies there (:mod:`tempering.models.lda.corners`). Words are then shared out among the
-corners by their company (:mod:`tempering.models.lda.recovery`), and what a corner gets is a topic
-to start from.
+what words of one topic would keep are the corners of all that there is. They are found in two ways:
+whether or not a word lies there (:mod:`tempering.models.lda.corners`); and as anchors, K words that
+are each the farthest off from those before it (Arora et al., ICML 2013). Words are then shared out
+among the corners by their company (:mod:`tempering.models.lda.recovery`), and what a corner gets is
+a topic to start from. Of the two starts, a fit takes the one that predicts words better.
 
-That needs many words a topic. Very many topics of fewer words each start from the company of
-anchors: K words, each the farthest off from those before it (Arora et al., ICML 2013). So do topics
-that some words are to lead: these and their company come first, and the words that are found after
-them are far from theirs. Rare words seem far off by chance. A squared distance is a sum over pairs
-of documents, and a document paired with itself has no part in what is not chance: what these pairs
-give is taken off.
+Very many topics start from corners alone, or, if they have few words each, from the company of
+their anchors. Topics that some words are to lead start from anchors too: these words and their
+company come first, and the words that are found after them are far from theirs. Rare words seem
+far off by chance. A squared distance is a sum over pairs of documents, and a document paired with
+itself has no part in what is not chance: what these pairs give is taken off.
 
 No random number takes part: fits with different seeds start alike, and end in topics that are much
 more alike than those of random starts.
@@ -46,6 +46,7 @@ from scipy.special import polygamma
 from tempering.models.base import Array, DataSource
 from tempering.models.lda.company import Piece, Pieces, company_of, occurrences
 from tempering.models.lda.corners import FEWER_WORDS, MOST_WORDS, corners_of_company
+from tempering.models.lda.priors import PREDICTED_DOCUMENTS, PREDICTED_WORDS, predicted_words
 from tempering.models.lda.recovery import anchor_shares
 from tempering.models.lda.topics import Topics
 
@@ -127,13 +128,49 @@ def anchored_topics(X: Any, n_topics: int, led: Array | None = None, n_threads: 
         return np.zeros((X.shape[1], 0))
     led = np.zeros((X.shape[1], 0)) if led is None else led[:, :n_topics]
     shared = n_topics <= max(FEW_TOPICS, words.sum() / WORDS_OF_A_TOPIC)
-    if shared and not led.shape[1]:
-        candidates = np.sort(order[: FEWER_WORDS if n_topics <= FEW_TOPICS else MOST_WORDS])
-        anchors = corners_of_company(documents, candidates, n_topics)
-        if len(anchors) == n_topics:
-            topics = anchor_shares(documents, np.sort(order), candidates, anchors)
-            return _spread(topics * words[:, None], words)
+    if not shared or led.shape[1]:
+        return _from_anchors(documents, order, words, n_topics, led, shared)
+    by_corners = _from_corners(documents, order, words, n_topics)
+    if by_corners is not None and n_topics > FEW_TOPICS:
+        return by_corners
+    by_anchors = _from_anchors(documents, order, words, n_topics, led, shared)
+    if by_corners is None:
+        return by_anchors
+    if by_anchors.shape[1] < n_topics:
+        return by_corners
+    some = _some_documents(X, documents.lengths.mean())
+    prior = np.full(n_topics, 1.0 / n_topics)
+    nats = [predicted_words(own, prior, some, n_threads) for own in (by_corners, by_anchors)]
+    return by_corners if nats[0] >= nats[1] else by_anchors
 
+
+def _some_documents(X: Any, mean_length: float) -> Any:
+    """Documents to compare two starts by, from all over the corpus."""
+    n = max(PREDICTED_DOCUMENTS, math.ceil(PREDICTED_WORDS / max(mean_length, 1.0)))
+    return sparse.csr_matrix(X[:: max(1, X.shape[0] // n)])
+
+
+def _from_corners(
+    documents: Pieces, order: NDArray[np.int64], words: Array, n_topics: int
+) -> Array | None:
+    """Words shared out among the corners of all company; None where these are fewer."""
+    common = np.sort(order[: FEWER_WORDS if n_topics <= FEW_TOPICS else MOST_WORDS])
+    corners = corners_of_company(documents, common, n_topics)
+    if len(corners) < n_topics:
+        return None
+    topics = anchor_shares(documents, np.sort(order), common, corners)
+    return _spread(topics * words[:, None], words)
+
+
+def _from_anchors(
+    documents: Pieces,
+    order: NDArray[np.int64],
+    words: Array,
+    n_topics: int,
+    led: Array,
+    shared: bool,
+) -> Array:
+    """Words shared out among anchors, or the company of these; topics that are led come first."""
     candidates = np.sort(order[: max(CANDIDATES, 2 * n_topics)])
     company, with_itself, chance = documents.total(lambda piece: company_of(piece, candidates))
     np.fill_diagonal(company, np.maximum(company.diagonal() - with_itself, 0.0))
