@@ -76,8 +76,11 @@ def test_mixed_topics_are_told_apart_without_anchors(monkeypatch):
 def test_a_start_that_predicts_worse_is_not_taken(monkeypatch):
     made = make_lda(400, 5, n_words=100, document_length=40, alpha=0.1, eta=0.05, seed=0)
     X = sparse.csr_matrix(made.counts)
-    alike = np.random.default_rng(0).dirichlet(np.full(100, 100.0), 5)
-    monkeypatch.setattr(start, "corners_of_company", lambda *arguments: alike)
+
+    def alike(documents, words, n):
+        return np.random.default_rng(0).dirichlet(np.full(words.size, 100.0), n)
+
+    monkeypatch.setattr(start, "corners_of_company", alike)
     found = anchored_topics(X, 5)
     monkeypatch.setattr(start, "corners_of_company", lambda *arguments: np.empty((0, 100)))
     np.testing.assert_array_equal(found, anchored_topics(X, 5))
