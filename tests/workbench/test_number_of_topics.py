@@ -52,7 +52,8 @@ def test_the_same_seed_gives_the_same_answer(corpus):
 
 def test_documents_of_many_topics_each_do_not_hide_their_number():
     """With a prior weight of 2 in the place of 8, two topics predict as well as eight."""
-    made = make_lda(400, n_topics=8, n_words=150, document_length=60, alpha=1.0, seed=0)
+    # Of 400, a fifth of which are held out, one draw in six leaves it to chance.
+    made = make_lda(600, n_topics=8, n_words=150, document_length=60, alpha=1.0, seed=0)
     answer = choose_n_topics(made.counts, [2, 4, 8])
     assert answer.n_topics == 8
     assert 4 <= answer.prior_weight <= 32
