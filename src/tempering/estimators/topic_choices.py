@@ -328,6 +328,7 @@ def mixed_start(
     before = model.doc_topic_prior.sum()
     generator = np.random.default_rng(rng.randint(np.iinfo(np.int32).max))
     topics = model.initialize(_known(source), generator)
+    # It is doubled, or left as it is.
     return topics, bool(model.doc_topic_prior.sum() > 1.5 * before)
 
 
