@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from tempering import LatentDirichletAllocation
 from tempering.datasets import make_lda
@@ -84,19 +83,6 @@ def test_a_start_that_predicts_worse_is_not_taken(monkeypatch):
     found = anchored_topics(X, 5)
     monkeypatch.setattr(start, "corners_of_company", lambda *arguments: np.empty((0, 100)))
     np.testing.assert_array_equal(found, anchored_topics(X, 5))
-
-
-@pytest.mark.usefixtures("few_are_many")
-def test_the_number_of_threads_moves_no_bit(monkeypatch):
-    monkeypatch.setattr(company, "PIECE", 5000)
-    monkeypatch.setattr(corners, "ROWS_AT_A_TIME", 64)
-    made = make_lda(400, 12, n_words=500, document_length=60, alpha=0.1, eta=0.05, seed=0)
-    X, starts = sparse.csr_matrix(made.counts), []
-    for n_threads in (1, 2, 3):
-        with threadpool_limits(n_threads, user_api="blas"):
-            starts.append(anchored_topics(X, 12, n_threads=n_threads))
-    np.testing.assert_array_equal(starts[0], starts[1])
-    np.testing.assert_array_equal(starts[0], starts[2])
 
 
 @pytest.mark.usefixtures("few_are_many")

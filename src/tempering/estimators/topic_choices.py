@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
@@ -33,7 +32,7 @@ from tempering.inference.learning_rate import LearningRate
 from tempering.inference.run import State
 from tempering.models.arguments import as_numbers
 from tempering.models.lda.model import LatentDirichlet, TopicStart, Update
-from tempering.models.lda.priors import PREDICTED_DOCUMENTS, PREDICTED_WORDS
+from tempering.models.lda.priors import documents_to_predict
 from tempering.models.lda.start import tells_many_topics
 from tempering.models.lda.topics import Topics
 from tempering.temperature import AdaptiveTempering, Annealing, TemperaturePolicy
@@ -339,8 +338,7 @@ def _known(source: Any) -> Any:
 def _some(source: Any, mean_length: float) -> Any:
     """A few documents, the same ones with every seed."""
     known = _known(source)
-    n_documents = max(PREDICTED_DOCUMENTS, math.ceil(PREDICTED_WORDS / max(mean_length, 1.0)))
-    return known.sample(n_documents, np.random.default_rng(0))
+    return known.sample(documents_to_predict(mean_length), np.random.default_rng(0))
 
 
 def _is_auto(prior: Any) -> bool:

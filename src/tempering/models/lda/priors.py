@@ -10,6 +10,7 @@ predicted better, and gave worse topics.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -118,15 +119,20 @@ def fit_symmetric_concentration(
     return eta
 
 
+def documents_to_predict(mean_length: float) -> int:
+    """How many documents of this many words tell what predicts better."""
+    return max(PREDICTED_DOCUMENTS, math.ceil(PREDICTED_WORDS / max(mean_length, 1.0)))
+
+
 def raised_prior(topics: Topics, prior: Array, documents: Any, n_threads: int = 1) -> Array:
     """α with its sum doubled as long as that predicts documents [D, V] better; else itself."""
-    words, first, second = _words_and_halves(documents)
-    if not first.nnz or not second.nnz:
+    words, halves = _words_and_halves(documents)
+    if halves is None:
         return prior
     rows = (topics.rows(words) / topics.totals()).astype(np.float32)
-    best = _predicted(first, second, rows, prior, n_threads)
+    best = _predicted(*halves, rows, prior, n_threads)
     while prior.mean() < MOST_PRIOR_TOKENS:
-        score = _predicted(first, second, rows, 2.0 * prior, n_threads)
+        score = _predicted(*halves, rows, 2.0 * prior, n_threads)
         if score <= best + GAIN:
             break
         best, prior = score, 2.0 * prior
@@ -134,22 +140,26 @@ def raised_prior(topics: Topics, prior: Array, documents: Any, n_threads: int = 
 
 
 def predicted_words(topics: Array, prior: Array, documents: Any, n_threads: int = 1) -> float:
-    """Nats a word of one half of documents [D, V] by the other, with topics [V, K]; 0 without."""
-    words, first, second = _words_and_halves(documents)
-    if not first.nnz or not second.nnz:
+    """Nats a word of one half of documents [D, V] by the other, with topics [V, K].
+
+    0, whatever the topics, where documents are no counts or have no halves.
+    """
+    words, halves = _words_and_halves(documents)
+    if halves is None:
         return 0.0
-    return _predicted(first, second, topics[words].astype(np.float32), prior, n_threads)
+    return _predicted(*halves, topics[words].astype(np.float32), prior, n_threads)
 
 
-def _words_and_halves(documents: Any) -> tuple[Any, sparse.csr_array, sparse.csr_array]:
-    """The words of documents, and these in two halves over them; empty where they are no counts."""
+def _words_and_halves(
+    documents: Any,
+) -> tuple[Any, tuple[sparse.csr_array, sparse.csr_array] | None]:
+    """The words of documents, and halves of these over them; None where there are none."""
     words, columns = compact_words(documents.indices, documents.shape[1])
-    data = documents.data.astype(np.int64) if can_be_sampled(documents.data) else None
-    if data is None:
-        nothing = sparse.csr_array((documents.shape[0], words.size), dtype=np.int64)
-        return words, nothing, nothing
-    arrays = (data, columns, documents.indptr.astype(np.int64))
-    return words, *_halves(sparse.csr_array(arrays, shape=(documents.shape[0], words.size)))
+    if not can_be_sampled(documents.data):
+        return words, None
+    arrays = (documents.data.astype(np.int64), columns, documents.indptr.astype(np.int64))
+    halves = _halves(sparse.csr_array(arrays, shape=(documents.shape[0], words.size)))
+    return words, halves if all(half.nnz for half in halves) else None
 
 
 def _halves(documents: sparse.csr_array) -> tuple[sparse.csr_array, sparse.csr_array]:

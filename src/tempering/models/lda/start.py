@@ -46,7 +46,7 @@ from scipy.special import polygamma
 from tempering.models.base import Array, DataSource
 from tempering.models.lda.company import Piece, Pieces, company_of, occurrences
 from tempering.models.lda.corners import FEWER_WORDS, MOST_WORDS, corners_of_company
-from tempering.models.lda.priors import PREDICTED_DOCUMENTS, PREDICTED_WORDS, predicted_words
+from tempering.models.lda.priors import documents_to_predict, predicted_words
 from tempering.models.lda.recovery import anchor_shares
 from tempering.models.lda.topics import Topics
 
@@ -146,8 +146,8 @@ def anchored_topics(X: Any, n_topics: int, led: Array | None = None, n_threads: 
 
 def _some_documents(X: Any, mean_length: float) -> Any:
     """Documents to compare two starts by, from all over the corpus."""
-    n = max(PREDICTED_DOCUMENTS, math.ceil(PREDICTED_WORDS / max(mean_length, 1.0)))
-    return sparse.csr_matrix(X[:: max(1, X.shape[0] // n)])
+    step = max(1, X.shape[0] // documents_to_predict(mean_length))
+    return sparse.csr_matrix(X[::step])
 
 
 def _from_corners(
