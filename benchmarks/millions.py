@@ -44,9 +44,6 @@ def main() -> None:
     topics = true_topics(options.topics)
     rows = [timed("draw the texts (no part of it)", lambda: draw(texts, topics, options))]
     counts, model, report = folder / "counts.parquet", folder / "model", folder / "report.html"
-    for made in (counts, report):
-        made.unlink(missing_ok=True)
-    shutil.rmtree(model, ignore_errors=True)
     words = ["--min-df", "5"]
     fit = ["fit", "--topics", str(options.topics), "--passes", str(options.passes)]
     commands = {
@@ -57,15 +54,26 @@ def main() -> None:
     if options.at_once:
         whole = [*fit, texts, "--column", "text", *words, "--out", folder / "at-once"]
         commands["fit to the text at once"] = whole
+    made = {"read and count": counts, "fit": model, "report": report}
     for name, words in commands.items():
+        if name in options.skip:
+            continue
+        if name in made:
+            remove(made[name])
         rows.append(timed(name, lambda words=words: run_command(words)))
         print(rows[-1], flush=True)
-    rows[1]["megabytes on disk"] = counts.stat().st_size // 2**20
-    rows[3]["megabytes on disk"] = report.stat().st_size / 2**20
+    print(f"counts {counts.stat().st_size / 2**20:.0f} MB, report {report.stat().st_size / 2**20} MB")
     print_table(f"{options.documents:,} documents, {os.cpu_count()} cores", rows)
     scores = compare(counts, model, topics)
     print_table("How good the topics are", scores)
     write_json(options.json, {"phases": rows, "scores": scores})
+
+
+def remove(path: Path) -> None:
+    """What a command writes, if it is there already."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    path.unlink(missing_ok=True)
 
 
 def timed(name: str, work: Any) -> dict[str, Any]:
@@ -191,6 +199,8 @@ def _parse_options() -> argparse.Namespace:
     parser.add_argument("--topics", type=int, default=100)
     parser.add_argument("--passes", type=int, default=1)
     parser.add_argument("--at-once", action="store_true", help="fit to the text in one command too")
+    phases = ["read and count", "fit", "report"]
+    parser.add_argument("--skip", nargs="*", default=[], choices=phases, help="done before")
     parser.add_argument("--json", type=Path)
     return parser.parse_args()
 

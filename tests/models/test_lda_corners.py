@@ -134,14 +134,22 @@ def test_a_start_that_tells_topics_apart_tells_how_documents_mix_them(monkeypatc
 
 
 @pytest.mark.usefixtures("few_are_many")
-@pytest.mark.parametrize(("alpha", "mixed"), [(2.0, True), (0.02, False)])
-def test_a_fit_to_documents_that_mix_known_topics_takes_small_steps(monkeypatch, alpha, mixed):
+@pytest.mark.parametrize(
+    ("alpha", "given", "mixed"), [(2.0, None, True), (2.0, 2.0, True), (0.02, None, False)]
+)
+def test_a_fit_to_documents_that_mix_known_topics_is_cold_and_takes_small_steps(
+    monkeypatch, alpha, given, mixed
+):
     monkeypatch.setattr(start, "START_WORDS", 10_000)
     made = make_lda(1000, 8, n_words=200, document_length=100, alpha=alpha, eta=0.05, seed=0)
     fitted = [
-        LatentDirichletAllocation(8, max_iter=3, random_state=0).fit(made.counts) for _ in range(2)
+        LatentDirichletAllocation(8, doc_topic_prior=given, max_iter=3, random_state=0)
+        for _ in range(2)
     ]
+    for each in fitted:
+        each.fit(made.counts)
     recipe = fitted[0].recipe_
+    assert (recipe.start_temperature is None) == mixed
     assert (f"delay={recipe.n_steps}.0" in str(recipe)) == mixed
     np.testing.assert_array_equal(fitted[0].components_, fitted[1].components_)
     assert topic_stability(fitted[0].components_, made.topics) > 0.9

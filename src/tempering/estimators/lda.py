@@ -214,7 +214,7 @@ default="auto"
         initial, told = mixed_start(model, source, n_tokens, rng)
         rates = self._learning_rate(n_steps, told) if online else Constant()
         with telling(say_compiling) if self.verbose else nullcontext():
-            policy = self._policy(source, model, rates, n_steps, rng)
+            policy = self._policy(source, model, rates, n_steps, rng, told)
             options: FitOptions = {
                 "temperature": policy,
                 "learning_rate": rates,

@@ -35,7 +35,7 @@ from tempering.models.lda.model import LatentDirichlet, TopicStart, Update
 from tempering.models.lda.priors import documents_to_predict
 from tempering.models.lda.start import tells_many_topics
 from tempering.models.lda.topics import Topics
-from tempering.temperature import AdaptiveTempering, Annealing, TemperaturePolicy
+from tempering.temperature import AdaptiveTempering, Annealing, TemperaturePolicy, Untempered
 
 #: Documents of a corpus on disk whose perplexity is told.
 TOLD_DOCUMENTS = 10_000
@@ -208,10 +208,13 @@ class TopicChoices(TopicTransformer):
         rates: LearningRate,
         n_steps: int,
         rng: np.random.RandomState,
+        told: bool = False,
     ) -> TemperaturePolicy:
-        """The policy, from the data where it is "auto"."""
+        """The policy, from the data where it is "auto"; of ``told`` see :func:`mixed_start`."""
         if self.tempering != "auto":
             return as_policy(self.tempering, POLICIES)
+        if told:
+            return Untempered()
         generator = np.random.default_rng(rng.randint(np.iinfo(np.int32).max))
         return RULES.policy(source, model, rates, n_steps, generator)
 
@@ -318,17 +321,21 @@ def told_documents(source: Any) -> Any:
 def mixed_start(
     model: LatentDirichlet, source: Any, n_words: float, rng: np.random.RandomState
 ) -> tuple[Topics | None, bool]:
-    """Very many topics that all words tell apart, and whether by these documents mix many of them.
+    """Very many topics that all words tell apart, and whether documents mix many of them.
 
-    Such documents say little about a topic each, so that large steps would undo the start.
+    Such documents say little about a topic each, so that heat, large steps and words to a power
+    below 1 would undo the start.
     """
     if model.update != "sampled" or not tells_many_topics(model, n_words):
         return None, False
-    before = model.doc_topic_prior.sum()
+    usual = model.n_topics * RULES.doc_topic_prior(model.n_topics, model.update, model.mean_length)
     generator = np.random.default_rng(rng.randint(np.iinfo(np.int32).max))
     topics = model.initialize(_known(source), generator)
-    # It is doubled, or left as it is.
-    return topics, bool(model.doc_topic_prior.sum() > 1.5 * before)
+    # It is doubled, or left as it is; unless somebody knows it.
+    told = bool(model.doc_topic_prior.sum() > 1.5 * usual)
+    if told:
+        model.word_power, model.settled = 1.0, None
+    return topics, told
 
 
 def _known(source: Any) -> Any:

@@ -9,11 +9,15 @@ from typing import Any, Protocol, Self
 from weakref import WeakValueDictionary
 
 import numpy as np
+from joblib import Parallel, cpu_count, delayed
 from numpy.typing import NDArray
 from scipy import sparse
 
 from tempering.inference.sources import Batch, Block, RowReference, stack
 from tempering.models.arguments import check_whole
+
+#: Threads that read blocks side by side, each of which it holds in memory.
+MOST_READERS = 8
 
 
 class StoredRows(Protocol):
@@ -142,15 +146,14 @@ class BlockSource:
         return Block(self.files, int(self.edges[number]), int(self.edges[number + 1]))
 
     def _read(self, chosen: NDArray[np.int64]) -> Any:
-        """Some documents, in ascending order; those of a block in one go."""
+        """Some documents, in ascending order; those of a block in one go, blocks side by side."""
         ends = np.searchsorted(chosen, self.edges)
-        return stack(
-            [
-                self._block(number).take(chosen[first:last] - self.edges[number])
-                for number, (first, last) in enumerate(pairwise(ends))
-                if last > first
-            ]
+        parts = Parallel(min(cpu_count(), MOST_READERS), require="sharedmem")(
+            delayed(self._block(number).take)(chosen[first:last] - self.edges[number])
+            for number, (first, last) in enumerate(pairwise(ends))
+            if last > first
         )
+        return stack(parts)
 
     def _pass(self, seed: int, epoch: int, n_batches: int, skipped: int) -> Iterator[Batch]:
         """The batches of one pass but for the first ones."""
