@@ -62,7 +62,9 @@ def main() -> None:
             remove(made[name])
         rows.append(timed(name, lambda words=words: run_command(words)))
         print(rows[-1], flush=True)
-    print(f"counts {counts.stat().st_size / 2**20:.0f} MB, report {report.stat().st_size / 2**20} MB")
+    print(
+        f"counts {counts.stat().st_size / 2**20:.0f} MB, report {report.stat().st_size / 2**20} MB"
+    )
     print_table(f"{options.documents:,} documents, {os.cpu_count()} cores", rows)
     scores = compare(counts, model, topics)
     print_table("How good the topics are", scores)

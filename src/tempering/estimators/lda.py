@@ -211,10 +211,13 @@ default="auto"
         online = self.learning_method == "online"
         steps_a_pass = -(-n_documents // batch_size) if online else 1
         n_steps = steps_a_pass * self.max_iter
-        initial, told = mixed_start(model, source, n_tokens, rng)
-        rates = self._learning_rate(n_steps, told) if online else Constant()
+        policy_seed, seed = self._seeds(rng)
         with telling(say_compiling) if self.verbose else nullcontext():
-            policy = self._policy(source, model, rates, n_steps, rng, told)
+            initial, told = None, False
+            if online and self.n_init == 1:
+                initial, told = mixed_start(model, source, n_tokens, seed)
+            rates = self._learning_rate(n_steps, told) if online else Constant()
+            policy = self._policy(source, model, rates, n_steps, policy_seed, told)
             options: FitOptions = {
                 "temperature": policy,
                 "learning_rate": rates,
@@ -222,7 +225,7 @@ default="auto"
                 "batch_size": batch_size if online else None,
                 "max_passes": self.max_iter,
                 "n_init": self.n_init,
-                "seed": int(rng.randint(np.iinfo(np.int32).max)),
+                "seed": seed,
                 "n_threads": 1,  # the kernels have threads of their own
                 "executor": self.executor,
                 "elbo_every": self.evaluate_every if self.evaluate_every > 0 else steps_a_pass,
@@ -283,8 +286,9 @@ default="auto"
             self._model = self._new_model(X, int(horizon), mean_length, "random", n_data)
             remember_labels(self)
             n_steps = max(1, int(horizon // batch_size))
-            self._stream_policy = self._policy(X, self._model, self._learning_rate(), n_steps, rng)
-            self._stream_seed = int(rng.randint(np.iinfo(np.int32).max))
+            policy_seed, self._stream_seed = self._seeds(rng)
+            rates = self._learning_rate()
+            self._stream_policy = self._policy(X, self._model, rates, n_steps, policy_seed)
         algorithm = Algorithm(
             self._model,
             self._stream_policy,

@@ -28,12 +28,13 @@ from tempering.gpu.jax_device import Backend, choose_backend, has_gpu
 from tempering.inference import Algorithm, ArraySource, Batch, BlockSource, Report
 from tempering.inference.callbacks import Callback
 from tempering.inference.executors import Executor
+from tempering.inference.fitting import seeds_of_restarts
 from tempering.inference.learning_rate import LearningRate
 from tempering.inference.run import State
 from tempering.models.arguments import as_numbers
 from tempering.models.lda.model import LatentDirichlet, TopicStart, Update
-from tempering.models.lda.priors import documents_to_predict
-from tempering.models.lda.start import tells_many_topics
+from tempering.models.lda.priors import documents_to_predict, raised_prior
+from tempering.models.lda.start import are_few, tells_topics_apart
 from tempering.models.lda.topics import Topics
 from tempering.temperature import AdaptiveTempering, Annealing, TemperaturePolicy, Untempered
 
@@ -201,13 +202,18 @@ class TopicChoices(TopicTransformer):
             return self.update
         return "sampled" if self.tempering == "auto" else "variational"
 
+    def _seeds(self, rng: np.random.RandomState) -> tuple[int, int]:
+        """Of what the policy looks at, if it is "auto", and of the fit."""
+        largest = np.iinfo(np.int32).max
+        return rng.randint(largest) if self.tempering == "auto" else 0, rng.randint(largest)
+
     def _policy(
         self,
         source: Any,
         model: LatentDirichlet,
         rates: LearningRate,
         n_steps: int,
-        rng: np.random.RandomState,
+        seed: int,
         told: bool = False,
     ) -> TemperaturePolicy:
         """The policy, from the data where it is "auto"; of ``told`` see :func:`mixed_start`."""
@@ -215,8 +221,7 @@ class TopicChoices(TopicTransformer):
             return as_policy(self.tempering, POLICIES)
         if told:
             return Untempered()
-        generator = np.random.default_rng(rng.randint(np.iinfo(np.int32).max))
-        return RULES.policy(source, model, rates, n_steps, generator)
+        return RULES.policy(source, model, rates, n_steps, np.random.default_rng(seed))
 
     def _documents(self, X: Any) -> Any:
         """What ``fit`` is given; as a source, what a cluster holds."""
@@ -319,23 +324,26 @@ def told_documents(source: Any) -> Any:
 
 
 def mixed_start(
-    model: LatentDirichlet, source: Any, n_words: float, rng: np.random.RandomState
+    model: LatentDirichlet, source: Any, n_words: float, seed: int
 ) -> tuple[Topics | None, bool]:
-    """Very many topics that all words tell apart, and whether documents mix many of them.
+    """Topics that words tell apart, if they do, and whether documents mix many of them.
 
     Such documents say little about a topic each, so that heat, large steps and words to a power
-    below 1 would undo the start.
+    below 1 would undo the start. They are told by a sum of α that is raised, where it is not given.
     """
-    if model.update != "sampled" or not tells_many_topics(model, n_words):
+    if model.update != "sampled" or not tells_topics_apart(model, n_words):
         return None, False
-    usual = model.n_topics * RULES.doc_topic_prior(model.n_topics, model.update, model.mean_length)
-    generator = np.random.default_rng(rng.randint(np.iinfo(np.int32).max))
-    topics = model.initialize(_known(source), generator)
-    # It is doubled, or left as it is; unless somebody knows it.
-    told = bool(model.doc_topic_prior.sum() > 1.5 * usual)
-    if told:
-        model.word_power, model.settled = 1.0, None
-    return topics, told
+    topics = model.initialize(_known(source), np.random.default_rng(seeds_of_restarts(seed, 1)[0]))
+    prior, n_topics = model.doc_topic_prior, model.n_topics
+    usual = n_topics * RULES.doc_topic_prior(n_topics, model.update, model.mean_length)
+    few, given = are_few(n_topics), model.prior_documents is None
+    if not given:
+        prior = raised_prior(topics, prior, model.prior_documents, model.n_threads)
+    # Twice as much, or four times with few topics: blurred ones ask for twice as much, too.
+    if (few and given) or prior.sum() < (3.0 if few else 1.5) * usual:
+        return topics, False
+    model.doc_topic_prior, model.word_power, model.settled = prior, 1.0, None
+    return topics, True
 
 
 def _known(source: Any) -> Any:

@@ -200,14 +200,14 @@ def fit(
             tolerance=tolerance,
         )
         observers = [*callbacks, *([bar] if bar else [])]
-        seeds = np.random.SeedSequence(seed).generate_state(n_init)
+        seeds = seeds_of_restarts(seed, n_init)
         for restart in range(len(restarts.elbos), n_init):
             result = run_restart(
                 # What one restart learns is not the start of the next.
                 replace(algorithm, model=deepcopy(model)),
                 source,
                 initial=initial,
-                seed=int(seeds[restart]),
+                seed=seeds[restart],
                 restart=restart,
                 finish=finish,
                 elbo_every=elbo_every,
@@ -219,6 +219,11 @@ def fit(
             restarts.add(result)
     assert restarts.best is not None
     return replace(restarts.best, restart_elbos=restarts.elbos)
+
+
+def seeds_of_restarts(seed: int, n: int) -> list[int]:
+    """What the start and the minibatches of each restart are drawn by."""
+    return np.random.SeedSequence(seed).generate_state(n).tolist()
 
 
 def _minibatch_rate(source: Source, max_passes: float) -> RobbinsMonro:

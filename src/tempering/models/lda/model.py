@@ -41,7 +41,7 @@ from tempering.models.lda.priors import (
     sum_log_proportions,
 )
 from tempering.models.lda.sampling import Settled, can_be_sampled, sample_topics
-from tempering.models.lda.start import initial_topics, tells_many_topics
+from tempering.models.lda.start import initial_topics
 from tempering.models.lda.steps import (
     DocumentStep,
     TopicDraws,
@@ -166,15 +166,7 @@ class LatentDirichlet(Model):
         return TopicPrior(self.topic_word_prior, self.guide)
 
     def initialize(self, source: DataSource, rng: np.random.Generator) -> Topics:
-        topics = initial_topics(self, source, rng)
-        if self.start != "words" or self.update != "sampled":
-            return topics
-        if tells_many_topics(self, source.size * self.mean_length):
-            # Such topics can tell it already, and a sum that is far too small would undo them.
-            documents = self.prior_documents
-            self._raise_prior(topics)
-            self.prior_documents = documents
-        return topics
+        return initial_topics(self, source, rng)
 
     def expectations(self, posterior: Topics) -> TopicExpectations:
         form = "variational" if self.update == "variational" else "mean"

@@ -108,14 +108,20 @@ def initial_topics(model: Any, source: DataSource, rng: np.random.Generator) -> 
 def words_to_look_at(n_topics: int, n_words: float) -> float:
     """How many of the words of a corpus its topics start from."""
     most = min(n_words, START_WORDS_OF_A_TOPIC * n_topics, MOST_START_WORDS)
-    enough = n_topics > FEW_TOPICS and most >= WORDS_OF_A_TOPIC * n_topics
+    enough = not are_few(n_topics) and most >= WORDS_OF_A_TOPIC * n_topics
     return most if enough else START_WORDS
 
 
-def tells_many_topics(model: Any, n_words: float) -> bool:
-    """Whether very many topics start from all words of a corpus of so many, told apart by them."""
-    starts = model.start == "words" and model.guide is None
-    return starts and words_to_look_at(model.n_topics, n_words) > START_WORDS
+def are_few(n_topics: int) -> bool:
+    """Whether topics are not very many."""
+    return n_topics <= FEW_TOPICS
+
+
+def tells_topics_apart(model: Any, n_words: float) -> bool:
+    """Whether the topics that a fit to so many words starts from are told apart: unless they are
+    led, or very many of few words each."""
+    enough = are_few(model.n_topics) or words_to_look_at(model.n_topics, n_words) > START_WORDS
+    return enough and model.start == "words" and model.guide is None
 
 
 def anchored_topics(X: Any, n_topics: int, led: Array | None = None, n_threads: int = 1) -> Array:
@@ -154,7 +160,7 @@ def _from_corners(
     documents: Pieces, order: NDArray[np.int64], words: Array, n_topics: int
 ) -> Array | None:
     """Words shared out among the corners of all company; None where these are fewer."""
-    common = np.sort(order[: FEWER_WORDS if n_topics <= FEW_TOPICS else MOST_WORDS])
+    common = np.sort(order[: FEWER_WORDS if are_few(n_topics) else MOST_WORDS])
     corners = corners_of_company(documents, common, n_topics)
     if len(corners) < n_topics:
         return None
