@@ -201,6 +201,41 @@ def test_factors_in_another_order_are_put_back(sparse):
     assert bound(model, x, shuffled) == pytest.approx(bound(model, x, q))
 
 
+@pytest.mark.parametrize(("shared", "sparse"), [(False, False), (True, True)])
+def test_draws_have_the_moments_of_the_posterior_and_densities_are_scipys(shared, sparse):
+    data = drawn()
+    model = made(data, shared=shared, sparse=sparse)
+    result = fit(model, data, max_passes=30, keep_local=True)
+    posterior, parts = result.posterior, result.draw(20_000)
+    w = np.concatenate([parts["loadings"], parts["mean"][..., None]], axis=2)
+    expected = model.expectations(posterior)
+    np.testing.assert_allclose(w.mean(axis=0), expected.loadings, atol=0.05)
+    products = np.einsum("ndi,ndj->dij", w, w) / len(w)
+    np.testing.assert_allclose(products, expected.products, atol=0.1)
+    np.testing.assert_allclose(
+        np.log(parts["precision"]).mean(axis=0),
+        expected.log_precision[: parts["precision"].shape[1]],
+        atol=0.05,
+    )
+    np.testing.assert_allclose(
+        parts["relevance"].mean(axis=0),
+        posterior.relevance_shape / posterior.relevance_rate,
+        rtol=0.1,
+    )
+    one = {name: part[0] for name, part in parts.items()}
+    covariance = one["loadings"] @ one["loadings"].T + np.eye(data.shape[1]) / one["precision"]
+    for row, density in zip(data, model.log_likelihood(data, one), strict=True):
+        seen = ~np.isnan(row)
+        normal = stats.multivariate_normal(one["mean"][seen], covariance[np.ix_(seen, seen)])
+        np.testing.assert_allclose(density, normal.logpdf(row[seen]))
+    np.testing.assert_allclose(result.local, result.solve_local(data))
+    like = np.zeros((200_000, data.shape[1]))
+    like[0, 0] = np.nan
+    new = model.simulate(one, like, np.random.default_rng(0))
+    np.testing.assert_array_equal(np.isnan(new), np.isnan(like))
+    np.testing.assert_allclose(np.cov(new[1:].T), covariance, atol=0.03 * covariance.max())
+
+
 @pytest.mark.parametrize("shared", [False, True])
 def test_local_normalizer_by_monte_carlo(shared):
     x = drawn(4)

@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from tempering import fit
 from tempering.families import DiagonalGaussian, Poisson
 from tempering.models import HiddenMarkov, Sequences
 from tempering.models.hmm.chains import Chain, solve_paths
@@ -133,3 +134,14 @@ def test_pieces_longer_than_any_sequence_are_the_sequences():
     whole = Sequences(np.arange(5.0)[:, None], [2, 3])
     assert len(pieces) == len(whole) == 2
     np.testing.assert_array_equal(pieces[1:].rows, whole[1:].rows)
+
+
+def test_states_are_kept_a_row_for_each_row_of_the_data():
+    model, rows, _ = problem()
+    result = fit(model, Sequences(rows, LENGTHS), keep_local=True, max_passes=30)
+    chain, emissions = result.model.expectations(result.posterior)[1:]
+    logs = model.likelihood.expected_log_likelihood(rows, emissions)
+    bounds = np.cumsum([0, *LENGTHS])
+    np.testing.assert_allclose(result.local, solve_paths(chain, logs, bounds).marginals)
+    pieces = Pieces(rows, LENGTHS, piece_length=7, buffer=1000)
+    np.testing.assert_allclose(result.solve_local(pieces), result.local)

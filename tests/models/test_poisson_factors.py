@@ -7,7 +7,7 @@ import pytest
 from scipy import sparse
 from scipy.special import digamma, gammaln
 
-from tempering import Annealing, Checkpoint, fit, schedules
+from tempering import Annealing, Checkpoint, Natural, fit, schedules
 from tempering.inference import ArraySource
 from tempering.models import UnsupportedTemperature
 from tempering.models.factor.poisson import PoissonFactors
@@ -146,6 +146,35 @@ def test_an_interrupted_fit_ends_in_the_same_bits(tmp_path):
     assert len(seen) < 12
     assert resumed.elbo == whole.elbo
     assert np.array_equal(resumed.posterior.shape, whole.posterior.shape)
+
+
+def test_draws_and_new_counts_have_their_moments():
+    model = PoissonFactors(2, 3, 2.0, 4.0)
+    shape, rate = np.array([[3.0, 1.0], [2.0, 9.0], [5.0, 4.0]]), np.array([2.0, 3.0])
+    posterior = Natural(shape=shape, rate=rate)
+    components = model.draw(posterior, 40_000, np.random.default_rng(0))["components"]
+    mean = (shape / rate).T
+    np.testing.assert_allclose(components.mean(axis=0), mean, rtol=0.02)
+    np.testing.assert_allclose(components.var(axis=0), mean / rate[:, None], rtol=0.05)
+    counts = model.simulate({"components": mean}, np.zeros((100_000, 3)), np.random.default_rng(1))
+    # θ ~ Gamma(2, 4): mean 1/2, variance 1/8.
+    np.testing.assert_allclose(counts.mean(axis=0), mean.sum(axis=0) / 2, rtol=0.02)
+    expected = mean.sum(axis=0) / 2 + np.square(mean).sum(axis=0) / 8
+    np.testing.assert_allclose(counts.var(axis=0), expected, rtol=0.03)
+
+
+def test_the_activations_that_a_fit_ended_with_are_kept():
+    """Solved anew some rows end in a worse optimum, so that the bound is below what was told."""
+    x, model = drawn(), PoissonFactors(3, 8)
+    result = fit(model, x, max_passes=500, tolerance=1e-7, keep_local=True)
+    anew = model.local_step(x, model.expectations(result.posterior), 1.0)
+    fresh = anew.energy + anew.entropy - model.divergence(result.posterior)
+    assert result.elbo > fresh + 0.1
+    differs = np.abs(result.local - anew.local).max(axis=1) > 0.01
+    assert 0 < differs.sum() < 20
+    # What both explain of each row's sum: all but what the prior adds or takes.
+    rates = (result.posterior.shape / result.posterior.rate).sum(axis=0)
+    np.testing.assert_allclose(result.local @ rates, anew.local @ rates, rtol=0.1)
 
 
 def test_data_that_are_none():

@@ -5,6 +5,13 @@ import sys
 import numpy as np
 import pytest
 
+from tempering import (
+    BayesianFactorAnalysis,
+    BayesianGaussianMixture,
+    GaussianHMM,
+    PoissonFactorization,
+    RegressionMixture,
+)
 from tempering.report import to_arviz
 from tempering.report.exports import _dirichlet_draws
 
@@ -42,6 +49,36 @@ def test_arviz_takes_them(fitted):
     np.testing.assert_allclose(proportions.sum("topic"), 1.0)
     expected = fitted.model.transform(fitted.X[:7])
     np.testing.assert_allclose(proportions.mean(("chain", "draw")), expected, atol=0.03)
+
+
+ESTIMATORS = {
+    "hmm": (GaussianHMM(2), {"emissions_mean": "means_", "transitions": "transmat_"}),
+    "tied": (GaussianHMM(2, "tied"), {"emissions_mean": "means_", "start": "startprob_"}),
+    "mixture": (BayesianGaussianMixture(2), {"components_mean": "means_", "weights": "weights_"}),
+    "factors": (BayesianFactorAnalysis(1), {"mean": "mean_"}),
+    "counts": (PoissonFactorization(2), {"components": "components_"}),
+    "lines": (RegressionMixture(2), {"coef": "coef_", "intercept": "intercept_"}),
+}
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_draws_of_any_estimator_are_in_the_units_of_its_data(kind):
+    pytest.importorskip("arviz")
+    rng = np.random.default_rng(0)
+    X = rng.normal(np.repeat([50.0, 90.0], 100)[:, None], 1.0, size=(200, 2)).round()
+    data = (X[:, :1], X[:, 1]) if kind == "lines" else (X,)
+    estimator, names = ESTIMATORS[kind]
+    estimator.set_params(random_state=0).fit(*data)
+    drawn = to_arviz(estimator, draws=2000)["posterior"]
+    for name, attribute in names.items():
+        each = drawn[name].values[0]
+        error = 6 * each.std(axis=0) / np.sqrt(len(each)) + 1e-9
+        np.testing.assert_array_less(
+            np.abs(each.mean(axis=0) - getattr(estimator, attribute)), error
+        )
+    with pytest.raises(ValueError, match=f"{type(estimator).__name__} is neither"):
+        to_arviz(estimator, X=X)
 
 
 def test_a_missing_package_is_named(fitted, monkeypatch):

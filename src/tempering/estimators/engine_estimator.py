@@ -26,6 +26,7 @@ from tempering.estimators.parameters import (
     check_n_components,
 )
 from tempering.estimators.saving import SaveMixin
+from tempering.families import GaussianParameters
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
 from tempering.gpu.jax_device import Backend
 from tempering.inference import Algorithm, Batch, History, Result, RobbinsMonro, fit
@@ -166,6 +167,18 @@ class EngineEstimator(_Declared):
     @abstractmethod
     def _expose(self, model: Any, data: Any = None) -> None:
         """Set the attributes that people read, from the posterior in ``_state``."""
+
+    def _draws(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
+        """n draws of the parameters from the posterior, in the units of X: [n, ...] by name."""
+        own: Any = getattr(self, "_model")  # noqa: B009 (a method that makes it, or the model)
+        drawn = (own() if callable(own) else own).draw(self._state.posterior, n, rng)
+        centre = getattr(self, "_centre", 0.0)
+        return {
+            name: part._replace(mean=part.mean + centre)
+            if isinstance(part, GaussianParameters)
+            else part
+            for name, part in drawn.items()
+        }
 
     def _policy(self, planned_passes: float) -> TemperaturePolicy:
         """The temperature policy that ``tempering`` stands for, in a run of so many passes."""

@@ -171,6 +171,11 @@ class BayesianFactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         limit = np.sqrt(len(self.mean_) / self._state.data_seen)
         self.n_relevant_ = int(np.sum(explained > RELEVANT * limit))
 
+    def _draws(self, n: int, rng: np.random.Generator) -> dict[str, Array]:
+        drawn = super()._draws(n, rng)
+        drawn["mean"] = drawn["mean"] + self._centre
+        return drawn
+
     def transform(self, X: Any) -> Array:
         """Expected factors of each sample given what is observed of it, at the posterior means."""
         return np.concatenate([part.means[:, :-1] for part in self._solved(X)])

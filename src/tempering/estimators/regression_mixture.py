@@ -227,6 +227,18 @@ executor, verbose
         self.intercept_ = coefficients[:, 0] + centre[-1] - self.coef_ @ centre[:-1]
         self.noise_variance_ = 1.0 / precision
 
+    def _draws(self, n: int, rng: np.random.Generator) -> dict[str, Array]:
+        drawn = self._model().draw(self._state.posterior, n, rng)
+        coefficients, precision = drawn["components"]
+        coef, centre = coefficients[..., 1:], self._centre[1:]
+        intercept = coefficients[..., 0] + centre[-1] - coef @ centre[:-1]
+        return {
+            "weights": drawn["weights"],
+            "coef": coef,
+            "intercept": intercept,
+            "precision": precision,
+        }
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # its score is no R²

@@ -160,6 +160,9 @@ class LocalOfShard(SolveShard):
     keeps: bool = True
 
     def __call__(self, part: Part) -> Any:
+        (_, data), before = part
+        if before is None:
+            return self.model.local_variables(read(data), self.expected)
         return super().__call__(part).local
 
 

@@ -173,7 +173,8 @@ class Result:
     restart_elbos : list of float
         The ELBO that each restart reached; the posterior is that of the best.
     local : array [N, ...] or None
-        q(z) of the data of the fit, with ``fit(..., keep_local=True)``.
+        q(z) of the data of the fit, with ``fit(..., keep_local=True)``: probabilities of the
+        components of a mixture, of the states of each row of all sequences, expected factors.
 
     Examples
     --------
@@ -232,7 +233,7 @@ class Result:
 
 def local_of(model: Model, posterior: Any, data: Any) -> Any:
     """q(z) of these data; an error tells how a model gives it."""
-    local = model.local_step(data, model.expectations(posterior), 1.0).local
+    local = model.local_variables(data, model.expectations(posterior))
     if local is None:
         raise ValueError(
             f"the local_step of {type(model).__name__} gives no q(z): have it return "

@@ -99,6 +99,10 @@ class Model(ABC):
     ) -> LocalStep:
         """Solve q(z_i) for these data at one inverse temperature, or at one for each datum."""
 
+    def local_variables(self, data: Any, expectations: Any) -> Any:
+        """q(z) [n, ...] of these data at T = 1: by default what the local step keeps of it."""
+        return self.local_step(data, expectations, 1.0).local
+
     def divergence(self, posterior: Any, prior_weight: float = 1.0) -> float:
         """KL(q(β) ‖ p(β)^w), up to the normaliser of p^w: with w = 1, the KL divergence.
 

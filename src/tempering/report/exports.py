@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators import LatentDirichletAllocation
+from tempering.estimators.engine_estimator import EngineEstimator
 from tempering.evaluation import top_words
 from tempering.inference import ArraySource, Result
 from tempering.models.arguments import check_whole
@@ -19,7 +20,7 @@ from tempering.report.data import vocabulary_of
 
 
 def to_arviz(
-    model: LatentDirichletAllocation | Result,
+    model: LatentDirichletAllocation | EngineEstimator | Result,
     draws: int = 500,
     *,
     X: Any = None,
@@ -29,19 +30,19 @@ def to_arviz(
     """Independent draws from the variational posterior q, for ArviZ.
 
     They are those of ``topics`` (chain, draw, topic, word) and, with X, of ``proportions`` (chain,
-    draw, document, topic); of a ``Result``, of the parts of its model.
+    draw, document, topic); of another estimator or a ``Result``, of the parts of its model.
 
     Parameters
     ----------
-    model : LatentDirichletAllocation or Result
-        Fitted topics, or what :func:`tempering.fit` made of any model that tells its ``families``
-        (or has ``draw``).
+    model : estimator or Result
+        A fitted estimator, or what :func:`tempering.fit` made of any model that tells its
+        ``families`` (or has ``draw``).
     draws : int
         How many.
     X : array, sparse matrix or Corpus of shape (n_documents, n_words), optional
         Documents whose topic proportions are drawn too. Of a ``Result``, data whose
         ``log_likelihood`` and ``posterior_predictive`` are added, where the model has
-        ``log_likelihood`` and ``simulate``.
+        ``log_likelihood`` and ``simulate``. Of other estimators, X is not taken.
     vocabulary : sequence of str, optional
         The words; by default those of the fit, or numbers. For topics alone, as is ``n_words``.
     n_words : int or None
@@ -71,6 +72,13 @@ def to_arviz(
     if isinstance(model, Result):
         return _as_arviz(library, groups_of(model, draws, X))
     check_is_fitted(model)
+    if not isinstance(model, LatentDirichletAllocation):
+        if X is not None:
+            raise ValueError(
+                f"X is for topics, or for the Result of a fit; {type(model).__name__} is neither."
+            )
+        drawn = arrays_of(model._draws(draws, np.random.default_rng(0)))
+        return _as_arviz(library, {"posterior": {name: each[None] for name, each in drawn}})
     words = vocabulary_of(model, vocabulary, X)
     rng = np.random.default_rng(0)
     parameters = model.components_.astype(np.float64)

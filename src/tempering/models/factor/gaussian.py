@@ -218,7 +218,9 @@ class GaussianFactors(Model):
             scatter=scatter.sum(axis=0),
             weight=0.0,
         )
-        return LocalStep(statistics, energies, float(entropies.sum()), inverse_temperature)
+        return LocalStep(
+            statistics, energies, float(entropies.sum()), inverse_temperature, local=means[:, :k]
+        )
 
     def global_step(self, posterior: Natural, target: Natural, rate: float) -> Natural:
         """Loadings, noise and relevance in turn, each given the others."""
@@ -320,6 +322,37 @@ class GaussianFactors(Model):
             own = family.natural(*(part.ravel() for part in q))
             total += float(family.divergence(own, p, prior_weight))
         return float(total)
+
+    def draw(self, posterior: Natural, n: int, rng: np.random.Generator) -> dict[str, Array]:
+        means = self.expectations(posterior).loadings
+        roots = np.linalg.cholesky(posterior.loadings_precision)
+        noise = rng.standard_normal((n, *means.shape, 1))
+        drawn = means + np.linalg.solve(np.swapaxes(roots, -1, -2), noise)[..., 0]
+        gammas = {
+            name: rng.gamma(shape, 1.0 / rate, size=(n, *shape.shape))
+            for name, shape, rate in (
+                ("precision", posterior.noise_shape, posterior.noise_rate),
+                ("relevance", posterior.relevance_shape, posterior.relevance_rate),
+            )
+        }
+        return {"loadings": drawn[..., :-1], "mean": drawn[..., -1], **gammas}
+
+    def log_likelihood(self, data: Any, parameters: dict[str, Array]) -> Array:
+        """Of what is observed of each row, with the factors integrated out."""
+        loadings = np.column_stack([parameters["loadings"], parameters["mean"]])
+        precision = np.broadcast_to(parameters["precision"], self.n_columns)
+        products = loadings[:, :, None] * loadings[:, None, :]
+        known = LoadingExpectations(Natural(), loadings, products, precision, np.log(precision))
+        solved = self.solve(data, known, 1.0)
+        return solved.energies + solved.entropies
+
+    def simulate(self, parameters: dict[str, Array], like: Any, rng: np.random.Generator) -> Array:
+        """As many rows as are given, with NaN where they have it."""
+        table = np.asarray(like, float)
+        factors = rng.standard_normal((len(table), self.n_components))
+        noise = rng.standard_normal(table.shape) / np.sqrt(parameters["precision"])
+        drawn = factors @ parameters["loadings"].T + parameters["mean"] + noise
+        return np.where(np.isnan(table), np.nan, drawn)
 
     def local_log_normalizer(
         self, expectations: LoadingExpectations, inverse_temperatures: Array, data: Any

@@ -178,6 +178,7 @@ class PoissonFactors(Model):
             statistics=Natural(shape=statistics, rate=s @ activations),
             energies=energies,
             inverse_temperature=inverse_temperature,
+            local=activations,
         )
 
     def continue_local_step(
@@ -194,6 +195,17 @@ class PoissonFactors(Model):
         family, prior = Gamma(self.n_columns), self.prior()
         q, p = (family.natural(part.shape.T, part.rate[:, None]) for part in (posterior, prior))
         return float(np.sum(family.divergence(q, p, prior_weight)))
+
+    def draw(self, posterior: Natural, n: int, rng: np.random.Generator) -> dict[str, Array]:
+        shape = posterior.shape.T
+        drawn = rng.gamma(shape, 1.0 / posterior.rate[:, None], size=(n, *shape.shape))
+        return {"components": drawn}
+
+    def simulate(self, parameters: dict[str, Array], like: Any, rng: np.random.Generator) -> Array:
+        """As many rows of counts as are given, of activations from their prior."""
+        size = (like.shape[0], self.n_components)
+        activations = rng.gamma(self.activation_shape, 1.0 / self.activation_rate, size)
+        return rng.poisson(activations @ parameters["components"]).astype(float)
 
     def _minus_divergences(self, shapes: Array, rates: Array) -> Array:
         """−KL(q(θ_i) ‖ p(θ_i)) of each row."""

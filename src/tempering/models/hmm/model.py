@@ -190,14 +190,11 @@ class HiddenMarkov(Model):
 
     def path_statistics(self, data: Sequences, paths: Paths) -> Natural:
         """Of states whose probabilities are q(z) of these sequences."""
-        rows, marginals = data.rows, paths.marginals
-        if len(rows) > data.inner_lengths.sum():
-            inside = np.concatenate([np.arange(*bounds) for bounds in data.inner.bounds])
-            rows, marginals = rows[inside], marginals[inside]
+        own = _own_rows(data)
         return Natural(
             start=paths.start_counts,
             transitions=paths.transition_counts,
-            emissions=self.likelihood.weighted_statistics(rows, marginals),
+            emissions=self.likelihood.weighted_statistics(data.rows[own], paths.marginals[own]),
         )
 
     def expectations(self, posterior: Natural) -> ChainExpectations:
@@ -261,6 +258,11 @@ class HiddenMarkov(Model):
         entropies = np.concatenate(log_normalizers) - inverse_temperature * energy
         return LocalStep(statistics, energy, float(entropies.sum()), inverse_temperature)
 
+    def local_variables(self, data: Sequences, expectations: ChainExpectations) -> Array:
+        """Probabilities of the states, a row for each row of the data: no step keeps them all."""
+        solved = self.solve(data, expectations)
+        return np.concatenate([paths.marginals[_own_rows(block)] for block, paths in solved])
+
     def draw(self, posterior: Any, n: int, rng: np.random.Generator) -> dict[str, Any]:
         drawn = super().draw(posterior, n, rng)
         for name, known in self.fixed.items():
@@ -323,6 +325,13 @@ class HiddenMarkov(Model):
             forward = logsumexp(forward[:, :, None] + moves, axis=1) + integrals
             at_length[lengths == length] = logsumexp(forward, axis=1)
         return at_length[place]
+
+
+def _own_rows(data: Sequences) -> Any:
+    """The rows of the data without buffers: all of them, unless they are pieces."""
+    if data.bounds[-1] == data.inner_lengths.sum():
+        return slice(None)
+    return np.concatenate([np.arange(*bounds) for bounds in data.inner.bounds])
 
 
 def _spread(values: ArrayLike, name: str, shape: tuple[int, ...]) -> Array:
