@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from tempering.estimators.chain_queries import ChainQueries
 from tempering.estimators.chain_starts import cold_start, start_at
 from tempering.estimators.engine_estimator import StreamEstimator
+from tempering.estimators.moves import model_on, on_cpu
 from tempering.estimators.parameters import (
     DEFAULTS,
     NOT_NEGATIVE,
@@ -28,7 +29,9 @@ from tempering.estimators.parameters import (
 )
 from tempering.families import Likelihood
 from tempering.gpu.jax_device import Backend
+from tempering.inference import Result
 from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint
+from tempering.inference.fitting import FitOptions
 from tempering.models import HiddenMarkov, Natural, Sequences
 from tempering.models.arguments import as_numbers, check_number, shown
 from tempering.models.base import Array
@@ -79,6 +82,8 @@ default="annealing"
         than the memory of the chain: if states last 100 rows, 20 is too short.
     n_init : int, default=3
         Number of starts; the fit with the best ELBO is kept.
+    backend : {{"cpu", "auto", "jax", "gpu"}}, default="cpu"
+        Where a fit runs: on the CPU, on whatever device JAX finds ("jax"), or only on a GPU.
     tol, batch_size, learning_offset, learning_decay, random_state, n_jobs, verbose
         As in :class:`tempering.BayesianGaussianMixture`; a minibatch consists of sequences.
 
@@ -137,8 +142,9 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
     piece_length: int | None = None
     buffer: int = 20
 
-    executor = None  # they are fitted in this process
     backend: Backend = "cpu"
+
+    executor = None  # they are fitted in this process
     total_samples = None  # a stream of sequences has no known end
 
     @property
@@ -305,6 +311,11 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
         posterior = start_at(model, self._chain(), self._blocks(X, data.lengths), data)
         self.__dict__ = before  # for the next start
         return posterior
+
+    def _search(self, model: HiddenMarkov, data: Sequences, options: FitOptions) -> Result:
+        solver = model_on(self.backend, model, len(data.table))
+        result = super()._search(solver, data, options)
+        return replace(result, model=on_cpu(result.model))
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, lengths: ArrayLike | None = None) -> Self:

@@ -14,6 +14,7 @@ from typing import Any, Protocol, Unpack, cast
 import numpy as np
 
 from tempering.gpu.device_table import TableSource
+from tempering.gpu.jax_chains import JaxHiddenMarkov
 from tempering.gpu.jax_device import Backend, choose_backend
 from tempering.gpu.jax_factorial import JaxFactorialModel
 from tempering.gpu.jax_mixture import JaxMixture
@@ -22,7 +23,7 @@ from tempering.inference.checkpoint import keeping
 from tempering.inference.compilation import working_seconds
 from tempering.inference.executors import Executor, open_executor
 from tempering.inference.fitting import FitOptions
-from tempering.models import Mixture, Model, Natural
+from tempering.models import HiddenMarkov, Mixture, Model, Natural
 from tempering.models.base import Array
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.temperature import USUAL_PASSES, TemperaturePolicy, Untempered
@@ -144,19 +145,23 @@ def model_on(backend: Backend, model: Model, n_data: int) -> Any:
         return model
     if isinstance(model, FactorialModel):
         return JaxFactorialModel.of(model)
+    if isinstance(model, HiddenMarkov):
+        return JaxHiddenMarkov.of(model)
     assert isinstance(model, Mixture)
     return JaxMixture.of(model)
 
 
 def on_cpu(model: Any) -> Any:
     """The model as it serves after a fit: anywhere."""
-    return model.on_cpu() if isinstance(model, JaxMixture | JaxFactorialModel) else model
+    return model.on_cpu() if hasattr(model, "on_cpu") else model
 
 
 def products_a_datum(model: Model) -> int:
-    """Entries of the matrix that a datum is multiplied with."""
+    """Entries of the matrices that a datum, or a row of a sequence, is multiplied with."""
     if isinstance(model, FactorialModel):
         return model.n_features * model.dimension
+    if isinstance(model, HiddenMarkov):
+        return model.n_components * (model.likelihood.conjugate.size + 2 * model.n_components)
     assert isinstance(model, Mixture)
     return model.n_components * model.likelihood.conjugate.size
 
