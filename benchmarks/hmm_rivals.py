@@ -74,9 +74,7 @@ def with_dynamax(X, lengths, k, full, seed):
     model = (GaussianHMM if full else DiagonalGaussianHMM)(k, X.shape[1])
     key = jax.random.PRNGKey(seed)
     parameters, kinds = model.initialize(key, method="kmeans", emissions=sequences)
-    parameters, reached = model.fit_em(
-        parameters, kinds, sequences, num_iters=300, verbose=False
-    )
+    parameters, reached = model.fit_em(parameters, kinds, sequences, num_iters=300, verbose=False)
     emissions = parameters.emissions
     scale = None if full else np.asarray(emissions.scale_diags)
     return float(reached[-1]), {

@@ -1,21 +1,20 @@
 """States of a sequence.
 
-Two columns whose mean or noise changes now and then. A hidden Markov model finds three states, and
-where each begins and ends.
+By how much a share changed each day, from 2004 to 2008. A hidden Markov model finds calm and stormy
+times, which differ in their variances alone, and when each began and ended.
 """
 
 import sys
 
 import numpy as np
+from matplotlib.cbook import get_sample_data
 
 from tempering import GaussianHMM
 from tempering.plots import plot_state_sequence
 
-rng = np.random.default_rng(0)
-states = np.repeat(rng.permutation(np.tile([0, 1, 2], 4)), 40)
-means, noise = np.array([[0.0, 0.0], [0.0, 3.0], [2.0, 0.0]]), np.array([0.4, 1.0, 0.4])
-X = means[states] + noise[states, None] * rng.normal(size=(len(states), 2))
+prices = get_sample_data("goog.npz")["price_data"]["adj_close"]  # Google; matplotlib ships it
+change = 100 * np.diff(np.log(prices))[:, None]
 
-hmm = GaussianHMM(n_components=3, random_state=0).fit(X)
-figure = plot_state_sequence(hmm, X, names=["first", "second"])
+hmm = GaussianHMM(n_components=2, random_state=0).fit(change)
+figure = plot_state_sequence(hmm, change, names=["change, %"])
 figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "states.png", dpi=100, bbox_inches="tight")

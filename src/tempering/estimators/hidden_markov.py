@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from tempering.estimators.chain_joins import fit_with_joins
 from tempering.estimators.chain_queries import ChainQueries
 from tempering.estimators.chain_starts import cold_start, start_at
 from tempering.estimators.engine_estimator import StreamEstimator
@@ -74,6 +75,10 @@ default="annealing"
         it before the fit.{together}
     n_iter : int, default=200
         The most passes over the data.
+    join_states : bool, default=False
+        Whether a fit of all data goes on to join pairs of states, as long as that raises the ELBO.
+        So the number of states is learned: ask for more than there can be. Those that are left
+        over have no rows; with ``transmat_prior=0.1`` they cost little.
     piece_length : int, default=None
         Cut sequences into pieces of at most this many rows, for few, long sequences. A datum is
         then a piece: with ``batch_size=10`` a step solves, and needs the memory of, ten pieces.
@@ -123,6 +128,7 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
         "n_iter": [WHOLE],
         "init_params": [str],
         "params": [str],
+        "join_states": ["boolean"],
         "piece_length": [WHOLE, None],
         "buffer": [Interval(Integral, 0, None, closed="left")],
     }
@@ -139,6 +145,7 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
     n_init: int = 3
     init_params: str = "st"
     params: str = "st"
+    join_states: bool = False
     piece_length: int | None = None
     buffer: int = 20
 
@@ -314,7 +321,8 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
 
     def _search(self, model: HiddenMarkov, data: Sequences, options: FitOptions) -> Result:
         solver = model_on(self.backend, model, len(data.table))
-        result = super()._search(solver, data, options)
+        joins = self.join_states and self.batch_size is None
+        result = (fit_with_joins if joins else super()._search)(solver, data, options)
         return replace(result, model=on_cpu(result.model))
 
     @_fit_context(prefer_skip_nested_validation=True)
