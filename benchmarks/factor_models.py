@@ -139,7 +139,7 @@ def poismf(kept, k, seed):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--counts", help="a CSR matrix as scipy.sparse.save_npz writes it")
     parser.add_argument("--components", type=int, default=20, help="K for the matrix of --counts")
     parser.add_argument("--seeds", type=int, default=10)

@@ -35,10 +35,10 @@ def with_bnpy(model, laps, start):
     """A model of bnpy with its default priors; the HDP begins with twice the states, and joins."""
     import inspect
 
-    import bnpy
+    import bnpy  # pyright: ignore[reportMissingImports]
 
     # Gone since Python 3.11; bnpy unpacks its first four parts.
-    inspect.getargspec = lambda function: inspect.getfullargspec(function)[:4]
+    setattr(inspect, "getargspec", lambda function: inspect.getfullargspec(function)[:4])  # noqa: B010
 
     def fit(X, lengths, k, full, seed):
         data = bnpy.data.GroupXData(X=X, doc_range=np.concatenate([[0], np.cumsum(lengths)]))
@@ -67,7 +67,10 @@ def with_bnpy(model, laps, start):
 def with_dynamax(X, lengths, k, full, seed):
     """EM from k-means, 300 iterations."""
     import jax
-    from dynamax.hidden_markov_model import DiagonalGaussianHMM, GaussianHMM
+    from dynamax.hidden_markov_model import (  # pyright: ignore[reportMissingImports]
+        DiagonalGaussianHMM,
+        GaussianHMM,
+    )
 
     jax.config.update("jax_enable_x64", True)
     sequences = X.reshape(len(lengths), lengths[0], -1)
@@ -76,14 +79,15 @@ def with_dynamax(X, lengths, k, full, seed):
     parameters, kinds = model.initialize(key, method="kmeans", emissions=sequences)
     parameters, reached = model.fit_em(parameters, kinds, sequences, num_iters=300, verbose=False)
     emissions = parameters.emissions
-    scale = None if full else np.asarray(emissions.scale_diags)
+    if full:
+        covariances = np.asarray(emissions.covs)
+    else:
+        covariances = np.square(np.asarray(emissions.scale_diags))[:, :, None] * np.eye(X.shape[1])
     return float(reached[-1]), {
         "startprob_": np.asarray(parameters.initial.probs),
         "transmat_": np.asarray(parameters.transitions.transition_matrix),
         "means_": np.asarray(emissions.means),
-        "covars_": np.asarray(emissions.covs)
-        if full
-        else np.square(scale)[:, :, None] * np.eye(X.shape[1]),
+        "covars_": covariances,
     }
 
 

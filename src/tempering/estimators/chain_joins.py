@@ -66,7 +66,7 @@ def joined(model: HiddenMarkov, data: Sequences, posterior: Natural) -> Iterator
     first, second = np.triu_indices(len(used), 1)
     order = np.argsort(-(overlap / np.outer(size, size))[first, second], kind="stable")
     for pair in order[:TRIALS]:
-        a, b = used[first[pair]], used[second[pair]]
+        a, b = int(used[first[pair]]), int(used[second[pair]])
         yield prior + Natural(
             start=_add(counts["start"], a, b),
             transitions=_add(_add(counts["transitions"], a, b).T, a, b).T,

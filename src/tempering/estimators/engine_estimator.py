@@ -171,7 +171,8 @@ class EngineEstimator(_Declared):
     def _draws(self, n: int, rng: np.random.Generator) -> dict[str, Any]:
         """n draws of the parameters from the posterior, in the units of X: [n, ...] by name."""
         own: Any = getattr(self, "_model")  # noqa: B009 (a method that makes it, or the model)
-        drawn = (own() if callable(own) else own).draw(self._state.posterior, n, rng)
+        model: Any = own() if callable(own) else own
+        drawn = model.draw(self._state.posterior, n, rng)
         centre = getattr(self, "_centre", 0.0)
         return {
             name: part._replace(mean=part.mean + centre)

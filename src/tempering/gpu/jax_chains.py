@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tempering.families import Categorical
 from tempering.gpu.device_corpus import MEMORY_SHARE, device_memory, on_device
@@ -127,24 +128,25 @@ def lanes_of(data: Sequences) -> Lanes:
     return lanes
 
 
-def places(lengths: Array) -> np.ndarray:
+def places(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     """Which row lies in each place of the lanes, [steps, lanes]; the number of rows for none.
 
     The longest sequence is put first, and each into the lane that is shortest. Sizes are rounded
     up, by at most an eighth, so that batches of nearly one size are not compiled for one by one.
     """
     total, longest = int(lengths.sum()), int(lengths.max())
-    starts = np.cumsum(lengths) - lengths
+    sizes = lengths.tolist()
+    starts = (np.cumsum(lengths) - lengths).tolist()
     filled = [(0, lane) for lane in range(-(-total // longest))]
     heapify(filled)
     found = []
-    for number in np.argsort(-lengths, kind="stable"):
+    for number in np.argsort(-lengths, kind="stable").tolist():
         height, lane = filled[0]
         found.append((number, height, lane))
-        heapreplace(filled, (height + int(lengths[number]), lane))
+        heapreplace(filled, (height + sizes[number], lane))
     place = np.full((_rounded(max(filled)[0]), _rounded(len(filled))), total)
     for number, height, lane in found:
-        own = np.arange(lengths[number])
+        own = np.arange(sizes[number])
         place[height + own, lane] = starts[number] + own
     return place
 
