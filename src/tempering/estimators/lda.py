@@ -20,7 +20,7 @@ from tempering.estimators.topic_choices import (
 )
 from tempering.estimators.topic_health import warn_of_troubles
 from tempering.estimators.words import remember_words
-from tempering.gpu.device_fit import fit_on_device
+from tempering.gpu.device_lda import fit_on_device
 from tempering.inference import Algorithm, ArraySource, BlockSource, Constant, History
 from tempering.inference.callbacks import Callback
 from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint, remembered_seed

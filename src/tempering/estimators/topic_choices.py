@@ -23,7 +23,7 @@ from tempering.estimators.recipe import RULES, Recipe, Size, batch_size_for, tol
 from tempering.estimators.topic_transformer import POLICIES, TopicTransformer
 from tempering.evaluation import completion_score, split_documents
 from tempering.evaluation.checks import is_corpus
-from tempering.gpu.device_fit import advance_on_device
+from tempering.gpu.device_lda import advance_on_device
 from tempering.gpu.jax_device import Backend, choose_backend, has_gpu
 from tempering.inference import Algorithm, ArraySource, Batch, BlockSource, Report
 from tempering.inference.callbacks import Callback

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tempering.gpu.several_devices import share_out
+from tempering.gpu.jax_device import share_out
 from tempering.models.lda.sampling import BURN_IN, N_SWEEPS
 
 #: digamma(x) is about -1/x: below this it would leave the range of float32.
