@@ -18,7 +18,7 @@ import numpy as np
 from tempering.inference.run import State
 from tempering.models.base import LocalStep
 from tempering.temperature import Heat, Surroundings, TemperaturePolicy, Untempered
-from tempering.temperature.push import pushed
+from tempering.temperature.probes import pushed
 
 #: Two data make components that differ much; a tenth of the weight does not leave an optimum.
 SHARE, ROWS = 0.1, 2
