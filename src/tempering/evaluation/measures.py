@@ -14,8 +14,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
 from tempering.evaluation.checks import as_labels, as_nonnegative
-from tempering.evaluation.coherence import npmi, top_words
-from tempering.evaluation.windows import c_npmi, c_v, umass
+from tempering.evaluation.coherence import c_npmi, c_v, npmi, top_words, umass
 from tempering.models.arguments import check_number
 
 

@@ -1,7 +1,7 @@
 """Pictures with matplotlib, which the extra ``tempering[plot]`` installs."""
 
-from tempering.plots.emissions import plot_emissions
 from tempering.plots.hidden import (
+    plot_emissions,
     plot_loadings,
     plot_mixtures,
     plot_state_sequence,
