@@ -12,7 +12,7 @@ from scipy import sparse
 
 from tempering.corpus.checks import CorpusError, fail
 from tempering.corpus.counting import WordCounting
-from tempering.families.csr import canonical_csr, check_compressed
+from tempering.families.checks import canonical_csr, check_compressed
 
 #: Documents that are read, and written, at a time.
 BLOCK_SIZE = 8192

@@ -23,8 +23,7 @@ from scipy import sparse
 from scipy.special import digamma, gammaln
 
 from tempering.families import Gamma
-from tempering.families.checks import check_shape
-from tempering.families.csr import LARGEST_COUNT, check_compressed
+from tempering.families.checks import LARGEST_COUNT, check_compressed, check_shape
 from tempering.models.arguments import check_number, check_whole
 from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.fastmath import ENTRY, KERNEL, total_of

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import logsumexp
 
-from tempering.families.csr import check_compressed
+from tempering.families.checks import check_compressed
 from tempering.models.arguments import check_number, check_whole
 from tempering.models.base import (
     Array,
