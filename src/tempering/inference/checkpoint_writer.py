@@ -23,8 +23,6 @@ from tempering.inference.checkpoint import (
     CheckpointLike,
     CheckpointWarning,
     as_checkpoint,
-)
-from tempering.inference.fingerprint import (
     check_posterior,
     describe,
     describe_source,

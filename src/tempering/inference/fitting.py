@@ -10,11 +10,10 @@ from typing import Any, TypedDict
 import numpy as np
 
 from tempering.inference.callbacks import Callback, progress_bar
-from tempering.inference.checkpoint import CheckpointLike
+from tempering.inference.checkpoint import CheckpointLike, check_posterior
 from tempering.inference.checkpoint_writer import open_restarts
 from tempering.inference.engine import UNTEMPERED, Algorithm, run_restart
 from tempering.inference.executors import Executor, open_executor, resumable
-from tempering.inference.fingerprint import check_posterior
 from tempering.inference.learning_rate import Constant, LearningRate, RobbinsMonro
 from tempering.inference.run import Result
 from tempering.inference.sources import ArraySource, Source
