@@ -26,8 +26,8 @@ from scipy import sparse
 
 from tempering.models.base import Array
 from tempering.models.fastmath import ENTRY
-from tempering.models.lda.company import Piece, Pieces
 from tempering.models.lda.layout import Float32
+from tempering.models.lda.recovery import Piece, Pieces
 from tempering.models.threads import in_blocks, one_blas_thread
 
 #: Words whose pairs are counted, of very many topics and of others: a table of 400 MB at most.

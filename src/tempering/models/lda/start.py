@@ -44,10 +44,9 @@ from scipy.sparse.linalg import LinearOperator, svds
 from scipy.special import polygamma
 
 from tempering.models.base import Array, DataSource
-from tempering.models.lda.company import Piece, Pieces, company_of, occurrences
 from tempering.models.lda.corners import FEWER_WORDS, MOST_WORDS, corners_of_company
 from tempering.models.lda.priors import documents_to_predict, predicted_words
-from tempering.models.lda.recovery import anchor_shares
+from tempering.models.lda.recovery import Piece, Pieces, anchor_shares, company_of, occurrences
 from tempering.models.lda.topics import Topics
 
 #: Words of the documents that topics start from, where they start from words; and how many for each
