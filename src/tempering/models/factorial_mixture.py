@@ -21,10 +21,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tempering.models.base import Array, DataSource, LocalStep, Model
+from tempering.models.base import LOCAL_STEP, Array, DataSource, LocalStep, Model
 from tempering.models.factorial.enumeration import MAX_ENUMERATED, Enumerated, enumerate_activations
 from tempering.models.factorial.mean_field import SettledActivations, settle_activations
-from tempering.models.local_step import LOCAL_STEP
 from tempering.models.natural import Natural, check_like_prior
 from tempering.storage.classes import stored
 

@@ -22,8 +22,7 @@ from tempering.families import Likelihood, MixingWeights, StickBreaking
 from tempering.families.arrays import safe_log
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array, DataSource, LocalStep, Model
-from tempering.models.natural import Natural
-from tempering.models.parts import Families, emit
+from tempering.models.natural import Families, Natural, emit
 
 #: Rows whose densities are computed at a time; bounds the memory.
 PREDICTION_ROWS = 2048

@@ -14,7 +14,7 @@ from tempering.estimators import LatentDirichletAllocation
 from tempering.evaluation import top_words
 from tempering.inference import ArraySource, Result
 from tempering.models.arguments import check_whole
-from tempering.models.parts import arrays_of, entry
+from tempering.models.natural import arrays_of, entry
 from tempering.report.data import vocabulary_of
 
 

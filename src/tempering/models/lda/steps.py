@@ -27,12 +27,18 @@ import numpy as np
 from scipy.special import logsumexp
 
 from tempering.families import Dirichlet
-from tempering.models.base import Array, LocalStep, TemperatureTerms, UnsupportedTemperature
+from tempering.models.base import (
+    Array,
+    LocalStep,
+    LocalTerms,
+    TemperatureTerms,
+    UnsupportedTemperature,
+    join_temperatures,
+)
 from tempering.models.lda.e_step import log_predictive
 from tempering.models.lda.expectations import TopicExpectations
 from tempering.models.lda.layout import Documents, Float32
 from tempering.models.lda.topics import Interpolation, WordStatistics
-from tempering.models.local_step import LocalTerms, join_temperatures
 
 #: Documents of a batch whose normaliser over the whole vocabulary is computed for VT.
 SAMPLED_DOCUMENTS = 10
