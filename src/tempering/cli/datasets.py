@@ -10,10 +10,7 @@ import typer
 from tempering.cli.errors import reported
 from tempering.cli.options import Json, Overwrite, Seed
 
-datasets = typer.Typer(
-    help="List, fetch or make data sets.",
-    no_args_is_help=True,
-)
+datasets = typer.Typer(help="List, fetch or make data sets.", no_args_is_help=True)
 
 Out = Annotated[Path, typer.Option(help="The corpus; its name tells the format.")]
 

@@ -91,7 +91,7 @@ CorpusPath = Annotated[
     Path,
     typer.Argument(
         help="Counts (.npz, .mtx, .parquet, .ldac, .svmlight, docword.NAME.txt, also .gz), "
-        "or text: .csv, .tsv, .jsonl, .parquet with a column of text, a folder of them or of .txt.",
+        "or text: .csv, .tsv, .jsonl, .parquet with a column of text, a folder of them or of .txt."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
@@ -148,7 +148,7 @@ class Texts(NamedTuple):
         Literal["fail", "skip"] | None,
         typer.Option(
             help="Of text: end at a record that cannot be read (fail, the default), or leave it "
-            "out and say how many there were.",
+            "out and say how many there were."
         ),
     ] = None
     delimiter: Annotated[

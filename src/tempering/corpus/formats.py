@@ -210,10 +210,7 @@ def open_source(
 
 
 def write(
-    path: str | os.PathLike[str],
-    corpus: Stored,
-    format: str | None = None,
-    overwrite: bool = False,
+    path: str | os.PathLike[str], corpus: Stored, format: str | None = None, overwrite: bool = False
 ) -> None:
     """Write a corpus; beside it its words, how text became them, and the documents' names.
 

@@ -18,12 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from tempering.estimators.engine_estimator import OnlineEstimator
 from tempering.estimators.feature_moves import move_features
 from tempering.estimators.moves import MovedResult, fit_table
-from tempering.estimators.parameters import (
-    DEFAULTS,
-    Tempering,
-    as_policy,
-    check_n_components,
-)
+from tempering.estimators.parameters import DEFAULTS, Tempering, as_policy, check_n_components
 from tempering.inference import ArraySource, Result
 from tempering.inference.fitting import FitOptions
 from tempering.models.arguments import as_numbers, shown

@@ -12,12 +12,7 @@ from sklearn.utils import check_random_state
 
 from tempering.estimators.guidance import check_guidance, remember_labels
 from tempering.estimators.parameters import check_n_components
-from tempering.estimators.topic_choices import (
-    TopicChoices,
-    advance,
-    mixed_start,
-    told_documents,
-)
+from tempering.estimators.topic_choices import TopicChoices, advance, mixed_start, told_documents
 from tempering.estimators.topic_health import warn_of_troubles
 from tempering.estimators.words import remember_words
 from tempering.gpu.device_lda import fit_on_device

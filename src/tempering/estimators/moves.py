@@ -50,11 +50,7 @@ class Move(Protocol):
 
 
 def fit_with_moves(
-    model: Model,
-    data: Array,
-    *,
-    moves: Mapping[str, Move],
-    **options: Unpack[FitOptions],
+    model: Model, data: Array, *, moves: Mapping[str, Move], **options: Unpack[FitOptions]
 ) -> MovedResult:
     """:func:`tempering.fit` in batch mode, with moves once T = 1.
 

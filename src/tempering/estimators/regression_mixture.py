@@ -11,13 +11,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tempering.estimators.mixture import MixtureFit
-from tempering.estimators.parameters import (
-    DEFAULTS,
-    POSITIVE,
-    PolicyNames,
-    Tempering,
-    as_policy,
-)
+from tempering.estimators.parameters import DEFAULTS, POSITIVE, PolicyNames, Tempering, as_policy
 from tempering.estimators.starts import random_assignment
 from tempering.families import LinearGaussian
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse

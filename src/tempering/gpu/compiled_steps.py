@@ -168,12 +168,5 @@ def compiled_steps(
         return jax.lax.map(one, topics, batch_size=WORDS_AT_ONCE), totals
 
     return CompiledSteps(
-        draw,
-        table,
-        solve,
-        sample,
-        prior_draws,
-        log_proportions,
-        terms,
-        divergence,
+        draw, table, solve, sample, prior_draws, log_proportions, terms, divergence
     )

@@ -266,12 +266,7 @@ class CheckpointWriter(Restarts):
                 del best["local"]
         numbers = [int(match[1]) for _, match in self._files()]
         path = self._directory / f"checkpoint-{max(numbers, default=0) + 1:08d}.safetensors"
-        content = {
-            "fingerprint": self._fingerprint,
-            "elbos": self.elbos,
-            "best": best,
-            "run": run,
-        }
+        content = {"fingerprint": self._fingerprint, "elbos": self.elbos, "best": best, "run": run}
         write_tree(path, KIND, content)
         self._begun_from = None
         # Only the last good ones stay, and nothing of what killed processes left half written.

@@ -339,11 +339,7 @@ class Model(ABC):
         return self
 
     def continue_local_step(
-        self,
-        local: LocalStep,
-        data: Any,
-        expectations: Any,
-        inverse_temperature: float | Array,
+        self, local: LocalStep, data: Any, expectations: Any, inverse_temperature: float | Array
     ) -> LocalStep:
         """The local step again at another temperature; may start from what it found before."""
         return self.local_step(data, expectations, inverse_temperature)

@@ -137,10 +137,7 @@ class Mixture(Model):
         )
 
     def assign(
-        self,
-        data: Any,
-        expectations: MixtureExpectations,
-        inverse_temperature: float | Array = 1.0,
+        self, data: Any, expectations: MixtureExpectations, inverse_temperature: float | Array = 1.0
     ) -> Assignment:
         """q(z_i), its energy and its entropy."""
         log_joint = self.likelihood.expected_log_likelihood(data, expectations.components)
@@ -158,10 +155,7 @@ class Mixture(Model):
         return Assignment(probabilities, energies, entropies)
 
     def local_step(
-        self,
-        data: Any,
-        expectations: MixtureExpectations,
-        inverse_temperature: float | Array,
+        self, data: Any, expectations: MixtureExpectations, inverse_temperature: float | Array
     ) -> LocalStep:
         probabilities, energies, entropies = self.assign(data, expectations, inverse_temperature)
         weighted = np.reshape(inverse_temperature, (-1, 1)) * probabilities
@@ -265,10 +259,7 @@ class Mixture(Model):
         return logsumexp(s * parameters.log_weights[..., None] + integrals, axis=1)
 
     def local_log_normalizer(
-        self,
-        expectations: MixtureExpectations,
-        inverse_temperatures: Array,
-        data: Any,
+        self, expectations: MixtureExpectations, inverse_temperatures: Array, data: Any
     ) -> Array:
         """log E_q[ Σ_k π_k^s ∫ p(x | β_k)^s dx ], [1, M]."""
         s = np.asarray(inverse_temperatures, float)

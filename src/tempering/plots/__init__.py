@@ -7,11 +7,7 @@ from tempering.plots.hidden import (
     plot_state_sequence,
     plot_transition_matrix,
 )
-from tempering.plots.topics import (
-    plot_temperature,
-    plot_temperature_path,
-    plot_topics,
-)
+from tempering.plots.topics import plot_temperature, plot_temperature_path, plot_topics
 
 __all__ = [
     "plot_emissions",

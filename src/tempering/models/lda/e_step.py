@@ -84,13 +84,7 @@ def e_step(
     n_documents = batch.indptr.size - 1
     n_topics = log_rows.shape[1]
     settings, shared = sweep_settings(
-        n_documents,
-        n_topics,
-        alpha,
-        inverse_temperature,
-        tolerance,
-        min_iterations,
-        max_iterations,
+        n_documents, n_topics, alpha, inverse_temperature, tolerance, min_iterations, max_iterations
     )
     word_rows = temper_rows(log_rows, settings, shared, n_threads)
     fit = new_solved_documents(n_documents, n_topics, batch.columns.size)

@@ -213,11 +213,7 @@ class LatentDirichlet(Model):
                 # These updates ascend no bound, so none is reported.
                 return LocalTerms(np.full(documents.indptr.size - 1, np.nan), np.nan)
             inner = document_energy(
-                *documents.word_counts,
-                rows,
-                found,
-                inverse_temperature,
-                n_threads=self.n_threads,
+                *documents.word_counts, rows, found, inverse_temperature, n_threads=self.n_threads
             )
             divergence = proportions_divergence(found, self.doc_topic_prior)
             return LocalTerms(inner.energy, float(inner.entropy.sum() - divergence.sum()))
