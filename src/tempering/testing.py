@@ -1,7 +1,5 @@
 """A first test for a model of one's own: does it keep what the engine relies on?"""
 
-from __future__ import annotations
-
 import math
 import pickle
 from collections.abc import Callable

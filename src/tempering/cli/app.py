@@ -1,7 +1,5 @@
 """The command ``tempering``: the list of its commands."""
 
-from __future__ import annotations
-
 import sys
 from io import TextIOWrapper
 from typing import Annotated

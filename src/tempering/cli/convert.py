@@ -1,7 +1,5 @@
 """``tempering convert``: a corpus, or text, in another format."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

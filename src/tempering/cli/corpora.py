@@ -1,7 +1,5 @@
 """Corpora and models as the commands take them: any format, text too."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """``tempering datasets``: known corpora, and one that is on every machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

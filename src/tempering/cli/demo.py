@@ -1,7 +1,5 @@
 """``tempering demo``: its options."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

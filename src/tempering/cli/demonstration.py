@@ -1,7 +1,5 @@
 """``tempering demo``: what tempering is for, in a minute."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 0 all is well; 1 a known error; 2 a command line that cannot be understood; 130 Ctrl-C; 143 SIGTERM.
 """
 
-from __future__ import annotations
-
 import traceback
 import warnings
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """``tempering evaluate``: held-out score and coherence."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

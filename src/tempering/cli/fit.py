@@ -1,7 +1,5 @@
 """``tempering fit``: topics of a corpus."""
 
-from __future__ import annotations
-
 from tempering.cli.options import (
     CorpusPath,
     Counting,

@@ -1,7 +1,5 @@
 """``tempering fit``: from a corpus to a model on disk."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from contextlib import suppress

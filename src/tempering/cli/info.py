@@ -1,7 +1,5 @@
 """``tempering info``: versions and devices; what a model or a corpus is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

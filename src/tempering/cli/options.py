@@ -1,7 +1,5 @@
 """Options of the commands, and how their values are read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import wraps

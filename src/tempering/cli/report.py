@@ -1,7 +1,5 @@
 """``tempering report``: one HTML page to look at."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 

@@ -1,7 +1,5 @@
 """``tempering transform``: topic proportions of documents, to a file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path

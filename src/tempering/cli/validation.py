@@ -1,7 +1,5 @@
 """Documents that a fit never sees: kept out of it and scored while it runs; how far a fit is."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

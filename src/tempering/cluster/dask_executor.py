@@ -1,7 +1,5 @@
 """The same fit on a Dask cluster: local steps where the workers are, the global update here."""
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -5,8 +5,6 @@ line; ``docword.kos.txt.gz`` in ``vocab.kos.txt`` and ``documents.kos.txt``. Whe
 text, ``20news.counting.txt`` holds a :class:`WordCounting`, as JSON in one line.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

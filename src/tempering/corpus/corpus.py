@@ -1,7 +1,5 @@
 """What a corpus is: counts of words in documents."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable

@@ -1,7 +1,5 @@
 """Corpora of every format: read, written, and turned into one another."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import re

@@ -8,8 +8,6 @@ Of "head word:count word:count …", a document each: LDA-C, headed by the numbe
 from 0; and SVMlight, headed by a label, with words from 1, or from 0 where word 0 occurs.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Sparse matrices in files of scipy (``save_npz``)."""
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 from typing import IO, Any

@@ -3,8 +3,6 @@
 A row is a document. Rows are read a row group at a time: memory holds no more.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable, Iterator
 from itertools import islice

@@ -4,8 +4,6 @@ The first pass, over texts from any iterator, puts the counts of all words aside
 decides the vocabulary. The second pass reads them again, and keeps the columns of the vocabulary.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import warnings

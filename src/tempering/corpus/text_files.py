@@ -5,8 +5,6 @@ record is bad if it cannot be decoded, has another number of fields than the hea
 lacks the column, or holds no text in it.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import os

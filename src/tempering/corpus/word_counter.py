@@ -1,7 +1,5 @@
 """Words of texts counted, some texts at a time, here or in other processes."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count, islice

@@ -3,8 +3,6 @@
 They are taken out of the source files: nothing is imported.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import importlib.util

@@ -4,8 +4,6 @@ The parameters are scikit-learn's: a component with degrees of freedom ν and sc
 covariance Ψ/ν, whatever its type. Spheres have the gamma distribution of shape Dν/2 and rate DΨ/2.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple

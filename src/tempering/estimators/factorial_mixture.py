@@ -1,7 +1,5 @@
 """The factorial mixture with scikit-learn's interface: binary features that add up."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace

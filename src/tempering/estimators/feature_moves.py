@@ -8,8 +8,6 @@ that explains next to nothing gets what the others leave over. Each candidate is
 of the data, the promising ones for longer, and the best is handed on as a new start.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from copy import copy
 from typing import NamedTuple

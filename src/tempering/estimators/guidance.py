@@ -1,7 +1,5 @@
 """Topics led by hand: words that are to be in one, words that are not, or a whole prior matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """Latent Dirichlet allocation with scikit-learn's interface, tempered, and many times as fast."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, Self

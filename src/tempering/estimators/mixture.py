@@ -1,7 +1,5 @@
 """What the mixture estimators share: fitting, online fitting, and prediction."""
 
-from __future__ import annotations
-
 import sys
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass

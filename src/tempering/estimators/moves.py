@@ -4,8 +4,6 @@ Coordinate ascent ends in the optimum next to its start. A move goes somewhere e
 there, and stays only if the ELBO, computed again, has risen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count

@@ -1,7 +1,5 @@
 """A mixture of Bayesian linear regressions, with scikit-learn's interface."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 

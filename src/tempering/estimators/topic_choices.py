@@ -1,7 +1,5 @@
 """What a fit of topics goes by: its parameters, and what is made of them and of the documents."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real

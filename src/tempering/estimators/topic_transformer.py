@@ -1,7 +1,5 @@
 """What one can ask of fitted topics: proportions of documents, scores, words, temperatures."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal

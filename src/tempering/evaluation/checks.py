@@ -1,7 +1,5 @@
 """Checks of what the measures are given; errors name the argument, the value and the remedy."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

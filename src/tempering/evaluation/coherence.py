@@ -5,8 +5,6 @@ coherence measures", WSDM 2015. Its counting is followed in every detail, as pub
 mostly come from it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 

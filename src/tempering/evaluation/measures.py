@@ -1,7 +1,5 @@
 """Measures to compare topic models by, and one call for the table of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations

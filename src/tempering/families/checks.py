@@ -4,8 +4,6 @@ Kernels trust sparse counts, but scipy builds compressed matrices without a look
 and sorts them, or adds up what stands in them twice, in place and unasked, for a mere ``X.sum()``.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """The Dirichlet distribution, and the likelihood of one draw from a finite set."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, gammaln

@@ -1,7 +1,5 @@
 """The parts of one step of a fit on the device, compiled once for each shape."""
 
-from __future__ import annotations
-
 from functools import cache, partial
 from typing import Any, Literal, NamedTuple
 

@@ -2,8 +2,6 @@
 one step of a fit on all devices of this machine, with the bits that one device gives.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Sequence
 from copy import copy

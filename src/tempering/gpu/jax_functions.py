@@ -6,8 +6,6 @@ a random number of its own, a hash of the topics, the document, the sweep and th
 step draws does not depend on which kernel runs it.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, NamedTuple
 

@@ -5,8 +5,6 @@ those that it uses, whose rows then stay in registers, and settles with all agai
 sweep. Where a tight tolerance is asked for, the latter is all that is done.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from typing import Any, NamedTuple

@@ -6,8 +6,6 @@ its cumulative sums and one draw. The last kernel has one program a word, and su
 documents that hold it, in their order: no atomic additions, so the same input gives the same bits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple

@@ -4,8 +4,6 @@ A checkpoint is one file, which appears whole or not at all: the run between two
 restarts came to, and a description of the data and of all parameters. The last two are kept.
 """
 
-from __future__ import annotations
-
 import re
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Fit a model to data: arguments, restarts, checkpoints and progress around Algorithm 1."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace

@@ -5,8 +5,6 @@ converged. A push tells: from near an optimum the bound comes back to where it w
 less from step to step; from near a saddle its gains grow, and it rises beyond.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from copy import deepcopy

@@ -13,8 +13,6 @@ takes the place of K updates in turn, and ascends the ELBO as they do.
 Ghahramani (1995); Doshi-Velez et al. (2009); log C: Mandt et al. (2016), with the term it lacks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any, Literal, NamedTuple
 

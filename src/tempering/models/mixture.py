@@ -10,8 +10,6 @@ N_k data in each, the evidence of the sticks is Π_k N_k! / (γ + N_k + N_{k+1} 
 order changes, and is largest with the largest component first. Steps at T = 1 keep that order.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

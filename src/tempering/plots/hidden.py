@@ -1,7 +1,5 @@
 """Pictures of what is not in the data: clusters, states and their moves, loadings."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Grids of temperatures with a categorical prior, and the update of q over them."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -5,8 +5,6 @@
 with c(s; β) = ∫∫ p(x, z | β)^s dx dz, base measure included (the paper drops it). C(1) = 1.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -15,8 +15,6 @@ there, √(ΔE Δs) on each step of s, keeps the same distance from rest through
 thermodynamic speed).
 """
 
-from __future__ import annotations
-
 import math
 from copy import copy, deepcopy
 from typing import Any

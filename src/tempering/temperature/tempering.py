@@ -5,8 +5,6 @@
 Eq. 10 of Mandt et al. (2016); the fit is tempered by E_q[1/T_y] = Σ_m q(m) s_m.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, get_args

@@ -4,8 +4,6 @@ One short loop for each thing to do, over rows that have names, and a sigmoid, a
 logarithm without branches and calls: so LLVM vectorises them.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -15,8 +15,6 @@ are seen where the squared length of a topic, times how much documents differ in
 chance in the table, 1 / (n √(D V)).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

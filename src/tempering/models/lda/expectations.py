@@ -1,7 +1,5 @@
 """The topics as local steps see them: E log β and E β, for the words of a batch alone."""
 
-from __future__ import annotations
-
 from typing import Literal, NamedTuple
 
 import numpy as np

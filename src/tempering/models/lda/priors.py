@@ -8,8 +8,6 @@ predict their second halves better. It is never made smaller: on every corpus of
 predicted better, and gave worse topics.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

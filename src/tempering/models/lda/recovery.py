@@ -15,8 +15,6 @@ constant, with G = AA'. An anchor's product with itself is too large by the chan
 company, which no other word shares: that is taken off, up to a half.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 

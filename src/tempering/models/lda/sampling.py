@@ -22,8 +22,6 @@ is a function of its arguments: the same on any thread or worker, and after a re
 draws from a stream of its own.
 """
 
-from __future__ import annotations
-
 from hashlib import blake2b
 from typing import NamedTuple
 

@@ -32,8 +32,6 @@ topic ψ' is large, and at a low temperature each document would fall at once fo
 other, whatever its words.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
