@@ -19,12 +19,12 @@ from tempering.estimators.moves import MovedResult, fit_table
 from tempering.estimators.parameters import DEFAULTS, Tempering, as_policy, check_n_components
 from tempering.inference import ArraySource, Result
 from tempering.inference.fitting import FitOptions
-from tempering.models.arguments import as_numbers, shown
+from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
 from tempering.models.factorial.enumeration import MAX_ENUMERATED
 from tempering.models.factorial.prediction import log_density
 from tempering.models.factorial.preparation import Narrow, guess_variances, worthwhile
-from tempering.models.factorial_mixture import FactorialModel
+from tempering.models.factorial_mixture import FactorialModel, as_probabilities
 from tempering.models.natural import Natural
 from tempering.temperature import Annealing, TemperaturePolicy
 
@@ -211,21 +211,13 @@ random_state, n_jobs, executor, verbose
         k, local = self.n_components, self.local
         if local == "auto":
             local = "exact" if k <= MAX_ENUMERATED else "mean-field"
-        expected = f"between 0 and 1: one number or {k}"
-        probability = as_numbers(self.activation_probability, "activation_probability", expected)
-        right = np.all((probability > 0) & (probability < 1))
-        if probability.shape not in ((), (k,)) or not right:
-            raise ValueError(
-                f"activation_probability must be {expected}; got {shown(probability)}, of shape "
-                f"{probability.shape}."
-            )
-        active = float(np.broadcast_to(probability, k).sum())
+        active = float(as_probabilities(self.activation_probability, k).sum())
         given = self.noise_variance, self.feature_variance
         return FactorialModel(
             k,
             X.shape[1],
             *guess_variances(X, k, active, *given),
-            probability,
+            self.activation_probability,
             local=local,
             local_restarts=self.local_restarts,
             start=self.init if isinstance(self.init, str) else "small",  # pyright: ignore

@@ -21,6 +21,7 @@ from tempering.inference.callbacks import Callback, Report
 from tempering.inference.fitting import FitOptions
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
+from tempering.models.natural import emit
 from tempering.temperature import Heat
 
 #: Rows that can be drawn at once: more would hardly find room.
@@ -198,12 +199,8 @@ class MixtureEstimator(DensityMixin, MixtureFit):
         weights = model.mean_weights(posterior)
         labels = np.repeat(np.arange(self.n_components), rng.multinomial(n_samples, weights))
         family, components = model.likelihood.components_alone(posterior.components)
-        parts = [
-            model.likelihood.sample(family.point(components[k]), rng, int(count))
-            for k, count in enumerate(np.bincount(labels, minlength=self.n_components))
-            if count
-        ]
-        return np.concatenate(parts) + getattr(self, "_centre", 0), labels
+        rows = emit(model.likelihood, family.point(components), labels, rng)
+        return rows + getattr(self, "_centre", 0), labels
 
 
 def print_every(interval: int) -> Callback:

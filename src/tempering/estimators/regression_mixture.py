@@ -164,7 +164,7 @@ executor, verbose
         y = as_numbers(y, "y", "numbers")
         too_large = ~(np.abs(y) <= LARGEST_VALUE)[:, None]
         refuse(too_large, y[:, None], f"y must hold numbers of at most {LARGEST_VALUE:g}")
-        return _row(X, y)
+        return np.column_stack([np.ones(len(X)), X, y])
 
     def _validated(self, X: Array, *, reset: bool) -> Array:
         return X  # rows that :meth:`_joined` has checked
@@ -223,7 +223,3 @@ executor, verbose
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # its score is no R²
         return tags
-
-
-def _row(X: Array, y: Array) -> Array:
-    return np.column_stack([np.ones(len(X)), X, y])

@@ -56,15 +56,19 @@ def words_to_pair(topics: ArrayLike, n_words: int) -> NDArray[np.intp]:
     return top_words(topics, n_words)
 
 
-def words_and_documents(
+def documents_with_pairs(
     topics: ArrayLike, X: Any, n_words: int
-) -> tuple[NDArray[np.intp], sparse.csr_array]:
-    """The top words of topics, and the reference documents; of either there are some."""
+) -> tuple[int, list[NDArray[np.int64]]]:
+    """How many documents there are, and of each topic how many have both of two top words."""
     words = words_to_pair(topics, n_words)
     documents = as_counts(X, "X", np.shape(topics)[1])
     if documents.shape[0] == 0:
         raise ValueError("X must have at least one document.")
-    return words, documents
+    union, places = np.unique(words, return_inverse=True)
+    occurs = sparse.csc_array(documents[:, union])
+    occurs.data = np.ones(occurs.nnz, dtype=np.int64)
+    of_topics = (occurs[:, columns] for columns in places.reshape(words.shape))
+    return documents.shape[0], [(own.T @ own).toarray() for own in of_topics]
 
 
 def npmi(topics: ArrayLike, X: Any, n_words: int = 10) -> NDArray[np.float64]:
@@ -93,17 +97,9 @@ def npmi(topics: ArrayLike, X: Any, n_words: int = 10) -> NDArray[np.float64]:
     >>> npmi([[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]], documents, n_words=2)
     array([ 1., -1.])
     """
-    words, documents = words_and_documents(topics, X, n_words)
-    union, places = np.unique(words, return_inverse=True)
-    occurs = sparse.csc_array(documents[:, union])
-    occurs.data = np.ones(occurs.nnz, dtype=np.int64)
+    n_documents, joints = documents_with_pairs(topics, X, n_words)
     pairs = np.triu_indices(n_words, 1)
-    return np.array(
-        [
-            _pair_npmi((own.T @ own).toarray(), documents.shape[0])[pairs].mean()
-            for own in (occurs[:, columns] for columns in places.reshape(words.shape))
-        ]
-    )
+    return np.array([_pair_npmi(joint, n_documents)[pairs].mean() for joint in joints])
 
 
 def _pair_npmi(joint: NDArray[np.int64], n_documents: int) -> NDArray[np.float64]:
@@ -323,12 +319,11 @@ def umass(topics: ArrayLike, X: Any, n_words: int = 10) -> NDArray[np.float64]:
     >>> umass([[0.6, 0.4, 0.0, 0.0], [0.6, 0.0, 0.0, 0.4]], documents, n_words=2).round(3)
     array([ -0.405, -27.343])
     """
-    words, documents = words_and_documents(topics, X, n_words)
+    n_documents, joints = documents_with_pairs(topics, X, n_words)
     lower, higher = np.tril_indices(n_words, -1)
     values = []
-    for own in words:
-        occurs = (documents[:, own] > 0).astype(np.int64)
-        together = (occurs.T @ occurs).toarray() / documents.shape[0]
-        alone = np.maximum(np.diag(together), 1 / documents.shape[0])
+    for joint in joints:
+        together = joint / n_documents
+        alone = np.maximum(np.diag(together), 1 / n_documents)
         values.append(np.log((together[lower, higher] + EPSILON) / alone[higher]).mean())
     return np.array(values)

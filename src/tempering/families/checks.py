@@ -130,12 +130,8 @@ def check_sparse_counts(matrix: Any, expected: str, largest: float = LARGEST_COU
         return
     wrong = ~((data >= 0) & (data <= largest))
     entry = int(np.argmax(wrong))
+    row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
     raise ValueError(
-        f"{expected}, not negative, NaN or infinity, up to {largest:g} each; row "
-        f"{_row_of(entry, matrix.indptr)}, column {matrix.indices[entry]} holds {data[entry]} "
-        f"({int(wrong.sum())} such value(s))."
+        f"{expected}, not negative, NaN or infinity, up to {largest:g} each; row {row}, column "
+        f"{matrix.indices[entry]} holds {data[entry]} ({int(wrong.sum())} such value(s))."
     )
-
-
-def _row_of(entry: int, indptr: NDArray[Any]) -> int:
-    return int(np.searchsorted(indptr, entry, side="right")) - 1

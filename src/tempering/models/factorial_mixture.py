@@ -19,6 +19,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from tempering.models.arguments import as_numbers, shown
 from tempering.models.base import LOCAL_STEP, Array, DataSource, LocalStep, Model
 from tempering.models.factorial.enumeration import MAX_ENUMERATED, Enumerated, enumerate_activations
 from tempering.models.factorial.mean_field import SettledActivations, settle_activations
@@ -94,7 +95,7 @@ class FactorialModel(Model):
         self.columns = dimension
         self.noise_variance = _positive(noise_variance, "noise_variance")
         self.feature_variance = _positive(feature_variance, "feature_variance")
-        self.activation_probability = _probabilities(activation_probability, n_features)
+        self.activation_probability = as_probabilities(activation_probability, n_features)
         self.local = local
         self.local_restarts = local_restarts
         self.start = start
@@ -122,7 +123,7 @@ class FactorialModel(Model):
     def check_parameters(self) -> None:
         _positive(self.noise_variance, "noise_variance")
         _positive(self.feature_variance, "feature_variance")
-        _probabilities(self.activation_probability, self.n_features)
+        as_probabilities(self.activation_probability, self.n_features)
 
     def check_posterior(self, posterior: Any) -> None:
         check_like_prior(posterior, self.prior())
@@ -328,13 +329,14 @@ def _positive(value: float, name: str) -> float:
     return float(value)
 
 
-def _probabilities(value: ArrayLike, n_features: int) -> Array:
-    probabilities = np.asarray(value, float)
-    if probabilities.shape not in ((), (n_features,)) or not np.all(
-        (probabilities > 0) & (probabilities < 1)
-    ):
+def as_probabilities(value: ArrayLike, n_features: int) -> Array:
+    """π of each feature, [K]; raise ``ValueError`` if it cannot be that."""
+    expected = f"between 0 and 1: one number or {n_features}"
+    given = as_numbers(value, "activation_probability", expected)
+    right = np.all((given > 0) & (given < 1))
+    if given.shape not in ((), (n_features,)) or not right:
         raise ValueError(
-            f"activation_probability must be one number or {n_features}, strictly between 0 and "
-            f"1; got {value!r}."
+            f"activation_probability must be {expected}; got {shown(given)}, of shape "
+            f"{given.shape}."
         )
-    return np.broadcast_to(probabilities, n_features).copy()
+    return np.broadcast_to(given, n_features).copy()

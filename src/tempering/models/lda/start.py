@@ -141,16 +141,12 @@ def anchored_topics(X: Any, n_topics: int, led: Array | None = None, n_threads: 
         return by_anchors
     if by_anchors.shape[1] < n_topics:
         return by_corners
-    some = _some_documents(X, documents.lengths.mean())
+    # Documents to compare the two by, from all over the corpus.
+    step = max(1, X.shape[0] // documents_to_predict(documents.lengths.mean()))
+    some = sparse.csr_matrix(X[::step])
     prior = np.full(n_topics, 1.0 / n_topics)
     nats = [predicted_words(own, prior, some, n_threads) for own in (by_corners, by_anchors)]
     return by_corners if nats[0] >= nats[1] else by_anchors
-
-
-def _some_documents(X: Any, mean_length: float) -> Any:
-    """Documents to compare two starts by, from all over the corpus."""
-    step = max(1, X.shape[0] // documents_to_predict(mean_length))
-    return sparse.csr_matrix(X[::step])
 
 
 def _from_corners(
@@ -305,17 +301,12 @@ def document_contrast(X: Any, rng: np.random.Generator) -> float:
     return float(np.clip(largest, 0.0, 1.0) ** 2)
 
 
-def document_feedback(s: np.ndarray | float, prior: float, words: float) -> Any:
-    """a: by how much a document's sweep multiplies a difference between its proportions."""
-    gamma = prior + np.asarray(s) * words
-    return np.asarray(s) ** 2 * words * polygamma(1, gamma)
-
-
 def growth_factor(
     s: np.ndarray | float, contrast: float, prior: float, words: float, *, sweeps: int
 ) -> Any:
     """By how much a perturbation of equal topics grows in one full update at 1/T = s."""
-    feedback = document_feedback(s, prior, words)
+    # a: by how much a document's sweep multiplies a difference between its proportions.
+    feedback = np.asarray(s) ** 2 * words * polygamma(1, prior + np.asarray(s) * words)
     return s * (1.0 + contrast * sum(feedback**j for j in range(1, sweeps + 1)))
 
 
