@@ -26,6 +26,6 @@ def demo(
     Example:
       tempering demo --out demo
     """
-    from tempering.cli.demonstration import run_demo
+    from tempering.cli.demo_run import run_demo
 
     run_demo(out, seed, jobs, as_json)
