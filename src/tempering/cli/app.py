@@ -48,7 +48,7 @@ def options(
       tempering fit folder-of-text/ --topics 20
       tempering report model folder-of-text/ --out report.html
     """
-    errors.Settings.traceback = traceback
+    errors.show_traceback = traceback
 
 
 for command in (fit, topics, transform, evaluate, report, convert):

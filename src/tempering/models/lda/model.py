@@ -212,11 +212,11 @@ class LatentDirichlet(Model):
             if self.update != "variational":
                 # These updates ascend no bound, so none is reported.
                 return LocalTerms(np.full(documents.indptr.size - 1, np.nan), np.nan)
-            inner = document_energy(
+            energies, entropies = document_energy(
                 *documents.word_counts, rows, found, inverse_temperature, n_threads=self.n_threads
             )
             divergence = proportions_divergence(found, self.doc_topic_prior)
-            return LocalTerms(inner.energy, float(inner.entropy.sum() - divergence.sum()))
+            return LocalTerms(energies, float(entropies.sum() - divergence.sum()))
 
         assert solved.statistics is not None
         return DocumentStep(
