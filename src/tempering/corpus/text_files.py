@@ -11,7 +11,7 @@ import os
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -138,16 +138,7 @@ class Texts(Iterator[Document]):
                 self.path, "", f"a folder should hold files of text of one kind, {known}; {found}."
             )
         for file in files:
-            table = Texts(
-                file,
-                KINDS[kinds[0]],
-                self.column,
-                self.name_column,
-                self.encoding,
-                self.on_error,
-                self.delimiter,
-                self.others,
-            )
+            table = replace(self, path=file, kind=KINDS[kinds[0]])
             for document, others in table.records:
                 name = document.name if self.name_column else f"{file.name}:{document.name}"
                 yield Record(Document(name, document.text), others)

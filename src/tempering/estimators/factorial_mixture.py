@@ -211,13 +211,14 @@ random_state, n_jobs, executor, verbose
         k, local = self.n_components, self.local
         if local == "auto":
             local = "exact" if k <= MAX_ENUMERATED else "mean-field"
-        active = float(as_probabilities(self.activation_probability, k).sum())
+        probability: Any = self.activation_probability
+        active = float(as_probabilities(probability, k).sum())
         given = self.noise_variance, self.feature_variance
         return FactorialModel(
             k,
             X.shape[1],
             *guess_variances(X, k, active, *given),
-            self.activation_probability,
+            probability,
             local=local,
             local_restarts=self.local_restarts,
             start=self.init if isinstance(self.init, str) else "small",  # pyright: ignore

@@ -14,6 +14,7 @@ Ghahramani (1995); Doshi-Velez et al. (2009); log C: Mandt et al. (2016), with t
 """
 
 from collections.abc import Collection
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -64,6 +65,7 @@ class ActivationStep(LocalStep):
 
 
 @stored("factorial_model", attributes={"_shared_probability": bool})
+@dataclass(eq=False, repr=False)
 class FactorialModel(Model):
     """The factorial mixture model; ``FactorialMixture`` tells most of its parameters.
 
@@ -74,47 +76,40 @@ class FactorialModel(Model):
 
     continues_steps = True
 
-    def __init__(
-        self,
-        n_features: int,
-        dimension: int,
-        noise_variance: float,
-        feature_variance: float,
-        activation_probability: ArrayLike,
-        *,
-        local: LocalMethod = "mean-field",
-        local_restarts: int = 0,
-        start: Start = "small",
-        learn: Collection[str] = (),
-        tolerance: float = 1e-3,
-        max_sweeps: int = 10,
-    ):
-        self.n_features = n_features
-        self.dimension = dimension
+    n_features: int
+    dimension: int
+    noise_variance: float
+    feature_variance: float
+    activation_probability: Array  # [K], or one number for all, which is made that
+    _: KW_ONLY
+    local: LocalMethod = "mean-field"
+    local_restarts: int = 0
+    start: Start = "small"
+    learn: Collection[str] = ()
+    tolerance: float = 1e-3
+    max_sweeps: int = 10
+
+    def __post_init__(self) -> None:
+        k, shared = self.n_features, np.ndim(self.activation_probability) == 0
         # Of the data: fewer than the dimension where they were turned (``factorial.preparation``).
-        self.columns = dimension
-        self.noise_variance = _positive(noise_variance, "noise_variance")
-        self.feature_variance = _positive(feature_variance, "feature_variance")
-        self.activation_probability = as_probabilities(activation_probability, n_features)
-        self.local = local
-        self.local_restarts = local_restarts
-        self.start = start
-        self.learn = frozenset(learn)
-        self.tolerance = tolerance
-        self.max_sweeps = max_sweeps
+        self.columns = self.dimension
+        self.noise_variance = _positive(self.noise_variance, "noise_variance")
+        self.feature_variance = _positive(self.feature_variance, "feature_variance")
+        self.activation_probability = as_probabilities(self.activation_probability, k)
+        self.learn = frozenset(self.learn)
         # A row may be an image: then some hundred of them should already occupy several threads. Of
         # short rows, enough that their sweeps take more time than the calls around them.
-        self.shard_size = int(np.clip(SHARD_ENTRIES // dimension, 512, 5120))
-        self._shared_probability = np.ndim(activation_probability) == 0
-        if local not in ("mean-field", "exact"):
-            raise ValueError(f"local must be 'mean-field' or 'exact'; got {local!r}.")
-        if local == "exact" and n_features > MAX_ENUMERATED:
+        self.shard_size = int(np.clip(SHARD_ENTRIES // self.dimension, 512, 5120))
+        self._shared_probability = shared
+        if self.local not in ("mean-field", "exact"):
+            raise ValueError(f"local must be 'mean-field' or 'exact'; got {self.local!r}.")
+        if self.local == "exact" and k > MAX_ENUMERATED:
             raise ValueError(
                 f"local='exact' enumerates 2^K activations and is for K <= {MAX_ENUMERATED} "
-                f"features; got {n_features}. Use local='mean-field', with local_restarts."
+                f"features; got {k}. Use local='mean-field', with local_restarts."
             )
-        if start not in ("small", "prior", "data"):
-            raise ValueError(f"start must be 'small', 'prior' or 'data'; got {start!r}.")
+        if self.start not in ("small", "prior", "data"):
+            raise ValueError(f"start must be 'small', 'prior' or 'data'; got {self.start!r}.")
         if not self.learn <= set(LEARNABLE):
             raise ValueError(
                 f"learn may hold {', '.join(map(repr, LEARNABLE))}; got {sorted(self.learn)}."

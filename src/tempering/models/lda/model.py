@@ -9,10 +9,10 @@ tempered; the words are: p(w_dn, z_dn | θ_d, β)^{s_d}.
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import logsumexp
 
@@ -63,6 +63,7 @@ LEARNED = {"_mean_prior_statistics": Array | None, "_steps_at_temperature_one": 
 
 
 @stored("latent_dirichlet", without=("prior_documents", "n_threads"), attributes=LEARNED)
+@dataclass(eq=False, repr=False)
 class LatentDirichlet(Model):
     """The topic model; ``LatentDirichletAllocation`` tells most of its parameters.
 
@@ -83,47 +84,31 @@ class LatentDirichlet(Model):
     #: What its posteriors are.
     posterior_type: ClassVar[type] = Topics
 
-    def __init__(
-        self,
-        n_topics: int,
-        n_words: int,
-        doc_topic_prior: ArrayLike,
-        topic_word_prior: float,
-        *,
-        update: Update = "variational",
-        tolerance: float = 1e-2,
-        min_iterations: int = 5,
-        max_iterations: int = 100,
-        word_power: float = 1.0,
-        settled: Settled | None = None,
-        start: TopicStart = "random",
-        mean_length: float = 100.0,
-        learn_doc_topic_prior: bool = False,
-        learn_topic_word_prior: bool = False,
-        adapted_part: float = 0.0,
-        prior_documents: Any = None,
-        guide: Guide | None = None,
-        n_threads: int = 1,
-    ):
-        self.n_topics = n_topics
-        self.n_words = n_words
-        alpha = np.broadcast_to(np.asarray(doc_topic_prior, float), n_topics)
-        self.doc_topic_prior: Array = alpha
-        self.topic_word_prior = float(topic_word_prior)
-        self.update = update
-        self.tolerance = tolerance
-        self.min_iterations = min_iterations
-        self.max_iterations = max_iterations
-        self.word_power = float(word_power)
-        self.settled = settled
-        self.start: TopicStart = start
-        self.mean_length = mean_length
-        self.learn_doc_topic_prior = learn_doc_topic_prior
-        self.learn_topic_word_prior = learn_topic_word_prior
-        self.adapted_part = float(adapted_part)
-        self.prior_documents = prior_documents
-        self.guide = guide
-        self.n_threads = n_threads
+    n_topics: int
+    n_words: int
+    doc_topic_prior: Array  # [K], or one number for all, which is made that
+    topic_word_prior: float
+    _: KW_ONLY
+    update: Update = "variational"
+    tolerance: float = 1e-2
+    min_iterations: int = 5
+    max_iterations: int = 100
+    word_power: float = 1.0
+    settled: Settled | None = None
+    start: TopicStart = "random"
+    mean_length: float = 100.0
+    learn_doc_topic_prior: bool = False
+    learn_topic_word_prior: bool = False
+    adapted_part: float = 0.0
+    prior_documents: Any = None
+    guide: Guide | None = None
+    n_threads: int = 1
+
+    def __post_init__(self) -> None:
+        alpha = np.asarray(self.doc_topic_prior, float)
+        self.doc_topic_prior = np.broadcast_to(alpha, self.n_topics)
+        for name in ("topic_word_prior", "word_power", "adapted_part"):
+            setattr(self, name, float(getattr(self, name)))
         self._mean_prior_statistics: Array | None = None
         self._steps_at_temperature_one = 0
         self.check_parameters()
