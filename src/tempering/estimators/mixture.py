@@ -90,8 +90,10 @@ class MixtureFit(OnlineEstimator):
 
     def _search(self, model: Mixture, data: Array, options: FitOptions) -> Result:
         if self.max_iter == 0:
-            start: Any = options.get("initial")
-            return _nothing_but(model, model.revise(start), data)
+            initial: Any = options.get("initial")
+            start = model.revise(initial)
+            elbo = evaluate_elbo(model, start, ArraySource(data))
+            return Result(start, elbo, History(), False, Heat(finished=True), model)
         moves = self._moves(data, options.get("temperature"))
         return fit_table(model, data, backend=self.backend, moves=moves, **options)
 
@@ -215,12 +217,6 @@ def print_every(interval: int) -> Callback:
         last = passes
 
     return show
-
-
-def _nothing_but(model: Mixture, start: Natural, data: Array) -> Result:
-    """The result of no pass at all."""
-    elbo = evaluate_elbo(model, start, ArraySource(data))
-    return Result(start, elbo, History(), False, Heat(finished=True), model)
 
 
 def _check_same_shape(prior: Natural, posterior: Natural) -> None:

@@ -157,9 +157,16 @@ def fit(
     if isinstance(source, ArraySource):
         model.check(source.data)
     if initial is not None:
-        _check_initial(model, initial)
-    if learning_rate is None:
-        learning_rate = Constant() if source.whole else _minibatch_rate(source, max_passes)
+        try:
+            check_posterior(model, initial)
+        except ValueError as error:
+            raise ValueError(f"initial must be a posterior of the model: {error}") from error
+    if learning_rate is None and source.whole:
+        learning_rate = Constant()
+    elif learning_rate is None:
+        # Steps that move a short run too: with τ = 1024, one of 100 steps would stay at its start.
+        n_steps = max_passes * source.size / getattr(source, "batch_size", source.size)
+        learning_rate = RobbinsMonro(delay=min(1024.0, n_steps / 10))
 
     restarts = open_restarts(
         checkpoint,
@@ -223,12 +230,6 @@ def seeds_of_restarts(seed: int, n: int) -> list[int]:
     return np.random.SeedSequence(seed).generate_state(n).tolist()
 
 
-def _minibatch_rate(source: Source, max_passes: float) -> RobbinsMonro:
-    """Steps that move a short run too: with τ = 1024, one of 100 steps would stay at its start."""
-    n_steps = max_passes * source.size / getattr(source, "batch_size", source.size)
-    return RobbinsMonro(delay=min(1024.0, n_steps / 10))
-
-
 def _check_kinds(
     model: Any, temperature: Any, learning_rate: Any, executor: Any, callbacks: Any
 ) -> None:
@@ -248,13 +249,6 @@ def _check_kinds(
         raise ValueError(
             f"learning_rate must be a function of the step, or None; got {shown(learning_rate)}."
         )
-
-
-def _check_initial(model: Model, initial: Any) -> None:
-    try:
-        check_posterior(model, initial)
-    except ValueError as error:
-        raise ValueError(f"initial must be a posterior of the model: {error}") from error
 
 
 def _check_arguments(
