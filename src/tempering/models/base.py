@@ -17,16 +17,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from tempering.models.natural import (
-    Array,
-    Families,
-    Natural,
-    check_like_prior,
-    check_parts,
-    divergence_of_parts,
-    draw_parts,
-    entry,
-)
+from tempering.models.natural import Array, Families, Natural, check_like_prior, entry
 from tempering.storage.classes import stored
 
 
@@ -243,7 +234,12 @@ class Model(ABC):
         """
         if not self.families:
             raise self._lacks("divergence", OR_FAMILIES, NotImplementedError)
-        return divergence_of_parts(self.families, posterior, self.prior(), prior_weight)
+        prior = self.prior()
+        parts = (
+            np.sum(family.divergence(posterior[name], prior[name], prior_weight))
+            for name, family in self.families.items()
+        )
+        return float(sum(parts))
 
     def check(self, data: Any) -> None:  # noqa: B027 (a model need not define it)
         """Raise ``ValueError`` if these cannot be data of this model. Called before any work."""
@@ -255,7 +251,10 @@ class Model(ABC):
         """Raise ``ValueError`` if this cannot be a posterior of the model."""
         if self.families:
             check_like_prior(posterior, self.prior())
-            check_parts(self.families, posterior)
+        for name, family in self.families.items():
+            if not np.all(family.is_valid(posterior[name])):
+                kind = type(family).__name__
+                raise ValueError(f"{name} of the posterior must be a proper {kind} distribution.")
 
     def learn_hyperparameters(  # noqa: B027 (a model need not define it)
         self, local: LocalStep, posterior: Any, rate: float
@@ -284,7 +283,8 @@ class Model(ABC):
         """n draws of β from q(β): the parameters of each part, with shape [n, ...]."""
         if not self.families:
             raise self._lacks("draw", OR_FAMILIES, NotImplementedError)
-        return draw_parts(self.families, posterior, n, rng)
+        families = self.families.items()
+        return {name: family.sample(posterior[name], rng, n) for name, family in families}
 
     def log_likelihood(self, data: Any, parameters: Any) -> Array:
         """log p(x_i | β) of each datum [n] for one draw of β, with z_i summed out."""

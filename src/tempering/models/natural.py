@@ -1,8 +1,7 @@
-"""Natural parameters and statistics of a model: named arrays in one vector space; and what follows
-once the family of each of them is known, which no model need write.
+"""Natural parameters and statistics of a model: named arrays in one vector space.
 
-Parameters are what families draw: an array, or a named tuple of arrays (a mean and a precision).
-Leading axes are draws, then components.
+And the parameters that families draw: an array, or a named tuple of arrays (a mean and a
+precision). Leading axes of these are draws, then components.
 """
 
 from __future__ import annotations
@@ -86,33 +85,6 @@ def check_like_prior(posterior: Any, prior: Natural) -> None:
 
 
 Families = Mapping[str, Any]
-
-
-def divergence_of_parts(
-    families: Families, posterior: Any, prior: Any, prior_weight: float
-) -> float:
-    """Σ KL(q ‖ p^w) over the parts."""
-    return float(
-        sum(
-            np.sum(family.divergence(posterior[name], prior[name], prior_weight))
-            for name, family in families.items()
-        )
-    )
-
-
-def check_parts(families: Families, posterior: Any) -> None:
-    """Raise ``ValueError`` unless each part is a proper distribution."""
-    for name, family in families.items():
-        if not np.all(family.is_valid(posterior[name])):
-            kind = type(family).__name__
-            raise ValueError(f"{name} of the posterior must be a proper {kind} distribution.")
-
-
-def draw_parts(
-    families: Families, posterior: Any, n: int, rng: np.random.Generator
-) -> dict[str, Any]:
-    """n draws of each part, with shape [n, ...]."""
-    return {name: family.sample(posterior[name], rng, n) for name, family in families.items()}
 
 
 def entry(parameters: Any, index: int) -> Any:
