@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 from tempering.datasets import make_lda
 from tempering.evaluation import topic_stability
 from tempering.models.lda import corners, recovery, start
-from tempering.models.lda.recovery import Pieces, anchor_shares, mixture_weights
+from tempering.models.lda.recovery import CorpusPieces, anchor_shares, mixture_weights
 from tempering.models.lda.start import SPREAD, anchored_topics, farthest_rows
 
 
@@ -34,7 +34,7 @@ def shares_of(X, chosen, chance=0.0):
     company = X.T @ pairs - np.diag(pairs.sum(axis=0))
     company /= company.sum(axis=1, keepdims=True)
     words, chance = np.arange(X.shape[1]), np.full(len(chosen), chance)
-    documents = Pieces(sparse.csr_matrix(X))
+    documents = CorpusPieces(sparse.csr_matrix(X))
     return company, anchor_shares(documents, words, words, company[chosen], chance)
 
 
@@ -124,5 +124,5 @@ def test_a_corpus_in_pieces_is_one_corpus(monkeypatch, few_topics):
 
 
 def test_heavy_documents_are_not_cut_into_empty_pieces():
-    documents = Pieces(sparse.csr_matrix(np.full((3, 4), 1e9)))
+    documents = CorpusPieces(sparse.csr_matrix(np.full((3, 4), 1e9)))
     assert documents.bounds.tolist() == [0, 1, 2, 3]

@@ -7,7 +7,7 @@ from tempering.cli.options import (
     Json,
     Keeping,
     Settings,
-    Texts,
+    TextOptions,
     Vocabulary,
 )
 
@@ -20,7 +20,7 @@ def fit(
     keeping: Keeping,
     as_json: Json = False,
     format: Format = None,
-    texts: Texts,
+    texts: TextOptions,
     counting: Counting,
 ) -> None:
     """Fit topics to a corpus, and save the model.

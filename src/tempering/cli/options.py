@@ -120,7 +120,7 @@ Vocabulary = Annotated[
 ]
 
 
-class Texts(NamedTuple):
+class TextOptions(NamedTuple):
     """Where the texts are in a file: each field is an option of that name."""
 
     column: Annotated[

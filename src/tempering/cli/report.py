@@ -12,7 +12,7 @@ from tempering.cli.options import (
     Json,
     ModelPath,
     Overwrite,
-    Texts,
+    TextOptions,
     as_bins,
 )
 
@@ -66,7 +66,7 @@ def report(
     as_json: Json = False,
     format: Format = None,
     *,
-    texts: Texts,
+    texts: TextOptions,
 ) -> None:
     """Write a report of a model, one HTML page.
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tempering.cli.options import CorpusPath, Format, Jobs, Json, ModelPath, Overwrite, Texts
+from tempering.cli.options import CorpusPath, Format, Jobs, Json, ModelPath, Overwrite, TextOptions
 
 #: A name, and the topic proportions, of some documents.
 Block = tuple[list[str], Any]
@@ -24,7 +24,7 @@ def transform(
     as_json: Json = False,
     format: Format = None,
     *,
-    texts: Texts,
+    texts: TextOptions,
 ) -> None:
     """Write the topic proportions of documents.
 

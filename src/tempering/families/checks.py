@@ -72,7 +72,7 @@ def refuse(wrong: NDArray[np.bool_], table: NDArray[Any], expected: str) -> None
 
 #: A word may be in a document so often: kernels compute in float32, where the sums over a corpus,
 #: scaled to the length of a stream, must find room too.
-LARGEST_COUNT = 1e12
+FLOAT32_COUNT = 1e12
 
 
 def check_compressed(matrix: Any, name: str) -> None:
@@ -123,7 +123,7 @@ def canonical_csr(matrix: Any) -> Any:
     return own
 
 
-def check_sparse_counts(matrix: Any, expected: str, largest: float = LARGEST_COUNT) -> None:
+def check_sparse_counts(matrix: Any, expected: str, largest: float = FLOAT32_COUNT) -> None:
     """Raise ``ValueError`` unless what a CSR matrix stores can be counts."""
     data = matrix.data
     if not data.size or (data.min() >= 0 and data.max() <= largest):  # false where one is NaN

@@ -33,7 +33,7 @@ SETTLE, RELAX = 10, 4
 #: A push that costs less than this part of what it did has died out: the rest may be rounding.
 GONE = 1e-3
 #: Temperatures at which the data are looked at, and updates at each.
-NODES, UPDATES = 40, 3
+RAMP_NODES, RAMP_UPDATES = 40, 3
 #: Part of the time that is spread evenly over the temperatures.
 EVEN = 0.1
 
@@ -117,11 +117,11 @@ def _growth(model: Model, rows: Any, rest: Any, s: float, rng: np.random.Generat
 
 def find_ramp(model: Model, rows: Any, first: float, rng: np.random.Generator) -> Array:
     """s and the part of the time after which it is reached, [n, 2], from ``first`` to 1."""
-    places = np.minimum(np.geomspace(first, 1.0, NODES), 1.0)
+    places = np.minimum(np.geomspace(first, 1.0, RAMP_NODES), 1.0)
     posterior = model.initialize(Few(rows, rows.shape[0]), rng)
-    energies = np.empty(NODES)
+    energies = np.empty(RAMP_NODES)
     for place, s in enumerate(places):
-        for _ in range(UPDATES):
+        for _ in range(RAMP_UPDATES):
             local = model.local_step(rows, model.expectations(posterior), float(s))
             energies[place] = local.energy
             local = pushed(local, model, rows, RAMP_SHARE, PUSHED_ROWS, rng)

@@ -43,7 +43,7 @@ class Piece(NamedTuple):
         return sparse.diags(self.weights) @ self.counts[:, words]
 
 
-class Pieces:
+class CorpusPieces:
     """A corpus [D, V] to add up; documents of fewer than two words have no pairs."""
 
     def __init__(self, X: Any, n_threads: int = 1):
@@ -103,14 +103,14 @@ def company_of(piece: Piece, words: NDArray[np.int64]) -> tuple[Array, Array, Ar
 
 
 #: Steps of the exponentiated gradient; more change nothing.
-STEPS = 15
+GRADIENT_STEPS = 15
 
 #: Words whose weights are computed at a time, and anchors whose products are.
 WORDS_AT_A_TIME, ANCHORS_AT_A_TIME = 4096, 32
 
 
 def anchor_shares(
-    documents: Pieces,
+    documents: CorpusPieces,
     words: NDArray[np.int64],
     candidates: NDArray[np.int64],
     anchors: Array,
@@ -138,7 +138,7 @@ def anchor_shares(
 
 
 def company_products(
-    documents: Pieces, candidates: NDArray[np.int64], anchors: Array, mean: Array
+    documents: CorpusPieces, candidates: NDArray[np.int64], anchors: Array, mean: Array
 ) -> Array:
     """Products of these rows with the company of all words less the mean, [V, K]."""
 
@@ -182,7 +182,7 @@ def mixture_weights(products: Float32, gram: Float32) -> Float32:
     applied = weights @ gram
     values = np.einsum("ik,ik->i", weights, applied - 2.0 * products)
     rates = np.full(len(weights), 2.0, np.float32)
-    for _ in range(STEPS):
+    for _ in range(GRADIENT_STEPS):
         slope = applied - products
         slope -= slope.min(axis=1, keepdims=True)
         slope *= -rates[:, None]

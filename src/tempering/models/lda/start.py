@@ -42,9 +42,15 @@ from scipy.sparse.linalg import LinearOperator, svds
 from scipy.special import polygamma
 
 from tempering.models.base import Array, DataSource
-from tempering.models.lda.corners import FEWER_WORDS, MOST_WORDS, corners_of_company
+from tempering.models.lda.corners import FEWER_PAIRED_WORDS, MOST_PAIRED_WORDS, corners_of_company
 from tempering.models.lda.priors import documents_to_predict, predicted_words
-from tempering.models.lda.recovery import Piece, Pieces, anchor_shares, company_of, occurrences
+from tempering.models.lda.recovery import (
+    CorpusPieces,
+    Piece,
+    anchor_shares,
+    company_of,
+    occurrences,
+)
 from tempering.models.lda.topics import Topics
 
 #: Words of the documents that topics start from, where they start from words; and how many for each
@@ -124,7 +130,7 @@ def tells_topics_apart(model: Any, n_words: float) -> bool:
 def anchored_topics(X: Any, n_topics: int, led: Array | None = None, n_threads: int = 1) -> Array:
     """Topics to start from, [V, K]; fewer where documents do not tell so many words apart."""
     n_topics = min(n_topics, MOST_ANCHORS)
-    documents = Pieces(X, n_threads)
+    documents = CorpusPieces(X, n_threads)
     n_documents, words = documents.total(occurrences)
     order = np.argsort(-n_documents, kind="stable")[: np.count_nonzero(n_documents)]
     if order.size == 0:
@@ -150,10 +156,10 @@ def anchored_topics(X: Any, n_topics: int, led: Array | None = None, n_threads: 
 
 
 def _from_corners(
-    documents: Pieces, order: NDArray[np.int64], words: Array, n_topics: int
+    documents: CorpusPieces, order: NDArray[np.int64], words: Array, n_topics: int
 ) -> Array | None:
     """Words shared out among the corners of all company; None where these are fewer."""
-    common = np.sort(order[: FEWER_WORDS if are_few(n_topics) else MOST_WORDS])
+    common = np.sort(order[: FEWER_PAIRED_WORDS if are_few(n_topics) else MOST_PAIRED_WORDS])
     corners = corners_of_company(documents, common, n_topics)
     if len(corners) < n_topics:
         return None
@@ -162,7 +168,7 @@ def _from_corners(
 
 
 def _from_anchors(
-    documents: Pieces,
+    documents: CorpusPieces,
     order: NDArray[np.int64],
     words: Array,
     n_topics: int,
@@ -206,7 +212,7 @@ def _spread(topics: Array, words: Array) -> Array:
     return topics
 
 
-def _with_company(documents: Pieces, led: Array, words: Array) -> Array:
+def _with_company(documents: CorpusPieces, led: Array, words: Array) -> Array:
     """Topics of words that lead them, one half, and the words that keep them company, the other."""
     if not led.shape[1]:
         return led
