@@ -28,7 +28,6 @@ from tempering.models.base import (
     UnsupportedTemperature,
 )
 from tempering.models.lda.e_step import document_energy, e_step
-from tempering.models.lda.expectations import TopicExpectations
 from tempering.models.lda.guide import Guide
 from tempering.models.lda.layout import Documents, Float32
 from tempering.models.lda.priors import (
@@ -46,6 +45,7 @@ from tempering.models.lda.start import initial_topics
 from tempering.models.lda.steps import (
     DocumentStep,
     TopicDraws,
+    TopicExpectations,
     log_mean_power_sums,
     temperature_terms,
 )
