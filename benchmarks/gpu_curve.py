@@ -37,7 +37,7 @@ def main() -> None:
         start.MOST_START_WORDS = int(options.start_words)
         start.START_WORDS_OF_A_TOPIC, start.WORDS_OF_A_TOPIC = start.MOST_START_WORDS, 1
     if options.candidates:
-        start.MOST_WORDS = options.candidates
+        start.MOST_PAIRED_WORDS = options.candidates
     corpus, topics = generate(max(options.sizes) + options.test_documents)
     whole = prepare(corpus, options)
     rows = []

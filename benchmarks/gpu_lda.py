@@ -31,7 +31,7 @@ from gpu_tasks import RATES, Task, automatic_policy, exact_score, new_model, pre
 from gpu_ways import compare_bounds, compare_tolerances, compare_ways, race
 from lda_common import load_corpus, print_table, write_json
 from tempering.gpu.compiled_steps import default_kernel, steps_of
-from tempering.gpu.device_fit import fit_on_device
+from tempering.gpu.device_lda import fit_on_device
 from tempering.inference import fit
 
 STUDIED_BATCHES = (128, 256, 512, 1024, 2048, 4096, 8192, 16_384)

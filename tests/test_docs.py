@@ -138,7 +138,7 @@ MODULES = [
 #: Packages that a room cannot be shown without.
 NEEDED = {"tempering.blackbox": "numpyro"}
 #: Examples that JAX compiles for seconds, as it does for the tests of what they show.
-SLOW_EXAMPLES = {"tempering.gpu.device_fit"}
+SLOW_EXAMPLES = {"tempering.gpu.device_lda"}
 
 
 def room_of(module):

@@ -1,11 +1,10 @@
 """A first test for a model of one's own: does it keep what the engine relies on?"""
 
-from __future__ import annotations
-
 import math
 import pickle
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,7 +68,7 @@ def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e
         local.n == shape[0],
         f"local_step must give one energy for each of {shape[0]} data; got {local.n}.",
     )
-    close = _Close(tolerance)
+    close = partial(_close, tolerance=tolerance)
 
     if not model.provides("global_step"):  # with one, α and sums need not be like a λ
         _check_parts(model.prior(), start, "initialize")
@@ -131,24 +130,21 @@ def _divergence(model: Model, posterior: Any) -> float:
     return float(divergence)
 
 
-class _Close:
-    """Compares numbers, and says what should have been equal."""
-
-    def __init__(self, tolerance: float):
-        self.tolerance = tolerance
-
-    def __call__(self, found: Any, expected: Any, what: str, scale: float = 0.0) -> None:
-        found, expected = np.broadcast_arrays(np.asarray(found, float), np.asarray(expected, float))
-        size = max(scale, float(np.abs(expected).max(initial=0.0)))
-        worst = float(np.abs(found - expected).max(initial=0.0))
-        _demand(worst <= self.tolerance * size, f"{what}; off by {worst:.3g} of {size:.3g}.")
+def _close(found: Any, expected: Any, what: str, scale: float = 0.0, *, tolerance: float) -> None:
+    """Compare numbers, and say what should have been equal."""
+    found, expected = np.broadcast_arrays(np.asarray(found, float), np.asarray(expected, float))
+    size = max(scale, float(np.abs(expected).max(initial=0.0)))
+    worst = float(np.abs(found - expected).max(initial=0.0))
+    _demand(worst <= tolerance * size, f"{what}; off by {worst:.3g} of {size:.3g}.")
 
 
 def _step(model: Model, rows: Any, posterior: Any, s: Any) -> LocalStep:
     return model.local_step(rows, model.expectations(posterior), s)
 
 
-def _same_step(found: LocalStep, expected: LocalStep, close: _Close, whose: str) -> None:
+def _same_step(
+    found: LocalStep, expected: LocalStep, close: Callable[..., None], whose: str
+) -> None:
     _demand(found.n == expected.n, f"{whose} local step has {found.n} data, not {expected.n}.")
     for name in expected.statistics:
         close(
@@ -161,7 +157,7 @@ def _same_step(found: LocalStep, expected: LocalStep, close: _Close, whose: str)
     close(found.entropy, expected.entropy, f"{whose} entropy must equal that of the whole", scale)
 
 
-def _check_sums(model: Model, rows: Any, start: Any, close: _Close) -> None:
+def _check_sums(model: Model, rows: Any, start: Any, close: Callable[..., None]) -> None:
     """Halves add up, and one temperature for all is one for each."""
     n = rows.shape[0]
     half = n // 2

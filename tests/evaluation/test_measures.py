@@ -14,7 +14,7 @@ from tempering.evaluation import (
     topic_measures,
     umass,
 )
-from tempering.evaluation.windows import window_counts
+from tempering.evaluation.coherence import window_counts
 
 LENGTHS = [3, 9, 10, 11, 40, 109, 110, 111, 150, 0]
 TEXTS = [[(i * i + 3 * j * j + i * j) % 23 % 13 for j in range(n)] for i, n in enumerate(LENGTHS)]

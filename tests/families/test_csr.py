@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from tempering.families.csr import canonical_csr, check_compressed, check_counts
+from tempering.families.checks import canonical_csr, check_compressed, check_sparse_counts
 
 
 def compressed(kind, **parts):
@@ -54,7 +54,7 @@ def test_entries_beyond_the_last_row_do_not_count():
     check_compressed(matrix, "X")
     found = canonical_csr(matrix)
     assert_array_equal(found.toarray(), [[1, 0, 0], [0, 2, 0]])
-    check_counts(found, "X must hold counts")
+    check_sparse_counts(found, "X must hold counts")
 
 
 def test_words_are_sorted_and_added_up_in_memory_of_their_own():
@@ -80,4 +80,4 @@ def test_what_is_sorted_is_shared(make):
 def test_counts_are_named_by_row_and_column(value):
     matrix = sparse.csr_matrix([[1.0, 2.0], [0.0, value]])
     with pytest.raises(ValueError, match=r"row 1, column 1 holds .*\(1 such value\(s\)\)"):
-        check_counts(matrix, "X must hold counts")
+        check_sparse_counts(matrix, "X must hold counts")

@@ -14,7 +14,7 @@ from tempering import AdaptiveTempering, Annealing, schedules
 from tempering.datasets import make_lda
 from tempering.gpu import device_corpus, device_lda
 from tempering.gpu.compiled_steps import steps_of
-from tempering.gpu.device_fit import fit_on_device
+from tempering.gpu.device_lda import fit_on_device
 from tempering.gpu.jax_device import JaxUnavailable, choose_backend
 from tempering.inference import RobbinsMonro, fit
 from tempering.models.base import UnsupportedTemperature

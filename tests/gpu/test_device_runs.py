@@ -11,8 +11,7 @@ from on_disk import on_disk
 from tempering import Annealing, Checkpoint, LatentDirichletAllocation, schedules
 from tempering.datasets import make_lda
 from tempering.gpu.device_corpus import CorpusSource
-from tempering.gpu.device_fit import fit_on_device
-from tempering.gpu.device_lda import DeviceLatentDirichlet
+from tempering.gpu.device_lda import DeviceLatentDirichlet, fit_on_device
 from tempering.gpu.device_topics import DeviceTopics
 from tempering.inference import RobbinsMonro, evaluate_elbo, fit
 from tempering.inference.sources import ArraySource

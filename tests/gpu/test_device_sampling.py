@@ -14,8 +14,7 @@ from tempering import Annealing, Checkpoint, LatentDirichletAllocation, schedule
 from tempering.datasets import make_lda
 from tempering.gpu.compiled_steps import steps_of
 from tempering.gpu.device_corpus import CorpusSource, DeviceCorpus
-from tempering.gpu.device_fit import fit_on_device
-from tempering.gpu.device_lda import DeviceLatentDirichlet
+from tempering.gpu.device_lda import DeviceLatentDirichlet, fit_on_device
 from tempering.gpu.device_topics import DeviceTopics
 from tempering.inference import RobbinsMonro
 from tempering.models.lda.model import LatentDirichlet

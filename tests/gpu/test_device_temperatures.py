@@ -19,8 +19,7 @@ from tempering import (
 from tempering.datasets import make_lda
 from tempering.gpu import jax_functions
 from tempering.gpu.device_corpus import CorpusSource
-from tempering.gpu.device_fit import fit_on_device
-from tempering.gpu.device_lda import DeviceLatentDirichlet
+from tempering.gpu.device_lda import DeviceLatentDirichlet, fit_on_device
 from tempering.gpu.device_topics import DeviceTopics
 from tempering.inference import RobbinsMonro, fit
 from tempering.inference.executors import Serial

@@ -10,8 +10,8 @@ from scipy import sparse
 
 from tempering import Annealing, schedules
 from tempering.datasets import make_lda
-from tempering.gpu.device_fit import fit_on_device
-from tempering.gpu.several_devices import device_mesh
+from tempering.gpu.device_lda import fit_on_device
+from tempering.gpu.jax_device import device_mesh
 from tempering.models.lda.model import LatentDirichlet
 
 pytest.importorskip("jax")

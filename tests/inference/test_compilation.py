@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from tempering.cli.progress import shown
+from tempering.cli.validation import shown
 from tempering.inference.compilation import telling, working_seconds
 from tempering.models.hmm import kernels
 from tempering.models.hmm.chains import Chain, solve_paths

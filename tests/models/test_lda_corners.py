@@ -7,9 +7,9 @@ from scipy import sparse
 from tempering import LatentDirichletAllocation
 from tempering.datasets import make_lda
 from tempering.evaluation import topic_stability
-from tempering.models.lda import company, corners, start
-from tempering.models.lda.company import Pieces
+from tempering.models.lda import corners, recovery, start
 from tempering.models.lda.corners import first_eigenvectors, table_of_pairs
+from tempering.models.lda.recovery import CorpusPieces
 from tempering.models.lda.start import anchored_topics
 
 
@@ -30,8 +30,8 @@ def test_pairs_are_counted_in_pieces(monkeypatch, n_threads):
     kept = X[lengths > 1] / np.sqrt(lengths * (lengths - 1.0))[lengths > 1, None]
     own = X[lengths > 1] / (lengths * (lengths - 1.0))[lengths > 1, None]
     expected = (kept.T @ kept - np.diag(own.sum(axis=0)))[np.ix_(words, words)]
-    monkeypatch.setattr(company, "PIECE", X.sum() / 7)
-    found = table_of_pairs(Pieces(sparse.csr_matrix(X), n_threads), words)
+    monkeypatch.setattr(recovery, "PIECE", X.sum() / 7)
+    found = table_of_pairs(CorpusPieces(sparse.csr_matrix(X), n_threads), words)
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 

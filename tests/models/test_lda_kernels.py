@@ -14,7 +14,7 @@ from reproduction import lda_reference as reference
 from tempering.models import fastmath
 from tempering.models.fastmath import ENTRY
 from tempering.models.lda import e_step as kernels
-from tempering.models.lda.expectations import TopicExpectations
+from tempering.models.lda.steps import TopicExpectations
 from tempering.models.lda.topics import Topics
 
 LENGTHS = [1, 2, 0, 3, 17, 60, 120, 2000, *[40] * 12]

@@ -8,9 +8,8 @@ from threadpoolctl import threadpool_limits
 
 from tempering.datasets import make_lda
 from tempering.evaluation import topic_stability
-from tempering.models.lda import company, corners, recovery, start
-from tempering.models.lda.company import Pieces
-from tempering.models.lda.recovery import anchor_shares, mixture_weights
+from tempering.models.lda import corners, recovery, start
+from tempering.models.lda.recovery import CorpusPieces, anchor_shares, mixture_weights
 from tempering.models.lda.start import SPREAD, anchored_topics, farthest_rows
 
 
@@ -35,7 +34,7 @@ def shares_of(X, chosen, chance=0.0):
     company = X.T @ pairs - np.diag(pairs.sum(axis=0))
     company /= company.sum(axis=1, keepdims=True)
     words, chance = np.arange(X.shape[1]), np.full(len(chosen), chance)
-    documents = Pieces(sparse.csr_matrix(X))
+    documents = CorpusPieces(sparse.csr_matrix(X))
     return company, anchor_shares(documents, words, words, company[chosen], chance)
 
 
@@ -99,7 +98,7 @@ def test_the_number_of_threads_moves_no_bit(monkeypatch, few_topics):
     monkeypatch.setattr(start, "FEW_TOPICS", few_topics)
     monkeypatch.setattr(start, "WORDS_OF_A_TOPIC", 100)
     monkeypatch.setattr(corners, "ROWS_AT_A_TIME", 64)
-    monkeypatch.setattr(company, "PIECE", 5000)
+    monkeypatch.setattr(recovery, "PIECE", 5000)
     monkeypatch.setattr(recovery, "WORDS_AT_A_TIME", 512)
     made = make_lda(400, 30, n_words=2000, document_length=60, alpha=0.1, eta=0.05, seed=0)
     X, starts = sparse.csr_matrix(made.counts), []
@@ -119,11 +118,11 @@ def test_a_corpus_in_pieces_is_one_corpus(monkeypatch, few_topics):
     led = np.zeros((12, 1))
     led[[2, 5], 0] = 1.0
     whole = anchored_topics(sparse.csr_matrix(X), 5, led)
-    monkeypatch.setattr(company, "PIECE", X.sum() / 7)
+    monkeypatch.setattr(recovery, "PIECE", X.sum() / 7)
     found = anchored_topics(sparse.csr_matrix(X), 5, led, n_threads=2)
     np.testing.assert_allclose(found, whole, rtol=1e-5)
 
 
 def test_heavy_documents_are_not_cut_into_empty_pieces():
-    documents = Pieces(sparse.csr_matrix(np.full((3, 4), 1e9)))
+    documents = CorpusPieces(sparse.csr_matrix(np.full((3, 4), 1e9)))
     assert documents.bounds.tolist() == [0, 1, 2, 3]

@@ -19,7 +19,7 @@ from tempering.families import (
 from tempering.inference import fit
 from tempering.models import HiddenMarkov, LocalStep, Mixture, Model, Natural, Sequences
 from tempering.models.factorial_mixture import FactorialModel
-from tempering.models.parts import entry
+from tempering.models.natural import entry
 from tempering.report.exports import groups_of
 
 

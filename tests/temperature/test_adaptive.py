@@ -20,8 +20,7 @@ from tempering.inference import Checkpoint, SaddleWarning
 from tempering.inference.saddle import MOST_ESCAPES
 from tempering.temperature import Progress, adaptive
 from tempering.temperature.adaptive import AdaptiveHeat
-from tempering.temperature.critical import critical_inverse_temperature
-from tempering.temperature.push import pushed
+from tempering.temperature.probes import critical_inverse_temperature, pushed
 
 
 def two_gaussians(seed: int, n: int = 300) -> tuple[Mixture, np.ndarray]:

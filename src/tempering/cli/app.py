@@ -1,7 +1,5 @@
 """The command ``tempering``: the list of its commands."""
 
-from __future__ import annotations
-
 import sys
 from io import TextIOWrapper
 from typing import Annotated
@@ -50,7 +48,7 @@ def options(
       tempering fit folder-of-text/ --topics 20
       tempering report model folder-of-text/ --out report.html
     """
-    errors.Settings.traceback = traceback
+    errors.show_traceback = traceback
 
 
 for command in (fit, topics, transform, evaluate, report, convert):

@@ -1,13 +1,11 @@
 """``tempering convert``: a corpus, or text, in another format."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from tempering.cli.options import Counting, Jobs, Json, Overwrite, Texts, Vocabulary
+from tempering.cli.options import Counting, Jobs, Json, Overwrite, TextOptions, Vocabulary
 
 
 def convert(
@@ -31,7 +29,7 @@ def convert(
     jobs: Jobs = None,
     as_json: Json = False,
     *,
-    texts: Texts,
+    texts: TextOptions,
     counting: Counting,
 ) -> None:
     """Turn a corpus, or text, into another format.

@@ -1,7 +1,5 @@
 """Corpora and models as the commands take them: any format, text too."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,7 +11,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
 from tempering.cli.errors import say
-from tempering.cli.options import Counting, Texts, as_frequency, as_range
+from tempering.cli.options import Counting, TextOptions, as_frequency, as_range
 from tempering.corpus import (
     CorpusError,
     Stored,
@@ -43,7 +41,7 @@ class Reading(NamedTuple):
 
     path: Path
     format: str | None = None
-    records: Texts = Texts()
+    records: TextOptions = TextOptions()
 
     def open(
         self,

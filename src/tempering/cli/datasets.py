@@ -1,7 +1,5 @@
 """``tempering datasets``: known corpora, and one that is on every machine."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -10,10 +8,7 @@ import typer
 from tempering.cli.errors import reported
 from tempering.cli.options import Json, Overwrite, Seed
 
-datasets = typer.Typer(
-    help="List, fetch or make data sets.",
-    no_args_is_help=True,
-)
+datasets = typer.Typer(help="List, fetch or make data sets.", no_args_is_help=True)
 
 Out = Annotated[Path, typer.Option(help="The corpus; its name tells the format.")]
 

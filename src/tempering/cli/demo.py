@@ -1,7 +1,5 @@
 """``tempering demo``: its options."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +26,6 @@ def demo(
     Example:
       tempering demo --out demo
     """
-    from tempering.cli.demonstration import run_demo
+    from tempering.cli.demo_run import run_demo
 
     run_demo(out, seed, jobs, as_json)

@@ -3,8 +3,6 @@
 0 all is well; 1 a known error; 2 a command line that cannot be understood; 130 Ctrl-C; 143 SIGTERM.
 """
 
-from __future__ import annotations
-
 import traceback
 import warnings
 from collections.abc import Callable
@@ -20,11 +18,8 @@ INTERRUPTED = 130
 #: What the package and the system raise with a message for the user; anything else is a bug.
 KNOWN = (ValueError, OSError, ImportError, MemoryError)
 
-
-class Settings:
-    """What `tempering --traceback` sets."""
-
-    traceback = False
+#: What `tempering --traceback` sets.
+show_traceback = False
 
 
 def reported(command: Callable[..., None]) -> Callable[..., None]:
@@ -49,7 +44,7 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
                     say(str(end))
                 raise
             except KNOWN as error:
-                if Settings.traceback:
+                if show_traceback:
                     typer.echo(_cleaned(traceback.format_exc()), err=True)
                 say(str(error) or type(error).__name__)
                 raise typer.Exit(KNOWN_ERROR) from None

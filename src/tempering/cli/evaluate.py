@@ -1,12 +1,10 @@
 """``tempering evaluate``: held-out score and coherence."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer
 
-from tempering.cli.options import CorpusPath, Format, Jobs, Json, ModelPath, Seed, Texts
+from tempering.cli.options import CorpusPath, Format, Jobs, Json, ModelPath, Seed, TextOptions
 
 
 def evaluate(
@@ -29,7 +27,7 @@ def evaluate(
     as_json: Json = False,
     format: Format = None,
     *,
-    texts: Texts,
+    texts: TextOptions,
 ) -> None:
     """Score a model on documents.
 

@@ -1,7 +1,5 @@
 """``tempering fit``: topics of a corpus."""
 
-from __future__ import annotations
-
 from tempering.cli.options import (
     CorpusPath,
     Counting,
@@ -9,7 +7,7 @@ from tempering.cli.options import (
     Json,
     Keeping,
     Settings,
-    Texts,
+    TextOptions,
     Vocabulary,
 )
 
@@ -22,7 +20,7 @@ def fit(
     keeping: Keeping,
     as_json: Json = False,
     format: Format = None,
-    texts: Texts,
+    texts: TextOptions,
     counting: Counting,
 ) -> None:
     """Fit topics to a corpus, and save the model.

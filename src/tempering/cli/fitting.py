@@ -1,7 +1,5 @@
 """``tempering fit``: from a corpus to a model on disk."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from contextlib import suppress
@@ -15,9 +13,8 @@ from tempering.cli.corpora import Reading, counter, read_words, say_if_counted, 
 from tempering.cli.errors import say
 from tempering.cli.options import FOUND_TOPICS, Counting, Keeping, Settings
 from tempering.cli.printing import console, error_console, minus, print_json, print_topics
-from tempering.cli.progress import shown
 from tempering.cli.topics import topic_rows
-from tempering.cli.validation import Validation, split_corpus
+from tempering.cli.validation import Validation, shown, split_corpus
 from tempering.cluster import DaskExecutor
 from tempering.corpus import Corpus, CorpusError, Stored
 from tempering.corpus.text_counts import TextCounts

@@ -1,13 +1,11 @@
 """``tempering info``: versions and devices; what a model or a corpus is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from tempering.cli.options import Format, Json, Texts
+from tempering.cli.options import Format, Json, TextOptions
 
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "safetensors", "rich", "typer")
 OPTIONAL = ("matplotlib", "pyarrow", "pooch", "jax", "dask")
@@ -20,7 +18,7 @@ def info(
     as_json: Json = False,
     format: Format = None,
     *,
-    texts: Texts,
+    texts: TextOptions,
 ) -> None:
     """Say what is installed, or what a model or a corpus is.
 
@@ -90,7 +88,7 @@ def _model(path: Path) -> dict[str, Any]:
     return {**facts, "parameters": parameters}
 
 
-def _corpus(path: Path, format: str | None, texts: Texts) -> dict[str, Any]:
+def _corpus(path: Path, format: str | None, texts: TextOptions) -> dict[str, Any]:
     from tempering.cli.corpora import Reading, say_if_counted, streams
     from tempering.cli.printing import error_console
 

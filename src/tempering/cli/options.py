@@ -1,7 +1,5 @@
 """Options of the commands, and how their values are read."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import wraps
@@ -91,7 +89,7 @@ CorpusPath = Annotated[
     Path,
     typer.Argument(
         help="Counts (.npz, .mtx, .parquet, .ldac, .svmlight, docword.NAME.txt, also .gz), "
-        "or text: .csv, .tsv, .jsonl, .parquet with a column of text, a folder of them or of .txt.",
+        "or text: .csv, .tsv, .jsonl, .parquet with a column of text, a folder of them or of .txt."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
@@ -122,7 +120,7 @@ Vocabulary = Annotated[
 ]
 
 
-class Texts(NamedTuple):
+class TextOptions(NamedTuple):
     """Where the texts are in a file: each field is an option of that name."""
 
     column: Annotated[
@@ -148,7 +146,7 @@ class Texts(NamedTuple):
         Literal["fail", "skip"] | None,
         typer.Option(
             help="Of text: end at a record that cannot be read (fail, the default), or leave it "
-            "out and say how many there were.",
+            "out and say how many there were."
         ),
     ] = None
     delimiter: Annotated[

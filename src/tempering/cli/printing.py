@@ -1,7 +1,5 @@
 """What the commands print: tables for people, one JSON object for machines."""
 
-from __future__ import annotations
-
 import json
 import re
 import sys

@@ -1,7 +1,5 @@
 """``tempering report``: one HTML page to look at."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +12,7 @@ from tempering.cli.options import (
     Json,
     ModelPath,
     Overwrite,
-    Texts,
+    TextOptions,
     as_bins,
 )
 
@@ -68,7 +66,7 @@ def report(
     as_json: Json = False,
     format: Format = None,
     *,
-    texts: Texts,
+    texts: TextOptions,
 ) -> None:
     """Write a report of a model, one HTML page.
 

@@ -1,7 +1,5 @@
 """Topics over time and by group, of columns as a table has them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import UTC, date, datetime
 from typing import Any

@@ -1,7 +1,5 @@
 """``tempering topics``: the words of each topic."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import typer

@@ -1,7 +1,5 @@
 """``tempering transform``: topic proportions of documents, to a file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
@@ -9,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tempering.cli.options import CorpusPath, Format, Jobs, Json, ModelPath, Overwrite, Texts
+from tempering.cli.options import CorpusPath, Format, Jobs, Json, ModelPath, Overwrite, TextOptions
 
 #: A name, and the topic proportions, of some documents.
 Block = tuple[list[str], Any]
@@ -26,7 +24,7 @@ def transform(
     as_json: Json = False,
     format: Format = None,
     *,
-    texts: Texts,
+    texts: TextOptions,
 ) -> None:
     """Write the topic proportions of documents.
 

@@ -1,9 +1,8 @@
-"""Documents that a fit never sees: kept out of it, and scored while it runs."""
-
-from __future__ import annotations
+"""Documents that a fit never sees: kept out of it and scored while it runs; how far a fit is."""
 
 import json
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,14 @@ from numpy.typing import NDArray
 
 from tempering.cli.corpora import Reading, drawn, streams
 from tempering.cli.options import SCORES
+from tempering.cli.printing import error_console, minus
 from tempering.corpus import CorpusError, Stored, open_source
 from tempering.corpus.corpus import gather
 from tempering.evaluation import completion_score, split_documents
 from tempering.evaluation.checks import normalised
 from tempering.inference import BlockSource, Report
+from tempering.inference.callbacks import Callback, progress_bar
+from tempering.inference.compilation import COMPILING, telling
 from tempering.inference.streaming import StoredRows
 from tempering.storage.atomic import atomic_file
 
@@ -154,3 +156,32 @@ def read_scores(folder: Path) -> tuple[int, Scores]:
         return int(content["n_documents"]), scores
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(f"{file} is damaged ({error}): remove it to go on without.") from None
+
+
+@contextmanager
+def shown(validation: Validation | None, name: str = "fit") -> Iterator[Callback]:
+    """What shows the progress of one fit."""
+
+    def held_out() -> str:
+        scores = [] if validation is None else validation.scores
+        return f"  held-out {minus(scores[-1][1])}" if scores else ""
+
+    last = 0
+
+    def print_pass(report: Report) -> None:
+        nonlocal last
+        record = report.record
+        passes = int(record.passes + 1e-9)
+        if passes > last:
+            last = passes
+            speed = record.data_seen / max(record.seconds, 1e-9)
+            line = f"pass {passes} of {report.planned_passes:g}  {speed:,.0f} documents/s"
+            line += f"  T {record.temperature:.2f}{held_out()}"
+            error_console().print(line, soft_wrap=True)
+
+    with progress_bar(True, name, held_out) as bar:
+        if bar is not None:
+            yield bar
+            return
+        with telling(lambda: error_console().print(COMPILING)):
+            yield print_pass

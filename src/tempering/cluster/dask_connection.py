@@ -1,7 +1,5 @@
 """The way to a Dask cluster: its client, objects and tasks for its workers, what goes wrong."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from concurrent.futures import CancelledError

@@ -1,7 +1,5 @@
 """The same fit on a Dask cluster: local steps where the workers are, the global update here."""
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -218,14 +216,14 @@ def name_blocks(function: Any, items: list[Any]) -> tuple[list[Any], list[Block]
     return shards, list(numbers)
 
 
-class Run(NamedTuple):
+class ShardRange(NamedTuple):
     """Neighbouring shards for one worker."""
 
     shards: slice
     worker: str
 
 
-def cut_into_runs(n_shards: int, threads: Mapping[str, int]) -> list[Run]:
+def cut_into_runs(n_shards: int, threads: Mapping[str, int]) -> list[ShardRange]:
     """The longest runs that keep the threads of all workers about equally busy.
 
     A run has 2^m shards and begins at a multiple of 2^m, so that its sum is one that
@@ -238,7 +236,7 @@ def cut_into_runs(n_shards: int, threads: Mapping[str, int]) -> list[Run]:
     size = max(size for size, most in zip(sizes, busiest) if most <= SLACK * busiest[0])
     starts = range(0, n_shards, size)
     return [
-        Run(slice(start, start + size), places[number * len(places) // len(starts)])
+        ShardRange(slice(start, start + size), places[number * len(places) // len(starts)])
         for number, start in enumerate(starts)
     ]
 

@@ -1,7 +1,5 @@
 """What goes wrong with a corpus: damage that readers tell of in many ways, sizes that it claims."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Iterator

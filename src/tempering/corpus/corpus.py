@@ -1,7 +1,5 @@
 """What a corpus is: counts of words in documents."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -12,7 +10,7 @@ from scipy import sparse
 
 from tempering.corpus.checks import CorpusError, fail
 from tempering.corpus.counting import WordCounting
-from tempering.families.csr import canonical_csr, check_compressed
+from tempering.families.checks import canonical_csr, check_compressed
 
 #: Documents that are read, and written, at a time.
 BLOCK_SIZE = 8192

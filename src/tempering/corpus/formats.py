@@ -1,7 +1,5 @@
 """Corpora of every format: read, written, and turned into one another."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import re
@@ -12,7 +10,6 @@ from typing import Any, NamedTuple, Unpack
 
 from sklearn.feature_extraction.text import CountVectorizer
 
-from tempering.corpus.beside import UCI_NAME, read_counting, write_beside
 from tempering.corpus.checks import CorpusError, check_regular, fail, reading
 from tempering.corpus.corpus import Corpus, Stored, gather
 from tempering.corpus.counting import ReadingOptions, StopWords, chosen_vectorizer
@@ -36,6 +33,7 @@ from tempering.corpus.parquet import (
     load_pyarrow,
     write_parquet,
 )
+from tempering.corpus.sidecars import UCI_NAME, read_counting, write_sidecars
 from tempering.corpus.text_counts import TextCounts
 from tempering.corpus.text_files import FAIL, LINES, read_texts, text_kind
 from tempering.inference.streaming import BlockSource
@@ -210,10 +208,7 @@ def open_source(
 
 
 def write(
-    path: str | os.PathLike[str],
-    corpus: Stored,
-    format: str | None = None,
-    overwrite: bool = False,
+    path: str | os.PathLike[str], corpus: Stored, format: str | None = None, overwrite: bool = False
 ) -> None:
     """Write a corpus; beside it its words, how text became them, and the documents' names.
 
@@ -245,7 +240,7 @@ def write(
     with ExitStack() as stack:
         # What was opened first is put in place last: where the corpus is, its words are.
         aside = stack.enter_context(atomic_file(path))
-        write_beside(stack, path, corpus, not form.holds_names, overwrite)
+        write_sidecars(stack, path, corpus, not form.holds_names, overwrite)
         with open(aside, "wb") as file:
             if path.suffix == ".gz" and form.may_be_packed:
                 # Without a time, so that the same corpus gives the same bytes.

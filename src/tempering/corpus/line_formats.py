@@ -8,8 +8,6 @@ Of "head word:count word:count …", a document each: LDA-C, headed by the numbe
 from 0; and SVMlight, headed by a label, with words from 1, or from 0 where word 0 occurs.
 """
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Callable, Iterator
@@ -24,7 +22,6 @@ from scipy import io as scipy_io
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
-from tempering.corpus.beside import read_names, read_vocabulary
 from tempering.corpus.checks import check_size, cut, fail, reading
 from tempering.corpus.corpus import (
     LARGEST_COUNT,
@@ -36,6 +33,7 @@ from tempering.corpus.corpus import (
 )
 from tempering.corpus.lines import check_lines, line_chunks, text_lines
 from tempering.corpus.matrices import with_words
+from tempering.corpus.sidecars import read_names, read_vocabulary
 
 FIELDS = ("integer", "unsigned-integer", "real", "double", "pattern")
 WANTED = "%%MatrixMarket matrix coordinate integer|real|pattern general"

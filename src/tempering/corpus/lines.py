@@ -1,7 +1,5 @@
 """Text files, plain or gzipped, read some lines at a time."""
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import io

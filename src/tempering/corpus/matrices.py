@@ -1,16 +1,14 @@
 """Sparse matrices in files of scipy (``save_npz``)."""
 
-from __future__ import annotations
-
 import zipfile
 from pathlib import Path
 from typing import IO, Any
 
 from scipy import sparse
 
-from tempering.corpus.beside import read_names, read_vocabulary
 from tempering.corpus.checks import check_size, fail, reading
 from tempering.corpus.corpus import Corpus, Stored, check_shape, checked_rows, gather
+from tempering.corpus.sidecars import read_names, read_vocabulary
 
 KINDS = ("csr", "csc", "coo")
 

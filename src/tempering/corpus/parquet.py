@@ -3,8 +3,6 @@
 A row is a document. Rows are read a row group at a time: memory holds no more.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -15,10 +13,10 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
-from tempering.corpus.beside import read_vocabulary
 from tempering.corpus.checks import check_regular, check_size, fail, reading
 from tempering.corpus.corpus import BLOCK_SIZE, Stored, check_n_words, checked_rows
 from tempering.corpus.lines import one_line
+from tempering.corpus.sidecars import read_vocabulary
 from tempering.inference.sources import stack
 
 # Fewer than of counts: a row may be a whole book.
@@ -78,18 +76,12 @@ def column_values(path: Path, columns: list[str]) -> Iterator[tuple[str, tuple[A
                     row += 1
 
 
-class Opened(threading.local):
-    """A file that each thread opens for itself: a reader of pyarrow's serves one at a time."""
-
-    file: Any = None
-
-
 class ParquetRows:
     """A corpus in a Parquet file, read a row group at a time; ``edges`` are where these begin."""
 
     def __init__(self, path: Path):
         self.path = path
-        self._opened = Opened()
+        self._opened = threading.local()
         self._last: tuple[int, Any] = (-1, None)
         metadata = self._file.metadata
         sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
@@ -115,8 +107,8 @@ class ParquetRows:
 
     @property
     def _file(self) -> Any:
-        """The open file of this thread."""
-        if self._opened.file is None:
+        """The file, which each thread opens for itself: a reader of pyarrow's serves one a time."""
+        if not hasattr(self._opened, "file"):
             self._opened.file = open_file(self.path)
         return self._opened.file
 
@@ -198,7 +190,7 @@ class ParquetRows:
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _opened=Opened())
+        self.__dict__.update(state, _opened=threading.local())
 
 
 class NamesColumn:

@@ -1,7 +1,5 @@
 """A corpus out of any iterable of documents."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain

@@ -4,8 +4,6 @@ The first pass, over texts from any iterator, puts the counts of all words aside
 decides the vocabulary. The second pass reads them again, and keeps the columns of the vocabulary.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import warnings
@@ -29,8 +27,8 @@ from tempering.corpus.lines import Lines, one_line
 from tempering.corpus.text_files import TEXT_COLUMN, Document, text_field
 from tempering.corpus.word_counter import (
     TEXTS_OF_A_BLOCK,
-    Block,
     CountedTexts,
+    DocumentBlock,
     NamedText,
     WordCounter,
 )
@@ -42,7 +40,7 @@ MOST_DISTINCT = 5_000_000
 class Spool:
     """Documents on disk, with names all of them or none, for as long as this object lives."""
 
-    def __init__(self, blocks: Iterable[Block]):
+    def __init__(self, blocks: Iterable[DocumentBlock]):
         self.n_documents = 0
         self._sizes: list[int] = []
         self._has_names = False
@@ -66,7 +64,7 @@ class Spool:
             )
         self.names = Lines(names_path) if self._has_names else None
 
-    def _rows(self, names: IO[str], blocks: Iterable[Block]) -> Iterator[Any]:
+    def _rows(self, names: IO[str], blocks: Iterable[DocumentBlock]) -> Iterator[Any]:
         """Some documents at a time, as they come."""
         for block in blocks:
             if self.n_documents == 0:
@@ -113,7 +111,7 @@ class TextCounts:
         counter = WordCounter(chosen.build_analyzer(), chosen.binary)
         had_words = False
 
-        def blocks() -> Iterator[Block]:
+        def blocks() -> Iterator[DocumentBlock]:
             nonlocal had_words
             for counted in counter.count(named, n_jobs):
                 had_words = had_words or counted.had_words
@@ -169,7 +167,7 @@ class BagCounts:
             fail("bags", "", problem)
         self.shape = (self._spool.n_documents, n_words)
 
-    def _checked(self, bags: Iterable[Any]) -> Iterator[Block]:
+    def _checked(self, bags: Iterable[Any]) -> Iterator[DocumentBlock]:
         bags = enumerate(bags)
         while group := [self._pairs(*each) for each in islice(bags, TEXTS_OF_A_BLOCK)]:
             ends = np.cumsum([0, *(len(words) for words, _ in group)])
@@ -177,7 +175,7 @@ class BagCounts:
             counts = np.array([times for _, counts in group for times in counts], np.float64)
             self._largest = int(words.max(initial=self._largest))
             self._whole = self._whole and bool(np.all(counts == np.floor(counts)))
-            yield Block([None] * len(group), counts, words, ends)
+            yield DocumentBlock([None] * len(group), counts, words, ends)
 
     def _pairs(self, number: int, bag: Any) -> tuple[list[int], list[float]]:
         place = f"document {number} (from 0)"
@@ -218,7 +216,7 @@ class Tally:
         self._documents, self._tokens = np.zeros((2, 1024), np.int64)
         self._given_up = 0
 
-    def numbered(self, counted: CountedTexts) -> Block:
+    def numbered(self, counted: CountedTexts) -> DocumentBlock:
         """The block with our numbers for its words, which are counted."""
         block, words, _ = counted
         if self.fixed is None:
@@ -229,9 +227,9 @@ class Tally:
         found = numbers[block.words]
         kept = found >= 0
         ends = np.append(0, np.cumsum(kept))[block.ends]
-        return Block(block.names, block.counts[kept], found[kept], ends)
+        return DocumentBlock(block.names, block.counts[kept], found[kept], ends)
 
-    def _observe(self, numbers: NDArray[np.int32], block: Block) -> None:
+    def _observe(self, numbers: NDArray[np.int32], block: DocumentBlock) -> None:
         """Count the words of some documents, which have these numbers."""
         n = int(numbers.max(initial=-1)) + 1
         if n > self._documents.size:

@@ -5,15 +5,13 @@ record is bad if it cannot be decoded, has another number of fields than the hea
 lacks the column, or holds no text in it.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import os
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,7 +41,7 @@ class Document(NamedTuple):
     text: str
 
 
-class Record(NamedTuple):
+class TextRecord(NamedTuple):
     """A document, and what else was asked for of its record: None where there is nothing."""
 
     document: Document
@@ -84,7 +82,7 @@ class Texts(Iterator[Document]):
     def __next__(self) -> Document:
         return next(self.records).document
 
-    def _read(self, records: Iterator[Record]) -> Iterator[Record]:
+    def _read(self, records: Iterator[TextRecord]) -> Iterator[TextRecord]:
         n_read = 0
         for record in records:
             n_read += 1
@@ -106,15 +104,15 @@ class Texts(Iterator[Document]):
             self.skipped += 1
             self.first_skipped = self.first_skipped or str(error)
 
-    def _record(self, place: str, row: int, values: Mapping[str, Any]) -> Record:
+    def _record(self, place: str, row: int, values: Mapping[str, Any]) -> TextRecord:
         """A record, if it is a good one."""
         text = text_field(values, self.column, self.path, place)
         check_columns(self.path, place, self._columns, values)
         name = None if self.name_column is None else values[self.name_column]
         document = Document(str(row) if name is None else str(name), text)
-        return Record(document, [values.get(column) for column in self.others])
+        return TextRecord(document, [values.get(column) for column in self.others])
 
-    def _folder(self) -> Iterator[Record]:
+    def _folder(self) -> Iterator[TextRecord]:
         path, root = self.path, self.path.resolve()
         # Pipes and sockets are no documents; opening one would wait for ever.
         files = [
@@ -127,9 +125,9 @@ class Texts(Iterator[Document]):
                 if not (file.is_file() and file.resolve().is_relative_to(root)):
                     fail(file, "", "it is a link that leads out of the folder, or to no file.")
                 text = "\n".join(decoded_lines(file, self.encoding))
-                yield Record(Document(file.relative_to(path).as_posix(), text))
+                yield TextRecord(Document(file.relative_to(path).as_posix(), text))
 
-    def _folder_of_tables(self) -> Iterator[Record]:
+    def _folder_of_tables(self) -> Iterator[TextRecord]:
         """Tables of one kind, in the order of their names, as large corpora are stored."""
         files = [each for each in sorted(self.path.iterdir()) if text_kind(each) in TABLES]
         kinds = sorted({_suffix(file) for file in files})
@@ -140,27 +138,18 @@ class Texts(Iterator[Document]):
                 self.path, "", f"a folder should hold files of text of one kind, {known}; {found}."
             )
         for file in files:
-            table = Texts(
-                file,
-                KINDS[kinds[0]],
-                self.column,
-                self.name_column,
-                self.encoding,
-                self.on_error,
-                self.delimiter,
-                self.others,
-            )
+            table = replace(self, path=file, kind=KINDS[kinds[0]])
             for document, others in table.records:
                 name = document.name if self.name_column else f"{file.name}:{document.name}"
-                yield Record(Document(name, document.text), others)
+                yield TextRecord(Document(name, document.text), others)
 
-    def _lines(self) -> Iterator[Record]:
+    def _lines(self) -> Iterator[TextRecord]:
         for row, (number, line) in enumerate(text_lines(self.path, self.encoding)):
             with self._skipping():
                 check_decoded(self.path, f"line {number}", line, self.encoding)
-                yield Record(Document(str(row), line))
+                yield TextRecord(Document(str(row), line))
 
-    def _table(self) -> Iterator[Record]:
+    def _table(self) -> Iterator[TextRecord]:
         path = self.path
         delimiter = self.delimiter or ("\t" if _suffix(path) == ".tsv" else ",")
         # Python's csv module refuses fields of more than 131,072 characters unless told otherwise.
@@ -197,7 +186,7 @@ class Texts(Iterator[Document]):
                 yield self._record(place, row, chosen)
             row += 1
 
-    def _json(self) -> Iterator[Record]:
+    def _json(self) -> Iterator[TextRecord]:
         lines = (each for each in text_lines(self.path, self.encoding) if each[1].strip())
         for row, (number, line) in enumerate(lines):
             place = f"line {number}"
@@ -212,7 +201,7 @@ class Texts(Iterator[Document]):
                     fail(self.path, place, f"it should be an object; it is a {kind}.")
                 yield self._record(place, row, values)
 
-    def _parquet(self) -> Iterator[Record]:
+    def _parquet(self) -> Iterator[TextRecord]:
         read = list(dict.fromkeys([*self._columns, *self.others]))
         check_columns(self.path, "", read, column_names(self.path))
         for row, (place, values) in enumerate(column_values(self.path, read)):

@@ -1,7 +1,5 @@
 """Words of texts counted, some texts at a time, here or in other processes."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from itertools import count, islice
@@ -29,7 +27,7 @@ class NamedText(NamedTuple):
     text: Any
 
 
-class Block(NamedTuple):
+class DocumentBlock(NamedTuple):
     """Some documents: their names, and counts of words, which are numbers, one after another."""
 
     names: list[str | None]
@@ -41,7 +39,7 @@ class Block(NamedTuple):
 class CountedTexts(NamedTuple):
     """A block whose numbers are places in a list of words, and whether a text was such a list."""
 
-    block: Block
+    block: DocumentBlock
     words: list[str]
     had_words: bool
 
@@ -71,7 +69,7 @@ class WordCounter:
             counts.extend([1] * len(bag) if self.binary else bag.values())
             ends.append(len(words))
         arrays = np.array(counts, np.int32), np.array(words, np.int32), np.array(ends, np.int64)
-        return CountedTexts(Block(names, *arrays), list(places), had_words)
+        return CountedTexts(DocumentBlock(names, *arrays), list(places), had_words)
 
     def count(self, texts: Iterable[NamedText], n_jobs: int | None) -> Iterator[CountedTexts]:
         """Count all texts in order; many of them in ``n_jobs`` processes, -1 for one a core."""

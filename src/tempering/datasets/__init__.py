@@ -2,12 +2,7 @@
 
 from tempering.datasets.corpora import fetch_uci
 from tempering.datasets.docstrings import load_docstrings
-from tempering.datasets.synthetic import (
-    LDAStream,
-    ToyImages,
-    make_lda,
-    make_toy_images,
-)
+from tempering.datasets.synthetic import LDAStream, ToyImages, make_lda, make_toy_images
 from tempering.storage import cache_directory
 
 __all__ = [

@@ -1,7 +1,5 @@
 """Known corpora: files fetched once and checked, and the bags of words of UCI."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tempering.corpus import CorpusError, open_corpus

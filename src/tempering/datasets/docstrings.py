@@ -3,8 +3,6 @@
 They are taken out of the source files: nothing is imported.
 """
 
-from __future__ import annotations
-
 import ast
 import hashlib
 import importlib.util
@@ -123,7 +121,13 @@ def _key(places: dict[str, Path]) -> str:
 
 
 def _build(places: dict[str, Path]) -> Corpus:
-    documents = list(_without_copies(places))
+    documents, seen = [], set()
+    for package, place in places.items():
+        for document in docstrings(package, place, LEAST_WORDS):
+            # Each text once: methods often repeat one another's.
+            if document.text not in seen:
+                seen.add(document.text)
+                documents.append(document)
     vectorizer = CountVectorizer(
         stop_words=[*ENGLISH_STOP_WORDS, *BOILERPLATE.split()],
         token_pattern=r"(?u)\b[a-zA-Z]{3,}\b",
@@ -139,16 +143,6 @@ def _build(places: dict[str, Path]) -> Corpus:
         [documents[i].name for i in kept],
         [documents[i].text for i in kept],
     )
-
-
-def _without_copies(places: dict[str, Path]) -> Iterator[Document]:
-    """The documents of all packages, each text once: methods often repeat one another's."""
-    seen = set()
-    for package, place in places.items():
-        for document in docstrings(package, place, LEAST_WORDS):
-            if document.text not in seen:
-                seen.add(document.text)
-                yield document
 
 
 def _keep(kept: Path, corpus: Corpus) -> None:

@@ -1,7 +1,5 @@
 """Data with a known answer."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import NamedTuple
 

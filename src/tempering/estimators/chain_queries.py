@@ -21,7 +21,7 @@ from tempering.models.arguments import as_numbers, check_number, shown
 from tempering.models.base import Array
 from tempering.models.hmm.chains import Chain, best_paths, draw_paths, solve_paths, stationary
 from tempering.models.hmm.model import block_rows
-from tempering.models.parts import emit
+from tempering.models.natural import emit
 
 
 class ChainQueries:

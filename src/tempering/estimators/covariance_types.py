@@ -4,8 +4,6 @@ The parameters are scikit-learn's: a component with degrees of freedom ν and sc
 covariance Ψ/ν, whatever its type. Spheres have the gamma distribution of shape Dν/2 and rate DΨ/2.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -104,21 +102,17 @@ def _describe_spherical(likelihood: SphericalGaussian, components: Array) -> Des
     return Described(mean, kappa, 2 * shape / likelihood.dimension, precisions)
 
 
-def _matrix(dimension: int) -> tuple[int, ...]:
-    return (dimension, dimension)
-
-
 COVARIANCE_TYPES = {
     "full": CovarianceType(
         likelihood=lambda dimension, _: FullGaussian(dimension),
-        shape=_matrix,
+        shape=lambda dimension: (dimension, dimension),
         of_data=np.asarray,
         prior=_one_component,
         describe=_describe_full,
     ),
     "tied": CovarianceType(
         likelihood=TiedGaussian,
-        shape=_matrix,
+        shape=lambda dimension: (dimension, dimension),
         of_data=np.asarray,
         # The rows are alike: each has its share of what all have together.
         prior=lambda *parameters: _one_component(*parameters)[0],

@@ -1,7 +1,5 @@
 """Mixtures of binary and of count vectors."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass

@@ -1,7 +1,5 @@
 """Ending a fit of topics when documents that it does not see are predicted no better."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

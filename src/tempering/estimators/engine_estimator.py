@@ -1,7 +1,5 @@
 """What estimators share that run the engine on a table: parameters, fits, online steps, results."""
 
-from __future__ import annotations
-
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator

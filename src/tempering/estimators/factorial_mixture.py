@@ -1,7 +1,5 @@
 """The factorial mixture with scikit-learn's interface: binary features that add up."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
@@ -18,20 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from tempering.estimators.engine_estimator import OnlineEstimator
 from tempering.estimators.feature_moves import move_features
 from tempering.estimators.moves import MovedResult, fit_table
-from tempering.estimators.parameters import (
-    DEFAULTS,
-    Tempering,
-    as_policy,
-    check_n_components,
-)
+from tempering.estimators.parameters import DEFAULTS, Tempering, as_policy, check_n_components
 from tempering.inference import ArraySource, Result
 from tempering.inference.fitting import FitOptions
-from tempering.models.arguments import as_numbers, shown
+from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
 from tempering.models.factorial.enumeration import MAX_ENUMERATED
 from tempering.models.factorial.prediction import log_density
 from tempering.models.factorial.preparation import Narrow, guess_variances, worthwhile
-from tempering.models.factorial_mixture import FactorialModel
+from tempering.models.factorial_mixture import FactorialModel, as_probabilities
 from tempering.models.natural import Natural
 from tempering.temperature import Annealing, TemperaturePolicy
 
@@ -218,15 +211,8 @@ random_state, n_jobs, executor, verbose
         k, local = self.n_components, self.local
         if local == "auto":
             local = "exact" if k <= MAX_ENUMERATED else "mean-field"
-        expected = f"between 0 and 1: one number or {k}"
-        probability = as_numbers(self.activation_probability, "activation_probability", expected)
-        right = np.all((probability > 0) & (probability < 1))
-        if probability.shape not in ((), (k,)) or not right:
-            raise ValueError(
-                f"activation_probability must be {expected}; got {shown(probability)}, of shape "
-                f"{probability.shape}."
-            )
-        active = float(np.broadcast_to(probability, k).sum())
+        probability: Any = self.activation_probability
+        active = float(as_probabilities(probability, k).sum())
         given = self.noise_variance, self.feature_variance
         return FactorialModel(
             k,

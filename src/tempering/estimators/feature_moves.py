@@ -8,8 +8,6 @@ that explains next to nothing gets what the others leave over. Each candidate is
 of the data, the promising ones for longer, and the best is handed on as a new start.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from copy import copy
 from typing import NamedTuple
@@ -83,7 +81,9 @@ def candidate_features(model: FactorialModel, data: Array, posterior: Natural) -
     means = model.expectations(posterior).means
     moments = (posterior.precision - model.prior().precision) / len(data)
     for j, k in dependent_pairs(moments, len(data)):
-        for pair in _generators(means[j], means[k]):
+        a, b = means[j], means[k]
+        # Pairs that span two or three of the sums 0, a, b, a + b.
+        for pair in [(a, a + b), (b, a + b), (a, b - a), (b, a - b), (a + b, -a), (a + b, -b)]:
             yield _replaced(means, [j, k], pair)
     explained = np.diag(moments) * np.square(means).sum(axis=1) / (2 * model.noise_variance)
     weakest = int(explained.argmin())
@@ -111,11 +111,6 @@ def dependent_pairs(moments: Array, n_data: int) -> list[tuple[int, int]]:
     found = n_data * information[j, k]
     order = np.argsort(-found, kind="stable")[:MOST_PAIRS]
     return [(int(j[i]), int(k[i])) for i in order if found[i] > DEPENDENT]
-
-
-def _generators(a: Array, b: Array) -> list[tuple[Array, Array]]:
-    """Pairs that span two or three of the sums 0, a, b, a + b."""
-    return [(a, a + b), (b, a + b), (a, b - a), (b, a - b), (a + b, -a), (a + b, -b)]
 
 
 def _left_over(model: FactorialModel, sample: Array, posterior: Natural) -> list[Array]:

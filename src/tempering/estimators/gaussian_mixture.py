@@ -1,7 +1,5 @@
 """Bayesian Gaussian mixture with scikit-learn's parameters, tempering, and online fitting."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal

@@ -1,10 +1,8 @@
 """Topics led by hand: words that are to be in one, words that are not, or a whole prior matrix."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +19,6 @@ EXPECTED = (
     'seed_topics must name topics and their words, as {"economy": ["market", "bank"]}, or '
     '{"economy": {"words": ["market", "bank"], "without": ["river"]}}'
 )
-
-
-class Seeds(NamedTuple):
-    """The words of one topic that is led, as columns of X."""
-
-    words: list[int]
-    without: list[int]
 
 
 def is_guided(estimator: Any) -> bool:
@@ -82,8 +73,8 @@ def seeds_given(seed_topics: Any) -> dict[str, tuple[list[Any], list[Any]]]:
     return given
 
 
-def columns_of_seeds(estimator: Any) -> list[Seeds]:
-    """The seeds as columns of X; raise ``ValueError`` with all words that are not there."""
+def columns_of_seeds(estimator: Any) -> list[tuple[list[int], list[int]]]:
+    """:func:`seeds_given` as columns of X; raise ``ValueError`` with words that are not there."""
     vocabulary, n_words = words_of(estimator), estimator.n_features_in_
     places = {} if vocabulary is None else {str(w): v for v, w in enumerate(vocabulary)}
     missing: list[str] = []
@@ -98,7 +89,7 @@ def columns_of_seeds(estimator: Any) -> list[Seeds]:
         return -1
 
     given = seeds_given(estimator.seed_topics)
-    seeds = [Seeds([column(w) for w in a], [column(w) for w in b]) for a, b in given.values()]
+    seeds = [([column(w) for w in a], [column(w) for w in b]) for a, b in given.values()]
     if missing:
         why = (
             f"not among the {n_words} words of X: leave them out, or count words with a smaller "
@@ -118,13 +109,13 @@ def guided_prior(estimator: Any, source: Any, n_data: float) -> tuple[float, Gui
     if estimator.seed_topics is not None:
         eta = 1.0 / k if estimator.topic_word_prior is None else float(estimator.topic_word_prior)
         seeds = columns_of_seeds(estimator)
-        words = np.unique([v for own in seeds for v in (*own.words, *own.without)]).astype(np.int64)
+        words = np.unique([v for own in seeds for part in own for v in part]).astype(np.int64)
         # Seeds are worth what they have in X: neither the size of a corpus nor how common its
         # words are should ask for another strength.
         worth = estimator.seed_strength * counts_of_words(source, words, n_data)
         counts = np.zeros((words.size, k), np.float32)
         for topic, own in enumerate(seeds):
-            led, out = np.searchsorted(words, own.words), np.searchsorted(words, own.without)
+            led, out = (np.searchsorted(words, part) for part in own)
             counts[led, topic] = worth[led]
             counts[out, topic] = (KEPT_OUT - 1.0) * eta
         return eta, Guide(words, counts)

@@ -1,7 +1,5 @@
 """Latent Dirichlet allocation with scikit-learn's interface, tempered, and many times as fast."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, Self
@@ -12,15 +10,10 @@ from sklearn.utils import check_random_state
 
 from tempering.estimators.guidance import check_guidance, remember_labels
 from tempering.estimators.parameters import check_n_components
-from tempering.estimators.topic_choices import (
-    TopicChoices,
-    advance,
-    mixed_start,
-    told_documents,
-)
+from tempering.estimators.topic_choices import TopicChoices, advance, mixed_start, told_documents
 from tempering.estimators.topic_health import warn_of_troubles
 from tempering.estimators.words import remember_words
-from tempering.gpu.device_fit import fit_on_device
+from tempering.gpu.device_lda import fit_on_device
 from tempering.inference import Algorithm, ArraySource, BlockSource, Constant, History
 from tempering.inference.callbacks import Callback
 from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint, remembered_seed

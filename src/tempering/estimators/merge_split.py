@@ -18,8 +18,6 @@ variational bounds", Neural Networks 15. Hughes and Sudderth (2013), "Memoized o
 inference for Dirichlet process mixture models", NIPS.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

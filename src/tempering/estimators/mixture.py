@@ -1,7 +1,5 @@
 """What the mixture estimators share: fitting, online fitting, and prediction."""
 
-from __future__ import annotations
-
 import sys
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
@@ -23,6 +21,7 @@ from tempering.inference.callbacks import Callback, Report
 from tempering.inference.fitting import FitOptions
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
+from tempering.models.natural import emit
 from tempering.temperature import Heat
 
 #: Rows that can be drawn at once: more would hardly find room.
@@ -91,8 +90,10 @@ class MixtureFit(OnlineEstimator):
 
     def _search(self, model: Mixture, data: Array, options: FitOptions) -> Result:
         if self.max_iter == 0:
-            start: Any = options.get("initial")
-            return _nothing_but(model, model.revise(start), data)
+            initial: Any = options.get("initial")
+            start = model.revise(initial)
+            elbo = evaluate_elbo(model, start, ArraySource(data))
+            return Result(start, elbo, History(), False, Heat(finished=True), model)
         moves = self._moves(data, options.get("temperature"))
         return fit_table(model, data, backend=self.backend, moves=moves, **options)
 
@@ -200,12 +201,8 @@ class MixtureEstimator(DensityMixin, MixtureFit):
         weights = model.mean_weights(posterior)
         labels = np.repeat(np.arange(self.n_components), rng.multinomial(n_samples, weights))
         family, components = model.likelihood.components_alone(posterior.components)
-        parts = [
-            model.likelihood.sample(family.point(components[k]), rng, int(count))
-            for k, count in enumerate(np.bincount(labels, minlength=self.n_components))
-            if count
-        ]
-        return np.concatenate(parts) + getattr(self, "_centre", 0), labels
+        rows = emit(model.likelihood, family.point(components), labels, rng)
+        return rows + getattr(self, "_centre", 0), labels
 
 
 def print_every(interval: int) -> Callback:
@@ -220,12 +217,6 @@ def print_every(interval: int) -> Callback:
         last = passes
 
     return show
-
-
-def _nothing_but(model: Mixture, start: Natural, data: Array) -> Result:
-    """The result of no pass at all."""
-    elbo = evaluate_elbo(model, start, ArraySource(data))
-    return Result(start, elbo, History(), False, Heat(finished=True), model)
 
 
 def _check_same_shape(prior: Natural, posterior: Natural) -> None:

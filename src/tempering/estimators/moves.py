@@ -4,8 +4,6 @@ Coordinate ascent ends in the optimum next to its start. A move goes somewhere e
 there, and stays only if the ELBO, computed again, has risen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -51,11 +49,7 @@ class Move(Protocol):
 
 
 def fit_with_moves(
-    model: Model,
-    data: Array,
-    *,
-    moves: Mapping[str, Move],
-    **options: Unpack[FitOptions],
+    model: Model, data: Array, *, moves: Mapping[str, Move], **options: Unpack[FitOptions]
 ) -> MovedResult:
     """:func:`tempering.fit` in batch mode, with moves once T = 1.
 

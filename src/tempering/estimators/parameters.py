@@ -1,7 +1,5 @@
 """Parameters that all estimators have: what they may be, and what they stand for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any

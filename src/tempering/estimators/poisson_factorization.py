@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tempering.estimators.engine_estimator import EngineEstimator
 from tempering.estimators.parameters import PolicyNames, Tempering, as_policy, check_n_components
-from tempering.families.checks import naming_the_table
-from tempering.families.csr import check_compressed, check_counts
+from tempering.families.checks import check_compressed, check_sparse_counts, naming_the_table
 from tempering.inference import Result
 from tempering.inference.executors import Executor, open_executor
 from tempering.inference.fitting import FitOptions
@@ -159,7 +158,7 @@ executor, verbose
         counts = as_csr(X)
         # scikit-learn looks for the first words.
         negative = "Negative values in data passed to PoissonFactorization: X must hold counts"
-        check_counts(counts, negative, np.inf)
+        check_sparse_counts(counts, negative, np.inf)
         return counts
 
     def _solved(self, X: Any) -> list[FactorStep]:

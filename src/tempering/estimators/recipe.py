@@ -75,8 +75,6 @@ class Rules:
     enough_words: float = 0.5
     #: The first steps are held back by this part of the run, so as not to lose the start either.
     held_part: float = 0.1
-    #: By this, however many steps it is, where very many topics are known that documents mix.
-    told_part: float = 1.0
     #: κ, the decay of the step sizes: small, as sampled topics are to go on moving.
     decay: float = 0.55
     #: What κ rises by with each doubling of K from 50 to 400: topics of few words are too sharp.
@@ -136,7 +134,8 @@ class Rules:
             return RobbinsMonro(offset, DECAY if decay == "auto" else decay)
         if offset == "auto":
             offset = float(np.clip(self.held_part * n_steps, OFFSET, LARGEST_OFFSET))
-            offset = max(offset, self.told_part * n_steps) if told else offset
+            # By the whole run where very many topics are known that documents mix.
+            offset = max(offset, float(n_steps)) if told else offset
         if decay == "auto":
             decay = min(DECAY, round(self.decay + self.decay_rise * _doublings(n_topics), 12))
         return Settling(RobbinsMonro(offset, decay), max(1, int(self.averaged_from * n_steps)))

@@ -1,7 +1,5 @@
 """A mixture of Bayesian linear regressions, with scikit-learn's interface."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
@@ -11,13 +9,7 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tempering.estimators.mixture import MixtureFit
-from tempering.estimators.parameters import (
-    DEFAULTS,
-    POSITIVE,
-    PolicyNames,
-    Tempering,
-    as_policy,
-)
+from tempering.estimators.parameters import DEFAULTS, POSITIVE, PolicyNames, Tempering, as_policy
 from tempering.estimators.starts import random_assignment
 from tempering.families import LinearGaussian
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
@@ -172,7 +164,7 @@ executor, verbose
         y = as_numbers(y, "y", "numbers")
         too_large = ~(np.abs(y) <= LARGEST_VALUE)[:, None]
         refuse(too_large, y[:, None], f"y must hold numbers of at most {LARGEST_VALUE:g}")
-        return _row(X, y)
+        return np.column_stack([np.ones(len(X)), X, y])
 
     def _validated(self, X: Array, *, reset: bool) -> Array:
         return X  # rows that :meth:`_joined` has checked
@@ -243,7 +235,3 @@ executor, verbose
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # its score is no R²
         return tags
-
-
-def _row(X: Array, y: Array) -> Array:
-    return np.column_stack([np.ones(len(X)), X, y])

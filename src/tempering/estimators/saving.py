@@ -7,8 +7,6 @@ A parameter that cannot be stored (a schedule of one's own, say) is stored as nu
 under ``not_stored`` and a warning: the fitted model does not need it.
 """
 
-from __future__ import annotations
-
 import os
 import warnings
 from collections.abc import Sequence

@@ -262,11 +262,7 @@ def kmeans_labels(X: Array, n_components: int, rng: np.random.RandomState) -> np
 
 
 def start_assignment(
-    name: str,
-    X: Array,
-    n_components: int,
-    rng: np.random.RandomState,
-    n_threads: int | None = 1,
+    name: str, X: Array, n_components: int, rng: np.random.RandomState, n_threads: int | None = 1
 ) -> Iterator[tuple[slice, Array]]:
     """The start of that name, shard by shard: rows, and their assignments [n, K]."""
     pieces = shards(X.shape[0])

@@ -1,7 +1,5 @@
 """What a fit of topics goes by: its parameters, and what is made of them and of the documents."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
@@ -23,7 +21,7 @@ from tempering.estimators.recipe import RULES, Recipe, Size, batch_size_for, tol
 from tempering.estimators.topic_transformer import POLICIES, TopicTransformer
 from tempering.evaluation import completion_score, split_documents
 from tempering.evaluation.checks import is_corpus
-from tempering.gpu.device_fit import advance_on_device
+from tempering.gpu.device_lda import advance_on_device
 from tempering.gpu.jax_device import Backend, choose_backend, has_gpu
 from tempering.inference import Algorithm, ArraySource, Batch, BlockSource, Report
 from tempering.inference.callbacks import Callback

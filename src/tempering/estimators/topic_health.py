@@ -113,7 +113,8 @@ def overlapping(topics: Topics, sizes: TopicSizes, overlap: float) -> NDArray[np
         words = order[start : start + max(FREQUENT_WORDS, start)]
         start += words.size
         for block in np.array_split(words, -(-words.size // FREQUENT_WORDS)):
-            roots = _roots(topics.counts(block)[:, left], sizes.topics[left])
+            counts = topics.counts(block)[:, left]
+            roots = np.sqrt(counts / sizes.topics[left].astype(counts.dtype))
             found += roots.T @ roots
         others = np.sqrt(np.maximum(1.0 - found.diagonal(), 0.0))
         possible = np.triu(found + np.outer(others, others) > overlap - OVERLAP_ROUNDING, 1)
@@ -122,11 +123,6 @@ def overlapping(topics: Topics, sizes: TopicSizes, overlap: float) -> NDArray[np
     same = np.zeros((sizes.topics.size, sizes.topics.size), bool)
     same[np.ix_(left, left)] = np.triu(found > overlap, 1)
     return same
-
-
-def _roots(counts: NDArray[np.floating], totals: Float64) -> NDArray[np.floating]:
-    """Square roots of the topics' probabilities, word by word."""
-    return np.sqrt(counts / np.where(totals > 0, totals, 1.0).astype(counts.dtype))
 
 
 def _blocks(n_words: int) -> list[slice]:

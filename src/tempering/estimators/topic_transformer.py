@@ -1,7 +1,5 @@
 """What one can ask of fitted topics: proportions of documents, scores, words, temperatures."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
@@ -19,8 +17,13 @@ from tempering.estimators.saving import SaveMixin
 from tempering.estimators.words import check_words, remember_words, words_of
 from tempering.evaluation import completion_score, npmi, split_documents, top_words
 from tempering.evaluation.checks import as_alpha, counts_of, is_corpus, normalised
-from tempering.families.checks import naming_the_table
-from tempering.families.csr import canonical_csr, check_compressed, check_counts, supported
+from tempering.families.checks import (
+    canonical_csr,
+    check_compressed,
+    check_sparse_counts,
+    naming_the_table,
+    supported,
+)
 from tempering.inference.run import State
 from tempering.models.arguments import check_whole, shown
 from tempering.models.base import Array
@@ -260,7 +263,7 @@ class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMi
         X = canonical_csr(X) if sparse.issparse(X) else sparse.csr_matrix(supported(X))
         negative = X.data.size and X.data.min() < 0
         passed = f"Negative values in data passed to {type(self).__name__}: " if negative else ""
-        check_counts(X, f"{passed}X must hold counts")
+        check_sparse_counts(X, f"{passed}X must hold counts")
         if reset:
             remember_words(self, given)
         return X

@@ -1,7 +1,5 @@
 """The words that the columns of a fitted model stand for."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,6 +1,6 @@
 """Measures of topics: held-out document completion, coherence, diversity, stability, labels."""
 
-from tempering.evaluation.coherence import npmi, top_words
+from tempering.evaluation.coherence import c_npmi, c_v, npmi, top_words, umass
 from tempering.evaluation.completion import (
     Split,
     completion_score,
@@ -20,7 +20,6 @@ from tempering.evaluation.measures import (
     topic_measures,
     topic_stability,
 )
-from tempering.evaluation.windows import c_npmi, c_v, umass
 
 __all__ = [
     "Matching",

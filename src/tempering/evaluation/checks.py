@@ -1,7 +1,5 @@
 """Checks of what the measures are given; errors name the argument, the value and the remedy."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,8 +7,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from tempering.families.checks import refuse
-from tempering.families.csr import canonical_csr, check_compressed, check_counts, supported
+from tempering.families.checks import (
+    canonical_csr,
+    check_compressed,
+    check_sparse_counts,
+    refuse,
+    supported,
+)
 from tempering.models.arguments import as_numbers, shown
 
 #: Rows of probabilities may miss 1 by this much: the rounding of a long float32 row.
@@ -46,7 +49,7 @@ def as_counts(counts: Any, name: str, n_words: int | None = None) -> sparse.csr_
     counts = sparse.csr_array(counts)
     check_compressed(counts, name)
     counts = canonical_csr(counts)
-    check_counts(counts, f"{name} must hold finite counts")
+    check_sparse_counts(counts, f"{name} must hold finite counts")
     if not np.all(counts.data):
         counts = counts.copy()
         counts.eliminate_zeros()

@@ -9,8 +9,6 @@ sampling with the topics held fixed: for a token with word v and the counts n_k 
 Mean-field θ is overconfident and so rewards blurred topics; this is the fair judge.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 

@@ -1,7 +1,5 @@
 """Measures to compare topic models by, and one call for the table of them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -14,8 +12,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
 from tempering.evaluation.checks import as_labels, as_nonnegative
-from tempering.evaluation.coherence import npmi, top_words
-from tempering.evaluation.windows import c_npmi, c_v, umass
+from tempering.evaluation.coherence import c_npmi, c_v, npmi, top_words, umass
 from tempering.models.arguments import check_number
 
 

@@ -1,7 +1,5 @@
 """Shapes and logarithms that several families share."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

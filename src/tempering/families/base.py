@@ -6,8 +6,6 @@ Both sides share one vector space, so a posterior is the prior plus summed stati
 parameters are plain arrays ``[..., size]``; leading axes (components, samples) broadcast.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from typing import Any
 

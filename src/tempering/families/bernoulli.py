@@ -1,7 +1,5 @@
 """The beta distribution, and the Bernoulli likelihood that it is conjugate to."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

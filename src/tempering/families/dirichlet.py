@@ -1,18 +1,10 @@
 """The Dirichlet distribution, and the likelihood of one draw from a finite set."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, gammaln
 
-from tempering.families.arrays import (
-    align,
-    log_rising,
-    log_sum,
-    safe_log,
-    sample_log_gamma,
-)
+from tempering.families.arrays import align, log_rising, log_sum, safe_log, sample_log_gamma
 from tempering.families.base import Array, Likelihood
 from tempering.families.weights import MixingWeights
 

@@ -1,7 +1,5 @@
 """A Gaussian mean with isotropic variance, and the Gaussian likelihood of known variance."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

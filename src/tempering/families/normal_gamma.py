@@ -1,7 +1,5 @@
 """Normal-gamma distributions, and the Gaussians whose precision is diagonal or a number."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from typing import NamedTuple
 

@@ -1,8 +1,6 @@
 """Normal-Wishart distributions, and the Gaussians with a full precision matrix: each with its own,
 or one for all components."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

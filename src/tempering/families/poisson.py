@@ -18,8 +18,6 @@ The terms are written as deviations from their centre (Loader's saddle-point for
 probability): λ = 10^5 costs no digits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The multivariate normal-gamma distribution, and the linear regression conjugate to it."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, gammaln

@@ -3,8 +3,6 @@
 The third, :class:`tempering.families.Dirichlet`, stands by itself.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 
 import numpy as np

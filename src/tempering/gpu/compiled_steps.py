@@ -1,7 +1,5 @@
 """The parts of one step of a fit on the device, compiled once for each shape."""
 
-from __future__ import annotations
-
 from functools import cache, partial
 from typing import Any, Literal, NamedTuple
 
@@ -168,12 +166,5 @@ def compiled_steps(
         return jax.lax.map(one, topics, batch_size=WORDS_AT_ONCE), totals
 
     return CompiledSteps(
-        draw,
-        table,
-        solve,
-        sample,
-        prior_draws,
-        log_proportions,
-        terms,
-        divergence,
+        draw, table, solve, sample, prior_draws, log_proportions, terms, divergence
     )

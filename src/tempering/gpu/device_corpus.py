@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tempering.gpu.several_devices import on_all_devices
+from tempering.gpu.jax_device import on_all_devices
 from tempering.inference import ArraySource, Batch, BlockSource
 from tempering.models.fastmath import ENTRY
 from tempering.models.lda.sampling import MOST_REPEATED

@@ -3,8 +3,6 @@
 In double precision, unlike topics: mixtures compare bounds, and second moments lose digits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass

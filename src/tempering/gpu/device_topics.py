@@ -21,7 +21,7 @@ from tempering.gpu import jax_functions
 from tempering.gpu.compiled_steps import DOCUMENTS_AT_ONCE
 from tempering.gpu.device_corpus import DeviceDocuments, Group, ladder_step
 from tempering.gpu.jax_functions import log_rising, pad_topics
-from tempering.models.base import Array, LocalStep, TemperatureTerms
+from tempering.models.base import Array, LocalStep, LocalTerms, TemperatureTerms
 from tempering.models.lda.steps import (
     SAMPLED_DOCUMENTS,
     check_formula,
@@ -29,7 +29,6 @@ from tempering.models.lda.steps import (
     mean_proportions,
 )
 from tempering.models.lda.topics import Interpolation, Topics
-from tempering.models.local_step import LocalTerms
 from tempering.storage.classes import check_types, stored
 
 #: Steps that the host may be ahead of the device.

@@ -6,14 +6,12 @@ a random number of its own, a hash of the topics, the document, the sweep and th
 step draws does not depend on which kernel runs it.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tempering.gpu.several_devices import share_out
+from tempering.gpu.jax_device import share_out
 from tempering.models.lda.sampling import BURN_IN, N_SWEEPS
 
 #: digamma(x) is about -1/x: below this it would leave the range of float32.

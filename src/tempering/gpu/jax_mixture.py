@@ -61,10 +61,7 @@ class JaxMixture(Mixture):
         return shard_rows(self.likelihood.conjugate.size)
 
     def local_step(
-        self,
-        data: Any,
-        expectations: MixtureExpectations,
-        inverse_temperature: float | Array,
+        self, data: Any, expectations: MixtureExpectations, inverse_temperature: float | Array
     ) -> LocalStep:
         rows = as_rows(data)
         s = one_for_each(inverse_temperature, rows)

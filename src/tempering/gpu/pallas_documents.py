@@ -5,23 +5,46 @@ those that it uses, whose rows then stay in registers, and settles with all agai
 sweep. Where a tight tolerance is asked for, the latter is all that is done.
 """
 
-from __future__ import annotations
-
 import math
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from tempering.gpu.jax_functions import NEVER, SweepLimits, digamma
-from tempering.gpu.pallas_tiles import Tile, triton
 
 #: exp(x) = 2^(x / log 2), and the latter is one instruction.
 LOG_2 = math.log(2.0)
+
+
+class Tile(NamedTuple):
+    """How much a program takes at a time; measured on an H200, and not critical."""
+
+    numbers: int  # of log β or log θ
+    numbers_a_thread: int
+
+    def shape(self, n_topics: int, n_places: int) -> tuple[int, int]:
+        """Places (at most as many as there are) and topics, both powers of two."""
+        lanes = 1 << (n_topics - 1).bit_length()
+        places = max(1, min(self.numbers // lanes, 64))
+        return min(places, 1 << (n_places.bit_length() - 1)), lanes
+
+    def compiler_params(self, shape: tuple[int, int]) -> Any:
+        """Threads for a tile of this shape."""
+        n_warps = shape[0] * shape[1] // (32 * self.numbers_a_thread)
+        return triton().CompilerParams(num_warps=max(1, min(16, n_warps)), num_stages=2)
+
+
+def triton() -> Any:
+    """The part of Pallas that is for GPUs: masked loads and stores, and compiler parameters."""
+    from jax.experimental.pallas import triton
+
+    return triton
+
 
 FIRST_TILE, FEW_TILE, LAST_TILE = Tile(2048, 32), Tile(2048, 32), Tile(8192, 64)
 
 #: Sweeps over all topics at first; the most topics that are few; and which topics a document uses:
 #: those with this share of its words, or with twice as much where these are too many.
-FIRST_SWEEPS, FEW_TOPICS, USED_SHARE = 4, 32, 0.005
+FIRST_SWEEPS, MOST_USED_TOPICS, USED_SHARE = 4, 32, 0.005
 
 #: With a tighter tolerance no topic is left out: from there, a document may settle elsewhere.
 LOOSE = 1e-3
@@ -38,16 +61,16 @@ def settle_documents(*inputs: Any, settings: SweepLimits, interpret: bool) -> An
     numbers = jax.ShapeDtypeStruct((size, n_topics), jnp.float32)
     sums = jax.ShapeDtypeStruct((size,), jnp.int32)
     before = 0
-    if settings.tolerance >= LOOSE and min(n_topics, settings.max_sweeps) > FEW_TOPICS:
+    if settings.tolerance >= LOOSE and min(n_topics, settings.max_sweeps) > MOST_USED_TOPICS:
         *documents, _, table, alpha = inputs
-        few = jax.ShapeDtypeStruct((size, FEW_TOPICS), jnp.int32)
+        few = jax.ShapeDtypeStruct((size, MOST_USED_TOPICS), jnp.int32)
         shape = FIRST_TILE.shape(n_topics, width)
         mass, topics, n_used = call(
             partial(first_kernel, shape=shape),
             out_shape=[numbers, few, sums],
             compiler_params=FIRST_TILE.compiler_params(shape),
         )(*inputs)
-        few_shape = FEW_TILE.shape(FEW_TOPICS, width)
+        few_shape = FEW_TILE.shape(MOST_USED_TOPICS, width)
         mass, few_sweeps = call(
             partial(few_kernel, settings=settings._replace(min_sweeps=1), shape=few_shape),
             out_shape=[numbers, sums],
@@ -145,11 +168,11 @@ def first_kernel(
     mass = triton().load(mass_in.at[d, topics], mask=real, other=0.0)
     mass = jax.lax.fori_loop(0, FIRST_SWEEPS, lambda _, mass: sweep(mass), mass)
     least = USED_SHARE * jnp.sum(mass)
-    many = jnp.sum((mass > least).astype(jnp.int32)) > FEW_TOPICS
+    many = jnp.sum((mass > least).astype(jnp.int32)) > MOST_USED_TOPICS
     used = mass > jnp.where(many, 2.0 * least, least)
     places = jax.lax.cumsum(used.astype(jnp.int32)) - 1
     n_used = jnp.sum(used.astype(jnp.int32))
-    few = n_used <= FEW_TOPICS
+    few = n_used <= MOST_USED_TOPICS
     store(few_out.at[d, places], topics, mask=used & few)
     n_used_out[d] = jnp.where(few, n_used, 0)
     store(mass_out.at[d, topics], jnp.where(few & ~used, 0.0, mass), mask=real)

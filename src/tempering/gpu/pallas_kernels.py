@@ -6,12 +6,11 @@ its cumulative sums and one draw. The last kernel has one program a word, and su
 documents that hold it, in their order: no atomic additions, so the same input gives the same bits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
+from tempering.gpu.jax_device import share_out
 from tempering.gpu.jax_functions import (
     FEW_SWEEPS,
     Solved,
@@ -23,9 +22,7 @@ from tempering.gpu.jax_functions import (
     uniform,
     word_weights,
 )
-from tempering.gpu.pallas_documents import settle_documents
-from tempering.gpu.pallas_tiles import Tile, triton
-from tempering.gpu.several_devices import share_out
+from tempering.gpu.pallas_documents import Tile, settle_documents, triton
 
 WORD_TILE = Tile(8192, 64)
 

@@ -1,7 +1,5 @@
 """Callbacks, and the progress bar, which is one."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ A checkpoint is one file, which appears whole or not at all: the run between two
 restarts came to, and a description of the data and of all parameters. The last two are kept.
 """
 
-from __future__ import annotations
-
 import re
 import signal
 import threading
@@ -23,8 +21,6 @@ from tempering.inference.checkpoint import (
     CheckpointLike,
     CheckpointWarning,
     as_checkpoint,
-)
-from tempering.inference.fingerprint import (
     check_posterior,
     describe,
     describe_source,
@@ -268,12 +264,7 @@ class CheckpointWriter(Restarts):
                 del best["local"]
         numbers = [int(match[1]) for _, match in self._files()]
         path = self._directory / f"checkpoint-{max(numbers, default=0) + 1:08d}.safetensors"
-        content = {
-            "fingerprint": self._fingerprint,
-            "elbos": self.elbos,
-            "best": best,
-            "run": run,
-        }
+        content = {"fingerprint": self._fingerprint, "elbos": self.elbos, "best": best, "run": run}
         write_tree(path, KIND, content)
         self._begun_from = None
         # Only the last good ones stay, and nothing of what killed processes left half written.

@@ -3,8 +3,6 @@
 Numba compiles a kernel when it is first called, and keeps it on disk (see ``NUMBA_CACHE_DIR``).
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

@@ -5,8 +5,6 @@ variational inference has minibatches and a Robbins-Monro step; the temperature 
 whether it is plain VI, AVI, VT or LVT.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from copy import deepcopy

@@ -4,8 +4,6 @@ Shards have a fixed size and their results are added in a fixed order: neither t
 nor that of workers changes a bit.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Fit a model to data: arguments, restarts, checkpoints and progress around Algorithm 1."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -10,11 +8,10 @@ from typing import Any, TypedDict
 import numpy as np
 
 from tempering.inference.callbacks import Callback, progress_bar
-from tempering.inference.checkpoint import CheckpointLike
+from tempering.inference.checkpoint import CheckpointLike, check_posterior
 from tempering.inference.checkpoint_writer import open_restarts
 from tempering.inference.engine import UNTEMPERED, Algorithm, run_restart
 from tempering.inference.executors import Executor, open_executor, resumable
-from tempering.inference.fingerprint import check_posterior
 from tempering.inference.learning_rate import Constant, LearningRate, RobbinsMonro
 from tempering.inference.run import Result
 from tempering.inference.sources import ArraySource, Source
@@ -160,9 +157,16 @@ def fit(
     if isinstance(source, ArraySource):
         model.check(source.data)
     if initial is not None:
-        _check_initial(model, initial)
-    if learning_rate is None:
-        learning_rate = Constant() if source.whole else _minibatch_rate(source, max_passes)
+        try:
+            check_posterior(model, initial)
+        except ValueError as error:
+            raise ValueError(f"initial must be a posterior of the model: {error}") from error
+    if learning_rate is None and source.whole:
+        learning_rate = Constant()
+    elif learning_rate is None:
+        # Steps that move a short run too: with τ = 1024, one of 100 steps would stay at its start.
+        n_steps = max_passes * source.size / getattr(source, "batch_size", source.size)
+        learning_rate = RobbinsMonro(delay=min(1024.0, n_steps / 10))
 
     restarts = open_restarts(
         checkpoint,
@@ -226,12 +230,6 @@ def seeds_of_restarts(seed: int, n: int) -> list[int]:
     return np.random.SeedSequence(seed).generate_state(n).tolist()
 
 
-def _minibatch_rate(source: Source, max_passes: float) -> RobbinsMonro:
-    """Steps that move a short run too: with τ = 1024, one of 100 steps would stay at its start."""
-    n_steps = max_passes * source.size / getattr(source, "batch_size", source.size)
-    return RobbinsMonro(delay=min(1024.0, n_steps / 10))
-
-
 def _check_kinds(
     model: Any, temperature: Any, learning_rate: Any, executor: Any, callbacks: Any
 ) -> None:
@@ -251,13 +249,6 @@ def _check_kinds(
         raise ValueError(
             f"learning_rate must be a function of the step, or None; got {shown(learning_rate)}."
         )
-
-
-def _check_initial(model: Model, initial: Any) -> None:
-    try:
-        check_posterior(model, initial)
-    except ValueError as error:
-        raise ValueError(f"initial must be a posterior of the model: {error}") from error
 
 
 def _check_arguments(

@@ -1,7 +1,5 @@
 """Step sizes ρ_t of the global update, t = 1, 2, …"""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -12,7 +12,7 @@ import numpy as np
 from tempering.inference.sources import ArraySource
 from tempering.models.arguments import check_whole
 from tempering.models.base import Array, LocalStep, Model
-from tempering.models.parts import entry
+from tempering.models.natural import entry
 from tempering.storage.classes import stored
 from tempering.temperature import Heat
 

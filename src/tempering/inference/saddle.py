@@ -5,8 +5,6 @@ converged. A push tells: from near an optimum the bound comes back to where it w
 less from step to step; from near a saddle its gains grow, and it rises beyond.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from copy import deepcopy
@@ -18,7 +16,7 @@ import numpy as np
 from tempering.inference.run import State
 from tempering.models.base import LocalStep
 from tempering.temperature import Heat, Surroundings, TemperaturePolicy, Untempered
-from tempering.temperature.push import pushed
+from tempering.temperature.probes import pushed
 
 #: Two data make components that differ much; a tenth of the weight does not leave an optimum.
 SHARE, ROWS = 0.1, 2

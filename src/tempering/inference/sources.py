@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tempering.models.arguments import check_number
+from tempering.models.base import DataSource
 
 
 class Batch(NamedTuple):
@@ -38,21 +39,12 @@ class Batch(NamedTuple):
 
 
 @runtime_checkable
-class Source(Protocol):
+class Source(DataSource, Protocol):
     """What the engine asks of a source of data."""
-
-    @property
-    def size(self) -> int:
-        """Number of data N."""
-        ...
 
     @property
     def whole(self) -> bool:
         """Whether each batch is the whole data."""
-        ...
-
-    def sample(self, n: int, rng: np.random.Generator) -> Any:
-        """At most n data, drawn without replacement."""
         ...
 
     def batches(self, seed: int, first_step: int = 0) -> Iterator[Batch]:

@@ -1,7 +1,5 @@
 """Batches of a sparse matrix on disk, in memory that does not grow with the number of documents."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from copy import copy
 from itertools import count, pairwise

@@ -1,7 +1,5 @@
 """Checks of arguments: what is no number is named, before anything is computed with it."""
 
-from __future__ import annotations
-
 import inspect
 import math
 from numbers import Integral, Real

@@ -13,18 +13,17 @@ takes the place of K updates in turn, and ascends the ELBO as they do.
 Ghahramani (1995); Doshi-Velez et al. (2009); log C: Mandt et al. (2016), with the term it lacks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tempering.models.base import Array, DataSource, LocalStep, Model
+from tempering.models.arguments import as_numbers, shown
+from tempering.models.base import LOCAL_STEP, Array, DataSource, LocalStep, Model
 from tempering.models.factorial.enumeration import MAX_ENUMERATED, Enumerated, enumerate_activations
 from tempering.models.factorial.mean_field import SettledActivations, settle_activations
-from tempering.models.local_step import LOCAL_STEP
 from tempering.models.natural import Natural, check_like_prior
 from tempering.storage.classes import stored
 
@@ -66,6 +65,7 @@ class ActivationStep(LocalStep):
 
 
 @stored("factorial_model", attributes={"_shared_probability": bool})
+@dataclass(eq=False, repr=False)
 class FactorialModel(Model):
     """The factorial mixture model; ``FactorialMixture`` tells most of its parameters.
 
@@ -76,47 +76,40 @@ class FactorialModel(Model):
 
     continues_steps = True
 
-    def __init__(
-        self,
-        n_features: int,
-        dimension: int,
-        noise_variance: float,
-        feature_variance: float,
-        activation_probability: ArrayLike,
-        *,
-        local: LocalMethod = "mean-field",
-        local_restarts: int = 0,
-        start: Start = "small",
-        learn: Collection[str] = (),
-        tolerance: float = 1e-3,
-        max_sweeps: int = 10,
-    ):
-        self.n_features = n_features
-        self.dimension = dimension
+    n_features: int
+    dimension: int
+    noise_variance: float
+    feature_variance: float
+    activation_probability: Array  # [K], or one number for all, which is made that
+    _: KW_ONLY
+    local: LocalMethod = "mean-field"
+    local_restarts: int = 0
+    start: Start = "small"
+    learn: Collection[str] = ()
+    tolerance: float = 1e-3
+    max_sweeps: int = 10
+
+    def __post_init__(self) -> None:
+        k, shared = self.n_features, np.ndim(self.activation_probability) == 0
         # Of the data: fewer than the dimension where they were turned (``factorial.preparation``).
-        self.columns = dimension
-        self.noise_variance = _positive(noise_variance, "noise_variance")
-        self.feature_variance = _positive(feature_variance, "feature_variance")
-        self.activation_probability = _probabilities(activation_probability, n_features)
-        self.local = local
-        self.local_restarts = local_restarts
-        self.start = start
-        self.learn = frozenset(learn)
-        self.tolerance = tolerance
-        self.max_sweeps = max_sweeps
+        self.columns = self.dimension
+        self.noise_variance = _positive(self.noise_variance, "noise_variance")
+        self.feature_variance = _positive(self.feature_variance, "feature_variance")
+        self.activation_probability = as_probabilities(self.activation_probability, k)
+        self.learn = frozenset(self.learn)
         # A row may be an image: then some hundred of them should already occupy several threads. Of
         # short rows, enough that their sweeps take more time than the calls around them.
-        self.shard_size = int(np.clip(SHARD_ENTRIES // dimension, 512, 5120))
-        self._shared_probability = np.ndim(activation_probability) == 0
-        if local not in ("mean-field", "exact"):
-            raise ValueError(f"local must be 'mean-field' or 'exact'; got {local!r}.")
-        if local == "exact" and n_features > MAX_ENUMERATED:
+        self.shard_size = int(np.clip(SHARD_ENTRIES // self.dimension, 512, 5120))
+        self._shared_probability = shared
+        if self.local not in ("mean-field", "exact"):
+            raise ValueError(f"local must be 'mean-field' or 'exact'; got {self.local!r}.")
+        if self.local == "exact" and k > MAX_ENUMERATED:
             raise ValueError(
                 f"local='exact' enumerates 2^K activations and is for K <= {MAX_ENUMERATED} "
-                f"features; got {n_features}. Use local='mean-field', with local_restarts."
+                f"features; got {k}. Use local='mean-field', with local_restarts."
             )
-        if start not in ("small", "prior", "data"):
-            raise ValueError(f"start must be 'small', 'prior' or 'data'; got {start!r}.")
+        if self.start not in ("small", "prior", "data"):
+            raise ValueError(f"start must be 'small', 'prior' or 'data'; got {self.start!r}.")
         if not self.learn <= set(LEARNABLE):
             raise ValueError(
                 f"learn may hold {', '.join(map(repr, LEARNABLE))}; got {sorted(self.learn)}."
@@ -125,7 +118,7 @@ class FactorialModel(Model):
     def check_parameters(self) -> None:
         _positive(self.noise_variance, "noise_variance")
         _positive(self.feature_variance, "feature_variance")
-        _probabilities(self.activation_probability, self.n_features)
+        as_probabilities(self.activation_probability, self.n_features)
 
     def check_posterior(self, posterior: Any) -> None:
         check_like_prior(posterior, self.prior())
@@ -331,13 +324,14 @@ def _positive(value: float, name: str) -> float:
     return float(value)
 
 
-def _probabilities(value: ArrayLike, n_features: int) -> Array:
-    probabilities = np.asarray(value, float)
-    if probabilities.shape not in ((), (n_features,)) or not np.all(
-        (probabilities > 0) & (probabilities < 1)
-    ):
+def as_probabilities(value: ArrayLike, n_features: int) -> Array:
+    """π of each feature, [K]; raise ``ValueError`` if it cannot be that."""
+    expected = f"between 0 and 1: one number or {n_features}"
+    given = as_numbers(value, "activation_probability", expected)
+    right = np.all((given > 0) & (given < 1))
+    if given.shape not in ((), (n_features,)) or not right:
         raise ValueError(
-            f"activation_probability must be one number or {n_features}, strictly between 0 and "
-            f"1; got {value!r}."
+            f"activation_probability must be {expected}; got {shown(given)}, of shape "
+            f"{given.shape}."
         )
-    return np.broadcast_to(probabilities, n_features).copy()
+    return np.broadcast_to(given, n_features).copy()

@@ -103,9 +103,9 @@ def _llvm_function(name: str) -> Callable[..., Any]:
     return intrinsic(lambda typingctx, x, y: (signature, generate))
 
 
-def _bit_operation(generate: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function of one float32, which gives a float32, of the LLVM code that it generates."""
-    return intrinsic(lambda typingctx, x: (types.float32(types.float32), generate))
+def bit_operation(number: Any) -> Callable[..., Any]:
+    """Make a function of one number, which gives another, of the LLVM code that it generates."""
+    return lambda generate: intrinsic(lambda typingctx, x: (number(number), generate))
 
 
 larger = _llvm_function("llvm.maximum")
@@ -114,7 +114,7 @@ smaller = _llvm_function("llvm.minimum")
 """The smaller of two float32, NaN if one is NaN."""
 
 
-@_bit_operation
+@bit_operation(types.float32)
 def _power_of_two(context, builder, signature, args):
     """2**n from n + `_ROUNDING`: the low bits of that sum are n, and become the exponent."""
     bits = builder.shl(builder.bitcast(args[0], _INT32), _MANTISSA_BITS)
@@ -126,13 +126,13 @@ def _exponent_of(builder, bits):
     return builder.ashr(builder.sub(bits, _SQRT_HALF_BITS), _MANTISSA_BITS)
 
 
-@_bit_operation
+@bit_operation(types.float32)
 def _binary_exponent(context, builder, signature, args):
     """The exponent e of x = m * 2**e, m in [sqrt(1/2), sqrt(2)), as a float32."""
     return builder.sitofp(_exponent_of(builder, builder.bitcast(args[0], _INT32)), _FLOAT)
 
 
-@_bit_operation
+@bit_operation(types.float32)
 def _mantissa(context, builder, signature, args):
     """The mantissa m of x = m * 2**e, m in [sqrt(1/2), sqrt(2))."""
     bits = builder.bitcast(args[0], _INT32)

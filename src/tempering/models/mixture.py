@@ -10,8 +10,6 @@ N_k data in each, the evidence of the sticks is Π_k N_k! / (γ + N_k + N_{k+1} 
 order changes, and is largest with the largest component first. Steps at T = 1 keep that order.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +20,7 @@ from tempering.families import Likelihood, MixingWeights, StickBreaking
 from tempering.families.arrays import safe_log
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array, DataSource, LocalStep, Model
-from tempering.models.natural import Natural
-from tempering.models.parts import Families, emit
+from tempering.models.natural import Families, Natural, emit
 
 #: Rows whose densities are computed at a time; bounds the memory.
 PREDICTION_ROWS = 2048
@@ -138,10 +135,7 @@ class Mixture(Model):
         )
 
     def assign(
-        self,
-        data: Any,
-        expectations: MixtureExpectations,
-        inverse_temperature: float | Array = 1.0,
+        self, data: Any, expectations: MixtureExpectations, inverse_temperature: float | Array = 1.0
     ) -> Assignment:
         """q(z_i), its energy and its entropy."""
         log_joint = self.likelihood.expected_log_likelihood(data, expectations.components)
@@ -159,10 +153,7 @@ class Mixture(Model):
         return Assignment(probabilities, energies, entropies)
 
     def local_step(
-        self,
-        data: Any,
-        expectations: MixtureExpectations,
-        inverse_temperature: float | Array,
+        self, data: Any, expectations: MixtureExpectations, inverse_temperature: float | Array
     ) -> LocalStep:
         probabilities, energies, entropies = self.assign(data, expectations, inverse_temperature)
         weighted = np.reshape(inverse_temperature, (-1, 1)) * probabilities
@@ -266,10 +257,7 @@ class Mixture(Model):
         return logsumexp(s * parameters.log_weights[..., None] + integrals, axis=1)
 
     def local_log_normalizer(
-        self,
-        expectations: MixtureExpectations,
-        inverse_temperatures: Array,
-        data: Any,
+        self, expectations: MixtureExpectations, inverse_temperatures: Array, data: Any
     ) -> Array:
         """log E_q[ Σ_k π_k^s ∫ p(x | β_k)^s dx ], [1, M]."""
         s = np.asarray(inverse_temperatures, float)

@@ -1,4 +1,8 @@
-"""Natural parameters and statistics of a model: named arrays in one vector space."""
+"""Natural parameters and statistics of a model: named arrays in one vector space.
+
+And the parameters that families draw: an array, or a named tuple of arrays (a mean and a
+precision). Leading axes of these are draws, then components.
+"""
 
 from __future__ import annotations
 
@@ -78,3 +82,46 @@ def check_like_prior(posterior: Any, prior: Natural) -> None:
                 f"{name} of the posterior must hold finite numbers of shape {part.shape}; got "
                 f"shape {posterior[name].shape}."
             )
+
+
+Families = Mapping[str, Any]
+
+
+def entry(parameters: Any, index: int) -> Any:
+    """One of several parameters: one draw, or one component."""
+    if isinstance(parameters, dict):
+        return {name: entry(part, index) for name, part in parameters.items()}
+    if isinstance(parameters, tuple):
+        return type(parameters)(*(part[index] for part in parameters))
+    return parameters[index]
+
+
+def arrays_of(parameters: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[Any]]]:
+    """The arrays of draws by name: those of a named tuple as ``part_field``."""
+    for name, part in parameters.items():
+        if isinstance(part, tuple):
+            fields = getattr(part, "_fields", range(len(part)))
+            yield from ((f"{name}_{field}", each) for field, each in zip(fields, part, strict=True))
+        else:
+            yield name, part
+
+
+def emit(
+    likelihood: Any,
+    parameters: Any,
+    labels: NDArray[np.int64],
+    rng: np.random.Generator,
+    like: Any = None,
+) -> Any:
+    """A row for each label, drawn by the likelihood from the parameters [K, ...] of its label."""
+    rows: Any = None
+    for label in np.unique(labels):
+        here, parameter = np.flatnonzero(labels == label), entry(parameters, int(label))
+        if like is None:
+            drawn = likelihood.sample(parameter, rng, len(here))
+        else:
+            drawn = likelihood.sample_like(parameter, rng, like[here])
+        if rows is None:
+            rows = np.empty((len(labels), *drawn.shape[1:]), drawn.dtype)
+        rows[here] = drawn
+    return rows

@@ -1,17 +1,13 @@
 """Pictures with matplotlib, which the extra ``tempering[plot]`` installs."""
 
-from tempering.plots.emissions import plot_emissions
 from tempering.plots.hidden import (
+    plot_emissions,
     plot_loadings,
     plot_mixtures,
     plot_state_sequence,
     plot_transition_matrix,
 )
-from tempering.plots.topics import (
-    plot_temperature,
-    plot_temperature_path,
-    plot_topics,
-)
+from tempering.plots.topics import plot_temperature, plot_temperature_path, plot_topics
 
 __all__ = [
     "plot_emissions",

@@ -1,7 +1,5 @@
 """The one place that imports matplotlib, and says what to install where it is missing."""
 
-from __future__ import annotations
-
 from io import BytesIO
 from typing import Any
 

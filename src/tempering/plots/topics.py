@@ -1,7 +1,5 @@
 """In a notebook: how a fit went, and the words of topics."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any

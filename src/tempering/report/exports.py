@@ -15,7 +15,7 @@ from tempering.estimators.engine_estimator import EngineEstimator
 from tempering.evaluation import top_words
 from tempering.inference import ArraySource, Result
 from tempering.models.arguments import check_whole
-from tempering.models.parts import arrays_of, entry
+from tempering.models.natural import arrays_of, entry
 from tempering.report.data import vocabulary_of
 
 

@@ -1,7 +1,5 @@
 """Files that appear whole or not at all; trees of arrays on disk; where files are kept."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path

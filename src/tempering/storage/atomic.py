@@ -3,8 +3,6 @@
 A process that is killed in between may leave something named ``.partial-…``, safe to delete.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import secrets

@@ -5,8 +5,6 @@ are held against the types that the constructor declares, and it is called with 
 checks are those of the file. Objects of no other classes are ever made.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """What is wrong with a file is told by one error, which names it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

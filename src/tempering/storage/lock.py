@@ -3,8 +3,6 @@
 A file ``lock`` tells whose it is; one that a killed process left stops nobody.
 """
 
-from __future__ import annotations
-
 import os
 import socket
 import threading

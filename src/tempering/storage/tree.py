@@ -10,8 +10,6 @@ Reading runs no code. Arrays are held against their checksums, and the JSON part
 whatever is wrong with a file is a :class:`StorageError` that names it.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

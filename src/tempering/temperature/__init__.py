@@ -3,9 +3,13 @@
 from tempering.temperature import schedules
 from tempering.temperature.adaptive import AdaptiveTempering
 from tempering.temperature.annealing import Annealing
-from tempering.temperature.grid import even_inverse_temperatures, exponential_temperatures
+from tempering.temperature.grid import (
+    LogPartition,
+    even_inverse_temperatures,
+    exponential_temperatures,
+    log_partition,
+)
 from tempering.temperature.local import LocalTempering
-from tempering.temperature.partition import LogPartition, log_partition
 from tempering.temperature.policy import (
     COLD,
     USUAL_PASSES,

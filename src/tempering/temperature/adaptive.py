@@ -24,15 +24,8 @@ import numpy as np
 from tempering.models.arguments import check_number
 from tempering.models.base import Array, LocalStep, Model
 from tempering.storage.classes import stored
-from tempering.temperature.critical import critical_inverse_temperature
-from tempering.temperature.policy import (
-    Heat,
-    Progress,
-    Surroundings,
-    TemperaturePolicy,
-)
-from tempering.temperature.push import Few, pushed
-from tempering.temperature.ramp import find_ramp
+from tempering.temperature.policy import Heat, Progress, Surroundings, TemperaturePolicy
+from tempering.temperature.probes import Few, critical_inverse_temperature, find_ramp, pushed
 
 logger = logging.getLogger("tempering")
 

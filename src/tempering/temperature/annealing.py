@@ -4,8 +4,6 @@ The annealed ELBO is  −KL(q(β) ‖ p(β)) + Σ_i ( s E_q[log p(x_i, z_i | β)
 s = 1/T(progress): Eq. 4 of Mandt et al. (2016).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, SupportsFloat, cast

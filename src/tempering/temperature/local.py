@@ -7,8 +7,6 @@ with ℓ_i = E_q[log p(x_i, z_i | β)] and c_i(s) the normaliser under the curre
 global update weights each datum by E_q[1/T_i] (Section 3.4 of Mandt et al., 2016).
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal

@@ -7,8 +7,6 @@ found). A policy of one's own overrides what it needs of :class:`TemperaturePoli
 least.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar

@@ -4,8 +4,6 @@ A schedule maps progress u in [0, 1] through the annealed part of a run to a tem
 callable will do, an optax schedule among them (with ``transition_steps=1``).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise

@@ -5,8 +5,6 @@
 Eq. 10 of Mandt et al. (2016); the fit is tempered by E_q[1/T_y] = Σ_m q(m) s_m.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, get_args
@@ -17,8 +15,7 @@ from numpy.typing import ArrayLike
 from tempering.models.arguments import check_number, check_whole
 from tempering.models.base import Array, LocalStep, Model, UnsupportedTemperature
 from tempering.storage.classes import stored
-from tempering.temperature.grid import check_grid, exponential_temperatures, weigh
-from tempering.temperature.partition import log_partition
+from tempering.temperature.grid import check_grid, exponential_temperatures, log_partition, weigh
 from tempering.temperature.policy import (
     Heat,
     Progress,

@@ -23,12 +23,10 @@ from scipy import sparse
 from scipy.special import digamma, gammaln
 
 from tempering.families import Gamma
-from tempering.families.checks import check_shape
-from tempering.families.csr import LARGEST_COUNT, check_compressed
+from tempering.families.checks import FLOAT32_COUNT, check_compressed, check_shape
 from tempering.models.arguments import check_number, check_whole
-from tempering.models.base import Array, DataSource, LocalStep, Model
+from tempering.models.base import LOCAL_STEP, Array, DataSource, LocalStep, Model
 from tempering.models.fastmath import ENTRY, KERNEL, total_of
-from tempering.models.local_step import LOCAL_STEP
 from tempering.models.natural import Natural, check_like_prior
 from tempering.storage.classes import stored
 
@@ -100,9 +98,9 @@ class PoissonFactors(Model):
         else:
             values = np.asarray(data)
         check_shape(data.shape, self.n_columns, "Poisson factorisation:")
-        if values.dtype.kind not in "biuf" or not np.all((values >= 0) & (values <= LARGEST_COUNT)):
+        if values.dtype.kind not in "biuf" or not np.all((values >= 0) & (values <= FLOAT32_COUNT)):
             raise ValueError(
-                f"data must be counts, not negative and at most {LARGEST_COUNT:g}; negative "
+                f"data must be counts, not negative and at most {FLOAT32_COUNT:g}; negative "
                 "numbers, NaN and infinity are none."
             )
 

@@ -4,16 +4,13 @@ One short loop for each thing to do, over rows that have names, and a sigmoid, a
 logarithm without branches and calls: so LLVM vectorises them.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
-from numba.extending import intrinsic
 
-from tempering.models.fastmath import ELEMENTWISE, exp_or_zero
+from tempering.models.fastmath import ELEMENTWISE, bit_operation, exp_or_zero
 
 _INT64, _DOUBLE = ir.IntType(64), ir.DoubleType()
 _MANTISSA_BITS, _BITS_OF_ONE = _INT64(52), _INT64(0x3FF0000000000000)
@@ -24,15 +21,11 @@ _ROUNDING = 1.5 * 2.0**52
 _LOWEST = -700.0
 
 
-def _generate_power(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+@bit_operation(types.float64)
+def _power_of_two(context, builder, signature, args):
+    """2**n from n + `_ROUNDING`: the low bits of that sum are n, and become the exponent."""
     bits = builder.shl(builder.bitcast(args[0], _INT64), _MANTISSA_BITS)
     return builder.bitcast(builder.add(bits, _BITS_OF_ONE), _DOUBLE)
-
-
-_power_of_two: Any = intrinsic(
-    lambda typingctx, shifted: (types.float64(types.float64), _generate_power)
-)
-"""2**n from n + `_ROUNDING`: the low bits of that sum are n, and become the exponent."""
 
 
 @njit(**ELEMENTWISE)
@@ -56,15 +49,11 @@ def exp_of_negative(x):
     return (low + fourth * high) * _power_of_two(shifted)
 
 
-def _generate_exponent(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+@bit_operation(types.float64)
+def _binary_exponent(context, builder, signature, args):
+    """The integer e with x = m 2**e and m in [sqrt(1/2), sqrt(2)), as a float64."""
     bits = builder.sub(builder.bitcast(args[0], _INT64), _BITS_OF_SQRT_HALF)
     return builder.sitofp(builder.ashr(bits, _MANTISSA_BITS), _DOUBLE)
-
-
-_binary_exponent: Any = intrinsic(
-    lambda typingctx, x: (types.float64(types.float64), _generate_exponent)
-)
-"""The integer e with x = m 2**e and m in [sqrt(1/2), sqrt(2)), as a float64."""
 
 
 @njit(**ELEMENTWISE)

@@ -12,8 +12,6 @@ and what couples them is one matrix for all points: sums over 2^K states become 
 2^(K/2) columns, and 2^(K/2 + 1) exponentials a point take the place of 2^K.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple

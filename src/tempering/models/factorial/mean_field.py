@@ -8,8 +8,6 @@ and coordinate ascent on s E + H(z) sets logit z_k = s (b_k − Σ_{j≠k} J_jk 
 so the result of one depends neither on the others nor on the number of threads.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any, NamedTuple
 

@@ -3,8 +3,6 @@
 With few features they are exact sums over all activations; with many, mean-field lower bounds.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -19,7 +19,7 @@ from tempering.models.natural import Natural
 from tempering.models.threads import one_blas_thread
 
 #: Passes in which what is saved has to make up for the rotation.
-USUAL_PASSES = 100
+REPAID_PASSES = 100
 
 #: Rows that the guess of the noise looks at.
 SAMPLE_ROWS = 2000
@@ -72,7 +72,7 @@ def worthwhile(n_data: int, dimension: int, n_features: int) -> bool:
     """Whether the rotation takes less time than it saves."""
     rotation = n_data**2 * (dimension / 2 + 4 * n_data)
     saved = 2 * n_data * n_features * (dimension - n_data - n_features)
-    return rotation < USUAL_PASSES * saved
+    return rotation < REPAID_PASSES * saved
 
 
 def _with_means(posterior: Natural, precision_mean: Array) -> Natural:

@@ -22,8 +22,7 @@ from tempering.models.arguments import as_numbers, check_number, shown
 from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.hmm.chains import Chain, Paths, arranged, draw_paths, solve_paths, stationary
 from tempering.models.hmm.sequences import Sequences
-from tempering.models.natural import Natural
-from tempering.models.parts import Families, emit
+from tempering.models.natural import Families, Natural, emit
 
 #: Numbers of the largest array of the sequences that are solved at a time; bounds the memory.
 BLOCK_NUMBERS = 2**17

@@ -15,8 +15,6 @@ are seen where the squared length of a topic, times how much documents differ in
 chance in the table, 1 / (n √(D V)).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -26,12 +24,12 @@ from scipy import sparse
 
 from tempering.models.base import Array
 from tempering.models.fastmath import ENTRY
-from tempering.models.lda.company import Piece, Pieces
 from tempering.models.lda.layout import Float32
+from tempering.models.lda.recovery import CorpusPieces, Piece
 from tempering.models.threads import in_blocks, one_blas_thread
 
 #: Words whose pairs are counted, of very many topics and of others: a table of 400 MB at most.
-MOST_WORDS, FEWER_WORDS = 10_000, 4_000
+MOST_PAIRED_WORDS, FEWER_PAIRED_WORDS = 10_000, 4_000
 
 #: Products with the table until its eigenvectors are found, and columns for each of them.
 PRODUCTS, COLUMNS = 10, 1.25
@@ -46,14 +44,14 @@ MOST_STEPS, SETTLED = 200, 1e-3
 ROWS_AT_A_TIME = 1024
 
 
-def corners_of_company(documents: Pieces, words: NDArray[np.int64], n: int) -> Array:
+def corners_of_company(documents: CorpusPieces, words: NDArray[np.int64], n: int) -> Array:
     """The company of n topics, each a row over the words."""
     table = table_of_pairs(documents, words)
     with one_blas_thread():  # with several threads it may round differently
         return corners(table, n, documents.n_threads)
 
 
-def table_of_pairs(documents: Pieces, words: NDArray[np.int64]) -> Float32:
+def table_of_pairs(documents: CorpusPieces, words: NDArray[np.int64]) -> Float32:
     """How often words occur with each other, [C, C]; no word with itself."""
 
     def turned(piece: Piece) -> tuple[Any, Any, Any]:

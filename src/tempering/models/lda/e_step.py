@@ -11,8 +11,6 @@ phi factorises over words and topics and is never stored. `e_step` is the entry;
 float32, on as many threads as asked for. No result depends on the number of threads.
 """
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -20,7 +18,7 @@ from tempering.models.lda.documents import fit_documents
 from tempering.models.lda.layout import (
     Float32,
     Float64,
-    Int64,
+    LocalResult,
     SweepSettings,
     WordRows,
     check_batch,
@@ -39,21 +37,6 @@ from tempering.models.lda.statistics import (
 )
 from tempering.models.lda.sweeps import fill_maxima, fill_rows
 from tempering.models.threads import WORDS_PER_BLOCK, in_blocks
-
-
-class LocalResult(NamedTuple):
-    """What an E-step finds out about a batch."""
-
-    gamma: Float32  # of the documents' proportions, [D, K]
-    statistics: Float32 | None  # Σ_d s_d n_dv φ_dvk, [U, K]
-    iterations: Int64  # sweeps that each document took, [D]
-
-
-class DocumentEnergy(NamedTuple):
-    """Of each document's phi, [D]."""
-
-    energy: Float64  # Σ_v n_dv Σ_k φ_dvk (E log θ_dk + E log β_kv)
-    entropy: Float64  # −Σ_v n_dv Σ_k φ_dvk log φ_dvk
 
 
 def e_step(
@@ -84,13 +67,7 @@ def e_step(
     n_documents = batch.indptr.size - 1
     n_topics = log_rows.shape[1]
     settings, shared = sweep_settings(
-        n_documents,
-        n_topics,
-        alpha,
-        inverse_temperature,
-        tolerance,
-        min_iterations,
-        max_iterations,
+        n_documents, n_topics, alpha, inverse_temperature, tolerance, min_iterations, max_iterations
     )
     word_rows = temper_rows(log_rows, settings, shared, n_threads)
     fit = new_solved_documents(n_documents, n_topics, batch.columns.size)
@@ -131,8 +108,11 @@ def document_energy(
     inverse_temperature: float | ArrayLike = 1.0,
     *,
     n_threads: int = 1,
-) -> DocumentEnergy:
-    """Energy and entropy of each document under the phi that belongs to a given gamma."""
+) -> tuple[Float64, Float64]:
+    """Energy and entropy of each document under the phi that belongs to a given gamma, [D].
+
+    They are Σ_v n_dv Σ_k φ_dvk (E log θ_dk + E log β_kv) and −Σ_v n_dv Σ_k φ_dvk log φ_dvk.
+    """
     batch, log_rows = check_batch(indptr, columns, counts, log_rows, "log_rows")
     n_documents = batch.indptr.size - 1
     inverse_temperatures, _ = check_inverse_temperature(inverse_temperature, n_documents)
@@ -158,7 +138,7 @@ def document_energy(
         )
 
     in_blocks(fill_block, n_documents, n_threads)
-    return DocumentEnergy(energy, entropy)
+    return energy, entropy
 
 
 def log_predictive(

@@ -88,6 +88,14 @@ class SolvedDocuments(NamedTuple):
     sweeps: Int64  # [n_documents]
 
 
+class LocalResult(NamedTuple):
+    """What an E-step, or the chains of a batch, find out."""
+
+    gamma: Float32  # of the documents' proportions, [D, K]
+    statistics: Float32 | None  # Σ_d s_d n_dv φ_dvk, [U, K]
+    iterations: Int64 | None = None  # sweeps that each document took, [D]
+
+
 class DocumentTopics(NamedTuple):
     """Numbers that a document holds for each topic: for all of them, or for the active ones."""
 

@@ -9,25 +9,25 @@ tempered; the words are: p(w_dn, z_dn | θ_d, β)^{s_d}.
 from __future__ import annotations
 
 from copy import copy
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import logsumexp
 
-from tempering.families.csr import check_compressed
+from tempering.families.checks import check_compressed
 from tempering.models.arguments import check_number, check_whole
 from tempering.models.base import (
     Array,
     DataSource,
     LocalStep,
+    LocalTerms,
     Model,
     TemperatureTerms,
     UnsupportedTemperature,
 )
 from tempering.models.lda.e_step import document_energy, e_step
-from tempering.models.lda.expectations import TopicExpectations
 from tempering.models.lda.guide import Guide
 from tempering.models.lda.layout import Documents, Float32
 from tempering.models.lda.priors import (
@@ -45,11 +45,11 @@ from tempering.models.lda.start import initial_topics
 from tempering.models.lda.steps import (
     DocumentStep,
     TopicDraws,
+    TopicExpectations,
     log_mean_power_sums,
     temperature_terms,
 )
 from tempering.models.lda.topics import TopicPrior, Topics, WordStatistics, compact_words
-from tempering.models.local_step import LocalTerms
 from tempering.storage.classes import stored
 
 #: η takes a pass over all topics to learn, so that is done once in so many steps.
@@ -63,6 +63,7 @@ LEARNED = {"_mean_prior_statistics": Array | None, "_steps_at_temperature_one": 
 
 
 @stored("latent_dirichlet", without=("prior_documents", "n_threads"), attributes=LEARNED)
+@dataclass(eq=False, repr=False)
 class LatentDirichlet(Model):
     """The topic model; ``LatentDirichletAllocation`` tells most of its parameters.
 
@@ -83,47 +84,31 @@ class LatentDirichlet(Model):
     #: What its posteriors are.
     posterior_type: ClassVar[type] = Topics
 
-    def __init__(
-        self,
-        n_topics: int,
-        n_words: int,
-        doc_topic_prior: ArrayLike,
-        topic_word_prior: float,
-        *,
-        update: Update = "variational",
-        tolerance: float = 1e-2,
-        min_iterations: int = 5,
-        max_iterations: int = 100,
-        word_power: float = 1.0,
-        settled: Settled | None = None,
-        start: TopicStart = "random",
-        mean_length: float = 100.0,
-        learn_doc_topic_prior: bool = False,
-        learn_topic_word_prior: bool = False,
-        adapted_part: float = 0.0,
-        prior_documents: Any = None,
-        guide: Guide | None = None,
-        n_threads: int = 1,
-    ):
-        self.n_topics = n_topics
-        self.n_words = n_words
-        alpha = np.broadcast_to(np.asarray(doc_topic_prior, float), n_topics)
-        self.doc_topic_prior: Array = alpha
-        self.topic_word_prior = float(topic_word_prior)
-        self.update = update
-        self.tolerance = tolerance
-        self.min_iterations = min_iterations
-        self.max_iterations = max_iterations
-        self.word_power = float(word_power)
-        self.settled = settled
-        self.start: TopicStart = start
-        self.mean_length = mean_length
-        self.learn_doc_topic_prior = learn_doc_topic_prior
-        self.learn_topic_word_prior = learn_topic_word_prior
-        self.adapted_part = float(adapted_part)
-        self.prior_documents = prior_documents
-        self.guide = guide
-        self.n_threads = n_threads
+    n_topics: int
+    n_words: int
+    doc_topic_prior: Array  # [K], or one number for all, which is made that
+    topic_word_prior: float
+    _: KW_ONLY
+    update: Update = "variational"
+    tolerance: float = 1e-2
+    min_iterations: int = 5
+    max_iterations: int = 100
+    word_power: float = 1.0
+    settled: Settled | None = None
+    start: TopicStart = "random"
+    mean_length: float = 100.0
+    learn_doc_topic_prior: bool = False
+    learn_topic_word_prior: bool = False
+    adapted_part: float = 0.0
+    prior_documents: Any = None
+    guide: Guide | None = None
+    n_threads: int = 1
+
+    def __post_init__(self) -> None:
+        alpha = np.asarray(self.doc_topic_prior, float)
+        self.doc_topic_prior = np.broadcast_to(alpha, self.n_topics)
+        for name in ("topic_word_prior", "word_power", "adapted_part"):
+            setattr(self, name, float(getattr(self, name)))
         self._mean_prior_statistics: Array | None = None
         self._steps_at_temperature_one = 0
         self.check_parameters()
@@ -212,15 +197,11 @@ class LatentDirichlet(Model):
             if self.update != "variational":
                 # These updates ascend no bound, so none is reported.
                 return LocalTerms(np.full(documents.indptr.size - 1, np.nan), np.nan)
-            inner = document_energy(
-                *documents.word_counts,
-                rows,
-                found,
-                inverse_temperature,
-                n_threads=self.n_threads,
+            energies, entropies = document_energy(
+                *documents.word_counts, rows, found, inverse_temperature, n_threads=self.n_threads
             )
             divergence = proportions_divergence(found, self.doc_topic_prior)
-            return LocalTerms(inner.energy, float(inner.entropy.sum() - divergence.sum()))
+            return LocalTerms(energies, float(entropies.sum() - divergence.sum()))
 
         assert solved.statistics is not None
         return DocumentStep(

@@ -8,8 +8,6 @@ predict their second halves better. It is never made smaller: on every corpus of
 predicted better, and gave worse topics.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -176,11 +174,7 @@ def _halves(documents: sparse.csr_array) -> tuple[sparse.csr_array, sparse.csr_a
 
 
 def _predicted(
-    first: sparse.csr_array,
-    second: sparse.csr_array,
-    rows: Float32,
-    prior: Array,
-    n_threads: int,
+    first: sparse.csr_array, second: sparse.csr_array, rows: Float32, prior: Array, n_threads: int
 ) -> float:
     """Nats a word of the second halves, by proportions that the first halves tell."""
     prior = np.array(prior, np.float64)

@@ -22,8 +22,6 @@ is a function of its arguments: the same on any thread or worker, and after a re
 draws from a stream of its own.
 """
 
-from __future__ import annotations
-
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -32,7 +30,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from tempering.models.fastmath import ENTRY, KERNEL, f32, larger, total_of
-from tempering.models.lda.layout import Documents, Float32, Float64
+from tempering.models.lda.layout import Documents, Float32, Float64, LocalResult
 from tempering.models.lda.statistics import find_occurrences
 from tempering.models.threads import WORDS_PER_BLOCK, in_blocks
 from tempering.storage.classes import stored
@@ -65,13 +63,6 @@ class Settled(NamedTuple):
     prior_factor: float = 1.0  # what is left of α
 
 
-class SampledTopics(NamedTuple):
-    """What the chains of a batch come to."""
-
-    gamma: Float32  # [D, K]
-    statistics: Float32  # [U, K], expected counts of the words by topic
-
-
 def can_be_sampled(counts: Float32) -> bool:
     """Whether these are counts of tokens, and not too many."""
     whole = bool(np.all(counts == np.floor(counts)))
@@ -87,7 +78,7 @@ def sample_topics(
     burn_in: int = BURN_IN,
     n_sweeps: int = N_SWEEPS,
     n_threads: int = 1,
-) -> SampledTopics:
+) -> LocalResult:
     """Sample the topics of all tokens of a batch with whole counts, from β of its words, [U, K]."""
     n_documents, (n_words, n_topics) = documents.indptr.size - 1, rows.shape
     tokens = as_tokens(documents.indptr, documents.columns, documents.counts)
@@ -117,7 +108,7 @@ def sample_topics(
         )
 
     in_blocks(fill_block, n_words, n_threads, WORDS_PER_BLOCK)
-    return SampledTopics(gamma, statistics)
+    return LocalResult(gamma, statistics)
 
 
 @njit(**ENTRY)

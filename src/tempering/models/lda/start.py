@@ -32,8 +32,6 @@ topic ψ' is large, and at a low temperature each document would fall at once fo
 other, whatever its words.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -44,10 +42,15 @@ from scipy.sparse.linalg import LinearOperator, svds
 from scipy.special import polygamma
 
 from tempering.models.base import Array, DataSource
-from tempering.models.lda.company import Piece, Pieces, company_of, occurrences
-from tempering.models.lda.corners import FEWER_WORDS, MOST_WORDS, corners_of_company
+from tempering.models.lda.corners import FEWER_PAIRED_WORDS, MOST_PAIRED_WORDS, corners_of_company
 from tempering.models.lda.priors import documents_to_predict, predicted_words
-from tempering.models.lda.recovery import anchor_shares
+from tempering.models.lda.recovery import (
+    CorpusPieces,
+    Piece,
+    anchor_shares,
+    company_of,
+    occurrences,
+)
 from tempering.models.lda.topics import Topics
 
 #: Words of the documents that topics start from, where they start from words; and how many for each
@@ -127,7 +130,7 @@ def tells_topics_apart(model: Any, n_words: float) -> bool:
 def anchored_topics(X: Any, n_topics: int, led: Array | None = None, n_threads: int = 1) -> Array:
     """Topics to start from, [V, K]; fewer where documents do not tell so many words apart."""
     n_topics = min(n_topics, MOST_ANCHORS)
-    documents = Pieces(X, n_threads)
+    documents = CorpusPieces(X, n_threads)
     n_documents, words = documents.total(occurrences)
     order = np.argsort(-n_documents, kind="stable")[: np.count_nonzero(n_documents)]
     if order.size == 0:
@@ -144,23 +147,19 @@ def anchored_topics(X: Any, n_topics: int, led: Array | None = None, n_threads: 
         return by_anchors
     if by_anchors.shape[1] < n_topics:
         return by_corners
-    some = _some_documents(X, documents.lengths.mean())
+    # Documents to compare the two by, from all over the corpus.
+    step = max(1, X.shape[0] // documents_to_predict(documents.lengths.mean()))
+    some = sparse.csr_matrix(X[::step])
     prior = np.full(n_topics, 1.0 / n_topics)
     nats = [predicted_words(own, prior, some, n_threads) for own in (by_corners, by_anchors)]
     return by_corners if nats[0] >= nats[1] else by_anchors
 
 
-def _some_documents(X: Any, mean_length: float) -> Any:
-    """Documents to compare two starts by, from all over the corpus."""
-    step = max(1, X.shape[0] // documents_to_predict(mean_length))
-    return sparse.csr_matrix(X[::step])
-
-
 def _from_corners(
-    documents: Pieces, order: NDArray[np.int64], words: Array, n_topics: int
+    documents: CorpusPieces, order: NDArray[np.int64], words: Array, n_topics: int
 ) -> Array | None:
     """Words shared out among the corners of all company; None where these are fewer."""
-    common = np.sort(order[: FEWER_WORDS if are_few(n_topics) else MOST_WORDS])
+    common = np.sort(order[: FEWER_PAIRED_WORDS if are_few(n_topics) else MOST_PAIRED_WORDS])
     corners = corners_of_company(documents, common, n_topics)
     if len(corners) < n_topics:
         return None
@@ -169,7 +168,7 @@ def _from_corners(
 
 
 def _from_anchors(
-    documents: Pieces,
+    documents: CorpusPieces,
     order: NDArray[np.int64],
     words: Array,
     n_topics: int,
@@ -213,7 +212,7 @@ def _spread(topics: Array, words: Array) -> Array:
     return topics
 
 
-def _with_company(documents: Pieces, led: Array, words: Array) -> Array:
+def _with_company(documents: CorpusPieces, led: Array, words: Array) -> Array:
     """Topics of words that lead them, one half, and the words that keep them company, the other."""
     if not led.shape[1]:
         return led
@@ -308,17 +307,12 @@ def document_contrast(X: Any, rng: np.random.Generator) -> float:
     return float(np.clip(largest, 0.0, 1.0) ** 2)
 
 
-def document_feedback(s: np.ndarray | float, prior: float, words: float) -> Any:
-    """a: by how much a document's sweep multiplies a difference between its proportions."""
-    gamma = prior + np.asarray(s) * words
-    return np.asarray(s) ** 2 * words * polygamma(1, gamma)
-
-
 def growth_factor(
     s: np.ndarray | float, contrast: float, prior: float, words: float, *, sweeps: int
 ) -> Any:
     """By how much a perturbation of equal topics grows in one full update at 1/T = s."""
-    feedback = document_feedback(s, prior, words)
+    # a: by how much a document's sweep multiplies a difference between its proportions.
+    feedback = np.asarray(s) ** 2 * words * polygamma(1, prior + np.asarray(s) * words)
     return s * (1.0 + contrast * sum(feedback**j for j in range(1, sweeps + 1)))
 
 

@@ -152,17 +152,7 @@ def add_tempered(row, weight, fit, d, log_row, maximum, s, entries):
 
 @njit(**ENTRY)
 def fill_energies(
-    start,
-    stop,
-    batch,
-    log_rows,
-    maxima,
-    gamma,
-    inverse_temperatures,
-    room,
-    kept,
-    energy,
-    entropy,
+    start, stop, batch, log_rows, maxima, gamma, inverse_temperatures, room, kept, energy, entropy
 ):
     """Set energy and entropy of the documents from `start` to `stop`."""
     n_topics = gamma.shape[1]

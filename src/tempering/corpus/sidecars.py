@@ -5,8 +5,6 @@ line; ``docword.kos.txt.gz`` in ``vocab.kos.txt`` and ``documents.kos.txt``. Whe
 text, ``20news.counting.txt`` holds a :class:`WordCounting`, as JSON in one line.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable
@@ -25,7 +23,7 @@ UCI_NAME = re.compile(r"docword\.(.+)\.txt(\.gz)?")
 WORDS, NAMES, COUNTING = "vocab", "documents", "counting"
 
 
-def _beside(path: Path, what: str) -> Path:
+def _sidecar(path: Path, what: str) -> Path:
     if match := UCI_NAME.fullmatch(path.name):
         return path.with_name(f"{what}.{match[1]}.txt")
     bare = path.with_suffix("") if path.suffix == ".gz" else path
@@ -34,7 +32,7 @@ def _beside(path: Path, what: str) -> Path:
 
 def read_vocabulary(path: Path, n_words: int | None) -> list[str] | None:
     """The words of the corpus at ``path``, if they are there; as many as the corpus tells of."""
-    lines = Lines(_beside(path, WORDS))
+    lines = Lines(_sidecar(path, WORDS))
     if not lines.path.is_file():
         return None
     vocabulary = list(lines)
@@ -46,7 +44,7 @@ def read_vocabulary(path: Path, n_words: int | None) -> list[str] | None:
 
 def read_names(path: Path, n_documents: int) -> Lines | None:
     """The names of the documents of the corpus at ``path``, if they are there."""
-    lines = Lines(_beside(path, NAMES))
+    lines = Lines(_sidecar(path, NAMES))
     if not lines.path.is_file():
         return None
     found = sum(1 for _ in lines)
@@ -58,7 +56,7 @@ def read_names(path: Path, n_documents: int) -> Lines | None:
 
 def read_counting(path: Path) -> WordCounting | None:
     """How text became the words of the corpus at ``path``, if it is there."""
-    lines = Lines(_beside(path, COUNTING))
+    lines = Lines(_sidecar(path, COUNTING))
     if not lines.path.is_file():
         return None
     try:
@@ -67,16 +65,16 @@ def read_counting(path: Path) -> WordCounting | None:
         fail(lines.path, "", f"it does not say how words were counted: {error}")
 
 
-def write_beside(
+def write_sidecars(
     stack: ExitStack, path: Path, corpus: Stored, with_names: bool, overwrite: bool
 ) -> None:
     """Write what the corpus at ``path`` needs beside it; it appears when the stack is closed."""
     counting: WordCounting | None = getattr(corpus, "counting", None)
     settings = None if counting is None else [json.dumps(counting.as_dict())]
-    _write(stack, _beside(path, WORDS), corpus.vocabulary, "word", overwrite)
-    _write(stack, _beside(path, COUNTING), settings, "setting", overwrite)
+    _write(stack, _sidecar(path, WORDS), corpus.vocabulary, "word", overwrite)
+    _write(stack, _sidecar(path, COUNTING), settings, "setting", overwrite)
     if with_names:
-        _write(stack, _beside(path, NAMES), corpus.names, "name", overwrite)
+        _write(stack, _sidecar(path, NAMES), corpus.names, "name", overwrite)
 
 
 def _write(

@@ -1,7 +1,5 @@
 """``tempering demo``: what tempering is for, in a minute."""
 
-from __future__ import annotations
-
 import time
 from pathlib import Path
 from typing import Any
@@ -12,9 +10,8 @@ from rich.text import Text
 
 from tempering.cli.corpora import drawn
 from tempering.cli.printing import console, error_console, minus, print_json
-from tempering.cli.progress import shown
 from tempering.cli.topics import topic_rows
-from tempering.cli.validation import Validation
+from tempering.cli.validation import Validation, shown
 from tempering.datasets import load_docstrings
 from tempering.estimators import LatentDirichletAllocation
 from tempering.evaluation import match_topics
