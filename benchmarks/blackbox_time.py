@@ -3,9 +3,9 @@
     taskset -c 0 python benchmarks/blackbox_time.py --targets funnel seeds
 
 Told are the microseconds of a step of plain SVI for all seeds together, and the time of an adaptive
-run in parts of plain SVI's: the median over repetitions, in each of which both run in turn, so that
-other work on the machine slows both. Time is that of the processor. Both give their losses: a
-program that does not ask for them does not compute them.
+run in parts of plain SVI's: the median over repetitions and, in brackets, the quartiles. In each of
+them both run in turn, so that other work on the machine slows both. Time is that of the processor.
+Both give their losses: a program that does not ask for them does not compute them.
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ def main() -> None:
             begin = time.process_time()
             jax.block_until_ready(both[j](keys))
             seconds[i, j] = time.process_time() - begin
-        plain, ours = np.median(seconds[1:], axis=0)
-        print(f"{name}: {1e6 * plain / options.steps:.1f} µs, {ours / plain:.2f} times", flush=True)
+        plain = 1e6 * np.median(seconds[1:, 0]) / options.steps
+        low, times, high = np.quantile(seconds[1:, 1] / seconds[1:, 0], [0.25, 0.5, 0.75])
+        print(f"{name}: {plain:.1f} µs, {times:.2f} ({low:.2f}, {high:.2f}) times", flush=True)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ SLOW_PAGES = {
     "docs/choosing.md",
     "docs/index.md",
     "docs/getting-started.md",
+    "docs/jax.md",
     "docs/tutorials/factor-models.md",
     "docs/tutorials/gaussian-mixture.md",
     "docs/tutorials/gpu.md",

@@ -283,6 +283,8 @@ def test_a_subsampled_plate_keeps_its_scale():
     assert_allclose(trace["y"]["fn"].log_prob(Y[rows]), 0.25 * density, rtol=1e-6)
     run = partial(new(model, temperature=schedules.linear(5.0)).run, progress_bar=False)
     assert jax.eval_shape(lambda key: run(key, 20, X, Y), KEY).losses.shape == (20,)
+    with pytest.raises(ValueError, match="plate 'data' subsamples"):
+        new(model).log_evidence(KEY, {}, 10, X, Y)
 
 
 def test_labels_that_are_summed_out_weigh_tempered_likelihoods():
@@ -304,6 +306,16 @@ def test_labels_that_are_summed_out_weigh_tempered_likelihoods():
     tempered = [0.4 * dist.Normal(0.2 + 2.0 * label, 1.0).log_prob(x) for label in (0, 1)]
     summed = jnp.log(0.7 * jnp.exp(tempered[0]) + 0.3 * jnp.exp(tempered[1])).sum()
     assert_allclose(-loss, summed + dist.Normal().log_prob(0.2), rtol=1e-5)
+
+    def near(x):
+        numpyro.sample("mean", dist.Normal(0.0, 0.7))
+
+    grid = np.linspace(-6, 6, 2001)[:, None]
+    densities = [np.exp(dist.Normal(grid + 2.0 * label, 1.0).log_prob(x)) for label in (0, 1)]
+    marginal = np.prod(0.7 * densities[0] + 0.3 * densities[1], axis=1)
+    exact = np.log(np.trapezoid(marginal * np.exp(dist.Normal().log_prob(grid[:, 0])), grid[:, 0]))
+    found = TemperedSVI(model, near, adam(), TraceEnum_ELBO()).log_evidence(KEY, {}, 2000, x)
+    assert abs(found.log_evidence - exact) < 4 * found.error < 0.2
 
 
 def test_one_compilation_serves_all_temperatures():
@@ -429,6 +441,8 @@ def test_what_cannot_be_is_refused_before_any_work():
         new(temperature=VariationalTempering())
     with pytest.raises(ValueError, match=r"temperature is LocalTempering.*temper_locally\(model\)"):
         new(temperature=LocalTempering())
+    with pytest.raises(ValueError, match=r"from T = 10 to 9.991: .* transition_steps=1"):
+        new(temperature=optax.linear_schedule(10.0, 1.0, 1000))
     with pytest.raises(ValueError, match=r"temper must be 'likelihood'.*'prior'"):
         new(temper="prior")
     with pytest.raises(ValueError, match=r"temper names \['z'\]"):

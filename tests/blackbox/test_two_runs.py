@@ -76,7 +76,7 @@ def test_the_run_with_smaller_losses_goes_on(progress_bar, capsys):
         assert float(state.end) == 4.0
         assert int(state.made) == N
         assert_allclose(losses, alone(better)[1], rtol=1e-6)
-    assert (f"/{N + 438} " in capsys.readouterr().err) == progress_bar
+    assert (f"/{N + 417} " in capsys.readouterr().err) == progress_bar
 
 
 def test_the_runs_of_one_program_are_each_decided_by_themselves():
@@ -92,7 +92,7 @@ def test_the_runs_of_one_program_are_each_decided_by_themselves():
 def test_a_run_that_broke_off_in_nan_is_not_kept(broken):
     def breaks(state: Toy) -> tuple[Toy, jax.Array]:
         state, loss = step(state)
-        return state, jnp.where((state.end == 4.0) & (state.made > 430), jnp.nan, loss)
+        return state, jnp.where((state.end == 4.0) & (state.made > 410), jnp.nan, loss)
 
     states = [toy(4.0, 1.0), toy(6.0, 1.0)][:: -1 if broken else 1]
     assert float(race(*states, step=breaks)[0].end) == 6.0

@@ -144,10 +144,11 @@ def policy_of(temperature: Any) -> Scheduled | Adaptive:
         isinstance(temperature, str) and temperature == "adaptive"
     ):
         return Adaptive()
-    if isinstance(temperature, Annealing):
-        return Scheduled(temperature)
     if callable(temperature) and takes(temperature, 0.0):
-        return Scheduled(Annealing(cast(Any, temperature)))
+        temperature = Annealing(cast(Any, temperature))
+    if isinstance(temperature, Annealing):
+        _check_progress(temperature)
+        return Scheduled(temperature)
     if isinstance(temperature, LocalTempering):
         raise ValueError(
             "temperature is LocalTempering; a temperature for each datum is part of the model "
@@ -157,6 +158,18 @@ def policy_of(temperature: Any) -> Scheduled | Adaptive:
         "temperature must be 'adaptive', None, an Annealing, or a schedule, a function from "
         f"progress 0 … 1 to a temperature; got {shown(temperature)}."
     )
+
+
+def _check_progress(policy: Annealing) -> None:
+    """A schedule of optax that counts steps would hardly cool, and then jump to T = 1."""
+    if policy.start == "auto":
+        return
+    first, last = (float(cast(Any, policy.schedule)(progress)) for progress in (0.0, 1.0))
+    if first > last > 1.0 + 0.9 * (first - 1.0):
+        raise ValueError(
+            f"the schedule cools only from T = {first:.4g} to {last:.4g}: it is a function of "
+            "progress 0 … 1, not of steps; give a schedule of optax transition_steps=1."
+        )
 
 
 def hot_start(log_likelihoods: jax.Array) -> jax.Array:

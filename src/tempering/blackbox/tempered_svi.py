@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from numpyro import handlers
-from numpyro.infer import SVI, Trace_ELBO, init_to_uniform
+from numpyro.infer import SVI, Trace_ELBO, TraceEnum_ELBO, init_to_uniform
 from numpyro.infer.svi import SVIState
 
 from tempering.blackbox.handler import Sites, is_tempered, temper
@@ -74,7 +74,7 @@ class TemperedSVI(SVI):
     temperature : {"adaptive"}, AdaptiveTempering, Annealing, callable or None
         "adaptive", or ``AdaptiveTempering()``, finds a hot start, cools, holds while the tempered
         ELBO still rises, and stays at T = 1 for at least the last third of the steps. ``run`` also
-        makes a plain run from another start; after 7/8 of the steps the one with the better ELBO
+        makes a plain run from another start; after 5/6 of the steps the one with the better ELBO
         goes on alone. The passes of an :class:`~tempering.Annealing` are steps here. A function
         from progress 0 … 1 to a temperature, such as an optax schedule with
         ``transition_steps=1``, stands for ``Annealing`` along it. None is plain SVI.
@@ -283,7 +283,7 @@ class TemperedSVI(SVI):
         n_draws : int
             Some thousands, where the model is cheap.
         *args, **kwargs
-            Of the model.
+            Of the model. All data are needed: a plate that subsamples them is refused.
 
         Returns
         -------
@@ -292,13 +292,27 @@ class TemperedSVI(SVI):
             draws have all the weight, and what the guide misses is missed here too.
         """
         check_whole(2, n_draws=n_draws)
-        log_weights = -self._losses(Trace_ELBO(), rng_key, params, n_draws, args, kwargs)
+        self._check_whole_plates(rng_key, args, kwargs)
+        # With one particle a loss is −log(p(x, z) / q(z)), labels summed out where that is asked.
+        loss = TraceEnum_ELBO() if isinstance(self.loss, TraceEnum_ELBO) else Trace_ELBO()
+        log_weights = -self._losses(loss, rng_key, params, n_draws, args, kwargs)
         total = jax.scipy.special.logsumexp(log_weights)
         shares = jnp.exp(log_weights - total)
         effective = 1.0 / jnp.sum(shares**2)
         # The standard deviation of the mean weight in parts of it: 1/ESS − 1/n.
         error = jnp.sqrt(jnp.maximum(1.0 / effective - 1.0 / n_draws, 0.0))
         return Evidence(float(total - jnp.log(n_draws)), float(error), float(effective))
+
+    def _check_whole_plates(self, rng_key: jax.Array, args: Any, kwargs: dict[str, Any]) -> None:
+        seeded = handlers.seed(self.model, rng_key)
+        trace = handlers.trace(seeded).get_trace(*args, **kwargs, **self.static_kwargs)
+        for name, site in trace.items():
+            if site["type"] == "plate" and len(site["value"]) < site["args"][0]:
+                raise ValueError(
+                    f"the plate {name!r} subsamples: weights of some data would not average to "
+                    "p(x). Make a TemperedSVI of the model with the whole plate, and give it these "
+                    "params."
+                )
 
     def _elbo(
         self, rng_key: jax.Array, params: dict[str, Any], n: int, args: Any, kwargs: dict[str, Any]

@@ -17,7 +17,7 @@ import tqdm
 from tempering.blackbox.heat import Adaptive, windows
 
 #: One in so many steps, the last ones, is made by the better run alone.
-ALONE = 8
+ALONE = 6
 #: At most so many losses judge a run, the last ones before that.
 COMPARED = 100
 
