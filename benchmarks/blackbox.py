@@ -163,10 +163,11 @@ def path(policy: Annealing, steps: int) -> jax.Array:
     return Scheduled(policy).begin(steps, None).path
 
 
-def run(name: str, bench: Bench, n_seeds: int, steps: int) -> dict[str, Any]:
+def run(name: str, bench: Bench, n_seeds: int, steps: int, block: int) -> dict[str, Any]:
     """All seeds of one method; restarts are groups of runs, of which the first is plain SVI's."""
     groups, _ = RESTARTS.get(name, (1, 1.0))
-    keys = jax.random.split(KEY, groups * n_seeds)
+    key = jax.random.fold_in(KEY, block) if block else KEY
+    keys = jax.random.split(key, groups * n_seeds)
     parts = [keys[n_seeds * i : n_seeds * (i + 1)] for i in range(groups)]
     params, guides, seconds = zip(*(bench.fit(name, part, steps) for part in parts), strict=True)
     judged = zip(guides, params, parts, strict=True)
@@ -248,6 +249,7 @@ def mean_and_error(values: np.ndarray, digits: int) -> tuple[str, str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--block", type=int, default=0, help="other seeds for another number")
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--targets", nargs="*", default=list(TARGETS), choices=TARGETS)
     parser.add_argument("--methods", nargs="*", default=METHODS, choices=METHODS)
@@ -264,7 +266,7 @@ def main() -> None:
             if (name, method) in known:
                 continue
             bench = bench or Bench(TARGETS[name]())
-            outcome = run(method, bench, options.seeds, options.steps)
+            outcome = run(method, bench, options.seeds, options.steps, options.block)
             known[name, method] = {
                 "target": name,
                 "method": method,
