@@ -399,9 +399,12 @@ def test_plain_functions_are_the_same_model():
     like = {"weights": jnp.zeros(3)}
     vi = TemperedVI(log_likelihood, log_prior, like, adam(), temperature=schedules.linear(5.0))
     result = vi.run(KEY, 30, X, Y, progress_bar=False)
-    numpyros = new(temperature=schedules.linear(5.0)).run(KEY, 30, X, Y, progress_bar=False)
+    svi = new(temperature=schedules.linear(5.0))
+    numpyros = svi.run(KEY, 30, X, Y, progress_bar=False)
     assert_allclose(result.losses, numpyros.losses, rtol=1e-4)
     assert_array_equal(result.temperatures, numpyros.temperatures)
+    ours = vi.log_evidence(KEY, result.params, 100, X, Y)
+    assert_allclose(ours, svi.log_evidence(KEY, numpyros.params, 100, X, Y), rtol=1e-3)
     draws = vi.sample(KEY, result.params, 2000)["weights"]
     assert draws.shape == (2000, 3)
     assert_allclose(draws.mean(0), result.params["z_auto_loc"], atol=0.02)

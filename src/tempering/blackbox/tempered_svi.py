@@ -19,7 +19,7 @@ from numpyro.infer.svi import SVIState
 from tempering.blackbox.handler import Sites, is_tempered, temper
 from tempering.blackbox.heat import Adaptive, Heat, Scheduled, hot_start, policy_of
 from tempering.blackbox.two_runs import better_of_two
-from tempering.models.arguments import check_number, check_whole, shown
+from tempering.models.arguments import check_whole, shown
 from tempering.temperature import Annealing
 
 #: Random places at which the likelihood is looked at, to find where to start.
@@ -127,7 +127,7 @@ class TemperedSVI(SVI):
                 f"temper must be 'likelihood', 'joint' or a list of sites; got {shown(temper)}."
             )
         if num_steps is not None:
-            _check_steps(num_steps)
+            check_whole(num_steps=num_steps)
         self.policy = policy_of(temperature)
         joint = isinstance(temperature, Annealing) and temperature.temper == "joint"
         self.sites: Sites = "joint" if joint else temper
@@ -172,7 +172,7 @@ class TemperedSVI(SVI):
         From an ``init_state`` the temperature goes on where that state is: at T = 1, if its run
         was over. An adaptive run without one takes nearly the time of two: see ``temperature``.
         """
-        _check_steps(num_steps)
+        check_whole(num_steps=num_steps)
         before = kwargs.get("init_state")
         if isinstance(self.policy, Adaptive) and before is None:
             return self._run_two(rng_key, num_steps, args, kwargs)
@@ -241,11 +241,7 @@ class TemperedSVI(SVI):
         -------
         Restarts
         """
-        _check_steps(num_steps)
-        check_whole(n_restarts=n_restarts)
-        check_number(
-            n_evaluations, "n_evaluations", "a whole number, at least 1", least=1, whole=True
-        )
+        check_whole(num_steps=num_steps, n_restarts=n_restarts, n_evaluations=n_evaluations)
         # What the guide remembers of its first call, and the transforms, must be no traced values.
         ready = copy.copy(self)
         ready.num_steps = num_steps
@@ -292,7 +288,12 @@ class TemperedSVI(SVI):
             draws have all the weight, and what the guide misses is missed here too.
         """
         check_whole(2, n_draws=n_draws)
-        self._check_whole_plates(rng_key, args, kwargs)
+        for name, site in self._somewhere(rng_key, args, kwargs).items():
+            if site["type"] == "plate" and len(site["value"]) < site["args"][0]:
+                raise ValueError(
+                    f"the plate {name!r} subsamples, and the evidence needs all data: make a "
+                    "TemperedSVI of the model with the whole plate, and give it these params."
+                )
         # With one particle a loss is −log(p(x, z) / q(z)), labels summed out where that is asked.
         loss = TraceEnum_ELBO() if isinstance(self.loss, TraceEnum_ELBO) else Trace_ELBO()
         log_weights = -self._losses(loss, rng_key, params, n_draws, args, kwargs)
@@ -302,17 +303,6 @@ class TemperedSVI(SVI):
         # The standard deviation of the mean weight in parts of it: 1/ESS − 1/n.
         error = jnp.sqrt(jnp.maximum(1.0 / effective - 1.0 / n_draws, 0.0))
         return Evidence(float(total - jnp.log(n_draws)), float(error), float(effective))
-
-    def _check_whole_plates(self, rng_key: jax.Array, args: Any, kwargs: dict[str, Any]) -> None:
-        seeded = handlers.seed(self.model, rng_key)
-        trace = handlers.trace(seeded).get_trace(*args, **kwargs, **self.static_kwargs)
-        for name, site in trace.items():
-            if site["type"] == "plate" and len(site["value"]) < site["args"][0]:
-                raise ValueError(
-                    f"the plate {name!r} subsamples: weights of some data would not average to "
-                    "p(x). Make a TemperedSVI of the model with the whole plate, and give it these "
-                    "params."
-                )
 
     def _elbo(
         self, rng_key: jax.Array, params: dict[str, Any], n: int, args: Any, kwargs: dict[str, Any]
@@ -351,16 +341,19 @@ class TemperedSVI(SVI):
         plain, loss = method(tempered, SVIState(*state[:3]), *args, **kwargs)
         return state._replace(**plain._asdict()), loss
 
+    def _somewhere(self, rng_key: jax.Array, args: Any, kwargs: Any) -> dict[str, Any]:
+        """The model's trace at a random place, one from which NumPyro starts its chains."""
+        seeded = handlers.seed(self.model, rng_key)
+        placed = handlers.substitute(seeded, substitute_fn=init_to_uniform)
+        return handlers.trace(placed).get_trace(*args, **kwargs, **self.static_kwargs)
+
     def _log_likelihoods(
         self, rng_key: jax.Array, n_places: int, args: Any, kwargs: Any
     ) -> jax.Array:
-        """What is tempered, at random places: those from which NumPyro starts its chains."""
+        """What is tempered, at random places."""
 
         def one(key: jax.Array) -> jax.Array:
-            placed = handlers.substitute(
-                handlers.seed(self.model, key), substitute_fn=init_to_uniform
-            )
-            trace = handlers.trace(placed).get_trace(*args, **kwargs, **self.static_kwargs)
+            trace = self._somewhere(key, args, kwargs)
             tempered = {name: site for name, site in trace.items() if is_tempered(site, self.sites)}
             self._check_sites(tempered)
             return sum(
@@ -388,19 +381,10 @@ class TemperedSVI(SVI):
             )
 
 
-def _check_steps(num_steps: Any) -> None:
-    check_whole(num_steps=num_steps)
-
-
 def _of_the_model(kwargs: dict[str, Any]) -> dict[str, Any]:
     """The keywords that ``run`` passes on."""
-    own = {
-        "progress_bar",
-        "stable_update",
-        "forward_mode_differentiation",
-        "init_state",
-        "init_params",
-    }
+    own = {"progress_bar", "stable_update", "init_state", "init_params"}
+    own |= {"forward_mode_differentiation"}
     return {name: value for name, value in kwargs.items() if name not in own}
 
 
