@@ -10,8 +10,8 @@ from tempering.datasets import make_lda
 from tempering.evaluation import split_documents
 from tempering.workbench import TopicNumber, Trial, choose_n_topics
 from tempering.workbench.number_of_topics import (
-    _compared,
     best_weight,
+    compared,
     document_scores,
     merged_topics,
 )
@@ -75,7 +75,7 @@ def test_errors_are_those_of_paired_documents(corpus):
         for k in (3, 6)
     ]
     scores = [document_scores(table, split, 2.0) for table in topics]
-    worse = max(_compared(0, [3, 6], [1.0, 1.0], scores), key=lambda trial: trial.behind)
+    worse = max(compared(0, [3, 6], [1.0, 1.0], scores), key=lambda trial: trial.behind)
     rng = np.random.default_rng(0)
     again = []
     for _ in range(400):

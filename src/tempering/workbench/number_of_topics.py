@@ -165,23 +165,12 @@ def choose_n_topics(
     >>> choose_n_topics(X, [2, 4, 8]).n_topics
     4
     """
-    counts: Any = as_counts(X, "X")
-    check_whole_counts(counts, "X", "; weights such as tf-idf cannot be held out.")
     plain = plain_topics(estimator)
     if prior_weight is not None:
         check_number(prior_weight, "prior_weight", "positive", above=0, most=1e6)
     check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
     numbers = _numbers(candidates)
-    rng = np.random.default_rng(random_state)
-    order = rng.permutation(counts.shape[0])
-    n_held_out = min(int(HELD_OUT_PART * order.size), MOST_HELD_OUT)
-    split = split_documents(counts[np.sort(order[:n_held_out])], rng)
-    if split.held_out.nnz == 0:
-        raise ValueError(
-            f"X has too few documents of two words or more to hold some out: {counts.shape[0]}."
-        )
-    documents = counts[order[n_held_out:]]
-
+    documents, split = held_out(X, random_state)
     trials: list[Trial] = []
     weight = 0.0 if prior_weight is None else float(prior_weight)
     low, high, topics, scores = 0, len(numbers) - 1, np.empty((0, 0)), np.empty((2, 0))
@@ -194,7 +183,7 @@ def choose_n_topics(
         if prior_weight is None:
             weight = best_weight([topics for topics, _ in fits], split)
         all_scores = [document_scores(fit[0], split, weight) for fit in fits]
-        found = _compared(round_, [numbers[p] for p in points], [c for _, c in fits], all_scores)
+        found = compared(round_, [numbers[p] for p in points], [c for _, c in fits], all_scores)
         trials += found
         place = _smallest(found)
         # To be merged: the best, since the fewest topics within an error are chosen after that.
@@ -206,6 +195,21 @@ def choose_n_topics(
     last = trials[-1].round
     chosen = sorted(trial for trial in trials if trial.round == last)
     return TopicNumber(chosen[_smallest(chosen)].n_topics, trials, weight)
+
+
+def held_out(X: Any, seed: int) -> tuple[Any, Split]:
+    """Documents to fit, and the halves of others to be predicted."""
+    counts: Any = as_counts(X, "X")
+    check_whole_counts(counts, "X", "; weights such as tf-idf cannot be held out.")
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(counts.shape[0])
+    n_held_out = min(int(HELD_OUT_PART * order.size), MOST_HELD_OUT)
+    split = split_documents(counts[np.sort(order[:n_held_out])], rng)
+    if split.held_out.nnz == 0:
+        raise ValueError(
+            f"X has too few documents of two words or more to hold some out: {counts.shape[0]}."
+        )
+    return counts[order[n_held_out:]], split
 
 
 def best_weight(fits: list[NDArray[Any]], split: Split) -> float:
@@ -251,10 +255,10 @@ def _merged(
             continue
         tried.append(len(fewer))
         all_scores.append(document_scores(fewer, split, prior_weight))
-        behind = _compared(0, tried, [0.0] * len(tried), all_scores)[-1]
+        behind = compared(0, tried, [0.0] * len(tried), all_scores)[-1]
         if behind.behind > 3 * behind.error:
             break
-    return _compared(len(ROUNDS), tried, [0.0] * len(tried), all_scores)
+    return compared(len(ROUNDS), tried, [0.0] * len(tried), all_scores)
 
 
 def _numbers(candidates: Any) -> list[int]:
@@ -305,7 +309,7 @@ def document_scores(topics: NDArray[Any], split: Split, prior_weight: float) -> 
     return np.array([np.bincount(documents, w, n) for w in (logs, held_out.data)])
 
 
-def _compared(
+def compared(
     round_: int, numbers: list[int], costs: list[float], scores: list[NDArray[Any]]
 ) -> list[Trial]:
     """The fits of a round beside the best of them, with errors of paired differences."""
