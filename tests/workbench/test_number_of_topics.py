@@ -38,6 +38,25 @@ def test_the_search_costs_about_three_fits_at_most(answer):
     assert "as much work as" in str(answer)
 
 
+def test_coherence_and_diversity_stand_beside_the_scores_of_fits(answer):
+    fits = [trial for trial in answer.trials if trial.cost > 0]
+    right = max(fits, key=lambda trial: (trial.n_topics == 6, trial.round))
+    most = max(fits, key=lambda trial: trial.n_topics)
+    assert right.npmi > most.npmi
+    assert 1 >= right.diversity > most.diversity
+    assert f"{right.npmi:.2f}       {right.diversity:.2f}" in str(answer)
+
+
+def test_the_best_of_a_round_is_fitted_again_in_the_next(answer):
+    """Else only its neighbours could win the last round."""
+    for round_ in (0, 1):
+        now, then = (
+            [trial for trial in answer.trials if trial.round == r] for r in (round_, round_ + 1)
+        )
+        best = next(trial.n_topics for trial in now if trial.behind <= trial.error)
+        assert best in [trial.n_topics for trial in then]
+
+
 def test_the_smallest_within_one_error_is_chosen(answer):
     last = [trial for trial in answer.trials if trial.round == answer.trials[-1].round]
     good = [trial.n_topics for trial in last if trial.behind <= trial.error]

@@ -38,8 +38,10 @@ from sklearn.base import clone
 
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.topic_health import TopicWarning
+from tempering.estimators.words import remember_words
 from tempering.evaluation.checks import normalised
 from tempering.evaluation.completion import fill_probabilities
+from tempering.inference import RobbinsMonro, Settling
 from tempering.models.arguments import check_whole, shown
 from tempering.models.fastmath import ENTRY
 from tempering.models.lda.priors import prior_draws
@@ -60,6 +62,9 @@ NEIGHBOURS = 5
 
 #: Passes over all documents after each round of joining.
 PASSES = 2
+
+#: Passes in minibatches at the end, of which λ is averaged over the second half; and their steps.
+LAST_PASSES, LAST_STEPS = 4, RobbinsMonro(50.0, 0.55)
 
 #: By how many standard errors held-out words must get worse to speak against what the bound asks.
 CLEAR_ERRORS = 2.0
@@ -95,8 +100,8 @@ def find_topics(
     that are most alike become one if that raises the evidence lower bound of all documents under a
     prior with learned weights of the topics (as in a hierarchical Dirichlet process), and the
     topics settle. A fifth of the documents, 2,000 at most, is held out of all this, and the rounds
-    end when their words are predicted clearly worse. With the fewest topics that are not behind by
-    more than two standard errors, all documents are fitted anew.
+    end when their words are predicted worse by two standard errors or more; the last joins are then
+    undone. Last, a few passes over all documents follow. If no topics were joined, it is a new fit.
 
     Drawn documents have a number of topics, and it is found. Real ones often bear out as many as
     you allow; then a warning says so.
@@ -126,15 +131,30 @@ def find_topics(
     >>> find_topics(X, 12).n_components
     4
     """
-    answer = joined_number(X, most, estimator=estimator, random_state=random_state)
-    model = clone(plain_topics(estimator))
-    return model.set_params(n_components=answer.n_topics, random_state=int(random_state)).fit(X)
+    answer, model, counts = _joined(X, most, estimator, random_state)
+    if answer.n_topics == most:  # All that it lacks are the documents that were held out.
+        return model.set_params(n_components=int(most)).fit(X)
+    documents = model._counts(X, reset=True)
+    remember_words(model, X)
+    _with_topics(model, documents, counts)
+    length = documents.sum(dtype=np.float64) / documents.shape[0]
+    size = model._batch_size(documents.shape[0] * model.max_iter, "numba", float(length))
+    n_steps = LAST_PASSES * -(-documents.shape[0] // size)
+    rates = Settling(LAST_STEPS, max(1, n_steps // 2))
+    return settled(model, X, LAST_PASSES, batch_size=size, learning_rate=rates)
 
 
 def joined_number(
     X: Any, most: int = 150, *, estimator: Any = None, random_state: int = 0
 ) -> TopicNumber:
     """How many topics are left of ``most``, and a trial a round."""
+    return _joined(X, most, estimator, random_state)[0]
+
+
+def _joined(
+    X: Any, most: int, estimator: Any, random_state: int
+) -> tuple[TopicNumber, Any, Counts]:
+    """The answer, what was fitted, and what its documents held of the topics that are left."""
     plain: Any = plain_topics(estimator)
     check_whole(2, most=most)
     check_whole(0, random_state=random_state)
@@ -154,25 +174,25 @@ def joined_number(
     documents = model._counts(inside, reset=False)
     weight = best_weight([model.components_], split)
     part = documents.shape[0] / (documents.shape[0] + split.observed.shape[0])
-    numbers, costs, scores = [], [part], []
-    while True:
-        counts = take_in(model, documents)
+    numbers, costs = [int(most)], [part]
+    scores = [document_scores(model.components_, split, weight)]
+    left = take_in(model, documents)
+    while pairs := best_joins(model, documents, left):
+        settled(_with_topics(model, documents, joined(left, pairs)), inside, PASSES)
         numbers.append(model.n_components)
-        scores.append(document_scores(model.components_, split, weight))
-        trials = compared(0, numbers, costs, scores)
-        worse = trials[-1].behind > CLEAR_ERRORS * trials[-1].error
-        pairs = [] if worse else best_joins(model, documents, counts)
-        if not pairs:
-            break
-        settled(_with_topics(model, documents, joined(counts, pairs)), inside, PASSES)
         costs.append(part * PASSES / model.max_iter)
-    near = [t.n_topics for t in trials if t.behind <= CLEAR_ERRORS * t.error]
-    if min(near) == most:
+        scores.append(document_scores(model.components_, split, weight))
+        last = compared(0, numbers, costs, scores)[-1]
+        if last.behind > CLEAR_ERRORS * last.error:
+            break
+        left = take_in(model, documents)
+    if len(left.words) == most:
         warnings.warn(
             f"no two of most={most} topics became one, so there may be more: try twice as many.",
             stacklevel=3,
         )
-    return TopicNumber(min(near), trials, weight)
+    trials = compared(0, numbers, costs, scores)
+    return TopicNumber(len(left.words), trials, weight), model, left
 
 
 def take_in(model: Any, documents: Any) -> Counts:
