@@ -28,7 +28,7 @@ def word_intervals(
     The topic's posterior is q(β) = Dir(λ), so that the probability of word v is a beta variable of
     λ_v and Σ_u λ_u − λ_v. It does not know of words that other fits would give to other topics:
     for that see :func:`topics_across_seeds`. For intervals of the proportions of single documents,
-    let each be a group of its own: ``topics_by_group(model, X, np.arange(n_documents))``.
+    let each be a group of its own: ``topics_by_group(model, X, range(X.shape[0]))``.
 
     Parameters
     ----------
