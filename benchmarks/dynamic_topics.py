@@ -2,14 +2,15 @@
 
     python benchmarks/dynamic_topics.py --out results.jsonl
     python benchmarks/dynamic_topics.py --out results.jsonl --corpus arxiv.npz --programs tempering
+    python benchmarks/dynamic_topics.py --documents 1000 --words 300   # gensim ends within minutes
 
 Five slices, ten topics. Without a corpus the documents are drawn: the log weights of the words go
 at random from slice to slice, by a normal step of 0.5. Those of a corpus are cut in the order of
-the file, 2,000 of them over the 1,000 first words. A fifth of the documents of each slice is held
-out, and predicted with the topics of the slice (θ exact, by Gibbs sampling, α = 0.1). Each program
-runs in a process of its own on one thread; results are appended, and what is there is not run
-again. "one model" is our fit to all slices at once, which knows of no time; "truth" are the topics
-that documents were drawn from. What is not installed is left out.
+the file, over its first words. A fifth of the documents of each slice is held out, and predicted
+with the topics of the slice (θ exact, by Gibbs sampling, α = 0.1). Each program runs in a process
+of its own on one thread; results are appended, and what is there is not run again. "one model" is
+our fit to all slices at once, which knows of no time; "truth" are the topics that documents were
+drawn from. What is not installed is left out.
 """
 
 import single_thread  # noqa: F401, I001  before numpy
@@ -30,17 +31,17 @@ from tempering import LatentDirichletAllocation
 from tempering.evaluation import completion_score, split_documents
 from tempering.workbench import topics_through_time
 
-TOPICS, SLICES, WORDS, LENGTH, STEP = 10, 5, 1000, 60, 0.5
+TOPICS, SLICES, LENGTH, STEP = 10, 5, 60, 0.5
 ALPHA = 0.1
 #: The step size of tomotopy, 0.01 by default: the best of 0.1, 0.3 and 1 on another drawn corpus.
 FASTER = 0.1
 
 
-def drawn(n_documents, seed):
+def drawn(n_documents, n_words, seed):
     """Counts, slices and topics [T, K, V] of a corpus that drifts."""
     rng = np.random.default_rng([seed, 11])
-    logs = np.log(rng.dirichlet(np.full(WORDS, 0.1), TOPICS) + 1e-6)
-    steps = rng.normal(0.0, STEP, (SLICES, TOPICS, WORDS))
+    logs = np.log(rng.dirichlet(np.full(n_words, 0.1), TOPICS) + 1e-6)
+    steps = rng.normal(0.0, STEP, (SLICES, TOPICS, n_words))
     steps[0] = 0.0
     topics = np.exp(logs + np.cumsum(steps, axis=0))
     topics /= topics.sum(axis=2, keepdims=True)
@@ -50,9 +51,9 @@ def drawn(n_documents, seed):
     return sparse.csr_array(np.array(counts)), times, topics
 
 
-def opened(path, n_documents, seed):
+def opened(path, n_documents, n_words, seed):
     """Documents of a file over its first words, in their order; another part for each seed."""
-    counts = sparse.csr_array(sparse.load_npz(path))[:, :WORDS].astype(np.int64)
+    counts = sparse.csr_array(sparse.load_npz(path))[:, :n_words].astype(np.int64)
     counts = counts[np.flatnonzero(counts.sum(axis=1) >= 10)]
     counts = counts[seed * n_documents : (seed + 1) * n_documents]
     return counts, np.arange(counts.shape[0]) * SLICES // counts.shape[0], None
@@ -152,6 +153,7 @@ def main() -> None:
     parser.add_argument("--work", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument("--corpus", help="counts as .npz; drawn documents otherwise")
     parser.add_argument("--documents", type=int, default=2000)
+    parser.add_argument("--words", type=int, default=1000)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1])
     parser.add_argument("--programs", nargs="+", default=list(PROGRAMS), choices=list(PROGRAMS))
     parser.add_argument("--out", type=Path, default=Path("dynamic-topics.jsonl"))
@@ -163,12 +165,13 @@ def main() -> None:
     known = [json.loads(line) for line in lines]
     corpus = "drawn" if given.corpus is None else Path(given.corpus).stem
     for seed in given.seeds:
-        options = (given.documents, seed)
+        options = (given.documents, given.words, seed)
         counts, times, truth = opened(given.corpus, *options) if given.corpus else drawn(*options)
         held_out = np.random.default_rng(seed).random(counts.shape[0]) < 0.2
         inside, outside = np.flatnonzero(~held_out), np.flatnonzero(held_out)
         for program in [*given.programs, *(["truth"] if truth is not None else [])]:
-            key = {"corpus": corpus, "documents": given.documents, "seed": seed, "program": program}
+            key = {"corpus": corpus, "documents": given.documents, "words": given.words}
+            key |= {"seed": seed, "program": program}
             if any(key.items() <= each.items() for each in known):
                 continue
             if program == "truth":

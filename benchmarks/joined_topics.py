@@ -7,9 +7,9 @@
 Drawn corpora: documents of 80 words, Σα = 1 (or `--sum-of-alpha`), η = 0.05; the seed draws the
 corpus and leads the fits. Of each is told how many topics are left; nats a held-out word, of 500
 other documents (of a real corpus, a tenth) by Gibbs; that of the best of fits with fixed numbers of
-topics, all with the same weight Σα of the prior; and CPU seconds, beside those of one fit
-with `--most` topics. `--gensim` has `HdpModel` in the place of `find_topics`, and counts its topics
-of more than 1% of the words.
+topics, all with the same weight Σα of the prior, where the best is chosen on as many documents
+again; and CPU seconds, beside those of one fit with `--most` topics. `--gensim` has `HdpModel` in
+the place of `find_topics`, and counts its topics of more than 1% of the words.
 """
 
 import single_thread  # noqa: F401, I001  before numpy
@@ -18,7 +18,7 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -37,19 +37,27 @@ NEAR = (0.8, 1.0, 1.25)
 N_TEST = 500
 
 
-def drawn(n_topics: int, total: float, seed: int) -> tuple[Any, Split]:
-    """Documents to fit, and others to predict."""
+class Data(NamedTuple):
+    documents: Any
+    validation: Split  # chooses among fixed numbers
+    test: Split
+
+
+def cut(counts: Any, n: int) -> Data:
+    """The first n documents are the test, the next n the validation."""
+    return Data(counts[2 * n :], split_documents(counts[n : 2 * n]), split_documents(counts[:n]))
+
+
+def drawn(n_topics: int, total: float, seed: int) -> Data:
     n, n_words = SIZES[n_topics]
     alpha = total / n_topics
     options = {"n_words": n_words, "document_length": 80, "alpha": alpha, "eta": 0.05}
-    counts = make_lda(n + N_TEST, n_topics, **options, seed=seed).counts
-    return counts[:n], split_documents(counts[n:])
+    return cut(make_lda(n + 2 * N_TEST, n_topics, **options, seed=seed).counts, N_TEST)
 
 
-def read(path: str) -> tuple[Any, Split]:
+def read(path: str) -> Data:
     counts = sparse.csr_array(sparse.load_npz(path)).astype(np.int64)
-    n = counts.shape[0] // 10
-    return counts[n:], split_documents(counts[:n])
+    return cut(counts, counts.shape[0] // 10)
 
 
 def timed(work: Callable[[], Any]) -> tuple[Any, float]:
@@ -67,26 +75,25 @@ def score(split: Split, topics: Any, prior: Any) -> float:
     return completion_score(*split, topics, prior, n_threads=1)
 
 
-def joined(documents: Any, split: Split, weight: float, options: Any, seed: int) -> dict[str, Any]:
+def joined(data: Data, weight: float, options: Any, seed: int) -> dict[str, Any]:
     estimator = LatentDirichletAllocation(n_jobs=1)
     model, seconds = timed(
-        lambda: find_topics(documents, options.most, estimator=estimator, random_state=seed)
+        lambda: find_topics(data.documents, options.most, estimator=estimator, random_state=seed)
     )
     n = model.n_components
     prior = model.doc_topic_prior_ / model.doc_topic_prior_.sum()
-    scores = [score(split, model.components_, weight * w) for w in (np.full(n, 1 / n), prior)]
-    plain = fixed(documents, options.most, seed)[1]
+    even = np.full(n, 1 / n)
+    scores = [score(data.test, model.components_, weight * w) for w in (even, prior)]
+    plain = fixed(data.documents, options.most, seed)[1]
     return {"topics": n, "score": scores[0], "own": scores[1], "seconds": seconds, "plain": plain}
 
 
-def gensim_hdp(
-    documents: Any, split: Split, weight: float, options: Any, seed: int
-) -> dict[str, Any]:
+def gensim_hdp(data: Data, weight: float, options: Any, seed: int) -> dict[str, Any]:
     from gensim.matutils import Sparse2Corpus
     from gensim.models import HdpModel
 
-    corpus = list(Sparse2Corpus(sparse.csc_matrix(documents.T)))
-    words = {v: str(v) for v in range(documents.shape[1])}
+    corpus = list(Sparse2Corpus(sparse.csc_matrix(data.documents.T)))
+    words = {v: str(v) for v in range(data.documents.shape[1])}
     model, seconds = timed(lambda: HdpModel(corpus, words, random_state=seed))
     prior, topics = model.hdp_to_lda()
     # Its weights α, and of what θ holds in the mean: what part of the words.
@@ -97,28 +104,31 @@ def gensim_hdp(
     n = int(np.sum(shares > 0.01 * shares.sum()))
     return {
         "topics": n,
-        "score": score(split, topics, weight / len(topics)),
-        "own": score(split, topics, weight * prior / prior.sum()),
+        "score": score(data.test, topics, weight / len(topics)),
+        "own": score(data.test, topics, weight * prior / prior.sum()),
         "seconds": seconds,
     }
 
 
-def told(name: str, seed: int, documents: Any, split: Split, weight: float, options: Any) -> None:
+def told(name: str, seed: int, data: Data, weight: float, options: Any) -> None:
     find = gensim_hdp if options.gensim else joined
-    row = find(documents, split, weight, options, seed)
+    row = find(data, weight, options, seed)
     near = [round(part * int(name)) for part in NEAR] if name.isdigit() else []
-    scores = {
-        n: score(split, fixed(documents, n, seed)[0].components_, weight / n)
-        for n in options.grid or near
-    }
-    best = max(scores, key=scores.__getitem__)
+    fits = {n: fixed(data.documents, n, seed)[0].components_ for n in options.grid or near}
+    by_validation = {n: score(data.validation, fits[n], weight / n) for n in fits}
+    scores = {n: score(data.test, fits[n], weight / n) for n in fits}
+    best = max(by_validation, key=by_validation.__getitem__)
     cost = f" of {row['plain']:.1f} a fit" if "plain" in row else ""
     print(
         f"{name} seed {seed}: {row['topics']} topics, score {row['score']:.4f} "
-        f"({row['own']:.4f} with its own α); best fixed {best}: {scores[best]:.4f}, difference "
+        f"({row['own']:.4f} with its own α); fixed {rounded(scores)}, best {best}, difference "
         f"{row['score'] - scores[best]:+.4f}; {row['seconds']:.1f} CPU s{cost}",
         flush=True,
     )
+
+
+def rounded(scores: dict[int, float]) -> dict[int, float]:
+    return {n: round(value, 4) for n, value in scores.items()}
 
 
 def main() -> None:
@@ -134,15 +144,15 @@ def main() -> None:
     parser.add_argument("--gensim", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # of fits with too many topics
-    LatentDirichletAllocation(2).fit(drawn(10, 1.0, 0)[0][:100])  # compiles
-    find_topics(drawn(10, 1.0, 0)[0][:100], 6)
+    LatentDirichletAllocation(2).fit(drawn(10, 1.0, 0).documents[:100])  # compiles
+    find_topics(drawn(10, 1.0, 0).documents[:100], 6)
     for seed in range(options.first_seed, options.first_seed + options.seeds):
         if options.corpus:
-            told(options.corpus, seed, *read(options.corpus), options.weight, options)
+            told(options.corpus, seed, read(options.corpus), options.weight, options)
             continue
         for n in options.topics:
             weight = options.sum_of_alpha
-            told(str(n), seed, *drawn(n, weight, seed), weight, options)
+            told(str(n), seed, drawn(n, weight, seed), weight, options)
 
 
 if __name__ == "__main__":

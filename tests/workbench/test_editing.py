@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import sparse
 
 import tempering
 from tempering import LatentDirichletAllocation
+from tempering.corpus import Corpus
 from tempering.datasets import make_lda
 from tempering.evaluation import match_topics
 from tempering.workbench import (
@@ -89,7 +91,17 @@ def test_labels_go_with_their_topics_and_into_the_file(model, drawn, tmp_path):
     assert topic_labels(tempering.load(tmp_path / "model")) == ["a", "b", "c", "d"]
     assert topic_labels(rename_topics(named, {3: "z"})) == ["a", "b", "c", "z"]
     assert not hasattr(model, "topic_labels_")
-    assert topic_labels(model)[0] == ", ".join(map(str, model.topics(n_words=3)[0]))
+
+
+def test_names_are_of_words_that_tell_a_topic_from_others():
+    """The first word of both names neither; a function names them by such words too."""
+    words = ["the", "ship", "crew", "sail", "law", "court", "judge"]
+    X = sparse.csr_array(np.repeat([[6, 4, 3, 2, 0, 0, 0], [6, 0, 0, 0, 4, 3, 2]], 40, axis=0))
+    model = LatentDirichletAllocation(2, random_state=0).fit(Corpus(X, words))
+    assert [top[0] for top in model.topics(1)] == ["the", "the"]
+    assert sorted(name.split(",")[0] for name in topic_labels(model)) == ["law", "ship"]
+    named = rename_topics(model, lambda top: f"{top[0]} of {len(top)}")
+    assert sorted(topic_labels(named)) == ["law of 7", "ship of 7"]
 
 
 def test_another_fit_forgets_the_labels(model, drawn, tmp_path):

@@ -1,4 +1,4 @@
-"""Topics are joined while the bound rises, and what is left is how many there were."""
+"""Topics are joined as the bound and held-out words agree; how many there were is left."""
 
 import warnings
 
@@ -11,13 +11,14 @@ from tempering import LatentDirichletAllocation, PoissonMixture
 from tempering.corpus import Corpus
 from tempering.datasets import make_lda
 from tempering.estimators.topic_health import TopicWarning
-from tempering.workbench import find_topics
+from tempering.workbench import find_topics, joining
 from tempering.workbench.joining import (
     LEAST_PART,
     Counts,
     best_joins,
     count_gains,
     joined,
+    joined_number,
     likely_prior,
     lost_entropy,
     similar_pairs,
@@ -65,6 +66,28 @@ def test_as_many_topics_as_the_corpus_was_drawn_from(found, drawn):
     likeness = np.sqrt(topics) @ np.sqrt(drawn.topics).T
     assert sorted(likeness.argmax(axis=1)) == [0, 1, 2, 3]
     assert likeness.max(axis=1).min() > 0.97
+
+
+def test_joins_that_held_out_words_speak_against_are_not_done(drawn, monkeypatch):
+    """Two real topics are to be one, as the bound may ask where documents are no draws."""
+
+    def two(model, documents, counts):
+        return [(0, 1)] if model.n_components > 3 else []
+
+    monkeypatch.setattr(joining, "best_joins", two)
+    with pytest.warns(UserWarning, match="most=4 topics became one"):
+        answer = joined_number(drawn.counts, 4)
+    assert answer.n_topics == 4
+    assert [trial.n_topics for trial in answer.trials] == [4, 3]
+    assert answer.trials[1].behind > 2 * answer.trials[1].error
+
+
+def test_what_the_bound_asks_for_is_done_where_held_out_words_hardly_mind(drawn):
+    answer = joined_number(drawn.counts, 16, random_state=3)
+    last = answer.trials[-1]
+    assert answer.n_topics == last.n_topics == 4
+    assert last.behind <= 2 * last.error
+    assert "4 topics" in str(answer)
 
 
 def test_topics_of_unequal_weight_are_all_kept_and_weighed():
@@ -189,6 +212,8 @@ def test_too_few_topics_to_begin_with_are_told(drawn):
 @pytest.mark.parametrize(
     ("message", "arguments"),
     [
+        ("X must hold whole counts", {"X": [[0.5, 1.0]] * 20}),
+        ("too few documents", {"X": [[1, 2], [3, 4]]}),
         ("most must be", {"most": 1}),
         ("most must be", {"most": 2.5}),
         ("random_state must be", {"random_state": None}),
@@ -203,4 +228,4 @@ def test_too_few_topics_to_begin_with_are_told(drawn):
 )
 def test_what_cannot_be_joined_is_refused(drawn, message, arguments):
     with pytest.raises(ValueError, match=message):
-        find_topics(drawn.counts, **arguments)
+        find_topics(**{"X": drawn.counts, **arguments})

@@ -10,8 +10,8 @@ from tempering.datasets import make_lda
 from tempering.evaluation import split_documents
 from tempering.workbench import TopicNumber, Trial, choose_n_topics
 from tempering.workbench.number_of_topics import (
-    _compared,
     best_weight,
+    compared,
     document_scores,
     merged_topics,
 )
@@ -36,6 +36,25 @@ def test_the_number_that_was_drawn_from(answer):
 def test_the_search_costs_about_three_fits_at_most(answer):
     assert 1 < answer.cost <= 3.1
     assert "as much work as" in str(answer)
+
+
+def test_coherence_and_diversity_stand_beside_the_scores_of_fits(answer):
+    fits = [trial for trial in answer.trials if trial.cost > 0]
+    right = max(fits, key=lambda trial: (trial.n_topics == 6, trial.round))
+    most = max(fits, key=lambda trial: trial.n_topics)
+    assert right.npmi > most.npmi
+    assert 1 >= right.diversity > most.diversity
+    assert f"{right.npmi:.2f}       {right.diversity:.2f}" in str(answer)
+
+
+def test_the_best_of_a_round_is_fitted_again_in_the_next(answer):
+    """Else only its neighbours could win the last round."""
+    for round_ in (0, 1):
+        now, then = (
+            [trial for trial in answer.trials if trial.round == r] for r in (round_, round_ + 1)
+        )
+        best = next(trial.n_topics for trial in now if trial.behind <= trial.error)
+        assert best in [trial.n_topics for trial in then]
 
 
 def test_the_smallest_within_one_error_is_chosen(answer):
@@ -75,7 +94,7 @@ def test_errors_are_those_of_paired_documents(corpus):
         for k in (3, 6)
     ]
     scores = [document_scores(table, split, 2.0) for table in topics]
-    worse = max(_compared(0, [3, 6], [1.0, 1.0], scores), key=lambda trial: trial.behind)
+    worse = max(compared(0, [3, 6], [1.0, 1.0], scores), key=lambda trial: trial.behind)
     rng = np.random.default_rng(0)
     again = []
     for _ in range(400):

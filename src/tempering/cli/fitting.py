@@ -25,7 +25,8 @@ from tempering.inference.checkpoint_writer import Terminated
 from tempering.inference.compilation import working_seconds
 from tempering.inference.executors import ClusterLost
 from tempering.storage.errors import StorageError
-from tempering.workbench import choose_n_topics, find_topics
+from tempering.workbench import choose_n_topics
+from tempering.workbench.joining import joined_number
 
 #: Documents of a stream by which the number of topics is chosen.
 SEARCHED_DOCUMENTS = 20_000
@@ -135,16 +136,12 @@ def find_n_topics(
         documents = training.sample(SEARCHED_DOCUMENTS, np.random.default_rng(settings.seed))
     plain = clone(model).set_params(executor=None)
     with error_console().status("Looking for the number of topics"):
-        if str(settings.topics) == "hdp":
-            found = find_topics(documents, estimator=plain, random_state=settings.seed)
-            n_topics, told, trials = found.n_components, f"{found.n_components} topics", []
-        else:
-            answer = choose_n_topics(documents, estimator=plain, random_state=settings.seed)
-            n_topics, told, trials = answer.n_topics, str(answer), answer.trials
-    error_console().print(told, markup=False)
+        look = joined_number if str(settings.topics) == "hdp" else choose_n_topics
+        answer = look(documents, estimator=plain, random_state=settings.seed)
+    error_console().print(str(answer), markup=False)
     keeping.checkpoint.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps({"n_topics": n_topics}))
-    return n_topics, [trial._asdict() for trial in trials]
+    file.write_text(json.dumps({"n_topics": answer.n_topics}))
+    return answer.n_topics, [trial._asdict() for trial in answer.trials]
 
 
 def _fit(

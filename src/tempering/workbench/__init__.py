@@ -15,6 +15,7 @@ from tempering.workbench.number_of_topics import TopicNumber, Trial, choose_n_to
 from tempering.workbench.seeds import topics_across_seeds
 from tempering.workbench.shares import TopicShares, topics_by_group, topics_over_time
 from tempering.workbench.tree import TopicTree, hierarchy
+from tempering.workbench.word_intervals import WordInterval, word_intervals
 
 __all__ = [
     "ModelComparison",
@@ -24,6 +25,7 @@ __all__ = [
     "TopicShares",
     "TopicTree",
     "Trial",
+    "WordInterval",
     "choose_n_topics",
     "compare_models",
     "drop_topic",
@@ -38,4 +40,5 @@ __all__ = [
     "topics_by_group",
     "topics_over_time",
     "topics_through_time",
+    "word_intervals",
 ]

@@ -7,7 +7,7 @@ Where documents are given, topics settle over them: words move to where they now
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy, deepcopy
 from typing import Any
 
@@ -178,7 +178,8 @@ def _responsibilities(model: Any, X: Any, topic: int) -> NDArray[np.float64]:
 
 
 def rename_topics(
-    model: LatentDirichletAllocation, labels: Mapping[int, str] | Sequence[str]
+    model: LatentDirichletAllocation,
+    labels: Mapping[int, str] | Sequence[str] | Callable[[list[str]], str],
 ) -> LatentDirichletAllocation:
     """A model whose topics have names: ``topic_labels_``, which are saved with it.
 
@@ -186,9 +187,9 @@ def rename_topics(
     ----------
     model : LatentDirichletAllocation
         Fitted topics.
-    labels : mapping of int to str, or sequence of str
-        The names of some topics by number, or of all. Topics without a name are called by their
-        first three words.
+    labels : mapping of int to str, sequence of str, or callable
+        The names of some topics by number, or of all; or what makes a name of a topic's ten most
+        distinctive words, a language model say. Topics without a name are called by three of them.
 
     Examples
     --------
@@ -199,8 +200,12 @@ def rename_topics(
     >>> lda = LatentDirichletAllocation(2, random_state=0).fit(X)
     >>> rename_topics(lda, ["summer", "winter"]).topic_labels_.tolist()
     ['summer', 'winter']
+    >>> rename_topics(lda, "-".join).topic_labels_[0].split("-")[:2] in (["0", "1"], ["2", "3"])
+    True
     """
     names = topic_labels(model)
+    if callable(labels):
+        labels = [labels(words) for words in _distinctive_words(model, 10)]
     if not isinstance(labels, Mapping):
         several = isinstance(labels, Collection) and not isinstance(labels, str)
         if not several or len(labels) != len(names):
@@ -217,7 +222,7 @@ def rename_topics(
 
 
 def topic_labels(model: LatentDirichletAllocation) -> list[str]:
-    """The names of a model's topics; topics without one are called by their first three words.
+    """The names of a model's topics; those without one are called by three distinctive words.
 
     Examples
     --------
@@ -229,11 +234,17 @@ def topic_labels(model: LatentDirichletAllocation) -> list[str]:
     ['0, 2, 3']
     """
     check_fitted_topics(model)
-    words = top_words(model.components_, min(3, model.n_features_in_))
-    names = getattr(model, "vocabulary_", getattr(model, "feature_names_in_", None))
-    own = [", ".join(str(v if names is None else names[v]) for v in row) for row in words]
+    own = [", ".join(words) for words in _distinctive_words(model, 3)]
     given = getattr(model, "topic_labels_", own)
     return [str(name or first) for name, first in zip(given, own)]
+
+
+def _distinctive_words(model: LatentDirichletAllocation, n_words: int) -> list[list[str]]:
+    """Words of each topic by p(v | k) / p(v)^0.4: their relevance (Sievert and Shirley, 2014)."""
+    weights = model.components_ / model.components_.sum(axis=0) ** 0.4
+    words = top_words(weights, min(n_words, model.n_features_in_))
+    names = getattr(model, "vocabulary_", getattr(model, "feature_names_in_", None))
+    return [[str(v if names is None else names[v]) for v in row] for row in words]
 
 
 def topic_numbers(topics: Any, n_topics: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""As many topics as the documents bear out: fit too many, then join them while the bound rises.
+"""As many topics as the documents bear out: fit too many, and join them as the bound proposes.
 
 The model is the hierarchical Dirichlet process with point estimates of its weights: documents draw
 topics by α = α₀ w, where w are shares of the topics in the whole corpus, learned from how often
@@ -12,6 +12,10 @@ For expected counts n_kv of words and n_dk in documents, and responsibilities φ
 and topics a and b that become one have n_a + n_b, α_a + α_b and φ_a + φ_b. The first part speaks
 for two topics where their words differ, the second for one, and the third is what was unsure
 between the two. The prior of the weights themselves changes by a few nats only, and is left out.
+
+Topics of drawn documents are found so. Those of real ones are no draws from a Dirichlet: there the
+bound goes on to join where more topics predict better. So held-out words are asked after each round
+of joins, and what they clearly speak against is not done.
 
 References
 ----------
@@ -34,7 +38,8 @@ from sklearn.base import clone
 
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.topic_health import TopicWarning
-from tempering.evaluation.checks import as_counts, normalised
+from tempering.estimators.words import remember_words
+from tempering.evaluation.checks import normalised
 from tempering.evaluation.completion import fill_probabilities
 from tempering.inference import RobbinsMonro, Settling
 from tempering.models.arguments import check_whole, shown
@@ -43,6 +48,13 @@ from tempering.models.lda.priors import prior_draws
 from tempering.models.lda.topics import Topics
 from tempering.models.threads import in_blocks
 from tempering.workbench.editing import plain_topics
+from tempering.workbench.number_of_topics import (
+    TopicNumber,
+    best_weight,
+    compared,
+    document_scores,
+    held_out,
+)
 from tempering.workbench.settling import settled
 
 #: Topics of the most similar words with which each may be joined.
@@ -53,6 +65,9 @@ PASSES = 2
 
 #: Passes in minibatches at the end, of which λ is averaged over the second half; and their steps.
 LAST_PASSES, LAST_STEPS = 4, RobbinsMonro(50.0, 0.55)
+
+#: By how many standard errors held-out words must get worse to speak against what the bound asks.
+CLEAR_ERRORS = 2.0
 
 #: A token that is less than this with either of two topics loses next to nothing as they join.
 LEAST_PART = 1e-4
@@ -79,33 +94,34 @@ def find_topics(
     estimator: LatentDirichletAllocation | None = None,
     random_state: int = 0,
 ) -> LatentDirichletAllocation:
-    """Fitted topics, as many as the documents bear out, in less than three fits with ``most``.
+    """Fitted topics, as many as the documents bear out, in about three fits with ``most``.
 
     A fit with ``most`` topics splits the real ones into parts. Then, in rounds, pairs of topics
     that are most alike become one if that raises the evidence lower bound of all documents under a
     prior with learned weights of the topics (as in a hierarchical Dirichlet process), and the
-    topics settle. When no pair is left, a few passes follow with the priors that a fit with that
-    many topics has. No documents are held out.
+    topics settle. A fifth of the documents, 2,000 at most, is held out of all this, and the rounds
+    end when their words are predicted worse by two standard errors or more; the last joins are then
+    undone. Last, a few passes over all documents follow. If no topics were joined, it is a new fit.
 
-    The bound asks whether two topics are two; :func:`choose_n_topics` asks how many predict best.
+    Drawn documents have a number of topics, and it is found. Real ones often bear out as many as
+    you allow; then a warning says so.
 
     Parameters
     ----------
     X : sparse matrix or array [D, V], or Corpus
-        Counts, or weights.
+        Whole counts.
     most : int
         Topics of the fit to begin with: half as many again as you expect, or more. Too many cost
         time, and do no other harm.
     estimator : LatentDirichletAllocation, optional
         What to fit, apart from ``n_components``.
     random_state : int
-        Seeds the fit.
+        Seeds the fits, and decides which documents are held out.
 
     Returns
     -------
     LatentDirichletAllocation
-        A fitted one, whose ``n_components`` is the number that was found. ``history_`` and
-        ``recipe_`` are those of the fit with ``most`` topics.
+        A fitted one, whose ``n_components`` is the number that was found.
 
     Examples
     --------
@@ -115,7 +131,30 @@ def find_topics(
     >>> find_topics(X, 12).n_components
     4
     """
-    as_counts(X, "X")
+    answer, model, counts = _joined(X, most, estimator, random_state)
+    if answer.n_topics == most:  # All that it lacks are the documents that were held out.
+        return model.set_params(n_components=int(most)).fit(X)
+    documents = model._counts(X, reset=True)
+    remember_words(model, X)
+    _with_topics(model, documents, counts)
+    length = documents.sum(dtype=np.float64) / documents.shape[0]
+    size = model._batch_size(documents.shape[0] * model.max_iter, "numba", float(length))
+    n_steps = LAST_PASSES * -(-documents.shape[0] // size)
+    rates = Settling(LAST_STEPS, max(1, n_steps // 2))
+    return settled(model, X, LAST_PASSES, batch_size=size, learning_rate=rates)
+
+
+def joined_number(
+    X: Any, most: int = 150, *, estimator: Any = None, random_state: int = 0
+) -> TopicNumber:
+    """How many topics are left of ``most``, and a trial a round."""
+    return _joined(X, most, estimator, random_state)[0]
+
+
+def _joined(
+    X: Any, most: int, estimator: Any, random_state: int
+) -> tuple[TopicNumber, Any, Counts]:
+    """The answer, what was fitted, and what its documents held of the topics that are left."""
     plain: Any = plain_topics(estimator)
     check_whole(2, most=most)
     check_whole(0, random_state=random_state)
@@ -126,27 +165,34 @@ def find_topics(
                 "estimator must treat its topics alike, as their number changes: leave out "
                 f"{name}, which is {shown(value)}."
             )
+    inside, split = held_out(X, random_state)
     model: Any = clone(plain)
     model.set_params(n_components=int(most), random_state=int(random_state))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TopicWarning)  # there are to be too many
-        model.fit(X)
-    documents = model._counts(X, reset=False)
-    counts = take_in(model, documents)
-    while pairs := best_joins(model, documents, counts):
-        counts = joined(counts, pairs)
-        settled(_with_topics(model, documents, counts), X, PASSES)
-        counts = take_in(model, documents)
-    if model.n_components == most:
+        model.fit(inside)
+    documents = model._counts(inside, reset=False)
+    weight = best_weight([model.components_], split)
+    part = documents.shape[0] / (documents.shape[0] + split.observed.shape[0])
+    numbers, costs = [int(most)], [part]
+    scores = [document_scores(model.components_, split, weight)]
+    left = take_in(model, documents)
+    while pairs := best_joins(model, documents, left):
+        settled(_with_topics(model, documents, joined(left, pairs)), inside, PASSES)
+        numbers.append(model.n_components)
+        costs.append(part * PASSES / model.max_iter)
+        scores.append(document_scores(model.components_, split, weight))
+        last = compared(0, numbers, costs, scores)[-1]
+        if last.behind > CLEAR_ERRORS * last.error:
+            break
+        left = take_in(model, documents)
+    if len(left.words) == most:
         warnings.warn(
             f"no two of most={most} topics became one, so there may be more: try twice as many.",
-            stacklevel=2,
+            stacklevel=3,
         )
-    _with_topics(model, documents, counts)
-    size = model._batch_size(documents.shape[0] * model.max_iter, "numba", _mean_length(documents))
-    n_steps = LAST_PASSES * -(-documents.shape[0] // size)
-    rates = Settling(LAST_STEPS, max(1, n_steps // 2))
-    return settled(model, X, LAST_PASSES, batch_size=size, learning_rate=rates)
+    trials = compared(0, numbers, costs, scores)
+    return TopicNumber(len(left.words), trials, weight), model, left
 
 
 def take_in(model: Any, documents: Any) -> Counts:
@@ -272,7 +318,8 @@ def joined(counts: Counts, pairs: list[tuple[int, int]]) -> Counts:
 def _with_topics(model: Any, documents: Any, counts: Counts) -> Any:
     """The model itself with these topics, and the priors that a fit with as many would have."""
     model.n_components = len(counts.words)
-    n, length = documents.shape[0], _mean_length(documents)
+    n = documents.shape[0]
+    length = float(documents.sum(dtype=np.float64)) / n
     lda = model._new_model(documents, n, length, "random")
     lda.settled = None
     if model.doc_topic_prior is None or isinstance(model.doc_topic_prior, str):
@@ -281,7 +328,3 @@ def _with_topics(model: Any, documents: Any, counts: Counts) -> Any:
     topics = Topics(np.ascontiguousarray(counts.words.T) + eta, eta)
     model._model, model._state = lda, model._state._replace(posterior=topics, solved=())
     return model
-
-
-def _mean_length(documents: Any) -> float:
-    return float(documents.sum(dtype=np.float64)) / documents.shape[0]

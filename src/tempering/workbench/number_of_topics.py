@@ -23,7 +23,7 @@ from sklearn.base import clone
 
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.topic_health import TopicWarning
-from tempering.evaluation import Split, gibbs_proportions, split_documents
+from tempering.evaluation import Split, gibbs_proportions, npmi, split_documents, topic_diversity
 from tempering.evaluation.checks import as_counts, check_whole_counts, normalised, word_rows
 from tempering.evaluation.completion import fill_probabilities
 from tempering.models.arguments import check_number
@@ -62,6 +62,8 @@ class Trial(NamedTuple):
     score: float  # mean log probability of a held-out word
     behind: float  # by how much the best of the round is better
     error: float  # the standard error of that difference, over documents
+    npmi: float | None = None  # coherence of the topics' ten first words; of fits alone
+    diversity: float | None = None  # what part of these words are different ones
 
 
 @dataclass(frozen=True)
@@ -80,11 +82,11 @@ class TopicNumber:
     Examples
     --------
     >>> from tempering.workbench import TopicNumber, Trial
-    >>> answer = TopicNumber(10, [Trial(0, 10, 0.3, -6.5, 0.0, 0.0)])
+    >>> answer = TopicNumber(10, [Trial(0, 10, 0.3, -6.5, 0.0, 0.0, 0.25, 0.9)])
     >>> print(answer)
     10 topics (1 fit, as much work as 0.3 plain ones)
-    round  topics    score   behind   error
-        1      10  -6.5000   0.0000  0.0000
+    round  topics    score   behind   error  NPMI  diversity
+        1      10  -6.5000   0.0000  0.0000  0.25       0.90
     """
 
     n_topics: int
@@ -101,12 +103,13 @@ class TopicNumber:
         lines = [
             f"{self.n_topics} topics ({n} fit{'s' * (n > 1)}, as much work as {self.cost:.1f} "
             "plain ones)",
-            "round  topics    score   behind   error",
+            "round  topics    score   behind   error  NPMI  diversity",
         ]
         for trial in self.trials:
+            beside = "" if trial.npmi is None else f"{trial.npmi:6.2f}{trial.diversity:11.2f}"
             lines.append(
                 f"{trial.round + 1:5}{trial.n_topics:8}{trial.score:9.4f}{trial.behind:9.4f}"
-                f"{trial.error:8.4f}"
+                f"{trial.error:8.4f}{beside}"
             )
         return "\n".join(lines)
 
@@ -165,14 +168,54 @@ def choose_n_topics(
     >>> choose_n_topics(X, [2, 4, 8]).n_topics
     4
     """
-    counts: Any = as_counts(X, "X")
-    check_whole_counts(counts, "X", "; weights such as tf-idf cannot be held out.")
     plain = plain_topics(estimator)
     if prior_weight is not None:
         check_number(prior_weight, "prior_weight", "positive", above=0, most=1e6)
     check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
     numbers = _numbers(candidates)
-    rng = np.random.default_rng(random_state)
+    documents, split = held_out(X, random_state)
+    n_top = min(10, documents.shape[1])
+    trials: list[Trial] = []
+    weight = 0.0 if prior_weight is None else float(prior_weight)
+    low, middle, high = 0, 0, len(numbers) - 1
+    topics, scores = np.empty((0, 0)), np.empty((2, 0))
+    for round_, (n_points, cost) in enumerate(ROUNDS):
+        # The ends were fitted by the round before, and are no better than what lies between them.
+        inner = 1 if round_ > 0 and high - low >= n_points else 0
+        points = np.linspace(low + inner, high - inner, n_points).round()
+        if round_ > 0:  # The best so far is fitted again, as else only its neighbours can win.
+            points[np.argmin(np.abs(points - middle))] = middle
+        points = np.unique(points.astype(int))
+        fits = [_fitted(plain, documents, numbers[p], cost, random_state) for p in points]
+        if prior_weight is None:
+            weight = best_weight([topics for topics, _ in fits], split)
+        all_scores = [document_scores(fit[0], split, weight) for fit in fits]
+        found = compared(round_, [numbers[p] for p in points], [c for _, c in fits], all_scores)
+        trials += [
+            trial._replace(
+                npmi=float(npmi(table, documents, n_top).mean()),
+                diversity=topic_diversity(table, n_top),
+            )
+            for trial, (table, _) in zip(found, fits)
+        ]
+        place = _smallest(found)
+        # To be merged: the best, since the fewest topics within an error are chosen after that.
+        best = min(range(len(found)), key=lambda i: found[i].behind)
+        topics, scores = fits[best][0], all_scores[best]
+        middle = points[place]
+        low = points[place - 1] if place > 0 else low
+        high = points[place + 1] if place + 1 < points.size else high
+    trials += _merged(topics, scores, numbers, split, weight)
+    last = trials[-1].round
+    chosen = sorted(trial for trial in trials if trial.round == last)
+    return TopicNumber(chosen[_smallest(chosen)].n_topics, trials, weight)
+
+
+def held_out(X: Any, seed: int) -> tuple[Any, Split]:
+    """Documents to fit, and the halves of others to be predicted."""
+    counts: Any = as_counts(X, "X")
+    check_whole_counts(counts, "X", "; weights such as tf-idf cannot be held out.")
+    rng = np.random.default_rng(seed)
     order = rng.permutation(counts.shape[0])
     n_held_out = min(int(HELD_OUT_PART * order.size), MOST_HELD_OUT)
     split = split_documents(counts[np.sort(order[:n_held_out])], rng)
@@ -180,32 +223,7 @@ def choose_n_topics(
         raise ValueError(
             f"X has too few documents of two words or more to hold some out: {counts.shape[0]}."
         )
-    documents = counts[order[n_held_out:]]
-
-    trials: list[Trial] = []
-    weight = 0.0 if prior_weight is None else float(prior_weight)
-    low, high, topics, scores = 0, len(numbers) - 1, np.empty((0, 0)), np.empty((2, 0))
-    for round_, (n_points, cost) in enumerate(ROUNDS):
-        # The ends were fitted by the round before, and are no better than what lies between them.
-        inner = 1 if round_ > 0 and high - low >= n_points else 0
-        points = np.linspace(low + inner, high - inner, n_points).round()
-        points = np.unique(points.astype(int))
-        fits = [_fitted(plain, documents, numbers[p], cost, random_state) for p in points]
-        if prior_weight is None:
-            weight = best_weight([topics for topics, _ in fits], split)
-        all_scores = [document_scores(fit[0], split, weight) for fit in fits]
-        found = _compared(round_, [numbers[p] for p in points], [c for _, c in fits], all_scores)
-        trials += found
-        place = _smallest(found)
-        # To be merged: the best, since the fewest topics within an error are chosen after that.
-        best = min(range(len(found)), key=lambda i: found[i].behind)
-        topics, scores = fits[best][0], all_scores[best]
-        low = points[place - 1] if place > 0 else low
-        high = points[place + 1] if place + 1 < points.size else high
-    trials += _merged(topics, scores, numbers, split, weight)
-    last = trials[-1].round
-    chosen = sorted(trial for trial in trials if trial.round == last)
-    return TopicNumber(chosen[_smallest(chosen)].n_topics, trials, weight)
+    return counts[order[n_held_out:]], split
 
 
 def best_weight(fits: list[NDArray[Any]], split: Split) -> float:
@@ -251,10 +269,10 @@ def _merged(
             continue
         tried.append(len(fewer))
         all_scores.append(document_scores(fewer, split, prior_weight))
-        behind = _compared(0, tried, [0.0] * len(tried), all_scores)[-1]
+        behind = compared(0, tried, [0.0] * len(tried), all_scores)[-1]
         if behind.behind > 3 * behind.error:
             break
-    return _compared(len(ROUNDS), tried, [0.0] * len(tried), all_scores)
+    return compared(len(ROUNDS), tried, [0.0] * len(tried), all_scores)
 
 
 def _numbers(candidates: Any) -> list[int]:
@@ -305,7 +323,7 @@ def document_scores(topics: NDArray[Any], split: Split, prior_weight: float) -> 
     return np.array([np.bincount(documents, w, n) for w in (logs, held_out.data)])
 
 
-def _compared(
+def compared(
     round_: int, numbers: list[int], costs: list[float], scores: list[NDArray[Any]]
 ) -> list[Trial]:
     """The fits of a round beside the best of them, with errors of paired differences."""
