@@ -340,6 +340,8 @@ class CheckpointWriter(Restarts):
             what = "other data"
         else:
             places = differences(stored["parameters"], self._fingerprint["parameters"])
+            # Another start mostly follows from the rest.
+            places.sort(key=lambda place: place.startswith("initial"))
             what = "a fit with other parameters"
         if places:
             raise OtherFit(
