@@ -25,6 +25,8 @@ PICTURES = {
     "schedules.png": "g_schedules",
     "states.png": "h_states",
     "loadings.png": "j_loadings",
+    "parts.png": "j_parts",
+    "regression-lines.png": "j_regression_lines",
     "landscape.gif": "k_landscape",
     "splits.png": "l_splits",
     "temperature-path.png": "m_temperature_path",
