@@ -37,6 +37,7 @@ PICTURES = {
     "from-disk.png": "s_from_disk",
     "gpu.png": "t_gpu",
     "cluster.png": "u_shards",
+    "plain-jax.png": "v_plain_jax",
 }
 
 

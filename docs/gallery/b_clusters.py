@@ -1,4 +1,4 @@
-"""Twenty-five clusters.
+"""Twenty-five clusters, fitted three times.
 
 Round clusters on a grid, fitted with a mixture of 25 Gaussians: from k-means with two seeds, and by
 the default, which has an annealed start and merge-split moves, each kept only if the ELBO rises.

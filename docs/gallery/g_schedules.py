@@ -1,4 +1,4 @@
-"""Cooling schedules.
+"""Cooling schedules, side by side.
 
 A schedule is a plain function from progress, 0 to 1, to a temperature. The best shape spends its
 time where clusters or topics separate.

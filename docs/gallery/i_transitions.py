@@ -1,4 +1,4 @@
-"""Moves between states.
+"""Moves between hidden states.
 
 Students learn: they move from not knowing to knowing, and hardly ever back. A hidden Markov model
 finds these moves from right and wrong answers alone.

@@ -1,4 +1,4 @@
-"""What states emit.
+"""What hidden states emit.
 
 Four states of two columns. Two states share a centre: in one of them the columns rise together, in
 the other they move against each other. Each ellipse has two standard deviations.

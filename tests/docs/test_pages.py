@@ -56,6 +56,7 @@ GUIDES = sorted(
                 "getting-started",
                 "how-it-works",
                 "index",
+                "jax",
                 "own-model",
                 "pictures",
                 "policies",
@@ -82,8 +83,12 @@ def test_pictures_are_there_and_say_what_they_show(page):
         assert len(words.split()) >= 4, path
 
 
-def test_the_gallery_is_large():
-    assert len(list((ROOT / "docs" / "gallery").glob("*.py"))) >= 15
+def test_the_gallery_is_large_and_its_titles_say_what_pictures_show():
+    """A title is also the text that stands for the picture where it cannot be seen."""
+    scripts = list((ROOT / "docs" / "gallery").glob("*.py"))
+    assert len(scripts) >= 15
+    titles = [script.read_text(encoding="utf-8").splitlines()[0] for script in scripts]
+    assert [title for title in titles if len(title.split()) < 4] == []
 
 
 def test_pictures_of_guides_can_be_drawn_anew():
