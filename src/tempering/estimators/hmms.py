@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tempering.estimators.chain_queries import rows_of_states
@@ -262,7 +263,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
         X = super()._validated(X, reset=reset)
         if X.shape[1] != 1:
             raise ValueError(f"X must hold symbols in one column; got {X.shape[1]} columns.")
-        check_counts(X, "CategoricalHMM: symbols as")
+        check_counts(X, "CategoricalHMM symbols")
         refuse(
             MOST_SYMBOLS <= X,
             X,
@@ -279,6 +280,11 @@ class CategoricalHMM(HiddenMarkovEstimator):
             f"X must hold the symbols 0 to {n_features - 1} of this model: raise n_features for a "
             "fit, or leave these rows out",
         )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.positive_only = True
+        return tags
 
     def _likelihood(self) -> Categorical:
         return Categorical(len(self._emission_prior))
@@ -367,8 +373,13 @@ class PoissonHMM(HiddenMarkovEstimator):
 
     def _validated(self, X: Any, *, reset: bool) -> Array:
         X = super()._validated(X, reset=reset)
-        check_counts(X, "PoissonHMM")
+        check_counts(X, "PoissonHMM counts")
         return X
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags
 
     def _likelihood(self) -> Poisson:
         return Poisson(len(self._emission_prior) // 2)

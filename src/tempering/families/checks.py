@@ -56,8 +56,9 @@ def check_shape(shape: tuple[int, ...], columns: int, kind: str) -> None:
 
 def check_counts(table: NDArray[Any], kind: str) -> None:
     """Raise ``ValueError`` unless every entry is a non-negative whole number."""
-    refuse(table < 0, table, f"{kind} counts must not be negative")
-    refuse(table != np.floor(table), table, f"{kind} counts must be whole numbers")
+    # In the words that scikit-learn's checks ask for, then in ours.
+    refuse(table < 0, table, f"Negative values in data: {kind} must not be negative")
+    refuse(table != np.floor(table), table, f"{kind} must be whole numbers")
 
 
 def refuse(wrong: NDArray[np.bool_], table: NDArray[Any], expected: str) -> None:

@@ -141,7 +141,7 @@ class Poisson(Likelihood):
         return rng.poisson(rates, size=(n, self.dimension))
 
     def check(self, x: ArrayLike) -> None:
-        check_counts(check_table(x, self.dimension, "Poisson"), "Poisson")
+        check_counts(check_table(x, self.dimension, "Poisson"), "Poisson counts")
 
 
 _NARROW = 40.0  # mean² / variance from which the terms count as narrow
