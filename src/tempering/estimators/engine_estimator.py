@@ -1,5 +1,6 @@
 """What estimators share that run the engine on a table: parameters, fits, online steps, results."""
 
+import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
@@ -28,6 +29,7 @@ from tempering.families import GaussianParameters
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
 from tempering.gpu.jax_device import Backend
 from tempering.inference import Algorithm, Batch, History, Result, RobbinsMonro, fit
+from tempering.inference.callbacks import Callback, Report
 from tempering.inference.checkpoint import (
     CheckpointLike,
     alone_with_checkpoint,
@@ -77,6 +79,9 @@ class EngineEstimator(_Declared):
     random_state: Any = None
     n_jobs: int | None = None
     verbose: int = 0
+
+    #: Passes between two printed lines; a parameter of some only.
+    verbose_interval = 10
 
     #: What is said where a batch fit has not converged, if anything.
     _not_converged = ""
@@ -192,6 +197,8 @@ class EngineEstimator(_Declared):
             "executor": self.executor,
             "progress": bool(self.verbose),
         }
+        if self.verbose and not sys.stderr.isatty():
+            options["callbacks"] = [print_every(self.verbose_interval)]
         if self.batch_size is not None:
             options["batch_size"] = self.batch_size
             options["learning_rate"] = self._learning_rate()
@@ -337,3 +344,17 @@ class OnlineEstimator(StreamEstimator):
     @abstractmethod
     def _model_of_stream(self, X: Array) -> Any:
         """The model for one more minibatch; the first one decides what the data are to decide."""
+
+
+def print_every(interval: int) -> Callback:
+    """A callback that prints a line after so many passes."""
+    last = 0
+
+    def show(report: Report) -> None:
+        nonlocal last
+        passes = int(report.record.passes + 1e-9)
+        if passes != last and passes % interval == 0:
+            print(f"pass {passes}  ELBO {report.record.elbo:,.3f}", flush=True)
+        last = passes
+
+    return show

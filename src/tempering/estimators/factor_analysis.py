@@ -69,7 +69,7 @@ class BayesianFactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     executor : Executor, default=None
         What solves the shards of a batch. It never changes the result, and is not saved.
     verbose : int, default=0
-        Show a progress bar.
+        Show a progress bar on a terminal; elsewhere print the ELBO as the fit goes.
 
     Attributes
     ----------

@@ -1,6 +1,5 @@
 """What the mixture estimators share: fitting, online fitting, and prediction."""
 
-import sys
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
@@ -17,7 +16,6 @@ from tempering.estimators.moves import Move, fit_table
 from tempering.estimators.parameters import POSITIVE
 from tempering.families import Dirichlet, Likelihood, MixingWeights, StickBreaking
 from tempering.inference import ArraySource, History, Result, evaluate_elbo
-from tempering.inference.callbacks import Callback, Report
 from tempering.inference.fitting import FitOptions
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
@@ -45,9 +43,8 @@ class MixtureFit(OnlineEstimator):
     weight_concentration_prior_type: str = "dirichlet_distribution"
     weight_concentration_prior: float | None = None
 
-    # Parameters of some mixtures only.
+    # A parameter of some mixtures only.
     warm_start = False
-    verbose_interval = 10
 
     _not_converged = (
         "Best performing initialization did not converge. Try different init parameters, or "
@@ -107,12 +104,6 @@ class MixtureFit(OnlineEstimator):
         if self.batch_size is None and len(result.history):
             # The rise of the last step is known only now.
             self.converged_ |= abs(result.elbo - result.history[-1].elbo) < self.tol
-
-    def _run_options(self) -> FitOptions:
-        options = super()._run_options()
-        if self.verbose and not sys.stderr.isatty():
-            options["callbacks"] = [print_every(self.verbose_interval)]
-        return options
 
     def _model_of_stream(self, X: Array) -> Mixture:
         if not hasattr(self, "_state"):
@@ -203,20 +194,6 @@ class MixtureEstimator(DensityMixin, MixtureFit):
         family, components = model.likelihood.components_alone(posterior.components)
         rows = emit(model.likelihood, family.point(components), labels, rng)
         return rows + getattr(self, "_centre", 0), labels
-
-
-def print_every(interval: int) -> Callback:
-    """A callback that prints a line after so many passes."""
-    last = 0
-
-    def show(report: Report) -> None:
-        nonlocal last
-        passes = int(report.record.passes + 1e-9)
-        if passes != last and passes % interval == 0:
-            print(f"pass {passes}  ELBO {report.record.elbo:,.3f}", flush=True)
-        last = passes
-
-    return show
 
 
 def _check_same_shape(prior: Natural, posterior: Natural) -> None:
