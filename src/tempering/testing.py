@@ -11,7 +11,7 @@ import numpy as np
 
 from tempering.inference.sources import ArraySource
 from tempering.models.arguments import check_number, check_whole, shown
-from tempering.models.base import LocalStep, Model, UnsupportedTemperature
+from tempering.models.base import LocalStep, Model, UnsupportedTemperature, start_of
 from tempering.models.natural import Natural
 
 try:  # What workers of a cluster are sent.
@@ -62,7 +62,7 @@ def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e
     source = ArraySource(data)
     rows = source.data
     rng, shape = np.random.default_rng(seed), rows.shape
-    start = _tried("initialize", shape, lambda: model.initialize(source, rng))
+    start = _tried("initialize", shape, lambda: start_of(model, source, rng).posterior)
     local = _tried("local_step", shape, lambda: _step(model, rows, start, HOT))
     _demand(
         local.n == shape[0],

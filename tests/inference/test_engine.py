@@ -9,7 +9,15 @@ from scipy import sparse
 from problems import tiny_mixture
 from tempering.families import Categorical, Dirichlet, IsotropicGaussian
 from tempering.inference import ArraySource, Constant, RobbinsMonro, Settling, fit
-from tempering.models import HiddenMarkov, Mixture, Natural, Sequences, UnsupportedTemperature
+from tempering.models import (
+    HiddenMarkov,
+    Mixture,
+    Natural,
+    Sequences,
+    Start,
+    UnsupportedTemperature,
+)
+from tempering.models.factorial_mixture import FactorialModel
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.topics import Topics
 from tempering.temperature import (
@@ -512,3 +520,31 @@ def test_a_saddle_is_left_that_a_push_leaves_slowly():
     plain = quiet_fit(model, data, **options)
     annealed = quiet_fit(model, data, temperature=Annealing(passes=30), **options)
     assert annealed.elbo > plain.elbo - 1.0  # at the saddle it is lower by 252 nats
+
+
+def test_q_z_starts_where_initialize_says():
+    """Activations that are solved anew from λ end in other optima, so λ alone is no way back."""
+    rng = np.random.default_rng(0)
+    data = (rng.random((150, 6)) < 0.4) @ rng.normal(size=(6, 4)) + 0.1 * rng.normal(size=(150, 4))
+
+    class Told(FactorialModel):
+        shard_size = 64
+
+        def initialize(self, source, rng):
+            return start or super().initialize(source, rng)
+
+    start, model = None, Told(6, 4, 0.05, 1.0, 0.4, local_restarts=0)
+    found = quiet_fit(model, data, max_passes=50, keep_local=True)
+    alone, both = found.posterior, Start(found.posterior, found.local)
+    anew, start = quiet_fit(model, data, initial=alone, max_passes=1), both
+    back = quiet_fit(model, data, max_passes=1, keep_local=True)
+    assert back.history[0].elbo == pytest.approx(found.elbo, abs=1e-3)
+    assert anew.history[0].elbo < found.elbo - 100.0
+    np.testing.assert_allclose(back.local, found.local, atol=0.01)
+    quiet_fit(model, data, max_passes=1, batch_size=50)  # which takes λ alone
+    start = Start(found.posterior, found.local[:-1])
+    with pytest.raises(ValueError, match="all 150 data; got 149"):
+        quiet_fit(model, data)
+    start, model.continues_steps = both, False
+    with pytest.raises(ValueError, match="continues_steps"):
+        quiet_fit(model, data)

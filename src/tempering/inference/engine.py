@@ -30,7 +30,7 @@ from tempering.inference.run import History, Record, Result, Run, State, local_o
 from tempering.inference.saddle import MOST_ESCAPES, leave_saddle, warn_of_saddle
 from tempering.inference.sources import Batch, Source
 from tempering.models.arguments import check_number
-from tempering.models.base import LocalStep, Model
+from tempering.models.base import LocalStep, Model, Start, start_of
 from tempering.temperature import COLD, Heat, Progress, Surroundings, TemperaturePolicy, Untempered
 
 UNTEMPERED = Untempered()
@@ -236,8 +236,10 @@ def run_restart(
     run = restarts.unfinished(model)
     if run is None:
         rng = np.random.default_rng(seed)
-        posterior = model.initialize(source, rng) if initial is None else deepcopy(initial)
-        state = algorithm.start(posterior, rng)
+        start = start_of(model, source, rng) if initial is None else Start(deepcopy(initial), None)
+        state = algorithm.start(start.posterior, rng)
+        if algorithm.continues and start.local is not None:
+            state = state._replace(solved=_unsolved(start.local, source.size, model.shard_size))
         run = Run(state, state.heat, History())
     if keep_local:
         local_of(model, run.state.posterior, source.sample(1, np.random.default_rng(0)))
@@ -274,6 +276,16 @@ def run_restart(
         local = solve_local(model, state.posterior, source, algorithm.executor, state.solved)
     return Result(
         state.posterior, elbo, run.history, run.converged, run.tempered_heat, model, local=local
+    )
+
+
+def _unsolved(local: Any, n_data: int, shard_size: int) -> tuple[LocalStep, ...]:
+    """q(z) of all data as steps that were not made but can be continued, one for each shard."""
+    if len(local) != n_data:
+        raise ValueError(f"initialize must give q(z) of all {n_data} data; got {len(local)}.")
+    return tuple(
+        LocalStep(None, np.full(len(part), math.nan), math.nan, 1.0, local=part)
+        for _, part in Batch(local).shards(shard_size)
     )
 
 

@@ -1,6 +1,6 @@
 """Models: the contract, and the models of the package."""
 
-from tempering.models.base import LocalStep, Model, UnsupportedTemperature
+from tempering.models.base import LocalStep, Model, Start, UnsupportedTemperature
 from tempering.models.hmm.model import HiddenMarkov
 from tempering.models.hmm.sequences import Sequences
 from tempering.models.mixture import Mixture
@@ -13,5 +13,6 @@ __all__ = [
     "Model",
     "Natural",
     "Sequences",
+    "Start",
     "UnsupportedTemperature",
 ]

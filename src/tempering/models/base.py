@@ -178,6 +178,26 @@ class DataSource(Protocol):
         ...
 
 
+class Start(NamedTuple):
+    """λ and q(z) at step 0, for a model of ``continues_steps``; minibatches take λ alone.
+
+    The first step is then ``continue_local_step``, where the ``local`` of the step before is q(z).
+    """
+
+    posterior: Any
+    local: Any  # of each datum in the order of the source, [N, ...]; None to solve it from nothing
+
+
+def start_of(model: Model, source: DataSource, rng: np.random.Generator) -> Start:
+    """What ``initialize`` gives, whether or not with q(z)."""
+    start = model.initialize(source, rng)
+    if not isinstance(start, Start):
+        return Start(start, None)
+    if not model.continues_steps:
+        raise ValueError("initialize gives q(z), which only a model of continues_steps = True can.")
+    return start
+
+
 class Model(ABC):
     """A conditionally conjugate model: what it must provide, and what it may.
 
@@ -215,7 +235,7 @@ class Model(ABC):
 
     @abstractmethod
     def initialize(self, source: DataSource, rng: np.random.Generator) -> Any:
-        """λ at step 0."""
+        """λ at step 0; with ``continues_steps`` it may be a :class:`Start`, with q(z) too."""
 
     @abstractmethod
     def expectations(self, posterior: Any) -> Any:

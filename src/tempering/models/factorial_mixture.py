@@ -218,7 +218,7 @@ class FactorialModel(Model):
         expectations: FeatureExpectations,
         inverse_temperature: float | Array,
     ) -> ActivationStep:
-        start = local.activations if isinstance(local, ActivationStep) else None
+        start = local.activations if isinstance(local, ActivationStep) else local.local
         return self.local_step(data, expectations, inverse_temperature, start)
 
     def interactions(self, products: Array, variances: Array) -> tuple[Array, Array]:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tempering.models.base import Array, LocalStep, Model
+from tempering.models.base import Array, LocalStep, Model, start_of
 
 #: Data of a push, and its share in the statistics: one that is seen but does not leave the
 #: neighbourhood of rest, and that of each update on the way of a ramp.
@@ -58,7 +58,7 @@ def pushed(
     """The step with ``share`` of its statistics from ``n_rows`` data and a fresh start."""
     n_data = local.n
     rows = Few(data, n_data).sample(n_rows, rng)
-    start = model.initialize(Few(rows, n_data), rng)
+    start = start_of(model, Few(rows, n_data), rng).posterior
     other = model.local_step(rows, model.expectations(start), 1.0)
     weight = share * local.mean_inverse_temperature * n_data / other.n
     changed = copy(local)
@@ -68,7 +68,7 @@ def pushed(
 
 def critical_inverse_temperature(model: Model, rows: Any, rng: np.random.Generator) -> float:
     """The largest trial of s, from hot to cold, at which a push of the model at rest dies out."""
-    rest = model.initialize(Few(rows, rows.shape[0]), rng)
+    rest = start_of(model, Few(rows, rows.shape[0]), rng).posterior
     rest, s = _settled(model, rows, rest, HOTTEST), HOTTEST
     for stride in STRIDES:
         # From hot to cold, so that it is the one hot optimum that is tried, and none of the others.
@@ -118,7 +118,7 @@ def _growth(model: Model, rows: Any, rest: Any, s: float, rng: np.random.Generat
 def find_ramp(model: Model, rows: Any, first: float, rng: np.random.Generator) -> Array:
     """s and the part of the time after which it is reached, [n, 2], from ``first`` to 1."""
     places = np.minimum(np.geomspace(first, 1.0, RAMP_NODES), 1.0)
-    posterior = model.initialize(Few(rows, rows.shape[0]), rng)
+    posterior = start_of(model, Few(rows, rows.shape[0]), rng).posterior
     energies = np.empty(RAMP_NODES)
     for place, s in enumerate(places):
         for _ in range(RAMP_UPDATES):
