@@ -206,11 +206,11 @@ default="auto"
         n_steps = steps_a_pass * self.max_iter
         policy_seed, seed = self._seeds(rng)
         with telling(say_compiling) if self.verbose else nullcontext():
-            initial, told = None, False
+            initial, mixed = None, False
             if online and self.n_init == 1:
-                initial, told = mixed_start(model, source, n_tokens, seed)
-            rates = self._learning_rate(n_steps, told) if online else Constant()
-            policy = self._policy(source, model, rates, n_steps, policy_seed, told)
+                initial, mixed = mixed_start(model, source, n_tokens, seed)
+            rates = self._learning_rate(n_steps, mixed) if online else Constant()
+            policy = self._policy(source, model, rates, n_steps, policy_seed, mixed)
             options: FitOptions = {
                 "temperature": policy,
                 "learning_rate": rates,

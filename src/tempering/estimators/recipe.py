@@ -123,11 +123,11 @@ class Rules:
         n_topics: int,
         update: Update,
         n_steps: int | None,
-        told: bool = False,
+        mixed: bool = False,
     ) -> LearningRate:
         """ρ_t of a run of so many steps, or of a stream, whose end is not known.
 
-        ``told`` says whether the start knows very many topics, and documents mix many of them.
+        ``mixed`` says whether the start tells topics apart that documents mix many of.
         """
         if update != "sampled" or n_steps is None:
             offset = OFFSET if offset == "auto" else offset
@@ -135,7 +135,7 @@ class Rules:
         if offset == "auto":
             offset = float(np.clip(self.held_part * n_steps, OFFSET, LARGEST_OFFSET))
             # By the whole run where very many topics are known that documents mix.
-            offset = max(offset, float(n_steps)) if told else offset
+            offset = max(offset, float(n_steps)) if mixed else offset
         if decay == "auto":
             decay = min(DECAY, round(self.decay + self.decay_rise * _doublings(n_topics), 12))
         return Settling(RobbinsMonro(offset, decay), max(1, int(self.averaged_from * n_steps)))

@@ -212,12 +212,12 @@ class TopicChoices(TopicTransformer):
         rates: LearningRate,
         n_steps: int,
         seed: int,
-        told: bool = False,
+        mixed: bool = False,
     ) -> TemperaturePolicy:
-        """The policy, from the data where it is "auto"; of ``told`` see :func:`mixed_start`."""
+        """The policy, from the data where it is "auto"; of ``mixed`` see :func:`mixed_start`."""
         if self.tempering != "auto":
             return as_policy(self.tempering, POLICIES)
-        if told:
+        if mixed:
             return Untempered()
         return RULES.policy(source, model, rates, n_steps, np.random.default_rng(seed))
 
@@ -262,10 +262,10 @@ class TopicChoices(TopicTransformer):
             mean_length = 0.0  # small batches were tried with samples alone
         return batch_size_for(n_visits, mean_length, on_gpu=where == "jax" and has_gpu())
 
-    def _learning_rate(self, n_steps: int | None = None, told: bool = False) -> LearningRate:
+    def _learning_rate(self, n_steps: int | None = None, mixed: bool = False) -> LearningRate:
         """Step sizes of a run of so many steps, or of a stream."""
         offset, decay = self.learning_offset, self.learning_decay
-        return RULES.learning_rate(offset, decay, self.n_components, self._update(), n_steps, told)
+        return RULES.learning_rate(offset, decay, self.n_components, self._update(), n_steps, mixed)
 
 
 def advance(algorithm: Algorithm, state: State, data: Any, batch_size: int, where: Where) -> State:
