@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 
 runs = Path(__file__).parents[2] / "lab" / "results" / "gpu.jsonl"
 fits = [json.loads(line) for line in runs.read_text(encoding="utf-8").splitlines()]
-fits = [fit for fit in fits if fit["what"] == "topics"]
 
 figure = Figure(figsize=(7.5, 2.3), layout="constrained")
 axis = figure.subplots()

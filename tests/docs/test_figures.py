@@ -92,7 +92,7 @@ def test_black_box_targets_on_the_page_are_those_of_the_runs():
 
 
 def test_gpu_fits_of_topics_on_the_page_are_those_of_the_runs():
-    runs = [run for run in lines("gpu.jsonl") if run["what"] == "topics"]
+    runs = lines("gpu.jsonl")
     text = (ROOT / "docs" / "performance.md").read_text("utf-8")
     for run in runs:
         cells = [str(run[name]) for name in ("topics", "where", "seconds", "documents a second")]
@@ -103,10 +103,10 @@ def test_gpu_fits_of_topics_on_the_page_are_those_of_the_runs():
 
 
 def test_gpu_fits_of_mixtures_on_the_page_are_those_of_the_runs():
-    runs = [run for run in lines("gpu.jsonl") if run["what"] != "topics"]
     rows = table("docs/tutorials/gpu.md", "| model | rows |")
     assert rows == {
-        run["what"]: [f"{run['rows']:,}", str(run["16 cores"]), str(run["H200"])] for run in runs
+        run["model"]: [f"{run['rows']:,}", str(run["16 cores"]), str(run["H200"])]
+        for run in lines("gpu-tables.jsonl")
     }
 
 
@@ -125,16 +125,114 @@ def test_scores_of_large_corpora_on_the_page_are_those_of_the_runs(run):
     assert cell.startswith(f"**{number(run['gibbs'], 3)}**,")
 
 
-WRITTEN_DOWN = lines("gpu.jsonl") + lines("cluster.jsonl") + lines("topics-large.jsonl")
+#: Runs that are not kept themselves, and the page that shows their figures.
+WRITTEN_DOWN = [
+    (run, page)
+    for page, names in {
+        "docs/measured.md": ("topics-large", "hmm", "hmm-speed", "counts"),
+        "docs/performance.md": ("gpu", "gpu-curve"),
+        "docs/scaling.md": ("cluster",),
+        "docs/tutorials/gpu.md": ("gpu-tables",),
+    }.items()
+    for name in names
+    for run in lines(f"{name}.jsonl")
+]
 
 
-@pytest.mark.parametrize("run", WRITTEN_DOWN, ids=str)
-def test_figures_that_were_written_down_stand_in_their_entry(run):
-    """Runs that are not kept themselves: their figures are those of a dated entry of the lab."""
+@pytest.mark.parametrize(("run", "page"), WRITTEN_DOWN, ids=str)
+def test_figures_that_were_written_down_stand_in_their_entry(run, page):
+    """Their figures are those of a dated entry of the lab, and their command is on the page."""
     entry = (ROOT / "lab" / run["entry"]).read_text("utf-8")
     numbers = [value for value in run.values() if isinstance(value, float)]
     wanted = [str(value).replace("-", "−") for value in numbers]
     assert any(all(cell in line for cell in wanted) for line in entry.splitlines())
+    assert run["command"] in (ROOT / page).read_text("utf-8")
+
+
+def test_topics_of_other_programs_on_the_page_are_those_that_were_kept():
+    rows = table("docs/measured.md", "| | `tempering`, nothing set |")
+    columns = ["tempering", "tomotopy", "scikit-learn, online"]
+    for run in lines("topics-others.jsonl"):
+        row, column = rows[f"{run['corpus']}, K = {run['K']}"], columns.index(run["program"])
+        cell = f"{number(run['nats'], 3)}, {number(run['npmi'], 3)}, {run['cpu s']} s"
+        assert row[column].replace("*", "") == cell
+        assert row[-1].split(", ")[column] == f"{run['agreement']:.2f}"
+
+
+def hidden_markov_models():
+    runs = defaultdict(dict)
+    for run in lines("hmm.jsonl"):
+        runs[run["program"]][run["case"]] = run
+    return runs
+
+
+def test_hidden_markov_models_on_the_page_are_those_of_the_entry():
+    first = "| | shapes | short | many | widths |"
+    rows, runs = table("docs/measured.md", first), hidden_markov_models()
+    assert {name.replace("`", "").split(", 14 times")[0] for name in rows} == set(runs)
+    for name, cells in rows.items():
+        own = runs[name.replace("`", "").split(", 14 times")[0]]
+        cases = [own[case] for case in ("shapes", "short", "many", "widths")]
+        assert cells == [f"{run['found']} ({number(run['nats'], 3)})" for run in cases]
+
+
+def test_cells_of_hidden_markov_models_stand_in_their_entry():
+    for run in lines("hmm.jsonl"):
+        figures = f"{number(run['gap'], 1)}; {number(run['nats'], 3)}; {run['seconds']:.1f}"
+        cell = f"{run['found']} ({figures})"
+        assert cell in (ROOT / "lab" / run["entry"]).read_text("utf-8")
+
+
+def test_sums_over_hidden_markov_models_on_the_pages_are_those_of_the_runs():
+    def total(program, name):
+        return sum(run[name] for run in hidden_markov_models()[program].values())
+
+    ours, ten = "tempering, nothing set (three starts)", "hmmlearn, EM, best of ten"
+    times = total(ten, "seconds") / total(ours, "seconds")
+    measured = (ROOT / "docs" / "measured.md").read_text("utf-8")
+    assert f"| {ten}, {times:.0f} times the time |" in measured
+    guide = " ".join((ROOT / "docs/tutorials/hidden-markov.md").read_text("utf-8").split())
+    assert f"a fit found the truth in {total(ours, 'found')}" in guide
+    assert f"one of hmmlearn's `GaussianHMM` in {total('hmmlearn, EM', 'found')}" in guide
+    assert f"in {times:.0f} times our time" in guide
+    assert f"dynamax's EM found {total('dynamax, EM', 'found')}" in guide
+
+
+def test_speed_of_hidden_markov_models_on_the_page_is_that_of_the_entry():
+    runs = lines("hmm-speed.jsonl")
+
+    def listed(name, digits):
+        *rest, last = [f"{run[name]:.{digits}f}" for run in runs]
+        return f"{', '.join(rest)} and {last}"
+
+    page = " ".join((ROOT / "docs" / "measured.md").read_text("utf-8").split())
+    assert f"takes {listed('seconds', 3)} s on one core with {listed('states', 0)} states" in page
+    assert f"That is {listed('times as fast', 1)} times as fast" in page
+
+
+def test_parts_of_counts_on_the_page_are_those_of_the_entry():
+    rows = table("docs/measured.md", "| | drawn, 6 parts |")
+    cases = ["drawn, 6 parts", "digits, 10 parts", "20news, 20 parts"]
+    runs = lines("counts.jsonl")
+    assert len(runs) == len(rows) * len(cases)
+    best = {case: max(run["nats"] for run in runs if run["case"] == case) for case in cases}
+    shown = {name.replace("`", ""): cells for name, cells in rows.items()}
+    for run in runs:
+        score, bold = number(run["nats"], 4), run["nats"] == best[run["case"]]
+        cell = f"**{score}**" if bold else score
+        assert shown[run["program"]][cases.index(run["case"])] == f"{cell} ({run['seconds']})"
+
+
+def test_what_more_documents_buy_on_the_page_is_that_of_the_entry():
+    rows = table("docs/performance.md", "| documents | fit, s, with the start |")
+    assert rows == {
+        run["documents"]: [
+            f"{run['seconds']:.0f}" if "seconds" in run else "",
+            number(run["nats"], 3),
+            f"{run['agreement']:.2g}" if "agreement" in run else "",
+        ]
+        for run in lines("gpu-curve.jsonl")
+    }
 
 
 def test_speeds_on_the_page_are_those_of_the_runs():
@@ -195,3 +293,14 @@ def test_the_other_rows_of_the_readme_are_those_of_the_page():
     ours, others = readme["25 clusters, spread 0.20: seeds that find all"][:2]
     assert ours == found["`tempering`, nothing set"][1]
     assert others == f"scikit-learn from k-means {found['scikit-learn, k-means start'][1]}"
+
+
+def test_factor_analysis_on_the_page_is_that_of_the_runs():
+    rows = table("docs/tutorials/factor-models.md", "| | ELBO below the best |")
+    assert {name.strip("`"): cells for name, cells in rows.items()} == {
+        run["method"]: [
+            *(f"{run[n]:.1f}" if n in run else "" for n in ("ELBO below the best", "factors")),
+            number(run["nats"], 2),
+        ]
+        for run in lines("factor-analysis.jsonl")
+    }
