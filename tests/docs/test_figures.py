@@ -304,3 +304,14 @@ def test_factor_analysis_on_the_page_is_that_of_the_runs():
         ]
         for run in lines("factor-analysis.jsonl")
     }
+
+
+def test_mixtures_of_regressions_on_the_page_are_those_of_the_runs():
+    gaps = defaultdict(list)
+    for run in lines("regressions.jsonl"):
+        gaps[run["method"]].append(run["mean gap"])
+    alone = ("VI", "from T = 1.5", "from T = 2", "adaptive", "VI, best of 4", "auto, best of 4")
+    one, warm, hot, adaptive, four, warm_four = (f"{mean(gaps[name]):.1f}" for name in alone)
+    page = " ".join((ROOT / "docs/tutorials/factor-models.md").read_text("utf-8").split())
+    assert f"by {one} nats at T = 1, {warm} from T = 1.5, {hot} from T = 2, and {adaptive} " in page
+    assert f"ended {four} below it at T = 1, and {warm_four} from T = 1.5" in page
