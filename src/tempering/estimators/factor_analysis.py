@@ -50,7 +50,7 @@ class BayesianFactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     noise_prior, relevance_prior : float, default=1e-2, 1e-3
         Shapes of the gamma priors of the precision of the noise, in units of the variance of the
         columns, and of the relevances. The smaller, the vaguer.
-    tempering : {"annealing", "variational", "local"}, policy or None, default=None
+    tempering : {"adaptive", "annealing", "variational", "local"}, policy or None, default=None
         Temperature policy. See the notes: little heat at most.
     tol : float, default=1e-2
         The fit has converged when the ELBO rises by less than this, in nats.

@@ -43,7 +43,8 @@ class RegressionMixture(RegressorMixin, MixtureFit):
         Shape of the gamma prior of τ_k.
     noise_rate_prior : float, default=None
         Its rate; by default a thousandth of the variance of y.
-    tempering : {"auto", "annealing", "variational", "local"}, policy or None, default="auto"
+    tempering : {"auto", "adaptive", "annealing", "variational", "local"}, policy or None, \
+default="auto"
         Temperature policy: a name for its default setting, an object such as
         ``tempering.AdaptiveTempering()``, or None for T = 1 throughout. "auto" cools from T = 1.5,
         linearly in 1/T and in 100 passes, which came closest to the best optimum on average in
