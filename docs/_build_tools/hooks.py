@@ -20,6 +20,8 @@ GALLERY_MARK = "<!-- gallery -->"
 FORMULA = re.compile(
     r'<(?P<tag>span|div) class="arithmatex">\\[(\[](?P<latex>.*?)\\[)\]]</(?P=tag)>', re.DOTALL
 )
+#: A name or an option in running text, short enough to stay on one line.
+NAME = re.compile(r"<code>(?=[^<\s]{1,30}</code>)")
 #: Links to the lab from `docs/`, and back: in the site, the lab lies among the pages.
 TO_LAB, FROM_LAB = re.compile(r"\]\(\.\./((?:\.\./)*lab/)"), re.compile(r"\]\(\.\./docs/")
 log = logging.getLogger("mkdocs.plugins.tempering")
@@ -53,8 +55,8 @@ def on_page_markdown(markdown, page, config, files):
 
 
 def on_page_content(html, page, config, files):
-    """Formulas as MathML, which browsers draw without a script."""
-    return FORMULA.sub(as_mathml, html)
+    """Formulas as MathML, which browsers draw without a script; names that are not broken."""
+    return FORMULA.sub(as_mathml, NAME.sub('<code class="name">', html))
 
 
 def as_mathml(formula: re.Match[str]) -> str:
