@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy import sparse
 
+from tempering.corpus import Corpus
 from tempering.evaluation import (
     c_npmi,
     c_v,
@@ -61,6 +63,9 @@ def test_words_that_never_occur_gain_nothing():
     texts = [[0, 1, 2], [0, 1, 4], [4, 2]]
     known, unknown = c_npmi(topics, texts, n_words=3)
     assert -1 <= unknown < known
+    known, unknown = c_v([[0.5, 0.3, 0.0, 0.0], [0.0, 0.0, 0.5, 0.3]], texts[:2] * 2, n_words=2)
+    assert known > 0.5
+    assert unknown < 0.5
     known, unknown = umass(topics, [[1, 1, 1, 0, 0], [1, 1, 0, 0, 0]], n_words=3)
     assert unknown < known
 
@@ -94,6 +99,15 @@ def test_the_table_has_what_was_asked_for():
     assert whole.of_model["purity"] == 1
     for name in ("c_v", "inverted_rbo", "label_nmi"):
         assert name in str(whole)
+
+
+def test_a_corpus_knows_the_words_of_texts():
+    corpus = Corpus(sparse.csr_array(COUNTS), [f"w{v}" for v in range(13)])
+    texts = [[f"w{v}" for v in text] for text in TEXTS]
+    told = topic_measures(TOPICS, corpus, texts=texts, n_words=4)
+    assert_allclose(told.of_topics["c_v"], OF_GENSIM["c_v"], atol=1e-9)
+    with pytest.raises(ValueError, match="none of the topics' top words.*give vocabulary="):
+        topic_measures(TOPICS, COUNTS, texts=texts, n_words=4)
 
 
 @pytest.mark.parametrize(

@@ -126,6 +126,10 @@ class WindowCounts(NamedTuple):
     together: NDArray[np.int64]  # [U, U]; on the diagonal, windows with each word
     n_windows: int
 
+    def of_topics(self) -> list[NDArray[np.int64]]:
+        """The windows of all pairs of each topic's words."""
+        return [self.together[np.ix_(own, own)] for own in self.words]
+
 
 def window_counts(
     topics: ArrayLike,
@@ -173,6 +177,9 @@ def window_counts(
         n_windows += slide(found, int(window), since, together)
     if n_windows == 0:
         raise ValueError("texts must hold at least one document.")
+    if not together.any():
+        named = "columns of topics: for words give vocabulary=" if vocabulary is None else "words"
+        raise ValueError(f"texts hold none of the topics' top words, looked for as {named}.")
     return WindowCounts(places.reshape(top.shape), together, n_windows)
 
 
@@ -250,9 +257,10 @@ def c_npmi(
     >>> c_npmi([[0.5, 0.5, 0, 0], [0.5, 0, 0.5, 0]], texts, words, n_words=2).round(3)
     array([ 1.  , -0.95])
     """
-    values = _of_topics(topics, texts, vocabulary, n_words, window)
+    counts = window_counts(topics, texts, vocabulary, n_words=n_words, window=window)
     off_diagonal = ~np.eye(n_words, dtype=bool)
-    return np.array([own[off_diagonal].mean() for own in values])
+    tables = [_npmi(own, counts.n_windows) for own in counts.of_topics()]
+    return np.array([own[off_diagonal].mean() for own in tables])
 
 
 def c_v(
@@ -281,23 +289,21 @@ def c_v(
     >>> c_v([[0.5, 0.5, 0, 0], [0.5, 0, 0.5, 0]], texts, words, n_words=2).round(3)
     array([1.   , 0.026])
     """
-    values = _of_topics(topics, texts, vocabulary, n_words, window)
-    return np.array([_mean_cosine(own) for own in values])
-
-
-def _of_topics(
-    topics: ArrayLike, texts: Any, vocabulary: Any, n_words: int, window: int
-) -> list[NDArray[np.float64]]:
-    """The NPMI of all pairs of each topic's words."""
     counts = window_counts(topics, texts, vocabulary, n_words=n_words, window=window)
-    return [_npmi(counts.together[np.ix_(own, own)], counts.n_windows) for own in counts.words]
+    # Words that never occur keep the same company, that of nothing: they count 0.
+    return np.array(
+        [
+            np.mean(_cosines(_npmi(own, counts.n_windows)) * (np.diag(own) > 0))
+            for own in counts.of_topics()
+        ]
+    )
 
 
-def _mean_cosine(vectors: NDArray[np.float64]) -> float:
-    """The mean cosine of rows with their sum; 0 where the sum vanishes."""
+def _cosines(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The cosines of rows with their sum; 0 where the sum vanishes."""
     total = vectors.sum(axis=0)
     lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(total)
-    return float(np.mean(vectors @ total / np.where(lengths > 0, lengths, np.inf)))
+    return vectors @ total / np.where(lengths > 0, lengths, np.inf)
 
 
 def umass(topics: ArrayLike, X: Any, n_words: int = 10) -> NDArray[np.float64]:

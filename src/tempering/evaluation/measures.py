@@ -11,7 +11,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
-from tempering.evaluation.checks import as_labels, as_nonnegative
+from tempering.evaluation.checks import as_labels, as_nonnegative, is_corpus
 from tempering.evaluation.coherence import c_npmi, c_v, npmi, top_words, umass
 from tempering.models.arguments import check_number
 
@@ -175,10 +175,10 @@ def topic_measures(
     ----------
     topics : array [K, V]
         Weights or probabilities of the words, such as ``components_``.
-    X : sparse matrix or array [D, V]
+    X : sparse matrix or array [D, V], or Corpus
         Reference documents, for NPMI and UMass.
     texts, vocabulary
-        As in :func:`c_npmi`; with texts, C_V and C_NPMI too.
+        As in :func:`c_npmi`; with texts, C_V and C_NPMI too. A corpus X has a vocabulary.
     theta, labels
         As in :func:`purity`; with both, purity and NMI too.
     n_words : int
@@ -204,6 +204,8 @@ def topic_measures(
         raise ValueError("theta and labels go together: give both, or neither.")
     columns = {"npmi": npmi(topics, X, n_words), "umass": umass(topics, X, n_words)}
     if texts is not None:
+        if vocabulary is None and is_corpus(X):
+            vocabulary = X.vocabulary
         if isinstance(texts, Iterator):
             texts = list(texts)  # it is gone through twice
         columns["c_v"] = c_v(topics, texts, vocabulary, n_words=n_words)
