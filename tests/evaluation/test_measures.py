@@ -106,7 +106,7 @@ def test_a_corpus_knows_the_words_of_texts():
     texts = [[f"w{v}" for v in text] for text in TEXTS]
     told = topic_measures(TOPICS, corpus, texts=texts, n_words=4)
     assert_allclose(told.of_topics["c_v"], OF_GENSIM["c_v"], atol=1e-9)
-    with pytest.raises(ValueError, match="none of the topics' top words.*give vocabulary="):
+    with pytest.raises(ValueError, match=r"none of the topics' top words.*give vocabulary="):
         topic_measures(TOPICS, COUNTS, texts=texts, n_words=4)
 
 

@@ -26,6 +26,8 @@ def test_a_model_is_like_itself(model, drawn):
     assert sorted((pair.a, pair.b) for pair in same.pairs) == [(k, k) for k in range(5)]
     assert min(pair.shared for pair in same.pairs) == pytest.approx(1)
     assert (same.only_in_a, same.only_in_b, same.difference, same.error) == ([], [], 0.0, 0.0)
+    assert all(pair.more_in_a == pair.more_in_b == [] for pair in same.pairs)
+    assert str(same).count("(") == 1  # of the head: no words tell these apart
 
 
 def test_what_is_gone_is_named_and_costs(model, drawn):

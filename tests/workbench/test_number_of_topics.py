@@ -63,6 +63,15 @@ def test_the_smallest_within_one_error_is_chosen(answer):
     assert answer.n_topics == min(good)
 
 
+def test_an_answer_at_the_end_of_the_range_says_so(answer):
+    assert not answer.at_the_end
+    assert "the most that was tried" not in str(answer)
+    rising = [Trial(0, k, 0.1, -6 - behind, behind, 0.01) for k, behind in [(5, 0.2), (9, 0.0)]]
+    assert str(TopicNumber(9, rising)).endswith(
+        "9, the most that was tried, predicts best: more may predict better."
+    )
+
+
 def test_the_same_seed_gives_the_same_answer(corpus):
     first, second = (choose_n_topics(corpus[:200], [2, 4, 8]) for _ in range(2))
     assert first == second

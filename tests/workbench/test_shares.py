@@ -51,6 +51,20 @@ def two_topics():
     return model, X, int(model.transform(X[:1])[0].argmax())
 
 
+def test_shares_as_a_frame():
+    draws = np.random.default_rng(0).dirichlet([1, 2, 3], (50, 2))
+    years = [(np.datetime64("1990"), np.datetime64("1991")), (np.datetime64("1991"), None)]
+    shares = TopicShares(years, np.array([4, 6]), draws)
+    frame = shares.to_frame(level=0.8)
+    assert list(frame["topic"]) == [0, 1, 2, 0, 1, 2]
+    assert frame["n_documents"].tolist() == [4, 4, 4, 6, 6, 6]
+    assert frame["group"].dt.year.tolist() == [1990] * 3 + [1991] * 3
+    np.testing.assert_array_equal(frame[["low", "high"]], shares.interval(0.8).reshape(6, 2))
+    np.testing.assert_array_equal(frame["share"], shares.mean().ravel())
+    with pytest.raises(ValueError, match="library must be 'pandas' or 'polars'; got 'numpy'"):
+        shares.to_frame("numpy")
+
+
 def test_ratios_and_differences_are_those_of_the_draws(two_topics):
     model, X, sea = two_topics
     groups = np.where(np.arange(100) < 75, "most", "rest")

@@ -1,9 +1,12 @@
 """Bins of time: what holds each document, and what it is called."""
 
+from datetime import UTC, date, datetime, timedelta, timezone
+
 import numpy as np
+import pandas
 import pytest
 
-from tempering.workbench.time_bins import time_bins
+from tempering.workbench.time_bins import as_times, time_bins
 
 
 def dates(first, n, step):
@@ -66,8 +69,34 @@ def test_bins_can_be_named():
 
 
 @pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (["1990", " 1992 "], np.array([1990, 1992])),
+        ([1.5, 2], np.array([1.5, 2.0])),
+        ([date(2020, 1, 2)], np.array(["2020-01-02"], "datetime64[s]")),
+        (["2020-01-02T01:00+02:00"], np.array(["2020-01-01T23:00"], "datetime64[s]")),
+        (["2020-02", "2020-01-02 10:30"], np.array(["2020-02-01", "2020-01-02T10:30"], "M8[s]")),
+        (
+            [datetime(2020, 1, 1, tzinfo=timezone(timedelta(hours=-1))), datetime(2020, 1, 1)],
+            np.array(["2020-01-01T01:00", "2020-01-01"], "M8[s]"),
+        ),
+        (pandas.Series(["2020-01", "2021-12"]), np.array(["2020-01-01", "2021-12-01"], "M8[s]")),
+        (
+            pandas.to_datetime(pandas.Series(["2020-01-02"])).dt.tz_localize("UTC"),
+            np.array(["2020-01-02"], "M8[s]"),
+        ),
+        (list(pandas.to_datetime(["2020-01-02"])), np.array(["2020-01-02"], "M8[s]")),
+        ([datetime(2020, 1, 1, tzinfo=UTC)], np.array(["2020-01-01"], "M8[s]")),
+    ],
+)
+def test_times_as_tables_have_them(values, expected):
+    np.testing.assert_array_equal(as_times(values), expected)
+
+
+@pytest.mark.parametrize(
     ("times", "bins", "problem"),
     [
+        (["31/01/2024"], 1, "dates, but '31/01/2024' is neither: begin with the year"),
         (np.arange(3), "year", "bins='year' is for dates, but times are numbers"),
         (np.arange(3), "decade", "'auto', 'year', 'month', 'day'; got 'decade'"),
         (np.array(["0001-01-01", "9999-01-01"], "datetime64[D]"), "day", "more than 1000000"),

@@ -1,17 +1,16 @@
 """Topics over time and by group, of columns as a table has them."""
 
 from collections import Counter
-from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from tempering.cli.errors import say
 from tempering.cli.options import MOST_GROUPS
 from tempering.workbench import TopicShares, topics_by_group, topics_over_time
 from tempering.workbench.shares import sizes_of
+from tempering.workbench.time_bins import as_times
 
 #: Draws from the posterior of the shares: enough for the ends of intervals to be read.
 N_DRAWS = 60
@@ -35,7 +34,10 @@ def shares_of(
         n_words, n_fitted = sizes_of(model, counts[known])
         how: Any = {"n_draws": N_DRAWS, "new_documents": not 0.5 < n_words / n_fitted < 2}
         if name == "times":
-            times = as_times(told, column)
+            try:
+                times = as_times(told)
+            except ValueError as error:
+                raise typer.BadParameter(f"--times {column}: {error}") from None
             shares["over_time"] = topics_over_time(model, counts[known], times, bins, **how)
         else:
             shares["by_group"] = topics_by_group(model, counts[known], as_groups(told), **how)
@@ -45,42 +47,6 @@ def shares_of(
 def is_known(value: Any) -> bool:
     """Whether there is a value."""
     return value is not None and value == value and str(value).strip() != ""
-
-
-def as_times(values: list[Any], column: str) -> NDArray[Any]:
-    """Numbers, or dates without a zone: those with one are told in that of Greenwich."""
-    numbers = [_number(value) for value in values]
-    if all(number is not None for number in numbers):
-        return np.array(numbers)
-    return np.array([_date(value, column) for value in values], dtype="datetime64[s]")
-
-
-def _number(value: Any) -> int | float | None:
-    for kind in (int, float):
-        try:
-            number = kind(str(value).strip())
-        except ValueError:
-            continue
-        return number if np.isfinite(number) else None
-    return None
-
-
-def _date(value: Any, column: str) -> Any:
-    if isinstance(value, date) and not isinstance(value, datetime):
-        return np.datetime64(value)
-    try:
-        told = value if isinstance(value, datetime) else _from_text(str(value).strip())
-    except ValueError:
-        raise typer.BadParameter(
-            f"--times {column}: {str(value)!r:.60} is neither a number nor a date that begins with "
-            "the year, such as 2024-01-31 or 2024-01-31T12:00."
-        ) from None
-    return told.astimezone(UTC).replace(tzinfo=None) if told.tzinfo else told
-
-
-def _from_text(text: str) -> datetime:
-    # Of a month alone, its first day.
-    return datetime.fromisoformat(f"{text}-01" if len(text) == 7 and text[4] == "-" else text)
 
 
 def as_groups(values: list[Any]) -> list[str]:

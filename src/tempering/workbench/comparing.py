@@ -79,8 +79,8 @@ class ModelComparison:
         ]
         for pair in self.pairs:
             more = " | ".join(", ".join(map(str, own)) for own in pair[3:])
-            name = self.labels_a[pair.a]
-            lines.append(f"{pair.a:2}  {pair.b:2}  {pair.shared:6.2f}  {name} ({more})")
+            name = self.labels_a[pair.a] + f" ({more})" * any(pair[3:])
+            lines.append(f"{pair.a:2}  {pair.b:2}  {pair.shared:6.2f}  {name}")
         lines += [f"{k:2}   -          {self.labels_a[k]}: only in a" for k in self.only_in_a]
         lines += [f" -  {k:2}          {self.labels_b[k]}: only in b" for k in self.only_in_b]
         return "\n".join(lines)
@@ -171,8 +171,12 @@ def _pairs(
     pairs = []
     for i, j in zip(*linear_sum_assignment(shared, maximize=True)):
         if shared[i, j] >= least_shared:
-            order = np.argsort(two[j] - one[i], kind="stable")
-            told = order[:n_words], order[::-1][:n_words]
+            change = two[j] - one[i]
+            order = np.argsort(change, kind="stable")
+            told = [
+                [v for v in own[:n_words] if sign * change[v] > 0]
+                for own, sign in ((order, -1), (order[::-1], 1))
+            ]
             names = [[int(v) if words is None else str(words[v]) for v in own] for own in told]
             pairs.append(TopicPair(int(i), int(j), float(shared[i, j]), *names))
     return sorted(pairs, key=lambda pair: -pair.shared)

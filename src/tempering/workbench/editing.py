@@ -316,5 +316,6 @@ def _remade(
     if hasattr(model, "topic_labels_"):
         labels = np.delete(model.topic_labels_, gone)
         n_new = len(counts) - labels.size
-        new.topic_labels_ = np.append(labels, np.array(["new topic"] * n_new, dtype=object))
+        # Without a name of its own, a new topic is called by its words.
+        new.topic_labels_ = np.append(labels, np.array([""] * n_new, dtype=object))
     return new

@@ -111,7 +111,20 @@ class TopicNumber:
                 f"{trial.round + 1:5}{trial.n_topics:8}{trial.score:9.4f}{trial.behind:9.4f}"
                 f"{trial.error:8.4f}{beside}"
             )
+        if self.at_the_end:
+            most = max(trial.n_topics for trial in self.trials)
+            lines.append(
+                f"{most}, the most that was tried, predicts best: more may predict better."
+            )
         return "\n".join(lines)
+
+    @property
+    def at_the_end(self) -> bool:
+        """Whether the most topics that were tried predict best: the range may end too early."""
+        fits = [trial for trial in self.trials if trial.cost > 0]
+        last = [trial for trial in fits if trial.round == fits[-1].round]
+        most = max((trial.n_topics for trial in fits), default=0)
+        return len(last) > 1 and min(last, key=lambda trial: trial.behind).n_topics == most
 
     def plot(self, axis: Any = None) -> Any:
         """Draw the scores by the number of topics, a line a round; return the figure."""

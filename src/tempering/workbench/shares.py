@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -83,6 +84,27 @@ class TopicShares:
         """Intervals of the differences between the shares in two groups, [K, 2]."""
         one, two = (self.draws[:, self._place(name)] for name in (group, other))
         return _interval(one - two)
+
+    def to_frame(self, library: str = "pandas", level: float = 0.95) -> Any:
+        """A row for each group and topic: mean share, the ends of its interval, documents.
+
+        A DataFrame of this library, "pandas" or "polars". Of times, ``group`` is when a bin begins.
+        """
+        if library not in ("pandas", "polars"):
+            raise ValueError(f"library must be 'pandas' or 'polars'; got {library!r:.80}.")
+        ends, (_, n_groups, n_topics) = self.interval(level), self.draws.shape
+        starts = np.array([name[0] if isinstance(name, tuple) else name for name in self.names])
+        if starts.dtype.kind == "M":
+            starts = starts.astype("datetime64[ms]")  # a polars frame has no years or months
+        columns = {
+            "group": np.repeat(starts, n_topics),
+            "topic": np.tile(np.arange(n_topics), n_groups),
+            "share": self.mean().ravel(),
+            "low": ends[..., 0].ravel(),
+            "high": ends[..., 1].ravel(),
+            "n_documents": np.repeat(self.n_documents, n_topics),
+        }
+        return import_module(library).DataFrame(columns)
 
     def _place(self, name: Any) -> int:
         try:
@@ -194,7 +216,7 @@ def topics_over_time(
     model, X, new_documents, n_draws, seed
         As in :func:`topics_by_group`.
     times : array [D]
-        Of each document: numbers, or dates as ``numpy.datetime64``.
+        Of each document: numbers, or dates, also as text such as "2024-01-31".
     bins : int, {"auto", "year", "month", "day"} or array
         Bins of one length between the first time and the last; those of the calendar, for dates
         ("auto" takes the longest that gives six at least); or their edges, rising: an edge belongs

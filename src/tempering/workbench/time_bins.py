@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -22,12 +23,7 @@ FEWEST, USUAL = 6, 12
 def time_bins(times: ArrayLike, bins: Any, n_documents: int) -> tuple[list[Any], NDArray[np.intp]]:
     """The (start, end) of each bin that holds a document, and the bin of each document."""
     as_labels(times, "times", "X", n_documents)
-    times = np.asarray(times)
-    if times.dtype.kind not in "iufM":
-        raise ValueError(
-            "times must be numbers or dates without gaps: for text such as '2020-01-31' give "
-            "numpy.array(times, dtype='datetime64[D]')."
-        )
+    times = as_times(times)
     if isinstance(bins, str):
         bins = _named(times, bins)
     edges = _edges(bins)
@@ -55,6 +51,45 @@ def time_bins(times: ArrayLike, bins: Any, n_documents: int) -> tuple[list[Any],
     used, places = np.unique(bin_of, return_inverse=True)
     listed = edges.tolist() if edges.dtype.kind != "M" else list(edges)
     return [(listed[place], listed[place + 1]) for place in used], places
+
+
+def as_times(values: ArrayLike) -> NDArray[Any]:
+    """Numbers, or dates without a zone: those with one are told in that of Greenwich."""
+    told = np.asarray(values)
+    if told.dtype.kind in "iufM":
+        return told
+    numbers = [_number(value) for value in told]
+    if all(number is not None for number in numbers):
+        return np.array(numbers)
+    return np.array([_date(value) for value in told], dtype="datetime64[s]")
+
+
+def _number(value: Any) -> int | float | None:
+    for kind in (int, float):
+        try:
+            number = kind(str(value).strip())
+        except ValueError:
+            continue
+        return number if np.isfinite(number) else None
+    return None
+
+
+def _date(value: Any) -> Any:
+    if isinstance(value, date) and not isinstance(value, datetime):
+        return np.datetime64(value)
+    try:
+        told = value if isinstance(value, datetime) else _from_text(str(value).strip())
+    except ValueError:
+        raise ValueError(
+            f"times must be numbers or dates, but {str(value)!r:.60} is neither: begin with the "
+            "year, as in 2024-01-31 or 2024-01-31T12:00."
+        ) from None
+    return told.astimezone(UTC).replace(tzinfo=None) if told.tzinfo else told
+
+
+def _from_text(text: str) -> datetime:
+    # Of a month alone, its first day.
+    return datetime.fromisoformat(f"{text}-01" if len(text) == 7 and text[4] == "-" else text)
 
 
 def _named(times: NDArray[Any], bins: str) -> Any:
