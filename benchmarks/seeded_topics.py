@@ -3,6 +3,7 @@
     python benchmarks/seeded_topics.py [--topics 20] [--seeds 2]
     python benchmarks/seeded_topics.py --corpus 20news.npz --vocabulary 20news.vocab.txt
     python benchmarks/seeded_topics.py --texts BBC_News.tsv.gz
+    python-with-topica benchmarks/seeded_topics.py --rivals --strengths none 0.3 --texts ...
 
 Five subjects have three seeds each. Drawn corpora: a topic stays if the true topic of its seeds is
 the nearest to it (cosine of words, without the prior), and "found" is the mean cosine of all true
@@ -10,6 +11,7 @@ topics with the nearest found. A corpus: "in topic" is the part of the uses of o
 subject that are the topic's, and it stays if it has more of them than any other topic. Texts with
 labels in the last column: it stays if most of its fifty first documents have the label, and "in
 topic" is the part that do. Without seeds the topics that suit the subjects best are taken.
+`--rivals`: topica's SeededLDA and KeyATM, too, with their defaults.
 """
 
 import single_thread  # noqa: F401, I001  before numpy
@@ -17,9 +19,10 @@ import single_thread  # noqa: F401, I001  before numpy
 import argparse
 import csv
 import gzip
+import time
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -29,7 +32,8 @@ from tempering import LatentDirichletAllocation
 from tempering.corpus import from_texts
 from tempering.datasets import make_lda
 
-STRENGTHS = (None, 0.03, 0.1, 0.3, 1.0, 3.0)
+STRENGTHS = ("none", "0.03", "0.1", "0.3", "1", "3")
+RIVALS = ("SeededLDA", "KeyATM")
 
 #: Three seeds of each subject, then words that tell whether it is there.
 NEWS = {
@@ -48,21 +52,46 @@ LABELS = {
 }
 
 
-def fitted(X: Any, topics: int, seeds: Any, strength: float | None, seed: int) -> Any:
-    options = {} if strength is None else {"seed_topics": seeds, "seed_strength": strength}
-    return LatentDirichletAllocation(topics, random_state=seed, **options).fit(X)
+class Fit(NamedTuple):
+    """Words of each topic [K, V], and the topics of documents [D, K]."""
+
+    counts: np.ndarray
+    theta: np.ndarray
 
 
-def chosen(fits: np.ndarray, strength: float | None) -> np.ndarray:
+def fitted(X: Any, topics: int, seeds: Any, how: str, seed: int) -> Fit:
+    """Topics with seeds, which are columns of X, of a strength; or without; or of a rival."""
+    if how in RIVALS:
+        return rival(X, topics, seeds, how, seed)
+    options = {} if how == "none" else {"seed_topics": seeds, "seed_strength": float(how)}
+    model = LatentDirichletAllocation(topics, random_state=seed, n_jobs=1, **options).fit(X)
+    return Fit(np.maximum(model.components_ - model.topic_word_prior_, 0.0), model.transform(X))
+
+
+def rival(X: Any, topics: int, seeds: Any, how: str, seed: int) -> Fit:
+    import topica
+
+    X = sparse.csr_matrix(X, dtype=np.int64)
+    documents = [list(map(str, np.repeat(row.indices, row.data))) for row in X]
+    named = {name: [str(v) for v in columns] for name, columns in seeds.items()}
+    if how == "KeyATM":
+        model = topica.KeyATM(named, num_topics=topics, seed=seed)
+    else:
+        model = topica.SeededLDA(named, residual=topics - len(named), seed=seed)
+    model.fit(documents)
+    theta = np.asarray(model.doc_topic)
+    counts = np.zeros((topics, X.shape[1]))
+    sizes = theta.T @ X.sum(axis=1)
+    counts[:, [int(v) for v in model.vocabulary]] = np.asarray(sizes) * model.topic_word
+    return Fit(counts, theta)
+
+
+def chosen(fits: np.ndarray, how: str) -> np.ndarray:
     """The topic of each subject, of how well topics fit subjects [subjects, K]."""
-    return linear_sum_assignment(-fits)[1] if strength is None else np.arange(len(fits))
+    return linear_sum_assignment(-fits)[1] if how == "none" else np.arange(len(fits))
 
 
-def counts_of(model: Any) -> np.ndarray:
-    return np.maximum(model.components_ - model.topic_word_prior_, 0.0)
-
-
-def drawn_corpus(topics: int, seed: int, strength: float | None) -> tuple[float, float]:
+def drawn_corpus(topics: int, seed: int, how: str) -> tuple[float, float]:
     drawn = make_lda(1000, n_topics=topics, n_words=800, document_length=60, seed=seed)
     special = drawn.topics / drawn.topics.sum(axis=0)
     subjects = np.random.default_rng(seed).choice(topics, 5, replace=False)
@@ -70,30 +99,31 @@ def drawn_corpus(topics: int, seed: int, strength: float | None) -> tuple[float,
     for k in subjects:
         frequent = np.argsort(-drawn.topics[k])[:40]
         seeds[str(k)] = [int(v) for v in frequent[np.argsort(-special[k, frequent])[:3]]]
-    found = counts_of(fitted(drawn.counts, topics, seeds, strength, seed))
+    found = fitted(drawn.counts, topics, seeds, how, seed).counts
     found /= np.linalg.norm(found, axis=1, keepdims=True)
     cosines = drawn.topics @ found.T / np.linalg.norm(drawn.topics, axis=1, keepdims=True)
-    own = chosen(cosines[subjects], strength)
+    own = chosen(cosines[subjects], how)
     return float(np.mean(cosines[:, own].argmax(axis=0) == subjects)), cosines.max(axis=1).mean()
 
 
-def news(X: Any, words: list[str], topics: int, seed: int, strength: Any) -> tuple[float, float]:
+def news(X: Any, words: list[str], topics: int, seed: int, how: str) -> tuple[float, float]:
     place = {word: v for v, word in enumerate(words)}
     lists = {name: [part.split() for part in told.split(";")] for name, told in NEWS.items()}
     seeds = {name: [place[word] for word in first] for name, (first, _) in lists.items()}
-    counts = counts_of(fitted(X, topics, seeds, strength, seed))
+    counts = fitted(X, topics, seeds, how, seed).counts
     uses = np.array([counts[:, [place[w] for w in others]].sum(1) for _, others in lists.values()])
-    own = chosen(uses, strength)
+    own = chosen(uses, how)
     parts = uses[range(5), own] / uses.sum(axis=1)
     return float(np.mean(uses.argmax(axis=1) == own)), float(parts.mean())
 
 
-def texts(corpus: Any, labels: np.ndarray, topics: int, seed: int, strength: Any) -> Any:
-    seeds = {name: told.split() for name, told in LABELS.items()}
-    theta = fitted(corpus, topics, seeds, strength, seed).transform(corpus)
+def texts(corpus: Any, labels: np.ndarray, topics: int, seed: int, how: str) -> Any:
+    place = {word: v for v, word in enumerate(corpus.vocabulary)}
+    seeds = {name: [place[word] for word in told.split()] for name, told in LABELS.items()}
+    theta = fitted(corpus.counts, topics, seeds, how, seed).theta
     first = labels[np.argsort(-theta, axis=0)[:50]]  # [50, K]
     parts = np.array([(first == name).mean(axis=0) for name in seeds])
-    own = chosen(parts, strength)
+    own = chosen(parts, how)
     return float(np.mean(parts[range(5), own] > 0.5)), float(parts[range(5), own].mean())
 
 
@@ -105,6 +135,8 @@ def main() -> None:
     parser.add_argument("--texts")
     parser.add_argument("--topics", type=int, default=20)
     parser.add_argument("--seeds", type=int, default=2)
+    parser.add_argument("--strengths", nargs="+", default=STRENGTHS)
+    parser.add_argument("--rivals", action="store_true")
     given = parser.parse_args()
     if given.corpus:
         X = sparse.csr_matrix(sparse.load_npz(given.corpus)[: given.documents], dtype=np.float32)
@@ -117,12 +149,12 @@ def main() -> None:
         run, second = partial(texts, corpus, labels, given.topics), "in topic"
     else:
         run, second = partial(drawn_corpus, given.topics), "found"
-    print(f"strength  stay  {second}")
-    for strength in STRENGTHS:
-        results = [run(seed, strength) for seed in range(given.seeds)]
-        stay, mean = np.mean(results, axis=0)
-        name = "no seeds" if strength is None else strength
-        print(f"{name:>8}  {stay:4.0%}  {mean:.3f}", flush=True)
+    print(f"strength   stay  {second}  CPU s")
+    for how in [*given.strengths, *(RIVALS if given.rivals else ())]:
+        begun = time.process_time()
+        stay, mean = np.mean([run(seed, how) for seed in range(given.seeds)], axis=0)
+        seconds = (time.process_time() - begun) / given.seeds
+        print(f"{how:>9}  {stay:4.0%}  {mean:.3f}  {seconds:5.1f}", flush=True)
 
 
 if __name__ == "__main__":
