@@ -51,10 +51,10 @@ def fitted():
 
 @pytest.fixture(scope="session")
 def shares():
-    """Shares as draws: topic 1 rises surely over the years, topic 2 is common in one group."""
+    """Shares as draws: topic 1 rises surely over the years, topic 2 is absent from a group."""
     rng = np.random.default_rng(0)
     years = 40 * np.array([[2, 1, 2, 2, 2], [2, 2, 2, 2, 2], [2, 4, 2, 2, 2]])
-    groups = 40 * np.array([[2, 2, 8, 2, 2], [2, 2, 1, 2, 2]])
+    groups = 40 * np.array([[2, 2, 8, 2, 2], [2, 2, 0.001, 2, 2]])
     drawn = [
         np.stack([rng.dirichlet(row, size=40) for row in rows], axis=1) for rows in (years, groups)
     ]

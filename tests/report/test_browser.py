@@ -176,6 +176,14 @@ def test_shares_are_shown_with_their_intervals(open_page, address, shares):
     page.locator("#topic-shares svg").first.press("ArrowRight")
     low, high = shares.over_time.interval()[0, 1]
     assert f"({low:.1%} to {high:.1%}) of 90 documents" in readout.inner_text()
+    tables.nth(1).locator("tr[data-topic='2'] button").click()
+    low, high = shares.by_group.ratio("Herald", "<b>Times")[2]
+    told = re.fullmatch(
+        r"at least ([\d,]+) times as common in Herald as in <b>Times",
+        page.locator("#topic-shares .readout").nth(1).inner_text(),
+    )
+    assert high > 1000  # which says no more than that it is absent there
+    assert int(told[1].replace(",", "")) == pytest.approx(low, rel=0.05)
 
 
 def test_documents_are_searched(open_page, address, report):
@@ -259,6 +267,8 @@ def test_light_and_dark(open_page, address, scheme):
 def test_it_fits_on_a_phone(open_page, address):
     page = open_page(address, viewport={"width": 360, "height": 740}, has_touch=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    links = page.locator(".bar nav a").evaluate_all("all => all.map((a) => a.offsetHeight)")
+    assert max(links) < 36  # no word is broken
     page.locator(".topic-row").nth(2).tap()
     top = page.locator("#detail").bounding_box()["y"]
     assert 0 <= top < 200

@@ -1,6 +1,7 @@
 // How common topics are over time and in groups: tables of all, and a picture of the open one.
 
-const timesAs = (low, high) => `${format.number(low, 2)} to ${format.number(high, 2)} times`;
+// Of a topic that is all but absent from one side, only the lower end says something.
+const timesAs = (low, high) => `${high > 1000 ? 'at least ' : ''}${format.number(low, 2)}${high > 1000 ? '' : ` to ${format.number(high, 2)}`} times`;
 
 // "1.8 to 2.4 times", "as common in 2021 as in 1990"; null where the interval leaves a doubt.
 function contrast(shares, id) {

@@ -76,7 +76,7 @@ const topicTree = {
       picture.append(line);
       return { line, below: members[this.n + i] };
     });
-    const room = Math.floor((names - 12) / 6.4);
+    const room = Math.floor((names - 12) / 6.8);
     this.leaves = new Map(order.map((id) => {
       const topic = topicById.get(id);
       const name = `${id} ${topicName(topic, 4)}`;
