@@ -69,6 +69,19 @@ def test_seeds_survive_the_heat(way, drawn, seeds):
     assert cosines[:3].min() > 0.9
 
 
+def test_topics_beside_those_that_are_led_are_found_as_well():
+    drawn = make_lda(1000, n_topics=20, n_words=800, document_length=60, seed=1)
+    special = drawn.topics / drawn.topics.sum(axis=0)
+    subjects = np.random.default_rng(1).choice(20, 5, replace=False)
+    frequent = {k: np.argsort(-drawn.topics[k])[:40] for k in subjects}
+    seeds = {str(k): own[np.argsort(-special[k, own])[:3]].tolist() for k, own in frequent.items()}
+    model = LatentDirichletAllocation(20, seed_topics=seeds, random_state=1).fit(drawn.counts)
+    topics, cosines = nearest(model, drawn)
+    assert topics[:5].tolist() == subjects.tolist()
+    assert sorted(topics) == list(range(20))
+    assert cosines.mean() > 0.98
+
+
 def test_seeds_lead_streams(drawn, seeds):
     model = LatentDirichletAllocation(
         8, seed_topics=seeds, total_samples=2000, random_state=0, batch_size=20

@@ -55,11 +55,10 @@ def test_anchors_are_the_corners_of_the_company_of_words(monkeypatch):
     monkeypatch.setattr(
         start, "farthest_rows", lambda *args: given.append(args) or farthest_rows(*args)
     )
-    led = np.eye(7)[:, :1]  # a topic that a word leads, so that the others are looked for
-    anchored_topics(sparse.csr_matrix(X), 5, led)
+    anchored_topics(sparse.csr_matrix(X), 5)
     ((company, n, _, chance),) = given
     np.testing.assert_allclose(company, brute_force_company(X))
-    assert n == 4
+    assert n == 5
     # The squared length of a sum over documents, less that over pairs of different documents.
     weights = X / (X.sum(axis=1) * (X.sum(axis=1) - 1))[:, None]
     parts = np.einsum("da,db->dab", X, weights)
@@ -67,6 +66,17 @@ def test_anchors_are_the_corners_of_the_company_of_words(monkeypatch):
     different = np.einsum("dab,eab,de->a", parts, parts, 1.0 - np.eye(len(X)))
     expected = (parts.sum(axis=0) ** 2).sum(axis=1) - different
     np.testing.assert_allclose(chance, expected / totals**2)
+
+
+def test_topics_that_are_led_take_the_place_of_those_most_like_them():
+    drawn = make_lda(400, n_topics=4, n_words=60, document_length=50, seed=0)
+    X = sparse.csr_matrix(drawn.counts)
+    alone = anchored_topics(X, 4)
+    led = np.zeros((60, 1))
+    led[np.argsort(-alone[:, 2])[:3]] = 1.0
+    found = anchored_topics(X, 4, led)
+    np.testing.assert_array_equal(found[:, 1:], alone[:, [0, 1, 3]])
+    assert np.minimum(found[:, 0], alone[:, 2]).sum() > 0.5
 
 
 def test_chance_is_taken_off_the_squared_distances():

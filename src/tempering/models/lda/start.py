@@ -9,10 +9,10 @@ among the corners by their company (:mod:`tempering.models.lda.recovery`), and w
 a topic to start from. Of the two starts, a fit takes the one that predicts words better.
 
 Very many topics start from corners alone, or, if they have few words each, from the company of
-their anchors. Topics that some words are to lead start from anchors too: these words and their
-company come first, and the words that are found after them are far from theirs. Rare words seem
-far off by chance. A squared distance is a sum over pairs of documents, and a document paired with
-itself has no part in what is not chance: what these pairs give is taken off.
+their anchors. Topics that some words are to lead start from these words and their company, in the
+place of those found that are most like them. Rare words seem far off by chance. A squared distance
+is a sum over pairs of documents, and a document paired with itself has no part in what is not
+chance: what these pairs give is taken off.
 
 No random number takes part: fits with different seeds start alike, and end in topics that are much
 more alike than those of random starts.
@@ -38,6 +38,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from scipy.optimize import linear_sum_assignment
 from scipy.sparse.linalg import LinearOperator, svds
 from scipy.special import polygamma
 
@@ -136,9 +137,18 @@ def anchored_topics(X: Any, n_topics: int, led: Array | None = None, n_threads: 
     if order.size == 0:
         return np.zeros((X.shape[1], 0))
     led = np.zeros((X.shape[1], 0)) if led is None else led[:, :n_topics]
+    led = _with_company(documents, led, words)
     shared = n_topics <= max(FEW_TOPICS, words.sum() / WORDS_OF_A_TOPIC)
-    if not shared or led.shape[1]:
+    if not shared:
         return _from_anchors(documents, order, words, n_topics, led, shared)
+    if led.shape[1]:
+        own = _spread(led, words)
+        if own.shape[1] == n_topics:
+            return own
+        others = anchored_topics(X, n_topics, None, n_threads)
+        alike = np.array([np.minimum(others.T, topic).sum(axis=1) for topic in own.T])
+        twins = linear_sum_assignment(alike, maximize=True)[1]
+        return np.hstack([own, np.delete(others, twins, axis=1)])
     by_corners = _from_corners(documents, order, words, n_topics)
     if by_corners is not None and n_topics > FEW_TOPICS:
         return by_corners
@@ -182,18 +192,15 @@ def _from_anchors(
     totals = company.sum(axis=1)
     known = np.flatnonzero(totals > 0)
 
-    led = _with_company(documents, led, words)
     n_left, among = n_topics - led.shape[1], normalised_rows(led[candidates].T)
     company = company[known] / totals[known, None]
     chance = chance[known] / totals[known] ** 2
     chosen = farthest_rows(company, n_left, among, chance if shared else 0.0)
 
     if shared:
-        anchors = np.vstack([among, company[chosen]])
-        chance = np.append(np.zeros(len(among)), chance[chosen])
-        topics = anchor_shares(documents, np.sort(order), candidates, anchors, chance)
+        anchors = company[chosen]
+        topics = anchor_shares(documents, np.sort(order), candidates, anchors, chance[chosen])
         topics *= words[:, None]
-        topics[:, : led.shape[1]] = led
     else:
         found = candidates[known[chosen]]
         (topics,) = documents.total(
