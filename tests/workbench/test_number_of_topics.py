@@ -35,7 +35,7 @@ def test_the_number_that_was_drawn_from(answer):
 
 def test_the_search_costs_about_three_fits_at_most(answer):
     assert 1 < answer.cost <= 3.1
-    assert "as much work as" in str(answer)
+    assert "as many passes as" in str(answer)
 
 
 def test_coherence_and_diversity_stand_beside_the_scores_of_fits(answer):

@@ -227,7 +227,7 @@ class Settings(NamedTuple):
             "-k",
             metavar="N|auto|hdp",
             help="Number of topics. auto: the one from 5 to 100 that predicts held-out words best, "
-            "which takes about as long as three more fits. hdp: what is left of 150 topics when "
+            "which takes about as long as five more fits. hdp: what is left of 150 topics when "
             "those are joined that the documents do not tell apart; about two more fits.",
             callback=as_topics,
         ),

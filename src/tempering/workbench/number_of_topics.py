@@ -1,4 +1,4 @@
-"""How many topics: by held-out words, in a search that costs about three plain fits.
+"""How many topics: by held-out words, in a search with the passes of about three plain fits.
 
 The candidates are scored in rounds. Each round fits a few of them, spread evenly over what is left
 of the list, on more documents and passes than the round before, and keeps what lies between the
@@ -58,7 +58,7 @@ class Trial(NamedTuple):
 
     round: int
     n_topics: int
-    cost: float  # in plain fits
+    cost: float  # its passes, in those of a plain fit
     score: float  # mean log probability of a held-out word
     behind: float  # by how much the best of the round is better
     error: float  # the standard error of that difference, over documents
@@ -84,7 +84,7 @@ class TopicNumber:
     >>> from tempering.workbench import TopicNumber, Trial
     >>> answer = TopicNumber(10, [Trial(0, 10, 0.3, -6.5, 0.0, 0.0, 0.25, 0.9)])
     >>> print(answer)
-    10 topics (1 fit, as much work as 0.3 plain ones)
+    10 topics (1 fit, as many passes as 0.3 plain ones)
     round  topics    score   behind   error  NPMI  diversity
         1      10  -6.5000   0.0000  0.0000  0.25       0.90
     """
@@ -95,13 +95,13 @@ class TopicNumber:
 
     @property
     def cost(self) -> float:
-        """The work of the search, in plain fits of all documents."""
+        """The passes of the search, in those of a plain fit to all documents."""
         return sum(trial.cost for trial in self.trials)
 
     def __str__(self) -> str:
         n = sum(trial.cost > 0 for trial in self.trials)
         lines = [
-            f"{self.n_topics} topics ({n} fit{'s' * (n > 1)}, as much work as {self.cost:.1f} "
+            f"{self.n_topics} topics ({n} fit{'s' * (n > 1)}, as many passes as {self.cost:.1f} "
             "plain ones)",
             "round  topics    score   behind   error  NPMI  diversity",
         ]
@@ -155,7 +155,7 @@ def choose_n_topics(
     prior_weight: float | None = None,
     random_state: int = 0,
 ) -> TopicNumber:
-    """The number of topics that predicts held-out words best, in about three plain fits.
+    """The number of topics that predicts held-out words best, with the passes of about three fits.
 
     Parameters
     ----------
