@@ -299,7 +299,7 @@ def c_v(
     )
 
 
-def _cosines(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+def _cosines(vectors: NDArray[np.float64]) -> NDArray[Any]:
     """The cosines of rows with their sum; 0 where the sum vanishes."""
     total = vectors.sum(axis=0)
     lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(total)
