@@ -293,13 +293,13 @@ def c_v(
     # Words that never occur keep the same company, that of nothing: they count 0.
     return np.array(
         [
-            np.mean(_cosines(_npmi(own, counts.n_windows)) * (np.diag(own) > 0))
+            float(np.mean(_cosines(_npmi(own, counts.n_windows)) * (np.diag(own) > 0)))
             for own in counts.of_topics()
         ]
     )
 
 
-def _cosines(vectors: NDArray[np.float64]) -> NDArray[Any]:
+def _cosines(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     """The cosines of rows with their sum; 0 where the sum vanishes."""
     total = vectors.sum(axis=0)
     lengths = np.linalg.norm(vectors, axis=1) * np.linalg.norm(total)
