@@ -97,6 +97,9 @@ def test_times_as_tables_have_them(values, expected):
     ("times", "bins", "problem"),
     [
         (["31/01/2024"], 1, "dates, but '31/01/2024' is neither: begin with the year"),
+        (["9" * 400], 1, "is neither"),
+        (["nan"], 1, "'nan' is neither"),
+        (["0001-01-01T00:00+05:00"], 1, "is neither"),
         (np.arange(3), "year", "bins='year' is for dates, but times are numbers"),
         (np.arange(3), "decade", "'auto', 'year', 'month', 'day'; got 'decade'"),
         (np.array(["0001-01-01", "9999-01-01"], "datetime64[D]"), "day", "more than 1000000"),

@@ -70,7 +70,7 @@ def _number(value: Any) -> int | float | None:
             number = kind(str(value).strip())
         except ValueError:
             continue
-        return number if np.isfinite(number) else None
+        return number if abs(number) < 2.0**63 else None  # nor NaN
     return None
 
 
@@ -79,12 +79,12 @@ def _date(value: Any) -> Any:
         return np.datetime64(value)
     try:
         told = value if isinstance(value, datetime) else _from_text(str(value).strip())
-    except ValueError:
+        return told.astimezone(UTC).replace(tzinfo=None) if told.tzinfo else told
+    except (ValueError, OverflowError):
         raise ValueError(
             f"times must be numbers or dates, but {str(value)!r:.60} is neither: begin with the "
             "year, as in 2024-01-31 or 2024-01-31T12:00."
         ) from None
-    return told.astimezone(UTC).replace(tzinfo=None) if told.tzinfo else told
 
 
 def _from_text(text: str) -> datetime:
