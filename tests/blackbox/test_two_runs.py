@@ -79,6 +79,21 @@ def test_the_run_with_smaller_losses_goes_on(progress_bar, capsys):
     assert (f"/{N + 417} " in capsys.readouterr().err) == progress_bar
 
 
+@pytest.mark.parametrize(("ahead", "kept"), [(0.1, 0), (1.0, 1)])
+def test_the_second_run_must_be_ahead_by_more_than_noise(ahead, kept):
+    """Noise of its own, slow to change, that puts it ahead by 0.4: single losses would say ± 0.15,
+    and batches of them say ± 0.24."""
+
+    def noisy(state: Toy) -> tuple[Toy, jax.Array]:
+        made = state.made
+        state, loss = step(state)
+        own = NOISE[(made // 4 + jnp.where(state.end < 6.0, 200, 0)) % N]
+        return state, loss + own
+
+    state, _ = race(toy(6.0, 1.0), toy(6.0 - ahead, 1e-3), step=noisy)
+    assert float(state.end) == pytest.approx(6.0 - kept * ahead)
+
+
 def test_the_runs_of_one_program_are_each_decided_by_themselves():
     ends = jnp.array([[4.0, 6.0], [6.0, 4.0]])
 

@@ -1,7 +1,7 @@
 """Two runs of which the better one is kept, a race that is decided before its end.
 
-Both make the first part of their steps. The one that is behind is then given up; the other one goes
-on, and ends where it would have ended alone.
+Both make the first part of their steps. The second one is then given up unless it is clearly ahead;
+the one that is kept goes on, and ends where it would have ended alone.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from tempering.blackbox.heat import Adaptive, windows
 ALONE = 6
 #: At most so many losses judge a run, the last ones before that.
 COMPARED = 100
+#: By so many standard errors the second run must be ahead, which so many batches of losses tell.
+CLEARLY, BATCHES = 3.0, 10
 
 #: A state of SVI, and the losses up to it.
 Run = tuple[Any, jax.Array]
@@ -39,6 +41,18 @@ def better_of_two(
     # By then all is at T = 1: each loss is an estimate of the ELBO, and costs nothing more.
     judging = slice(max(decided - COMPARED, hot), decided)
     mean = jnp.nanmean if skip_nan else jnp.mean
+
+    def better(losses: jax.Array) -> jax.Array:
+        """0 or 1. The noise of both runs is the same, so it is no part of what they differ by."""
+        differences = losses[0] - losses[1]
+        size = max(differences.size // BATCHES, 1)
+        whole = differences.size // size * size
+        batches = jnp.nanmean(differences[:whole].reshape(-1, size), axis=1)
+        error = jnp.sqrt(jnp.nanvar(batches, ddof=1) / batches.size)
+        clear = jnp.nanmean(differences) > CLEARLY * error
+        # A run that broke off in NaN is no better than any other.
+        first, second = jnp.isnan(mean(losses, axis=1))
+        return jnp.where(~second & (first | clear), 1, 0)
 
     def one(i: jax.Array, run: Run) -> Run:
         state, loss = step(run[0])
@@ -64,10 +78,7 @@ def better_of_two(
 
     def stretch(advance: Any, runs: Run, which: tuple[Any, Any, Any]) -> tuple[Run, jax.Array]:
         number, begin, end = which
-        first, second = mean(runs[1][:, judging], axis=1)
-        # A run that broke off in NaN is no better than any other.
-        better = jnp.where(jnp.isnan(second) | (first <= second), 0, 1)
-        at = jnp.where(number < 2, number, better)
+        at = jnp.where(number < 2, number, better(runs[1][:, judging]))
         run = advance(jax.tree.map(lambda values: values[at], runs), begin, end)
         return jax.tree.map(lambda values, value: values.at[at].set(value), runs, run), at
 
