@@ -15,7 +15,8 @@ one program, and a seed has the same start in all methods. For each target and m
 
 An adaptive run is a tempered and a plain one; before their end the worse is given up. So the
 restarts ``2 x steps`` and ``8 x steps/4`` have a little more than its time. Of schedules by hand
-the one with the best mean ELBO is shown, chosen afterwards.
+the one with the best mean ELBO is shown, chosen afterwards. A learned temperature is one run, with
+q(T) on 40 temperatures after one step in five.
 """
 
 from __future__ import annotations
@@ -39,10 +40,11 @@ from rich.table import Table
 from scipy.stats import wilcoxon
 
 from blackbox_targets import TARGETS, Target
-from tempering import Annealing, schedules
+from tempering import Annealing, VariationalTempering, schedules
 from tempering.blackbox import TemperedSVI, temper
 from tempering.blackbox.heat import Scheduled
 from tempering.blackbox.tempered_svi import _forgetful
+from tempering.temperature import exponential_temperatures
 
 KEY = jax.random.key(17)
 ADAM = numpyro.optim.Adam(0.02)
@@ -56,8 +58,12 @@ LIKELIHOOD = {
     "linear, s 0.1 to 1": Annealing(schedules.linear_inverse(10.0), fraction=0.5),
     "geometric, s 0.01 to 1": Annealing(schedules.geometric(100.0), fraction=0.5),
 }
+LEARNED = {
+    f"learned, T to {most:.0f}": VariationalTempering(exponential_temperatures(most, 40), every=5)
+    for most in (10.0, 100.0)
+}
 RENYI = "Rényi, 8 particles"
-METHODS = ["plain", "adaptive", *RESTARTS, *KL, *LIKELIHOOD, RENYI, "AutoDAIS"]
+METHODS = ["plain", "adaptive", *RESTARTS, *KL, *LIKELIHOOD, *LEARNED, RENYI, "AutoDAIS"]
 #: Of each of these only the best is shown.
 GRIDS = {"KL weight by hand": list(KL), "likelihood by hand": list(LIKELIHOOD)}
 
@@ -101,7 +107,7 @@ class Bench:
 
     def fit(self, name: str, keys: jax.Array, steps: int) -> tuple[Any, Any, float]:
         """Parameters of a run for each key, their guide, and the seconds without compilation."""
-        if name in ("adaptive", RENYI, "AutoDAIS"):
+        if name in ("adaptive", *LEARNED, RENYI, "AutoDAIS"):
             guide, one = self._tempered(name, steps)
             arguments: tuple[Any, ...] = (keys,)
         else:
@@ -127,7 +133,7 @@ class Bench:
             else self.guide,
             ADAM,
             RenyiELBO(alpha=0.5, num_particles=8) if name == RENYI else None,
-            temperature="adaptive" if name == "adaptive" else None,
+            temperature="adaptive" if name == "adaptive" else LEARNED.get(name),
             num_steps=steps,
         )
         if name == "AutoDAIS":

@@ -21,7 +21,6 @@ from tempering import (
     Annealing,
     LocalTempering,
     Mixture,
-    VariationalTempering,
     families,
     schedules,
 )
@@ -440,8 +439,8 @@ def test_the_adaptive_temperature_finds_clusters_that_plain_svi_misses():
 
 
 def test_what_cannot_be_is_refused_before_any_work():
-    with pytest.raises(ValueError, match=r"temperature must be 'adaptive'.*VariationalTempering"):
-        new(temperature=VariationalTempering())
+    with pytest.raises(ValueError, match=r"temperature must be 'adaptive'.*'hot'"):
+        new(temperature="hot")
     with pytest.raises(ValueError, match=r"temperature is LocalTempering.*temper_locally\(model\)"):
         new(temperature=LocalTempering())
     with pytest.raises(ValueError, match=r"from T = 10 to 9.991: .* transition_steps=1"):

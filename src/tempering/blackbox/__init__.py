@@ -10,6 +10,7 @@ _HOMES = {
     "TemperedSVI": "tempering.blackbox.tempered_svi",
     "TemperedVI": "tempering.blackbox.tempered_functions",
     "local_inverse_temperatures": "tempering.blackbox.local",
+    "log_normalizer": "tempering.blackbox.normalizers",
     "temper": "tempering.blackbox.handler",
     "temper_locally": "tempering.blackbox.local",
 }
@@ -18,6 +19,7 @@ __all__ = [
     "TemperedSVI",
     "TemperedVI",
     "local_inverse_temperatures",
+    "log_normalizer",
     "temper",
     "temper_locally",
 ]
@@ -25,6 +27,7 @@ __all__ = [
 if TYPE_CHECKING:
     from tempering.blackbox.handler import temper
     from tempering.blackbox.local import local_inverse_temperatures, temper_locally
+    from tempering.blackbox.normalizers import log_normalizer
     from tempering.blackbox.tempered_functions import TemperedVI
     from tempering.blackbox.tempered_svi import TemperedSVI
 

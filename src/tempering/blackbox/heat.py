@@ -15,7 +15,14 @@ import numpy as np
 from jax.core import Tracer
 
 from tempering.models.arguments import shown, takes
-from tempering.temperature import AdaptiveTempering, Annealing, LocalTempering, Progress, Untempered
+from tempering.temperature import (
+    AdaptiveTempering,
+    Annealing,
+    LocalTempering,
+    Progress,
+    Untempered,
+    VariationalTempering,
+)
 
 #: The last third of an adaptive run is at T = 1, whatever happens before it.
 HOT_PART = 2 / 3
@@ -136,7 +143,47 @@ class Adaptive:
         return jnp.where(steps < heat.hot, heat.path[steps // heat.recent.size], 1.0)
 
 
-def policy_of(temperature: Any) -> Scheduled | Adaptive:
+class Learned:
+    """By q(T), which a :class:`VariationalTempering` learns; a floor under s rises to 1."""
+
+    finds_start = False
+
+    def __init__(self, policy: VariationalTempering) -> None:
+        self.policy = policy
+        self.grid = jnp.asarray(policy.inverse_temperatures, float)
+        self.log_prior = jnp.log(jnp.asarray(policy.prior, float))
+
+    def begin(self, num_steps: int, start: jax.Array | None) -> Heat:
+        s = jnp.exp(self.log_prior) @ self.grid
+        nothing = jnp.zeros(0, s.dtype)
+        hot = jnp.asarray(self.policy.length(num_steps), s.dtype)
+        return Heat(jnp.zeros((), int), s, jnp.full(num_steps, s), nothing, nothing, hot)
+
+    def is_due(self, heat: Heat) -> jax.Array:
+        """Whether q(T) is updated after this step."""
+        return (heat.step % self.policy.every == 0) & (heat.step < heat.hot)
+
+    def learn(self, heat: Heat, energy: jax.Array, log_normalizers: jax.Array) -> Heat:
+        """q(T) ∝ π exp{s log p(x | z) − log C(s)}, and s on its way to E[1/T]."""
+        here, damping = heat.inverse_temperature, self.policy.damping
+        probable = jax.nn.softmax(self.log_prior + self.grid * energy - log_normalizers)
+        follow = -np.expm1(-self.policy.every / damping) if damping else 1.0
+        there = here + follow * (probable @ self.grid - here)
+        # A draw without a likelihood, at infinity or NaN, tells nothing.
+        return heat._replace(inverse_temperature=jnp.where(jnp.isfinite(there), there, here))
+
+    def next(self, heat: Heat, loss: jax.Array) -> Heat:
+        step = heat.step + 1
+        over = (step >= heat.hot) | (step >= heat.path.size)
+        floor = jnp.where(over, 1.0, step / heat.hot)
+        s = jnp.clip(heat.inverse_temperature, floor, 1.0)
+        path = heat.path.at[step].set(s, mode="drop")
+        return heat._replace(step=step, inverse_temperature=s, path=path)
+
+    along = Scheduled.along
+
+
+def policy_of(temperature: Any) -> Scheduled | Adaptive | Learned:
     """What decides the temperature, or an error that says what can."""
     if temperature is None or isinstance(temperature, Untempered):
         return Scheduled(None)
@@ -149,14 +196,18 @@ def policy_of(temperature: Any) -> Scheduled | Adaptive:
     if isinstance(temperature, Annealing):
         _check_progress(temperature)
         return Scheduled(temperature)
+    if isinstance(temperature, VariationalTempering):
+        if temperature.formula not in ("auto", "calibrated"):
+            raise ValueError(f"formula must be 'auto' here; got {temperature.formula!r}.")
+        return Learned(temperature)
     if isinstance(temperature, LocalTempering):
         raise ValueError(
             "temperature is LocalTempering; a temperature for each datum is part of the model "
             "here: give temper_locally(model) in place of the model."
         )
     raise ValueError(
-        "temperature must be 'adaptive', None, an Annealing, or a schedule, a function from "
-        f"progress 0 … 1 to a temperature; got {shown(temperature)}."
+        "temperature must be 'adaptive', None, an Annealing, a VariationalTempering, or a "
+        f"schedule, a function from progress 0 … 1 to a temperature; got {shown(temperature)}."
     )
 
 

@@ -31,6 +31,8 @@ class TemperedVI(TemperedSVI):
     guide : callable, optional
         Makes a guide from a NumPyro model, as the automatic guides do; independent Gaussians
         (``AutoNormal``) by default. Its only site, ``"z"``, is z as one vector.
+    log_normalizer : callable, optional
+        log ∫ p(x | z)^s dx, a function of z, s and the data; only ``VariationalTempering`` asks.
     **options
         ``loss``, ``temperature`` and ``num_steps`` of :class:`TemperedSVI`.
 
@@ -59,6 +61,7 @@ class TemperedVI(TemperedSVI):
         like: Any,
         optim: Any,
         guide: Callable[[Callable[..., Any]], Any] = AutoNormal,
+        log_normalizer: Callable[..., Any] | None = None,
         **options: Any,
     ) -> None:
         flat, shape_again = ravel_pytree(jax.tree.map(lambda leaf: jnp.asarray(leaf, float), like))
@@ -69,8 +72,13 @@ class TemperedVI(TemperedSVI):
             numpyro.factor("prior", log_prior(z))
             numpyro.factor("likelihood", log_likelihood(z, *args, **kwargs))
 
-        self._shape_again = shape_again
+        self._shape_again, self._normalizer = shape_again, log_normalizer
         super().__init__(model, guide(model), optim, temper=["likelihood"], **options)
+
+    def _log_normalizer(self, s: jax.Array, sites: Any, drawn: Any, args: Any, kwargs: Any) -> Any:
+        if self._normalizer is None:
+            return super()._log_normalizer(s, sites, drawn, args, kwargs)
+        return self._normalizer(self._shape_again(drawn["z"]["value"]), s, *args, **kwargs)
 
     def sample(self, rng_key: jax.Array, params: dict[str, Any], n: int) -> Any:
         """Draws from q(z), in z's own shape, stacked along a new first axis."""

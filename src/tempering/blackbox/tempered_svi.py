@@ -15,9 +15,11 @@ import jax.numpy as jnp
 from numpyro import handlers
 from numpyro.infer import SVI, Trace_ELBO, TraceEnum_ELBO, init_to_uniform
 from numpyro.infer.svi import SVIState
+from numpyro.infer.util import get_importance_trace
 
 from tempering.blackbox.handler import Sites, is_tempered, temper
-from tempering.blackbox.heat import Adaptive, Heat, Scheduled, hot_start, policy_of
+from tempering.blackbox.heat import Adaptive, Heat, Learned, Scheduled, hot_start, policy_of
+from tempering.blackbox.normalizers import of_sites
 from tempering.blackbox.two_runs import better_of_two
 from tempering.models.arguments import check_whole, shown
 from tempering.temperature import Annealing
@@ -71,13 +73,15 @@ class TemperedSVI(SVI):
         Of ``numpyro.optim``, of optax or of JAX, as for SVI.
     loss : ELBO, optional
         ``Trace_ELBO()`` by default.
-    temperature : {"adaptive"}, AdaptiveTempering, Annealing, callable or None
+    temperature : {"adaptive"}, AdaptiveTempering, Annealing, VariationalTempering, callable or None
         "adaptive", or ``AdaptiveTempering()``, finds a hot start, cools, holds while the tempered
         ELBO still rises, and stays at T = 1 for at least the last third of the steps. ``run`` also
         makes a plain run from another start; after 5/6 of the steps the one with the better ELBO
         goes on alone. The passes of an :class:`~tempering.Annealing` are steps here. A function
         from progress 0 … 1 to a temperature, such as an optax schedule with
         ``transition_steps=1``, stands for ``Annealing`` along it. None is plain SVI.
+        :class:`~tempering.VariationalTempering` learns q(T) from a draw of the guide after each
+        step (or one in ``every`` of them) and from :func:`log_normalizer` of each tempered site.
     temper : {"likelihood", "joint"} or collection of str
         What to temper: the observed sites, these and the priors, or the named sites.
         ``numpyro.factor`` counts as observed: name the sites if one belongs to the prior.
@@ -331,7 +335,35 @@ class TemperedSVI(SVI):
 
     def _step(self, method: Any, state: TemperedState, args: Any, kwargs: Any) -> Any:
         state, loss = self._at_temperature(method, state, args, kwargs)
-        return state._replace(heat=self.policy.next(state.heat, loss)), loss
+        heat, policy = state.heat, self.policy
+        if isinstance(policy, Learned):
+            heat = jax.lax.cond(
+                policy.is_due(heat),
+                lambda: policy.learn(heat, *self._energies(policy.grid, state, args, kwargs)),
+                lambda: heat,
+            )
+        return state._replace(heat=policy.next(heat, loss)), loss
+
+    def _energies(self, grid: jax.Array, state: TemperedState, args: Any, kwargs: Any) -> Any:
+        """log p(x | z) at a draw of the guide, and log C(s) there."""
+        keys = jax.random.split(jax.random.fold_in(state.rng_key, 0))
+        model, guide = map(handlers.seed, (self.model, self.guide), keys)
+        own = {**_of_the_model(kwargs), **self.static_kwargs}
+        params = {**self.get_params(state), **(state.mutable_state or {})}
+        trace, drawn = get_importance_trace(model, guide, args, own, params)
+        sites = {name: site for name, site in trace.items() if is_tempered(site, self.sites)}
+        latent = {name for name, site in trace.items() if site["type"] == "sample"}
+        latent -= {name for name in latent if trace[name]["is_observed"]}
+        if latent - set(drawn) or latent & set(sites):
+            raise ValueError(
+                "VariationalTempering tempers observed sites only, and needs a guide that draws "
+                f"all others; got {sorted((latent - set(drawn)) | (latent & set(sites)))}."
+            )
+        energy = sum((jnp.sum(site["log_prob"]) for site in sites.values()), start=jnp.zeros(()))
+        return energy, jax.vmap(lambda s: self._log_normalizer(s, sites, drawn, args, own))(grid)
+
+    def _log_normalizer(self, s: jax.Array, sites: Any, drawn: Any, args: Any, kwargs: Any) -> Any:
+        return of_sites(sites, s)
 
     def _at_temperature(self, method: Any, state: TemperedState, args: Any, kwargs: Any) -> Any:
         """A step that leaves the temperature what it is."""
