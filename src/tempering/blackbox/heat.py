@@ -163,14 +163,14 @@ class Learned:
         """Whether q(T) is updated after this step."""
         return (heat.step % self.policy.every == 0) & (heat.step < heat.hot)
 
-    def learn(self, heat: Heat, energy: jax.Array, log_normalizers: jax.Array) -> Heat:
-        """q(T) ∝ π exp{s log p(x | z) − log C(s)}, and s on its way to E[1/T]."""
+    def learn(self, heat: Heat, energy: jax.Array, log_normalizers: jax.Array) -> jax.Array:
+        """q(T) ∝ π exp{s log p(x | z) − log C(s)}: s on its way to E[1/T]."""
         here, damping = heat.inverse_temperature, self.policy.damping
         probable = jax.nn.softmax(self.log_prior + self.grid * energy - log_normalizers)
         follow = -np.expm1(-self.policy.every / damping) if damping else 1.0
         there = here + follow * (probable @ self.grid - here)
         # A draw without a likelihood, at infinity or NaN, tells nothing.
-        return heat._replace(inverse_temperature=jnp.where(jnp.isfinite(there), there, here))
+        return jnp.where(jnp.isfinite(there), there, here)
 
     def next(self, heat: Heat, loss: jax.Array) -> Heat:
         step = heat.step + 1

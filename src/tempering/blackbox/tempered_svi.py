@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -18,48 +18,15 @@ from numpyro.infer.svi import SVIState
 from numpyro.infer.util import get_importance_trace
 
 from tempering.blackbox.handler import Sites, is_tempered, temper
-from tempering.blackbox.heat import Adaptive, Heat, Learned, Scheduled, hot_start, policy_of
+from tempering.blackbox.heat import Adaptive, Learned, Scheduled, hot_start, policy_of
 from tempering.blackbox.normalizers import of_sites
+from tempering.blackbox.results import Evidence, Restarts, TemperedRunResult, TemperedState
 from tempering.blackbox.two_runs import better_of_two
 from tempering.models.arguments import check_whole, shown
 from tempering.temperature import Annealing
 
 #: Random places at which the likelihood is looked at, to find where to start.
 PLACES = 64
-
-
-class TemperedState(NamedTuple):
-    """The state of NumPyro's SVI, and that of the temperature."""
-
-    optim_state: Any
-    mutable_state: Any
-    rng_key: jax.Array
-    heat: Heat
-
-
-class TemperedRunResult(NamedTuple):
-    """What a run of NumPyro's SVI returns, and the temperature of each step."""
-
-    params: dict[str, Any]
-    state: TemperedState
-    losses: jax.Array
-    temperatures: jax.Array
-
-
-class Restarts(NamedTuple):
-    """The best of several runs, the ELBO of each at T = 1, and all of them where asked for."""
-
-    best: TemperedRunResult
-    elbos: jax.Array
-    all: TemperedRunResult | None
-
-
-class Evidence(NamedTuple):
-    """An estimate of log p(x), its standard error, and how many draws have its weight."""
-
-    log_evidence: float
-    error: float
-    effective_draws: float
 
 
 class TemperedSVI(SVI):
@@ -76,9 +43,9 @@ class TemperedSVI(SVI):
     temperature : {"adaptive"}, AdaptiveTempering, Annealing, VariationalTempering, callable or None
         "adaptive", or ``AdaptiveTempering()``, finds a hot start, cools, holds while the tempered
         ELBO still rises, and stays at T = 1 for at least the last third of the steps. ``run`` also
-        makes a plain run from another start; after 5/6 of the steps the one with the better ELBO
-        goes on alone. The passes of an :class:`~tempering.Annealing` are steps here. A function
-        from progress 0 … 1 to a temperature, such as an optax schedule with
+        makes a plain run from another start; after 5/6 of the steps the tempered one goes on if it
+        is clearly ahead, else the plain one. The passes of an :class:`~tempering.Annealing` are
+        steps here. A function from progress 0 … 1 to a temperature, such as an optax schedule with
         ``transition_steps=1``, stands for ``Annealing`` along it. None is plain SVI.
         :class:`~tempering.VariationalTempering` learns q(T) from a draw of the guide after each
         step (or one in ``every`` of them) and from :func:`log_normalizer` of each tempered site.
@@ -337,11 +304,12 @@ class TemperedSVI(SVI):
         state, loss = self._at_temperature(method, state, args, kwargs)
         heat, policy = state.heat, self.policy
         if isinstance(policy, Learned):
-            heat = jax.lax.cond(
+            s = jax.lax.cond(
                 policy.is_due(heat),
                 lambda: policy.learn(heat, *self._energies(policy.grid, state, args, kwargs)),
-                lambda: heat,
+                lambda: heat.inverse_temperature,
             )
+            heat = heat._replace(inverse_temperature=s)
         return state._replace(heat=policy.next(heat, loss)), loss
 
     def _energies(self, grid: jax.Array, state: TemperedState, args: Any, kwargs: Any) -> Any:
