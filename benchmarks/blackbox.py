@@ -16,7 +16,7 @@ one program, and a seed has the same start in all methods. For each target and m
 An adaptive run is a tempered and a plain one; before their end the worse is given up. So the
 restarts ``2 x steps`` and ``8 x steps/4`` have a little more than its time. Of schedules by hand
 the one with the best mean ELBO is shown, chosen afterwards. A learned temperature is one run, with
-q(T) on 40 temperatures after one step in five.
+q(T) on 40 temperatures after one step in fifty.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ LIKELIHOOD = {
     "geometric, s 0.01 to 1": Annealing(schedules.geometric(100.0), fraction=0.5),
 }
 LEARNED = {
-    f"learned, T to {most:.0f}": VariationalTempering(exponential_temperatures(most, 40), every=5)
+    f"learned, T to {most:.0f}": VariationalTempering(exponential_temperatures(most, 40), every=50)
     for most in (10.0, 100.0)
 }
 RENYI = "Rényi, 8 particles"
