@@ -98,11 +98,11 @@ def test_a_step_of_a_mixture_equals_that_of_the_cpu(name, monkeypatch):
     expected = model.expectations(model.initialize(TableSource(data), np.random.default_rng(2)))
     # Several pieces, the last of which overlaps.
     monkeypatch.setattr(jax_mixture, "NUMBERS_AT_ONCE", 64 * model.likelihood.conjugate.size)
-    jax_mixture.compiled_mixture_step.cache_clear()
+    jax_mixture.jax.clear_caches()
     pair = (model, JaxMixture.of(model))
     for s in TEMPERATURES:
         assert_same_step(*(m.local_step(data, expected, s) for m in pair), rtol=1e-10)
-    jax_mixture.compiled_mixture_step.cache_clear()
+    jax_mixture.jax.clear_caches()
 
 
 @pytest.mark.parametrize(

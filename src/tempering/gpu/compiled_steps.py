@@ -4,7 +4,7 @@ from functools import cache, partial
 from typing import Any, Literal, NamedTuple
 
 from tempering.gpu import jax_functions, pallas_kernels
-from tempering.gpu.jax_device import has_gpu
+from tempering.gpu.jax_device import has_gpu, jax, jnp, special
 from tempering.gpu.jax_functions import (
     NEVER,
     SMALLEST_PARAMETER,
@@ -75,10 +75,6 @@ def compiled_steps(
     n_words: int, n_topics: int, mean_topics: bool, settings: SweepLimits, kernel: Kernel
 ) -> CompiledSteps:
     """The parts for a model of these"""
-    import jax
-    import jax.numpy as jnp
-    from jax.scipy.special import entr, gammaln
-
     real = jnp.arange(padded_topics(n_topics)) < n_topics
     solve_group, sample_group = group_functions(kernel)
 
@@ -141,11 +137,11 @@ def compiled_steps(
             log_joint = jnp.where(real, log_theta + rows, NEVER)
             phi = jax.nn.softmax(s * log_joint, axis=1)
             energy = counts @ jnp.where(real, phi * log_joint, 0.0).sum(axis=1)
-            entropy = counts @ entr(phi).sum(axis=1)
-            parts = (gamma - alpha) * log_theta + gammaln(alpha) - gammaln(gamma)
-            divergence = jnp.where(real, parts, 0.0).sum() + gammaln(total)
+            entropy = counts @ special.entr(phi).sum(axis=1)
+            parts = (gamma - alpha) * log_theta + special.gammaln(alpha) - special.gammaln(gamma)
+            divergence = jnp.where(real, parts, 0.0).sum() + special.gammaln(total)
             prior_total = jnp.where(real, alpha, 0.0).sum()
-            return energy, entropy - (divergence - gammaln(prior_total))
+            return energy, entropy - (divergence - special.gammaln(prior_total))
 
         columns, counts, lengths = rectangle
         documents = columns, counts, jnp.broadcast_to(s, lengths.shape), gamma
@@ -154,13 +150,13 @@ def compiled_steps(
     @jax.jit
     def divergence(topics, tempered_prior, prior):
         totals = topics.sum(axis=0)
-        expected_total, log_gamma = digamma(totals), gammaln(prior)
+        expected_total, log_gamma = digamma(totals), special.gammaln(prior)
 
         def one(row):
             row = jnp.maximum(row, SMALLEST_PARAMETER)
             parts = (row - tempered_prior) * (digamma(row) - expected_total)
             # Most of λ is next to η: so its errors, alike for all words, do not add up.
-            parts = parts - (gammaln(row) - log_gamma)
+            parts = parts - (special.gammaln(row) - log_gamma)
             return jnp.where(real, parts, 0.0).sum()
 
         return jax.lax.map(one, topics, batch_size=WORDS_AT_ONCE), totals

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from tempering.gpu.jax_device import on_all_devices
+from tempering.gpu.jax_device import compiled, jax, jnp, on_all_devices
 from tempering.inference import ArraySource, Batch, BlockSource
 from tempering.models.fastmath import ENTRY
 from tempering.models.lda.sampling import MOST_REPEATED
@@ -97,7 +97,7 @@ class DeviceCorpus:
         indices, counts, *extents = self._entries(group.rows)
         extent = np.zeros((2, group.size), np.int32)
         extent[:, : group.rows.size] = extents
-        return _compiled_gather(group.width, self.n_words)(indices, counts, extent)
+        return gather(indices, counts, extent, width=group.width, n_words=self.n_words)
 
     def _entries(self, rows: NDArray[np.int64]) -> tuple[Any, ...]:
         """Words and counts, and where those of these documents start, and how many they are."""
@@ -213,34 +213,19 @@ def _sent_type(counts: NDArray) -> Any:
 
 def device_memory() -> float:
     """Bytes that the device may use; as many as one likes where it does not say."""
-    import jax
-
     statistics = jax.devices()[0].memory_stats()
     return float(statistics["bytes_limit"]) if statistics else float("inf")
 
 
-def on_device(array: np.ndarray) -> Any:
-    """The array in the memory of the device."""
-    import jax
-
-    return jax.device_put(array)
-
-
-@cache
-def _compiled_gather(width: int, n_words: int) -> Any:
-    import jax
-    import jax.numpy as jnp
-
-    @jax.jit
-    def gather(indices, counts, extent):
-        starts, lengths = extent
-        places = jnp.arange(width)
-        held = places < lengths[:, None]
-        positions = jnp.where(held, starts[:, None] + places, 0)
-        return Rectangle(
-            jnp.where(held, indices[positions], n_words),
-            jnp.where(held, counts[positions].astype(jnp.float32), 0.0),
-            lengths,
-        )
-
-    return gather
+@compiled
+def gather(indices, counts, extent, *, width, n_words):
+    """The rectangle of documents by where their entries start, and how many these are."""
+    starts, lengths = extent
+    places = jnp.arange(width)
+    held = places < lengths[:, None]
+    positions = jnp.where(held, starts[:, None] + places, 0)
+    return Rectangle(
+        jnp.where(held, indices[positions], n_words),
+        jnp.where(held, counts[positions].astype(jnp.float32), 0.0),
+        lengths,
+    )

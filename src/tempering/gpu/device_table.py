@@ -6,12 +6,12 @@ In double precision, unlike topics: mixtures compare bounds, and second moments 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
 
-from tempering.gpu.device_corpus import MEMORY_SHARE, device_memory, on_device
+from tempering.gpu.device_corpus import MEMORY_SHARE, device_memory
+from tempering.gpu.jax_device import LazyModule, compiled, jax
 from tempering.inference import ArraySource, Batch
 
 #: Numbers of a table, or of one that is made of it, that are worked on at a time.
@@ -23,13 +23,8 @@ SHARD_NUMBERS = 1 << 27
 
 def double_precision() -> AbstractContextManager[Any]:
     """Within it, JAX computes in float64."""
-    import jax
-
-    if hasattr(jax, "enable_x64"):
-        return jax.enable_x64(True)
-    from jax import experimental
-
-    return experimental.enable_x64(True)  # pyright: ignore[reportAttributeAccessIssue]
+    home: Any = jax if hasattr(jax, "enable_x64") else LazyModule("jax.experimental")
+    return home.enable_x64(True)
 
 
 @dataclass(frozen=True)
@@ -69,7 +64,7 @@ class TableSource(ArraySource):
         self._table = None
         if resident:
             with double_precision():
-                self._table = on_device(self.data)
+                self._table = jax.device_put(self.data)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -91,7 +86,7 @@ class TableSource(ArraySource):
         places = np.zeros(self.batch_size, np.int64)
         places[: rows.size] = rows.data
         with double_precision():
-            return Batch(TableRows(_compiled_take()(self._table, places), rows.size))
+            return Batch(TableRows(_take(self._table, places), rows.size))
 
 
 def as_rows(data: Any) -> TableRows:
@@ -104,7 +99,7 @@ def as_rows(data: Any) -> TableRows:
     padded = np.zeros((-(-n // step) * step, values.shape[1]))
     padded[:n] = values
     with double_precision():
-        return TableRows(on_device(padded), n)
+        return TableRows(jax.device_put(padded), n)
 
 
 def one_for_each(value: Any, rows: TableRows) -> np.ndarray:
@@ -119,8 +114,6 @@ def shard_rows(n_columns: int) -> int:
     return max(1, SHARD_NUMBERS // n_columns)
 
 
-@cache
-def _compiled_take() -> Any:
-    import jax
-
-    return jax.jit(lambda table, places: table[places])
+@compiled
+def _take(table, places):
+    return table[places]

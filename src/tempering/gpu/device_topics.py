@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from scipy.special import digamma
 from tempering.gpu import jax_functions
 from tempering.gpu.compiled_steps import DOCUMENTS_AT_ONCE
 from tempering.gpu.device_corpus import DeviceDocuments, Group, ladder_step
+from tempering.gpu.jax_device import compiled, jax, jnp, special
 from tempering.gpu.jax_functions import log_rising, pad_topics
 from tempering.models.base import Array, LocalStep, LocalTerms, TemperatureTerms
 from tempering.models.lda.steps import (
@@ -94,7 +95,7 @@ class DeviceTopics:
         eta = target.prior.concentration  # tempered where the joint is
         # They travel to the device as one array.
         numbers = np.array([rate, statistics.factor, eta], np.float32)
-        values = compiled_blend()(self.values, statistics.values, numbers)
+        values = blended(self.values, statistics.values, numbers)
         if len(self.unfinished) == STEPS_AHEAD:
             self.unfinished[0].block_until_ready()
         unfinished = (*self.unfinished[1 - STEPS_AHEAD :], values)
@@ -104,16 +105,15 @@ class DeviceTopics:
 
     def mean_log(self) -> float:
         """The mean of E log β_kv; one number for each word and topic comes to the host."""
-        words, totals = (
-            np.asarray(part, float) for part in compiled_log_sums(self.n_topics)(self.values)
-        )
+        found = log_sums(self.values, n_topics=self.n_topics)
+        words, totals = (np.asarray(part, float) for part in found)
         n_words, n_topics = self.shape
         return float(words.sum() / (n_words * n_topics) - digamma(totals[:n_topics]).mean())
 
     def log_power_sums(self, nodes: np.ndarray) -> Any:
         """log Σ_v E[β_kv^s] at a few s, [padded topics, nodes], on the device."""
         if self._power_sums is None or not np.array_equal(self._power_sums[0], nodes):
-            self._power_sums = nodes, compiled_power_sums()(self.values, nodes)
+            self._power_sums = nodes, power_sums_of(self.values, nodes)
         return self._power_sums[1]
 
     def __getattr__(self, name: str) -> Any:
@@ -171,50 +171,30 @@ class DeviceStep(LocalStep):
         return np.concatenate(numbers)[np.argsort(rows)]
 
 
-@cache
-def compiled_blend() -> Any:
-    """(λ, statistics, numbers) → λ."""
-    import jax
-
-    @jax.jit
-    def blend(topics, statistics, numbers):
-        rate, scale, prior = numbers
-        return (1.0 - rate) * topics + rate * (prior + scale * statistics)
-
-    return blend
+@compiled
+def blended(topics, statistics, numbers):
+    """λ after a step."""
+    rate, scale, prior = numbers
+    return (1.0 - rate) * topics + rate * (prior + scale * statistics)
 
 
-@cache
-def compiled_log_sums(n_topics: int) -> Any:
-    """(λ) → Σ_k ψ(λ_vk) of each word, and Σ_v λ_vk."""
-    import jax
-    import jax.numpy as jnp
-
-    @jax.jit
-    def log_sums(topics):
-        real = jnp.arange(topics.shape[1]) < n_topics
-        return jnp.where(real, jax_functions.digamma(topics), 0.0).sum(axis=1), topics.sum(axis=0)
-
-    return log_sums
+@compiled
+def log_sums(topics, *, n_topics):
+    """Σ_k ψ(λ_vk) of each word, and Σ_v λ_vk."""
+    real = jnp.arange(topics.shape[1]) < n_topics
+    return jnp.where(real, jax_functions.digamma(topics), 0.0).sum(axis=1), topics.sum(axis=0)
 
 
-@cache
-def compiled_power_sums() -> Any:
-    """(λ, nodes) → log Σ_v E[β_kv^s], [padded topics, nodes]."""
-    import jax
-    import jax.numpy as jnp
+@compiled
+def power_sums_of(topics, nodes):
+    """log Σ_v E[β_kv^s], [padded topics, nodes]."""
+    totals = topics.sum(axis=0)
 
-    @jax.jit
-    def log_power_sums(topics, nodes):
-        totals = topics.sum(axis=0)
+    def at(s):
+        logs = log_rising(topics, s) - log_rising(totals, s)
+        return jnp.log(jnp.exp(logs).sum(axis=0))
 
-        def at(s):
-            logs = log_rising(topics, s) - log_rising(totals, s)
-            return jnp.log(jnp.exp(logs).sum(axis=0))
-
-        return jax.lax.map(at, nodes).T
-
-    return log_power_sums
+    return jax.lax.map(at, nodes).T
 
 
 def temperature_terms(
@@ -233,15 +213,17 @@ def temperature_terms(
     nodes, topics = to_grid.nodes.astype(np.float32), expectations.posterior
     if formula == "calibrated" and shared:
         n = min(SAMPLED_DOCUMENTS, local.n)
-        found = compiled_sample()(*_sample(local, data, n_topics), topics.values, nodes)
+        found = scores_of_sample(*_sample(local, data, n_topics), topics.values, nodes)
         energies, normalizers = (np.asarray(part, float)[:n] for part in found)
         share = lengths[:n].sum() / max(lengths.sum(), 1.0)
         normalizers = lengths[:n, None] * to_grid(normalizers)
         return TemperatureTerms(energies, normalizers, share or 1.0, exact=False)
     log_z = topics.log_power_sums(nodes)
     if formula in ("calibrated", "z-integrated"):
-        score = compiled_scores(n_topics)
-        found = [score(own.rectangle, own.gamma, topics.values, log_z) for own in local.solved]
+        found = [
+            scores(own.rectangle, own.gamma, topics.values, log_z, n_topics=n_topics)
+            for own in local.solved
+        ]
         energies, normalizers = (local.in_order(part) for part in zip(*found))
     else:
         energies, gamma = model.terms_of(local, expectations)[0], local.gamma[:, :n_topics]
@@ -267,47 +249,32 @@ def _sample(local: DeviceStep, data: DeviceDocuments, n_topics: int) -> tuple[An
     return rectangle, pad_topics(mean_proportions(gamma), 0.0)
 
 
-@cache
-def compiled_sample() -> Any:
-    """(rectangle, θ̄, λ, nodes) → Σ log p̄ [size], log Σ_v p̄_v^s [size, nodes]."""
-    import jax
-    import jax.numpy as jnp
-    from jax.scipy.special import logsumexp
-
-    @jax.jit
-    def sample(rectangle, proportions, topics, nodes):
-        weights = proportions / topics.sum(axis=0)
-        log_p = jnp.log(jnp.matmul(weights, topics.T, precision="highest"))
-        columns = jnp.minimum(rectangle.columns, topics.shape[0] - 1)
-        used = jnp.take_along_axis(log_p, columns, axis=1)
-        sums = jax.lax.map(lambda s: logsumexp(s * log_p, axis=1), nodes)
-        return (rectangle.counts * used).sum(axis=1), sums.T
-
-    return sample
+@compiled
+def scores_of_sample(rectangle, proportions, topics, nodes):
+    """Σ log p̄ [size] and log Σ_v p̄_v^s [size, nodes], of a rectangle with its θ̄."""
+    weights = proportions / topics.sum(axis=0)
+    log_p = jnp.log(jnp.matmul(weights, topics.T, precision="highest"))
+    columns = jnp.minimum(rectangle.columns, topics.shape[0] - 1)
+    used = jnp.take_along_axis(log_p, columns, axis=1)
+    sums = jax.lax.map(lambda s: special.logsumexp(s * log_p, axis=1), nodes)
+    return (rectangle.counts * used).sum(axis=1), sums.T
 
 
-@cache
-def compiled_scores(n_topics: int) -> Any:
-    """(rectangle, γ, λ, log Z) → Σ log p̄ [size], log Σ_k θ̄_k Z_k(s) [size, nodes]."""
-    import jax
-    import jax.numpy as jnp
+@compiled
+def scores(rectangle, gamma, topics, log_z, *, n_topics):
+    """Σ log p̄ [size] and log Σ_k θ̄_k Z_k(s) [size, nodes], of a rectangle with its γ."""
+    # What only fills up may hold anything, and is not even to change the rounding.
+    real = jnp.arange(gamma.shape[1]) < n_topics
+    gamma, log_z = jnp.where(real, gamma, 0.0), jnp.where(real[:, None], log_z, -jnp.inf)
+    proportions = gamma / gamma.sum(axis=1, keepdims=True)
+    totals, largest = topics.sum(axis=0), log_z.max(axis=0)
+    mixed = jnp.matmul(proportions, jnp.exp(log_z - largest), precision="highest")
 
-    @jax.jit
-    def scores(rectangle, gamma, topics, log_z):
-        # What only fills up may hold anything, and is not even to change the rounding.
-        real = jnp.arange(gamma.shape[1]) < n_topics
-        gamma, log_z = jnp.where(real, gamma, 0.0), jnp.where(real[:, None], log_z, -jnp.inf)
-        proportions = gamma / gamma.sum(axis=1, keepdims=True)
-        totals, largest = topics.sum(axis=0), log_z.max(axis=0)
-        mixed = jnp.matmul(proportions, jnp.exp(log_z - largest), precision="highest")
+    def one(document):
+        columns, counts, weights = document
+        rows = topics[jnp.minimum(columns, topics.shape[0] - 1)]
+        return counts @ jnp.log((rows * weights).sum(axis=1))
 
-        def one(document):
-            columns, counts, weights = document
-            rows = topics[jnp.minimum(columns, topics.shape[0] - 1)]
-            return counts @ jnp.log((rows * weights).sum(axis=1))
-
-        documents = rectangle.columns, rectangle.counts, proportions / totals
-        energies = jax.lax.map(one, documents, batch_size=DOCUMENTS_AT_ONCE)
-        return energies, jnp.log(mixed) + largest
-
-    return scores
+    documents = rectangle.columns, rectangle.counts, proportions / totals
+    energies = jax.lax.map(one, documents, batch_size=DOCUMENTS_AT_ONCE)
+    return energies, jnp.log(mixed) + largest

@@ -7,7 +7,6 @@ is no padding but at the ends of the lanes.
 
 from __future__ import annotations
 
-from functools import cache
 from heapq import heapify, heapreplace
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -16,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tempering.families import Categorical
-from tempering.gpu.device_corpus import MEMORY_SHARE, device_memory, on_device
+from tempering.gpu.device_corpus import MEMORY_SHARE, device_memory
 from tempering.gpu.device_table import NUMBERS_AT_ONCE, double_precision
-from tempering.gpu.jax_device import counterpart
+from tempering.gpu.jax_device import compiled, counterpart, jax, jnp
 from tempering.gpu.jax_mixture import device_statistics, kind_of
 from tempering.models.base import Array, LocalStep
 from tempering.models.hmm.chains import stationary
@@ -67,15 +66,15 @@ class JaxHiddenMarkov(HiddenMarkov):
         s = np.array(np.broadcast_to(inverse_temperature, len(data)), float)
         common = np.ndim(inverse_temperature) == 0
         most = NUMBERS_AT_ONCE // max(self.n_components, self.likelihood.conjugate.size)
-        solve = compiled_chain_step(*chain_kind(self), common)
+        kind, variance = chain_kind(self)
         total, energies, log_normalizers = 0.0 * self._prior, np.empty(len(data)), np.empty(len(s))
         for which, block in _blocks(data, max(1, most)):
             lanes = lanes_of(block)
             with double_precision():
-                parts = solve(
+                parts = chain_step(
                     *lanes[:4], np.append(s[which], 1.0), np.append(block.inner.begins, False),
                     np.append(block.in_the_middle, False), starts, log_moves,
-                    expectations.emissions,
+                    expectations.emissions, kind=kind, variance=variance, common=common,
                 )  # fmt: skip
                 parts = [np.asarray(part) for part in parts]
             sums, (energy, log_normalizer, doubtful) = parts[:3], [part[:-1] for part in parts[3:]]
@@ -121,7 +120,7 @@ def lanes_of(data: Sequences) -> Lanes:
         counts[first:last] = True
     rows = np.where(empty[..., None], 0.0, table[np.minimum(place, len(table) - 1)])
     with double_precision():
-        sent = (on_device(part) for part in (rows, owner[place], begins[place], counts[place]))
+        sent = (jax.device_put(part) for part in (rows, owner[place], begins[place], counts[place]))
         lanes = Lanes(*sent, n=len(data))
     if rows.nbytes <= MEMORY_SHARE * device_memory():
         _sent[data] = lanes
@@ -156,12 +155,13 @@ def _rounded(size: int) -> int:
     return -(-size // step) * step
 
 
-@cache
-def compiled_chain_step(kind: str, variance: float, common: bool) -> Any:
+@compiled
+def chain_step(
+    rows, sequence, begins, counts, s, opens, middle, starts, log_moves, components,
+    *, kind, variance, common,
+):  # fmt: skip
     """(lanes, s, which begin a sequence, in the middle of one, starts, E log A, E t(β)) → counts
     of first states, moves and emissions; energy, log normaliser and doubt of each sequence."""
-    import jax
-    import jax.numpy as jnp
 
     def log_density(x, components):
         if kind == "categorical":
@@ -178,82 +178,78 @@ def compiled_chain_step(kind: str, variance: float, common: bool) -> Any:
         """Σ of weights · logs, where 0 · −∞ is 0."""
         return jnp.where(weights > 0, weights * logs, 0.0).sum(axis=-1)
 
-    @jax.jit
-    def step(rows, sequence, begins, counts, s, opens, middle, starts, log_moves, components):
-        n, k = s.shape[0], log_moves.shape[0]
-        power = s[sequence]  # [steps, lanes]
-        log_first = jnp.where(middle[sequence][..., None], starts[1], starts[0])
-        # A^s of all sequences, or of each place.
-        all_moves = jnp.exp(s[0] * log_moves)
-        finite_logs = jnp.where(log_moves > -jnp.inf, log_moves, 0.0)
+    n, k = s.shape[0], log_moves.shape[0]
+    power = s[sequence]  # [steps, lanes]
+    log_first = jnp.where(middle[sequence][..., None], starts[1], starts[0])
+    # A^s of all sequences, or of each place.
+    all_moves = jnp.exp(s[0] * log_moves)
+    finite_logs = jnp.where(log_moves > -jnp.inf, log_moves, 0.0)
 
-        def forwards(before, moves):
-            return before @ moves if common else jnp.einsum("li,lij->lj", before, moves)
+    def forwards(before, moves):
+        return before @ moves if common else jnp.einsum("li,lij->lj", before, moves)
 
-        def backwards(after, moves):
-            return after @ moves.T if common else jnp.einsum("lij,lj->li", moves, after)
+    def backwards(after, moves):
+        return after @ moves.T if common else jnp.einsum("lij,lj->li", moves, after)
 
-        def moves_at(own_power):
-            return all_moves if common else jnp.exp(own_power[:, None, None] * log_moves)
+    def moves_at(own_power):
+        return all_moves if common else jnp.exp(own_power[:, None, None] * log_moves)
 
-        def forward(before, here):
-            x, begin, own_power, first = here
-            log_here = log_density(x, components)
-            largest = log_here.max(axis=1, keepdims=True)
-            largest = jnp.where(largest > -jnp.inf, largest, 0.0)
-            emissions = jnp.exp(own_power[:, None] * (log_here - largest))
-            start = jnp.exp(own_power[:, None] * first)
-            now = jnp.where(begin[:, None], start, forwards(before, moves_at(own_power)))
-            now = now * emissions
-            scale = now.sum(axis=1)
-            fails = ~(scale > 0.0)
-            now = now / jnp.where(fails, 1.0, scale)[:, None]
-            log_scale = jnp.log(jnp.where(fails, 1.0, scale)) + own_power * largest[:, 0]
-            return now, (before, now, emissions, log_here, scale, log_scale, fails)
+    def forward(before, here):
+        x, begin, own_power, first = here
+        log_here = log_density(x, components)
+        largest = log_here.max(axis=1, keepdims=True)
+        largest = jnp.where(largest > -jnp.inf, largest, 0.0)
+        emissions = jnp.exp(own_power[:, None] * (log_here - largest))
+        start = jnp.exp(own_power[:, None] * first)
+        now = jnp.where(begin[:, None], start, forwards(before, moves_at(own_power)))
+        now = now * emissions
+        scale = now.sum(axis=1)
+        fails = ~(scale > 0.0)
+        now = now / jnp.where(fails, 1.0, scale)[:, None]
+        log_scale = jnp.log(jnp.where(fails, 1.0, scale)) + own_power * largest[:, 0]
+        return now, (before, now, emissions, log_here, scale, log_scale, fails)
 
-        lanes = rows.shape[1]
-        each = (rows, begins, power, log_first)
-        _, passed = jax.lax.scan(forward, jnp.ones((lanes, k)), each)
-        before, filtered, emissions, log_emissions, scale, log_scale, fails = passed
+    lanes = rows.shape[1]
+    each = (rows, begins, power, log_first)
+    _, passed = jax.lax.scan(forward, jnp.ones((lanes, k)), each)
+    before, filtered, emissions, log_emissions, scale, log_scale, fails = passed
 
-        def backward(state, here):
-            belief, first_counts, pairs, sums = state
-            x, begin, own_power, first, counted, opened, *rest = here
-            before, now, emission, log_here, scale = rest
-            moves = moves_at(own_power)
-            marginal = now * belief
-            weight = emission * belief / jnp.where(scale > 0.0, scale, 1.0)[:, None]
-            highest = belief.max(axis=1) / scale
-            moved = before * (counted & ~begin)[:, None]
-            energy = jnp.where(counted, product(marginal, log_here), 0.0)
-            energy = energy + jnp.where(counted & begin, product(marginal, first), 0.0)
-            energy = energy + (forwards(moved, moves * finite_logs) * weight).sum(axis=1)
-            counted_power = jnp.where(counted, own_power, 0.0)[:, None]
-            sums = add_emissions(sums, x, counted_power * marginal)
-            opened_power = jnp.where(opened & begin, own_power, 0.0)[:, None]
-            first_counts = first_counts + (opened_power * marginal).sum(axis=0)
-            moved = moved * own_power[:, None]
-            if common:
-                pairs = pairs + moves * (moved.T @ weight)
-            else:
-                pairs = pairs + jnp.einsum("li,lij,lj->ij", moved, moves, weight)
-            belief = jnp.where(begin[:, None], 1.0, backwards(weight, moves))
-            return (belief, first_counts, pairs, sums), (energy, highest)
+    def backward(state, here):
+        belief, first_counts, pairs, sums = state
+        x, begin, own_power, first, counted, opened, *rest = here
+        before, now, emission, log_here, scale = rest
+        moves = moves_at(own_power)
+        marginal = now * belief
+        weight = emission * belief / jnp.where(scale > 0.0, scale, 1.0)[:, None]
+        highest = belief.max(axis=1) / scale
+        moved = before * (counted & ~begin)[:, None]
+        energy = jnp.where(counted, product(marginal, log_here), 0.0)
+        energy = energy + jnp.where(counted & begin, product(marginal, first), 0.0)
+        energy = energy + (forwards(moved, moves * finite_logs) * weight).sum(axis=1)
+        counted_power = jnp.where(counted, own_power, 0.0)[:, None]
+        sums = add_emissions(sums, x, counted_power * marginal)
+        opened_power = jnp.where(opened & begin, own_power, 0.0)[:, None]
+        first_counts = first_counts + (opened_power * marginal).sum(axis=0)
+        moved = moved * own_power[:, None]
+        if common:
+            pairs = pairs + moves * (moved.T @ weight)
+        else:
+            pairs = pairs + jnp.einsum("li,lij,lj->ij", moved, moves, weight)
+        belief = jnp.where(begin[:, None], 1.0, backwards(weight, moves))
+        return (belief, first_counts, pairs, sums), (energy, highest)
 
-        zero = (jnp.ones((lanes, k)), jnp.zeros(k), jnp.zeros((k, k)), jnp.zeros_like(components))
-        each = (rows, begins, power, log_first, counts, opens[sequence])
-        each = (*each, before, filtered, emissions, log_emissions, scale)
-        state, (energy, highest) = jax.lax.scan(backward, zero, each, reverse=True)
+    zero = (jnp.ones((lanes, k)), jnp.zeros(k), jnp.zeros((k, k)), jnp.zeros_like(components))
+    each = (rows, begins, power, log_first, counts, opens[sequence])
+    each = (*each, before, filtered, emissions, log_emissions, scale)
+    state, (energy, highest) = jax.lax.scan(backward, zero, each, reverse=True)
 
-        def of_sequences(values):
-            return jnp.zeros(n).at[sequence.ravel()].add(values.ravel())
+    def of_sequences(values):
+        return jnp.zeros(n).at[sequence.ravel()].add(values.ravel())
 
-        doubt = fails | ~(highest < LARGEST_WEIGHT)
-        return (
-            *state[1:],
-            of_sequences(energy),
-            of_sequences(jnp.where(counts, log_scale, 0.0)),
-            of_sequences(doubt.astype(float)) > 0,
-        )
-
-    return step
+    doubt = fails | ~(highest < LARGEST_WEIGHT)
+    return (
+        *state[1:],
+        of_sequences(energy),
+        of_sequences(jnp.where(counts, log_scale, 0.0)),
+        of_sequences(doubt.astype(float)) > 0,
+    )

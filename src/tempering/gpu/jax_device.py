@@ -5,8 +5,10 @@ one step of a fit on all devices of this machine, with the bits that one device 
 import logging
 from collections.abc import Callable, Sequence
 from copy import copy
-from functools import cache, partial
+from functools import cache, partial, wraps
+from importlib import import_module
 from importlib.util import find_spec
+from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -33,6 +35,29 @@ COMPILATION_EVENTS = (
 )
 
 INSTALL = "Install it with: pip install 'tempering[gpu]'"
+
+
+class LazyModule:
+    """A module that is loaded when something of it is used: JAX takes seconds, or is not there."""
+
+    def __init__(self, name: str):
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(import_module(self._name), attribute)
+
+
+jax: Any = LazyModule("jax")
+jnp: Any = LazyModule("jax.numpy")
+special: Any = LazyModule("jax.scipy.special")
+
+
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, compiled when it is called; arguments by keyword alone are constants of it."""
+    parameters = signature(function).parameters.values()
+    constants = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
+    jitted = cache(lambda: jax.jit(function, static_argnames=constants))
+    return wraps(function)(lambda *arrays, **given: jitted()(*arrays, **given))
 
 
 class JaxUnavailable(ImportError):
@@ -89,16 +114,12 @@ def has_gpu() -> bool:
 
 def platform() -> str:
     """What JAX runs on: "cpu", "gpu" or "tpu"."""
-    import jax
-
     return jax.default_backend()
 
 
 @cache
 def keep_compiled() -> None:
     """Have JAX keep what it compiles in the user's cache, unless it was told where to keep it."""
-    import jax
-
     jax.monitoring.register_event_duration_secs_listener(_on_duration)
     if jax.config.jax_compilation_cache_dir is not None:  # pyright: ignore
         return
@@ -135,8 +156,6 @@ def with_attributes_of(other: Any, model: Own) -> Own:
 
 def device_mesh() -> Any:
     """All devices of this process; None if there is one, or if JAX was told which one to take."""
-    import jax
-
     devices = jax.local_devices()
     if len(devices) == 1 or jax.config.jax_default_device is not None:  # pyright: ignore
         return None
@@ -145,8 +164,6 @@ def device_mesh() -> Any:
 
 def on_all_devices(array: Any) -> Any:
     """The array in the memory of each device."""
-    import jax
-
     mesh = device_mesh()
     if mesh is None:
         return jax.device_put(array)
@@ -159,9 +176,6 @@ def share_out(function: Callable[..., Any], rows: Sequence[Any], whole: Sequence
     Rows are documents while they settle or are sampled, and words while their statistics are
     summed: each is done on one device, so that no sum depends on how many devices there are.
     """
-    import jax
-    import jax.numpy as jnp
-
     mesh = device_mesh()
     if mesh is None:
         return function(*rows, *whole)

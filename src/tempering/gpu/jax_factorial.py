@@ -6,13 +6,12 @@ points of a table side by side; and as :mod:`tempering.models.factorial.enumerat
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tempering.gpu.device_table import as_rows, double_precision, one_for_each, shard_rows
-from tempering.gpu.jax_device import counterpart
+from tempering.gpu.jax_device import compiled, counterpart, jax, jnp
 from tempering.models.base import Array
 from tempering.models.factorial.enumeration import all_states
 from tempering.models.factorial.mean_field import SAME, WARMING_SWEEPS, sweep_orders
@@ -63,16 +62,10 @@ class JaxFactorialModel(FactorialModel):
         start = self.activation_probability if start is None else start
         s = one_for_each(inverse_temperature, rows)
         with double_precision():
-            solved, (precision, precision_mean, squares), entropy = self._step()(
-                rows.values,
-                rows.n,
-                s,
-                means / self.noise_variance,
-                offsets,
-                couplings,
-                _filled_up(start, rows),
-                self.noise_variance,
-            )
+            solved, (precision, precision_mean, squares), entropy = activation_step(
+                rows.values, rows.n, s, means / self.noise_variance, offsets, couplings,
+                _filled_up(start, rows), self.noise_variance, **self._constants(),
+            )  # fmt: skip
         base = self._base_energies(np.zeros(()))
         return JaxActivationStep(
             solved.activations,
@@ -86,11 +79,12 @@ class JaxFactorialModel(FactorialModel):
             inverse_temperature=inverse_temperature,
         )
 
-    def _step(self) -> Any:
+    def _constants(self) -> dict[str, Any]:
         exact = self.local == "exact"
         orders = () if exact else sweep_orders(self.n_features, self.local_restarts)
         as_tuples = tuple(tuple(int(k) for k in order) for order in orders)
-        return compiled_activation_step(exact, as_tuples, self.tolerance, self.max_sweeps)
+        ends = {"tolerance": self.tolerance, "max_sweeps": self.max_sweeps}
+        return {"exact": exact, "orders": as_tuples, **ends}
 
 
 def _filled_up(start: Any, rows: Any) -> Any:
@@ -105,38 +99,32 @@ def _filled_up(start: Any, rows: Any) -> Any:
     return filled
 
 
-@cache
-def compiled_activation_step(
-    exact: bool, orders: tuple[tuple[int, ...], ...], tolerance: float, max_sweeps: int
-) -> Any:
+@compiled
+def activation_step(
+    table, n, s, scaled_means, offsets, couplings, start, noise_variance,
+    *, exact, orders, tolerance, max_sweeps,
+):  # fmt: skip
     """One local step, from a table to its activations and statistics."""
-    import jax
-    import jax.numpy as jnp
-
-    @jax.jit
-    def step(table, n, s, scaled_means, offsets, couplings, start, noise_variance):
-        held = jnp.arange(table.shape[0]) < n
-        weights = jnp.where(held, s, 0.0)
-        lengths = (table * table).sum(axis=1)
-        fields = table @ scaled_means.T + offsets
-        if exact:
-            states = jnp.asarray(all_states(couplings.shape[0]))
-            solved, precision = enumerate_all(fields, couplings, s, weights, states)
-        else:
-            solved = settle_all(fields, couplings, s, start, orders, tolerance, max_sweeps)
-            precision = None
-        z = solved.activations
-        weighted = weights[:, None] * z
-        if precision is None:
-            precision = weighted.T @ z
-            diagonal = jnp.arange(precision.shape[0])
-            precision = precision.at[diagonal, diagonal].set(weighted.sum(axis=0))
-        statistics = (precision, weighted.T @ table, weights @ lengths)
-        energies = solved.energies - lengths / (2.0 * noise_variance)
-        entropy = jnp.where(held, solved.entropies, 0.0).sum()
-        return Activations(z, energies, solved.entropies), statistics, entropy
-
-    return step
+    held = jnp.arange(table.shape[0]) < n
+    weights = jnp.where(held, s, 0.0)
+    lengths = (table * table).sum(axis=1)
+    fields = table @ scaled_means.T + offsets
+    if exact:
+        states = jnp.asarray(all_states(couplings.shape[0]))
+        solved, precision = enumerate_all(fields, couplings, s, weights, states)
+    else:
+        solved = settle_all(fields, couplings, s, start, orders, tolerance, max_sweeps)
+        precision = None
+    z = solved.activations
+    weighted = weights[:, None] * z
+    if precision is None:
+        precision = weighted.T @ z
+        diagonal = jnp.arange(precision.shape[0])
+        precision = precision.at[diagonal, diagonal].set(weighted.sum(axis=0))
+    statistics = (precision, weighted.T @ table, weights @ lengths)
+    energies = solved.energies - lengths / (2.0 * noise_variance)
+    entropy = jnp.where(held, solved.entropies, 0.0).sum()
+    return Activations(z, energies, solved.entropies), statistics, entropy
 
 
 class Activations(NamedTuple):
@@ -165,9 +153,6 @@ def settle_all(
     max_sweeps: int,
 ) -> Activations:
     """Coordinate ascent from ``start`` [n, K], and from hot starts where they lead higher."""
-    import jax
-    import jax.numpy as jnp
-
     b, rough_couplings = fields.T.astype(jnp.float32), couplings.astype(jnp.float32)
     rough_s, all_orders = s.astype(jnp.float32), jnp.asarray(orders)
     n_features, n = b.shape
@@ -234,9 +219,6 @@ def enumerate_all(
     fields: Any, couplings: Any, s: Any, weights: Any, states: Any
 ) -> tuple[Activations, Any]:
     """The exact q(z_n), and Σ_n w_n E[z_n z_n'] for weights w."""
-    import jax
-    import jax.numpy as jnp
-
     interactions = -0.5 * ((states @ couplings) * states).sum(axis=1)
     n, n_features = fields.shape
     n_states = states.shape[0]

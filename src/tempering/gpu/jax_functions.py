@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tempering.gpu.jax_device import share_out
+from tempering.gpu.jax_device import jax, jnp, share_out
 from tempering.models.lda.sampling import BURN_IN, N_SWEEPS
 
 #: digamma(x) is about -1/x: below this it would leave the range of float32.
@@ -60,8 +60,6 @@ def pad_topics(array: np.ndarray, value: float) -> np.ndarray:
 
 def digamma(x: Any) -> Any:
     """ψ(x) for x > 0: six steps of the recurrence, then the asymptotic series."""
-    import jax.numpy as jnp
-
     x = jnp.maximum(x, SMALLEST_PARAMETER)
     # Pairs of 1/(x + i) + 1/(x + 5 − i), so that there are three divisions instead of six.
     product = x * (x + 5.0)
@@ -74,8 +72,6 @@ def digamma(x: Any) -> Any:
 
 def log_rising(x: Any, s: Any) -> Any:
     """log Γ(x + s)/Γ(x), as in :func:`tempering.models.lda.topics.power_sums`."""
-    import jax.numpy as jnp
-
     x = jnp.maximum(x, SMALLEST_RISING)
     inverse = 1.0 / (x + 4.0)
     second = s * (s - 1.0) * 0.5
@@ -88,8 +84,6 @@ def log_rising(x: Any, s: Any) -> Any:
 
 def log_word_table(parameters: Any, totals: Any, mean: bool) -> Any:
     """E log β, or the log of the posterior mean, of every word: [n_words, padded topics]."""
-    import jax.numpy as jnp
-
     form = jnp.log if mean else digamma
     return form(jnp.maximum(parameters, SMALLEST_PARAMETER)) - form(totals)
 
@@ -114,8 +108,6 @@ def solve_group(
     documents as in :class:`tempering.gpu.device_corpus.Rectangle`, s [size], the words of each
     topic at the start [size, K], log β [n_words, K] and α [K].
     """
-    import jax.numpy as jnp
-
     del lengths  # empty places have no counts
     settle = partial(settle_documents, settings=settings)
     mass, sweeps = share_out(settle, (columns, counts, s, mass), (table, alpha))
@@ -131,9 +123,6 @@ def settle_documents(
     columns: Any, counts: Any, s: Any, mass: Any, table: Any, alpha: Any, *, settings: SweepLimits
 ) -> tuple[Any, Any]:
     """Mass [size, K], sweeps [size]."""
-    import jax
-    import jax.numpy as jnp
-
     rows = table[jnp.minimum(columns, table.shape[0] - 1)]
     totals = counts.sum(axis=1)
     limits = settings.tolerance * totals
@@ -155,8 +144,6 @@ def settle_documents(
 
 def responsibilities(s: Any, mass: Any, rows: Any, alpha: Any) -> Any:
     """φ of each place, [size, width, K]."""
-    import jax
-
     # log θ up to its normaliser, which is the same for all topics.
     log_theta = digamma(alpha + s[:, None] * mass)
     return jax.nn.softmax(s[:, None, None] * (log_theta[:, None, :] + rows), axis=2)
@@ -186,8 +173,6 @@ def sample_group(
     Counts are whole, and no document has more than `width` tokens. ``table`` is log β, times the
     power to which it enters, up to a constant for each word.
     """
-    import jax.numpy as jnp
-
     del lengths  # empty places have no counts
     weights = word_weights(table)
     streams = document_streams(table, columns, counts)
@@ -204,9 +189,6 @@ def run_chains(
     columns: Any, counts: Any, first: Any, second: Any, weights: Any, alpha: Any, *, sweeps: Sweeps
 ) -> Any:
     """γ: α, and the mean number of tokens of each topic, [size, K]."""
-    import jax
-    import jax.numpy as jnp
-
     (size, width), (n_words, n_topics) = columns.shape, weights.shape
     ends = jnp.cumsum(counts.astype(jnp.int32), axis=1)
     n_tokens = ends[:, -1]
@@ -239,9 +221,6 @@ def run_chains(
 
 def draw_topic(weights: Any, share: Any) -> Any:
     """The topic at the given share, in [0, 1), of the weights [K]; never one without weight."""
-    import jax
-    import jax.numpy as jnp
-
     n_topics = weights.shape[0]
     sums = jnp.where(weights > 0.0, jax.lax.cumsum(weights), 0.0)
     # Less than the largest of the sums, also when rounded, as the share has 24 bits.
@@ -251,8 +230,6 @@ def draw_topic(weights: Any, share: Any) -> Any:
 
 def token_shares(gamma: Any, rows: Any, alpha: Any) -> Any:
     """φ of a token given the others, from γ and β [..., K]: its own share is taken out of γ."""
-    import jax.numpy as jnp
-
     own = gamma * rows
     own = own / jnp.sum(own, axis=-1)[..., None]
     # A share of the others would be negative where γ, a mean over sweeps, holds less than its own.
@@ -262,8 +239,6 @@ def token_shares(gamma: Any, rows: Any, alpha: Any) -> Any:
 
 def word_weights(table: Any) -> Any:
     """β, scaled to a largest entry of 1 for each word."""
-    import jax.numpy as jnp
-
     return jnp.exp(table - table.max(axis=1, keepdims=True))
 
 
@@ -273,9 +248,6 @@ def document_streams(table: Any, columns: Any, counts: Any) -> tuple[Any, Any]:
     They are made on the device, of all bits of the topics, the document's words and its row. Sums
     of whole numbers are the same in any order.
     """
-    import jax
-    import jax.numpy as jnp
-
     bits = jax.lax.bitcast_convert_type(table, jnp.uint32).sum(dtype=jnp.uint32)
     entries = mix(columns.astype(jnp.uint32) * GOLDEN_32 + counts.astype(jnp.uint32))
     content = jnp.where(counts > 0, entries, 0).sum(axis=1, dtype=jnp.uint32)
@@ -286,8 +258,6 @@ def document_streams(table: Any, columns: Any, counts: Any) -> tuple[Any, Any]:
 
 def uniform(first: Any, second: Any, number: Any) -> Any:
     """Draw `number` of the stream of a document: 24 random bits as a number in [0, 1)."""
-    import jax.numpy as jnp
-
     bits = mix(mix(first + number.astype(jnp.uint32) * GOLDEN_32) ^ second)
     return (bits >> np.uint32(8)).astype(jnp.int32).astype(jnp.float32) * np.float32(2.0**-24)
 

@@ -6,7 +6,6 @@ A piece of the table at a time: so the statistics t(x) of its rows are never sto
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,7 +26,7 @@ from tempering.gpu.device_table import (
     one_for_each,
     shard_rows,
 )
-from tempering.gpu.jax_device import counterpart
+from tempering.gpu.jax_device import compiled, counterpart, jax, jnp, special
 from tempering.models.base import Array, LocalStep
 from tempering.models.mixture import Mixture, MixtureExpectations
 from tempering.models.natural import Natural
@@ -65,9 +64,11 @@ class JaxMixture(Mixture):
     ) -> LocalStep:
         rows = as_rows(data)
         s = one_for_each(inverse_temperature, rows)
+        expected = expectations.log_weights, expectations.components
+        kind, variance = kind_of(self.likelihood)
         with double_precision():
-            counts, sums, entropy, energies = compiled_mixture_step(*kind_of(self.likelihood))(
-                rows.values, rows.n, s, expectations.log_weights, expectations.components
+            counts, sums, entropy, energies = mixture_step(
+                rows.values, rows.n, s, *expected, kind=kind, variance=variance
             )
         return LocalStep(
             statistics=Natural(
@@ -94,9 +95,6 @@ def kind_of(likelihood: Likelihood) -> tuple[str, float]:
 
 def device_statistics(kind: str, variance: float, x: Any) -> tuple[Any, Any]:
     """t(x) [n, size] and log h(x) [n], as the likelihood of that name has them."""
-    import jax.numpy as jnp
-    from jax.scipy.special import gammaln
-
     n, dimension = x.shape
     ones, gaussian = jnp.ones_like(x), -dimension / 2 * math.log(2 * math.pi * variance)
     if kind == "full":
@@ -112,54 +110,47 @@ def device_statistics(kind: str, variance: float, x: Any) -> tuple[Any, Any]:
         return jnp.concatenate([x, ones[:, :1]], axis=1) / variance, base
     if kind == "bernoulli":
         return jnp.concatenate([x, 1.0 - x], axis=1), 0.0
-    return jnp.concatenate([x, ones], axis=1), -gammaln(x + 1.0).sum(axis=1)
+    return jnp.concatenate([x, ones], axis=1), -special.gammaln(x + 1.0).sum(axis=1)
 
 
-@cache
-def compiled_mixture_step(kind: str, variance: float) -> Any:
+@compiled
+def mixture_step(table, n, s, log_weights, components, *, kind, variance):
     """(table, n, s, E log π, E t(β)) → Σ s r, Σ s r t(x), Σ H(q(z)), energies."""
-    import jax
-    import jax.numpy as jnp
+    n_rows, dimension = table.shape
+    at_once = min(n_rows, max(64, NUMBERS_AT_ONCE // components.shape[1]))
 
-    @jax.jit
-    def step(table, n, s, log_weights, components):
-        n_rows, dimension = table.shape
-        at_once = min(n_rows, max(64, NUMBERS_AT_ONCE // components.shape[1]))
+    def add_piece(piece, state):
+        counts, sums, entropy, energies = state
+        # The last piece begins early enough to be whole; rows that were there before are left.
+        first = jnp.minimum(piece * at_once, n_rows - at_once)
+        x = jax.lax.dynamic_slice(table, (first, 0), (at_once, dimension))
+        own_s = jax.lax.dynamic_slice(s, (first,), (at_once,))
+        number = first + jnp.arange(at_once)
+        held = (number >= piece * at_once) & (number < n)
 
-        def add_piece(piece, state):
-            counts, sums, entropy, energies = state
-            # The last piece begins early enough to be whole; rows that were there before are left.
-            first = jnp.minimum(piece * at_once, n_rows - at_once)
-            x = jax.lax.dynamic_slice(table, (first, 0), (at_once, dimension))
-            own_s = jax.lax.dynamic_slice(s, (first,), (at_once,))
-            number = first + jnp.arange(at_once)
-            held = (number >= piece * at_once) & (number < n)
-
-            statistics, log_base = device_statistics(kind, variance, x)
-            log_joint = statistics @ components.T + log_weights
-            log_joint = log_joint + jnp.reshape(log_base, (-1, 1))
-            exponents = own_s[:, None] * log_joint
-            largest = exponents.max(axis=1)
-            r = jnp.exp(exponents - largest[:, None])
-            total = r.sum(axis=1)
-            r = r / total[:, None]
-            energy = (r * log_joint).sum(axis=1)
-            # s · energy + entropy = log Σ_k exp{s log_joint}
-            own_entropy = largest + jnp.log(total) - own_s * energy
-            weighted = jnp.where(held, own_s, 0.0)[:, None] * r
-            return (
-                counts + weighted.sum(axis=0),
-                sums + weighted.T @ statistics,
-                entropy + jnp.where(held, own_entropy, 0.0).sum(),
-                jax.lax.dynamic_update_slice(energies, energy, (first,)),
-            )
-
-        start = (
-            jnp.zeros_like(log_weights),
-            jnp.zeros_like(components),
-            jnp.zeros((), table.dtype),
-            jnp.zeros(n_rows, table.dtype),
+        statistics, log_base = device_statistics(kind, variance, x)
+        log_joint = statistics @ components.T + log_weights
+        log_joint = log_joint + jnp.reshape(log_base, (-1, 1))
+        exponents = own_s[:, None] * log_joint
+        largest = exponents.max(axis=1)
+        r = jnp.exp(exponents - largest[:, None])
+        total = r.sum(axis=1)
+        r = r / total[:, None]
+        energy = (r * log_joint).sum(axis=1)
+        # s · energy + entropy = log Σ_k exp{s log_joint}
+        own_entropy = largest + jnp.log(total) - own_s * energy
+        weighted = jnp.where(held, own_s, 0.0)[:, None] * r
+        return (
+            counts + weighted.sum(axis=0),
+            sums + weighted.T @ statistics,
+            entropy + jnp.where(held, own_entropy, 0.0).sum(),
+            jax.lax.dynamic_update_slice(energies, energy, (first,)),
         )
-        return jax.lax.fori_loop(0, -(-n_rows // at_once), add_piece, start)
 
-    return step
+    start = (
+        jnp.zeros_like(log_weights),
+        jnp.zeros_like(components),
+        jnp.zeros((), table.dtype),
+        jnp.zeros(n_rows, table.dtype),
+    )
+    return jax.lax.fori_loop(0, -(-n_rows // at_once), add_piece, start)

@@ -9,7 +9,12 @@ import math
 from functools import partial
 from typing import Any, NamedTuple
 
+from tempering.gpu.jax_device import LazyModule, jax, jnp
 from tempering.gpu.jax_functions import NEVER, SweepLimits, digamma
+
+pl: Any = LazyModule("jax.experimental.pallas")
+#: What of Pallas is for GPUs: masked loads and stores, and compiler parameters.
+triton: Any = LazyModule("jax.experimental.pallas.triton")
 
 #: exp(x) = 2^(x / log 2), and the latter is one instruction.
 LOG_2 = math.log(2.0)
@@ -30,14 +35,7 @@ class Tile(NamedTuple):
     def compiler_params(self, shape: tuple[int, int]) -> Any:
         """Threads for a tile of this shape."""
         n_warps = shape[0] * shape[1] // (32 * self.numbers_a_thread)
-        return triton().CompilerParams(num_warps=max(1, min(16, n_warps)), num_stages=2)
-
-
-def triton() -> Any:
-    """The part of Pallas that is for GPUs: masked loads and stores, and compiler parameters."""
-    from jax.experimental.pallas import triton
-
-    return triton
+        return triton.CompilerParams(num_warps=max(1, min(16, n_warps)), num_stages=2)
 
 
 FIRST_TILE, FEW_TILE, LAST_TILE = Tile(2048, 32), Tile(2048, 32), Tile(8192, 64)
@@ -52,10 +50,6 @@ LOOSE = 1e-3
 
 def settle_documents(*inputs: Any, settings: SweepLimits, interpret: bool) -> Any:
     """Mass and log θ [size, K], log normaliser of each place [size, width], sweeps [size]."""
-    import jax
-    import jax.numpy as jnp
-    from jax.experimental import pallas as pl
-
     (size, width), n_topics = inputs[0].shape, inputs[5].shape[1]
     call = partial(pl.pallas_call, grid=(size,), interpret=interpret)
     numbers = jax.ShapeDtypeStruct((size, n_topics), jnp.float32)
@@ -93,12 +87,10 @@ class DocumentSweep:
     """A sweep of document d over all topics, inside a kernel."""
 
     def __init__(self, d, columns, counts, lengths, s, table, alpha, shape):
-        import jax.numpy as jnp
-
         self.words, lanes = shape
         self.topics, self.places = jnp.arange(lanes), jnp.arange(self.words)
         self.real = self.topics < table.shape[1]
-        self.alpha = triton().load(alpha.at[self.topics], mask=self.real, other=1.0)
+        self.alpha = triton.load(alpha.at[self.topics], mask=self.real, other=1.0)
         self.s = s[d]
         self.n_tiles = (lengths[d] + self.words - 1) // self.words
         self.d, self.columns, self.counts, self.table = d, columns, counts, table
@@ -109,21 +101,16 @@ class DocumentSweep:
 
     def scores(self, tile, log_theta):
         """s (log θ + log β) / log 2 of some words, less the largest: [words, lanes]; and that."""
-        import jax.numpy as jnp
-
         place = tile * self.words + self.places
         column = jnp.minimum(self.columns[self.d, place], self.table.shape[0] - 1)
         rows = self.table.at[column[:, None], self.topics[None, :]]
-        log_rows = triton().load(rows, mask=self.real[None, :], other=NEVER)
+        log_rows = triton.load(rows, mask=self.real[None, :], other=NEVER)
         scores = self.s / LOG_2 * (log_rows + log_theta[None, :])
         top = jnp.max(scores, axis=1)
         return scores - top[:, None], top
 
     def __call__(self, mass):
         """The mass of each topic, given that of the sweep before."""
-        import jax
-        import jax.numpy as jnp
-
         log_theta = self.log_theta(mass)
 
         def add_tile(tile, sums):
@@ -136,8 +123,6 @@ class DocumentSweep:
 
 def until_settled(sweep: Any, mass: Any, nothing_to_do: Any, settings: SweepLimits) -> Any:
     """Sweep until the mass settles, inside a kernel: the mass, and how many sweeps it took."""
-    import jax
-    import jax.numpy as jnp
 
     def next_sweep(state):
         mass, sweeps, _ = state
@@ -157,15 +142,11 @@ def first_kernel(
 
     A document that uses more topics than the next kernel takes keeps all of its mass.
     """
-    import jax
-    import jax.numpy as jnp
-    from jax.experimental import pallas as pl
-
-    store = triton().store
+    store = triton.store
     d = pl.program_id(0)
     sweep = DocumentSweep(d, columns, counts, lengths, s, table, alpha, shape)
     topics, real = sweep.topics, sweep.real
-    mass = triton().load(mass_in.at[d, topics], mask=real, other=0.0)
+    mass = triton.load(mass_in.at[d, topics], mask=real, other=0.0)
     mass = jax.lax.fori_loop(0, FIRST_SWEEPS, lambda _, mass: sweep(mass), mass)
     least = USED_SHARE * jnp.sum(mass)
     many = jnp.sum((mass > least).astype(jnp.int32)) > MOST_USED_TOPICS
@@ -186,11 +167,7 @@ def few_kernel(
 
     What is lost by it to the range of float32, or to the other topics, the last kernel mends.
     """
-    import jax
-    import jax.numpy as jnp
-    from jax.experimental import pallas as pl
-
-    load = triton().load
+    load = triton.load
     d = pl.program_id(0)
     words, lanes = shape
     lane, places = jnp.arange(lanes), jnp.arange(words)
@@ -224,7 +201,7 @@ def few_kernel(
 
     mass = load(mass_in.at[d, topics], mask=used, other=0.0)
     mass, sweeps_out[d] = until_settled(sweep, mass, n_used[d] == 0, settings)
-    triton().store(mass_out.at[d, topics], mass, mask=used)
+    triton.store(mass_out.at[d, topics], mass, mask=used)
 
 
 def document_kernel(
@@ -232,14 +209,10 @@ def document_kernel(
     *, settings, shape,
 ):  # fmt: skip
     """Settle document d, the one of this program."""
-    import jax
-    import jax.numpy as jnp
-    from jax.experimental import pallas as pl
-
     d = pl.program_id(0)
     sweep = DocumentSweep(d, columns, counts, lengths, s, table, alpha, shape)
     topics, real = sweep.topics, sweep.real
-    mass = triton().load(mass_in.at[d, topics], mask=real, other=0.0)
+    mass = triton.load(mass_in.at[d, topics], mask=real, other=0.0)
     mass, sweeps_out[d] = until_settled(sweep, mass, jnp.sum(mass) <= 0.0, settings)
     log_theta = sweep.log_theta(mass)
 
@@ -250,5 +223,5 @@ def document_kernel(
         return nothing
 
     jax.lax.fori_loop(0, sweep.n_tiles, close_tile, 0)
-    triton().store(mass_out.at[d, topics], mass, mask=real)
-    triton().store(log_theta_out.at[d, topics], log_theta, mask=real)
+    triton.store(mass_out.at[d, topics], mass, mask=real)
+    triton.store(log_theta_out.at[d, topics], log_theta, mask=real)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from tempering.gpu.jax_device import share_out
+from tempering.gpu.jax_device import jax, jnp, share_out
 from tempering.gpu.jax_functions import (
     FEW_SWEEPS,
     Solved,
@@ -22,7 +22,7 @@ from tempering.gpu.jax_functions import (
     uniform,
     word_weights,
 )
-from tempering.gpu.pallas_documents import Tile, settle_documents, triton
+from tempering.gpu.pallas_documents import Tile, pl, settle_documents, triton
 
 WORD_TILE = Tile(8192, 64)
 
@@ -43,8 +43,6 @@ def solve_group(
     interpret: bool = False,
 ) -> Solved:
     """As :func:`tempering.gpu.jax_functions.solve_group`."""
-    import jax.numpy as jnp
-
     settle = partial(settle_documents, settings=settings, interpret=interpret)
     documents = (columns, counts, lengths, s, mass)
     mass, log_theta, log_z, sweeps = share_out(settle, documents, (table, alpha))
@@ -94,10 +92,6 @@ def sample_group(
 
 def run_chains(*inputs: Any, sweeps: Sweeps, interpret: bool) -> Any:
     """Mean number of tokens of each topic, [size, K]."""
-    import jax
-    import jax.numpy as jnp
-    from jax.experimental import pallas as pl
-
     (size, width), n_topics = inputs[0].shape, inputs[5].shape[1]
     shape = TOKEN_TILE.shape(n_topics, 1)
     means, _ = pl.pallas_call(
@@ -118,11 +112,7 @@ def chain_kernel(
     *, sweeps, lanes,
 ):  # fmt: skip
     """Run the chain of document d, the one of this program; `topics` is room for its draws."""
-    import jax
-    import jax.numpy as jnp
-    from jax.experimental import pallas as pl
-
-    load, store = triton().load, triton().store
+    load, store = triton.load, triton.store
     d = pl.program_id(0)
     width, n_topics = columns.shape[1], weights.shape[1]
     lane = jnp.arange(lanes)
@@ -169,8 +159,6 @@ class Entries(NamedTuple):
 
 def entries_by_word(columns: Any, n_words: int) -> Entries:
     """The entries of each word, in the order of their documents."""
-    import jax.numpy as jnp
-
     words = columns.ravel()
     order = jnp.argsort(words, stable=True)
     documents = (order // columns.shape[1]).astype(jnp.int32)
@@ -195,9 +183,6 @@ def sum_words(
     ``numbers`` are w and others, one for each entry. ``shares`` makes φ of the row of a document
     [documents, K], that of the word, those other numbers and the priors [K].
     """
-    import jax
-    from jax.experimental import pallas as pl
-
     shape = tile.shape(table.shape[1], entries.documents.shape[0])
 
     def sums(*arrays):
@@ -216,12 +201,8 @@ def sum_words(
 
 def word_kernel(firsts, lasts, table, documents, *arrays, shares, n_numbers, shape):
     """Sum over the entries of word v, the one of this program."""
-    import jax
-    import jax.numpy as jnp
-    from jax.experimental import pallas as pl
-
     numbers, (rows, *priors, statistics) = arrays[:n_numbers], arrays[n_numbers:]
-    load, store = triton().load, triton().store
+    load, store = triton.load, triton.store
     v = pl.program_id(0)
     n_topics, (documents_at_once, lanes) = table.shape[1], shape
     topics, places = jnp.arange(lanes), jnp.arange(documents_at_once)
