@@ -1,16 +1,15 @@
 """Mixtures of binary and of count vectors."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 
 from tempering.estimators.mixture import MixtureEstimator
-from tempering.estimators.parameters import Tempering
+from tempering.estimators.parameters import Numbers, Tempering, Whole
 from tempering.estimators.starts import random_assignment
 from tempering.families import Bernoulli, Poisson
 from tempering.families.checks import refuse
@@ -51,15 +50,10 @@ executor, verbose
 class _DiscreteMixture(MixtureEstimator):
     """A mixture whose columns are independent, each with a two-parameter conjugate prior."""
 
-    _parameter_constraints: ClassVar[dict] = {
-        **MixtureEstimator._parameter_constraints,
-        "component_prior": ["array-like", None],
-    }
-
     _: KW_ONLY
     tempering: Tempering = "adaptive"
-    max_iter: int = 1000
-    component_prior: Sequence[ArrayLike] | None = None
+    max_iter: Whole = 1000
+    component_prior: Numbers | None = None
 
     @abstractmethod
     def _default_prior(self, X: Array) -> tuple[Any, Any]:
@@ -67,7 +61,8 @@ class _DiscreteMixture(MixtureEstimator):
 
     def _prepare(self, X: Array) -> None:
         d = X.shape[1]
-        given = self._default_prior(X) if self.component_prior is None else self.component_prior
+        given: Any = self.component_prior
+        given = self._default_prior(X) if given is None else given
         parts = [given] if np.isscalar(given) or getattr(given, "ndim", 1) == 0 else list(given)
         pair = [as_numbers(part, "component_prior", "two positive numbers") for part in parts]
         if len(pair) != 2 or any(

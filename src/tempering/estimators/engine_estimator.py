@@ -6,21 +6,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, replace
-from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
 from tempering.estimators.moves import model_on
 from tempering.estimators.parameters import (
-    NOT_NEGATIVE,
-    SHARED_CONSTRAINTS,
+    Count,
+    Decay,
+    Jobs,
+    NotNegative,
+    RandomState,
     Tempering,
+    Total,
+    TypedParameters,
+    Verbose,
+    Whole,
     as_policy,
     check_n_components,
 )
@@ -45,10 +50,10 @@ from tempering.models.base import Array
 from tempering.temperature import TemperaturePolicy, Untempered
 
 
-class _Declared(SaveMixin, BaseEstimator, ABC):
+class _Declared(TypedParameters, SaveMixin, BaseEstimator, ABC):
     """Parameters that not all of them have, for the reader and the type checker."""
 
-    max_iter: int
+    max_iter: Whole
     executor: Executor | None
 
 
@@ -60,25 +65,17 @@ class EngineEstimator(_Declared):
     else :meth:`fit` asks for, such as a start, has a default.
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        **SHARED_CONSTRAINTS,
-        "tol": [NOT_NEGATIVE],
-        "batch_size": [Interval(Integral, 1, None, closed="left"), None],
-        "learning_offset": [NOT_NEGATIVE],
-        "learning_decay": [Interval(Real, 0.5, 1, closed="right")],
-    }
-
-    n_components: int = 1
+    n_components: Count = 1
     _: KW_ONLY
     tempering: Tempering = "annealing"
-    tol: float = 1e-3
-    n_init: int = 1
-    batch_size: int | None = None
-    learning_offset: float = 10.0
-    learning_decay: float = 0.7
-    random_state: Any = None
-    n_jobs: int | None = None
-    verbose: int = 0
+    tol: NotNegative = 1e-3
+    n_init: Count = 1
+    batch_size: Whole | None = None
+    learning_offset: NotNegative = 10.0
+    learning_decay: Decay = 0.7
+    random_state: RandomState = None
+    n_jobs: Jobs | None = None
+    verbose: Verbose = 0
 
     #: Passes between two printed lines; a parameter of some only.
     verbose_interval = 10
@@ -250,7 +247,7 @@ class EngineEstimator(_Declared):
 class StreamEstimator(EngineEstimator):
     """One that can make a step with data of a stream."""
 
-    total_samples: float | None
+    total_samples: Total | None
     backend: Backend
 
     def _start_of_stream(self, model: Any, data: Any, rng: np.random.RandomState) -> Any:
@@ -320,7 +317,7 @@ class OnlineEstimator(StreamEstimator):
     """One that takes a stream too, by minibatches."""
 
     _: KW_ONLY
-    total_samples: float | None = None
+    total_samples: Total | None = None
     backend: Backend = "cpu"
     executor: Executor | None = None
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tempering.estimators.engine_estimator import EngineEstimator
-from tempering.estimators.parameters import POSITIVE, WHOLE, Tempering
+from tempering.estimators.parameters import Count, NotNegative, Positive, Tempering, Whole
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
 from tempering.inference import Result
 from tempering.inference.executors import Executor, open_executor
@@ -112,24 +111,15 @@ class BayesianFactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     2
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        **EngineEstimator._parameter_constraints,
-        "n_components": [WHOLE, None],
-        "noise": [StrOptions({"feature", "shared"})],
-        "loadings": [StrOptions({"dense", "sparse"})],
-        "noise_prior": [POSITIVE],
-        "relevance_prior": [POSITIVE],
-    }
-
-    n_components: int | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
+    n_components: Count | None = None  # pyright: ignore[reportIncompatibleVariableOverride]
     _: KW_ONLY
     noise: Literal["feature", "shared"] = "feature"
     loadings: Literal["dense", "sparse"] = "dense"
-    noise_prior: float = 1e-2
-    relevance_prior: float = 1e-3
+    noise_prior: Positive = 1e-2
+    relevance_prior: Positive = 1e-3
     tempering: Tempering = None
-    tol: float = 1e-2
-    max_iter: int = 500
+    tol: NotNegative = 1e-2
+    max_iter: Whole = 500
     executor: Executor | None = None
 
     def _new_model(self, X: Array) -> GaussianFactors:

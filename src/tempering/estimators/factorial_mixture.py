@@ -1,22 +1,31 @@
 """The factorial mixture with scikit-learn's interface: binary features that add up."""
 
-from collections.abc import Collection
 from copy import copy
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from numbers import Real
+from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import OnlineEstimator
 from tempering.estimators.feature_moves import move_features
 from tempering.estimators.moves import MovedResult, fit_table
-from tempering.estimators.parameters import DEFAULTS, Tempering, as_policy, check_n_components
+from tempering.estimators.parameters import (
+    DEFAULTS,
+    Count,
+    CountFromZero,
+    Flag,
+    NotNegative,
+    Numbers,
+    Tempering,
+    Whole,
+    as_policy,
+    check_n_components,
+)
 from tempering.inference import ArraySource, Result
 from tempering.inference.fitting import FitOptions
 from tempering.models.arguments import as_numbers
@@ -34,8 +43,9 @@ COOLING_PASSES = 50
 #: Hot starts of each datum in each step, by default: fewer miss explanations, more find few.
 RESTARTS = 2
 
-#: Variances from and to which there is a computer for: beyond, their squares are 0 or infinite.
-VARIANCES = (1e-100, 1e100)
+#: Variances that there is a computer for: beyond, their squares are 0 or infinite.
+Variance = Annotated[float, Interval(Real, 1e-100, 1e100, closed="both")]
+Probability = Annotated[float, Interval(Real, 0, 1, closed="neither")]
 
 
 @dataclass(eq=False, repr=False)
@@ -115,31 +125,19 @@ random_state, n_jobs, executor, verbose
     (500, 3)
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        **OnlineEstimator._parameter_constraints,
-        "noise_variance": [Interval(Real, *VARIANCES, closed="both"), None],
-        "feature_variance": [Interval(Real, *VARIANCES, closed="both"), None],
-        "activation_probability": [Interval(Real, 0, 1, closed="neither"), "array-like"],
-        "learn": [tuple, list, set, frozenset],
-        "local": [StrOptions({"auto", "exact", "mean-field"})],
-        "local_restarts": [Interval(Integral, 0, None, closed="left")],
-        "init": [StrOptions({"small", "prior", "data"}), "array-like"],
-        "moves": ["boolean"],
-    }
-
-    n_components: int = 8
+    n_components: Count = 8
     _: KW_ONLY
-    noise_variance: float | None = None
-    feature_variance: float | None = None
-    activation_probability: ArrayLike = 0.3
-    learn: Collection[str] = ()
+    noise_variance: Variance | None = None
+    feature_variance: Variance | None = None
+    activation_probability: Probability | Numbers = 0.3
+    learn: tuple | list | set | frozenset = ()
     tempering: Tempering = "auto"
     local: Literal["auto", "exact", "mean-field"] = "auto"
-    local_restarts: int = RESTARTS
-    init: Literal["small", "prior", "data"] | ArrayLike = "small"
-    moves: bool = True
-    tol: float = 1e-2
-    max_iter: int = 300
+    local_restarts: CountFromZero = RESTARTS
+    init: Literal["small", "prior", "data"] | Numbers = "small"
+    moves: Flag = True
+    tol: NotNegative = 1e-2
+    max_iter: Whole = 300
 
     def _model_of_stream(self, X: Array) -> FactorialModel:
         return copy(self._model) if hasattr(self, "_state") else self._new_model(X)

@@ -1,12 +1,9 @@
 """Bayesian Gaussian mixture with scikit-learn's parameters, tempering, and online fitting."""
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from tempering.estimators.covariance_types import (
     COVARIANCE_TYPES,
@@ -14,10 +11,18 @@ from tempering.estimators.covariance_types import (
     data_driven_prior,
 )
 from tempering.estimators.merge_split import merge_and_split
-from tempering.estimators.mixture import MixtureEstimator
+from tempering.estimators.mixture import MixtureEstimator, WeightPrior
 from tempering.estimators.moves import Move, MovedResult
-from tempering.estimators.parameters import POSITIVE, Tempering
-from tempering.estimators.starts import START_NAMES, Reannealing, start_assignment
+from tempering.estimators.parameters import (
+    CountFromZero,
+    Flag,
+    NotNegative,
+    Numbers,
+    Positive,
+    Tempering,
+    Whole,
+)
+from tempering.estimators.starts import Reannealing, Start, start_assignment
 from tempering.families import Likelihood
 from tempering.inference import Result
 from tempering.models import Mixture, Natural
@@ -151,34 +156,20 @@ covariance_prior_
     array([100, 100, 100])
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        **MixtureEstimator._parameter_constraints,
-        "covariance_type": [StrOptions(set(COVARIANCE_TYPES))],
-        "init_params": [StrOptions(set(START_NAMES))],
-        "merge_split": ["boolean"],
-        "mean_precision_prior": [POSITIVE, None],
-        "mean_prior": ["array-like", None],
-        "degrees_of_freedom_prior": [POSITIVE, None],
-        "covariance_prior": ["array-like", POSITIVE, None],
-        "reg_covar": [Interval(Real, 0, None, closed="left")],
-        "max_iter": [Interval(Integral, 0, None, closed="left")],
-        "warm_start": ["boolean"],
-        "verbose_interval": [Interval(Integral, 1, None, closed="left")],
-    }
-
     _: KW_ONLY
     covariance_type: Literal["full", "tied", "diag", "spherical"] = "full"
     tempering: Tempering = None
-    init_params: str = "annealed"
-    merge_split: bool = True
-    weight_concentration_prior_type: str = "dirichlet_process"
-    mean_precision_prior: float | None = None
-    mean_prior: ArrayLike | None = None
-    degrees_of_freedom_prior: float | None = None
-    covariance_prior: ArrayLike | None = None
-    reg_covar: float = 1e-6
-    warm_start: bool = False
-    verbose_interval: int = 10
+    init_params: Start = "annealed"
+    merge_split: Flag = True
+    max_iter: CountFromZero = 200
+    weight_concentration_prior_type: WeightPrior = "dirichlet_process"
+    mean_precision_prior: Positive | None = None
+    mean_prior: Numbers | None = None
+    degrees_of_freedom_prior: Positive | None = None
+    covariance_prior: Numbers | Positive | None = None
+    reg_covar: NotNegative = 1e-6
+    warm_start: Flag = False
+    verbose_interval: Whole = 10
 
     def _validated(self, X: Any, *, reset: bool) -> Array:
         table = super()._validated(X, reset=reset)

@@ -5,14 +5,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from numbers import Integral
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.chain_joins import fit_with_joins
@@ -22,10 +20,13 @@ from tempering.estimators.engine_estimator import StreamEstimator
 from tempering.estimators.moves import model_on, on_cpu
 from tempering.estimators.parameters import (
     DEFAULTS,
-    NOT_NEGATIVE,
-    POSITIVE,
-    WHOLE,
+    Count,
+    CountFromZero,
+    Flag,
+    NotNegative,
+    Numbers,
     PolicyNames,
+    Positive,
     as_policy,
 )
 from tempering.families import Likelihood
@@ -119,35 +120,21 @@ default="annealing"
 class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
     """A hidden Markov model with hmmlearn's interface. Subclasses say of what."""
 
-    _parameter_constraints: ClassVar[dict] = {
-        **StreamEstimator._parameter_constraints,
-        "startprob_prior": ["array-like", POSITIVE],
-        "transmat_prior": ["array-like", POSITIVE],
-        "sticky": [NOT_NEGATIVE],
-        "init": [StrOptions({"kmeans", "random"})],
-        "n_iter": [WHOLE],
-        "init_params": [str],
-        "params": [str],
-        "join_states": ["boolean"],
-        "piece_length": [WHOLE, None],
-        "buffer": [Interval(Integral, 0, None, closed="left")],
-    }
-
     #: The attributes that a letter of ``init_params`` stands for.
     _letters: ClassVar[dict[str, str]] = {"s": "startprob_", "t": "transmat_"}
 
     _: KW_ONLY
-    startprob_prior: ArrayLike = 1.0
-    transmat_prior: ArrayLike = 1.0
-    sticky: float = 0.0
+    startprob_prior: Numbers | Positive = 1.0
+    transmat_prior: Numbers | Positive = 1.0
+    sticky: NotNegative = 0.0
     init: Literal["kmeans", "random"] = "kmeans"
-    n_iter: int = 200
-    n_init: int = 3
+    n_iter: Count = 200
+    n_init: Count = 3
     init_params: str = "st"
     params: str = "st"
-    join_states: bool = False
-    piece_length: int | None = None
-    buffer: int = 20
+    join_states: Flag = False
+    piece_length: Count | None = None
+    buffer: CountFromZero = 20
 
     backend: Backend = "cpu"
 

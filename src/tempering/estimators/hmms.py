@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from tempering.estimators.chain_queries import rows_of_states
 from tempering.estimators.covariance_types import (
@@ -18,7 +18,7 @@ from tempering.estimators.covariance_types import (
     data_driven_prior,
 )
 from tempering.estimators.hidden_markov import SHARED_PARAMETERS, HiddenMarkovEstimator
-from tempering.estimators.parameters import POSITIVE
+from tempering.estimators.parameters import Numbers, Positive
 from tempering.families import Categorical, GaussianParameters, Likelihood, Poisson
 from tempering.families.checks import LARGEST_VALUE, check_counts, refuse
 from tempering.models import HiddenMarkov, Natural
@@ -77,15 +77,6 @@ class GaussianHMM(HiddenMarkovEstimator):
     """
     )
 
-    _parameter_constraints: ClassVar[dict] = {
-        **HiddenMarkovEstimator._parameter_constraints,
-        "covariance_type": [StrOptions(set(COVARIANCE_TYPES))],
-        "means_prior": ["array-like", None],
-        "beta_prior": [POSITIVE],
-        "dof_prior": [POSITIVE, None],
-        "scale_prior": ["array-like", POSITIVE, None],
-    }
-
     _letters: ClassVar[dict[str, str]] = {
         **HiddenMarkovEstimator._letters,
         "m": "means_",
@@ -94,10 +85,10 @@ class GaussianHMM(HiddenMarkovEstimator):
 
     covariance_type: Literal["full", "tied", "diag", "spherical"] = "diag"
     _: KW_ONLY
-    means_prior: ArrayLike | None = None
-    beta_prior: float = 0.01
-    dof_prior: float | None = None
-    scale_prior: ArrayLike | None = None
+    means_prior: Numbers | None = None
+    beta_prior: Positive = 0.01
+    dof_prior: Positive | None = None
+    scale_prior: Numbers | Positive | None = None
     init_params: str = "stmc"
     params: str = "stmc"
 
@@ -241,20 +232,14 @@ class CategoricalHMM(HiddenMarkovEstimator):
     """
     )
 
-    _parameter_constraints: ClassVar[dict] = {
-        **HiddenMarkovEstimator._parameter_constraints,
-        "n_features": [Interval(Integral, 1, MOST_SYMBOLS, closed="both"), None],
-        "emissionprob_prior": ["array-like", POSITIVE],
-    }
-
     _letters: ClassVar[dict[str, str]] = {
         **HiddenMarkovEstimator._letters,
         "e": "emissionprob_",
     }
 
     _: KW_ONLY
-    n_features: int | None = None
-    emissionprob_prior: ArrayLike = 1.0
+    n_features: Annotated[int, Interval(Integral, 1, MOST_SYMBOLS, closed="both")] | None = None
+    emissionprob_prior: Numbers | Positive = 1.0
     init: Literal["kmeans", "random"] = "random"
     init_params: str = "ste"
     params: str = "ste"
@@ -354,20 +339,14 @@ class PoissonHMM(HiddenMarkovEstimator):
     """
     )
 
-    _parameter_constraints: ClassVar[dict] = {
-        **HiddenMarkovEstimator._parameter_constraints,
-        "lambdas_prior": ["array-like", POSITIVE, None],
-        "lambdas_weight": ["array-like", POSITIVE, None],
-    }
-
     _letters: ClassVar[dict[str, str]] = {
         **HiddenMarkovEstimator._letters,
         "l": "lambdas_",
     }
 
     _: KW_ONLY
-    lambdas_prior: ArrayLike | None = None
-    lambdas_weight: ArrayLike | None = None
+    lambdas_prior: Numbers | Positive | None = None
+    lambdas_weight: Numbers | Positive | None = None
     init_params: str = "stl"
     params: str = "stl"
 

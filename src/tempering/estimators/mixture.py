@@ -3,17 +3,16 @@
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import OnlineEstimator
 from tempering.estimators.moves import Move, fit_table
-from tempering.estimators.parameters import POSITIVE
+from tempering.estimators.parameters import Positive, Whole
 from tempering.families import Dirichlet, Likelihood, MixingWeights, StickBreaking
 from tempering.inference import ArraySource, History, Result, evaluate_elbo
 from tempering.inference.fitting import FitOptions
@@ -21,6 +20,8 @@ from tempering.models import Mixture, Natural
 from tempering.models.base import Array
 from tempering.models.natural import emit
 from tempering.temperature import Heat
+
+WeightPrior = Literal["dirichlet_process", "dirichlet_distribution"]
 
 #: Rows that can be drawn at once: more would hardly find room.
 LARGEST_SAMPLE = 10**9
@@ -30,18 +31,10 @@ LARGEST_SAMPLE = 10**9
 class MixtureFit(OnlineEstimator):
     """A mixture that can be fitted. Subclasses say which, and how it starts."""
 
-    _parameter_constraints: ClassVar[dict] = {
-        **OnlineEstimator._parameter_constraints,
-        "weight_concentration_prior_type": [
-            StrOptions({"dirichlet_process", "dirichlet_distribution"})
-        ],
-        "weight_concentration_prior": [POSITIVE, None],
-    }
-
     _: KW_ONLY
-    max_iter: int = 200
-    weight_concentration_prior_type: str = "dirichlet_distribution"
-    weight_concentration_prior: float | None = None
+    max_iter: Whole = 200
+    weight_concentration_prior_type: WeightPrior = "dirichlet_distribution"
+    weight_concentration_prior: Positive | None = None
 
     # A parameter of some mixtures only.
     warm_start = False

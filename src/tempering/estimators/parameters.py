@@ -1,12 +1,14 @@
 """Parameters that all estimators have: what they may be, and what they stand for."""
 
 from collections.abc import Callable, Mapping
+from inspect import get_annotations
 from numbers import Integral, Real
-from typing import Any
+from types import NoneType, UnionType
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
+from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from tempering.inference.executors import Executor
 from tempering.models.arguments import MOST_THREADS
 from tempering.temperature import (
     AdaptiveTempering,
@@ -17,7 +19,7 @@ from tempering.temperature import (
     VariationalTempering,
 )
 
-Tempering = TemperaturePolicy | str | None
+Tempering = str | TemperaturePolicy | None
 
 PolicyNames = Mapping[str, Callable[[], TemperaturePolicy]]
 
@@ -43,21 +45,12 @@ def as_policy(tempering: Tempering, names: PolicyNames = DEFAULTS) -> Temperatur
     )
 
 
-class _Whole(Interval):
+class _Count(Interval):
     """A whole number, which True is not: NumPy takes it for none."""
 
     def is_satisfied_by(self, val: Any) -> bool:
         return not isinstance(val, bool) and super().is_satisfied_by(val)
 
-
-#: How many of something, at least one.
-WHOLE = _Whole(Integral, 1, None, closed="left")
-
-#: A number above 0.
-POSITIVE = Interval(Real, 0, None, closed="neither")
-
-#: A number that is 0 or above.
-NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
 
 #: So many components are never refused.
 FEW_COMPONENTS = 1000
@@ -65,26 +58,48 @@ FEW_COMPONENTS = 1000
 #: Data of a stream at most: no stream is longer, and statistics scaled to it stay within float32.
 LARGEST_TOTAL = 1e15
 
+# Types of parameters, with what scikit-learn checks before a fit.
+Count = Annotated[int, _Count(Integral, 1, None, closed="left")]  # of components, or of starts
+Whole = Annotated[int, Interval(Integral, 1, None, closed="left")]
+CountFromZero = Annotated[int, Interval(Integral, 0, None, closed="left")]
+Positive = Annotated[float, Interval(Real, 0, None, closed="neither")]
+NotNegative = Annotated[float, Interval(Real, 0, None, closed="left")]
+Decay = Annotated[float, Interval(Real, 0.5, 1, closed="right")]
+Total = Annotated[float, Interval(Real, 1, LARGEST_TOTAL, closed="both")]
+Numbers = Annotated[ArrayLike, "array-like"]
+Flag = Annotated[bool, "boolean"]
+RandomState = Annotated[Any, "random_state"]
+Verbose = Annotated[int, "verbose"]
 #: Threads: so many; or, as in joblib, -1 for one a core, -2 for one less, and so on.
-N_JOBS = [
+Jobs = Annotated[
+    int,
     Interval(Integral, 1, MOST_THREADS, closed="both"),
     Interval(Integral, None, -1, closed="right"),
-    None,
 ]
 
-#: What the parameters may be that all estimators have which run the engine.
-SHARED_CONSTRAINTS: dict[str, list[Any]] = {
-    "n_components": [WHOLE],
-    "tempering": [str, TemperaturePolicy, None],
-    "max_iter": [Interval(Integral, 1, None, closed="left")],
-    "n_init": [WHOLE],
-    "total_samples": [Interval(Real, 1, LARGEST_TOTAL, closed="both"), None],
-    "backend": [StrOptions({"cpu", "auto", "jax", "gpu"})],
-    "n_jobs": N_JOBS,
-    "executor": [Executor, None],
-    "random_state": ["random_state"],
-    "verbose": ["verbose"],
-}
+
+class TypedParameters:
+    """An estimator whose parameters are fields of its class; their types say what they may be."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = get_annotations(cls, eval_str=True)
+        names = [name for name in own if not name.startswith("_") and not name.endswith("_")]
+        told = {name: constraints_of(own[name]) for name in names}
+        cls._parameter_constraints = {**cls._parameter_constraints, **told}
+
+
+def constraints_of(kind: Any) -> list[Any]:
+    """A type as scikit-learn's constraints, of which a value has to satisfy one."""
+    if get_origin(kind) in (Union, UnionType):
+        return [constraint for part in get_args(kind) for constraint in constraints_of(part)]
+    if get_origin(kind) is Annotated:
+        return list(kind.__metadata__)
+    if get_origin(kind) is Literal:
+        return [StrOptions(set(get_args(kind)))]
+    return [None if kind is NoneType else get_origin(kind) or kind]
 
 
 def check_n_components(n_components: int, n_data: float, what: str) -> None:

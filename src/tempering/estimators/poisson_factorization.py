@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -13,7 +12,16 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tempering.estimators.engine_estimator import EngineEstimator
-from tempering.estimators.parameters import PolicyNames, Tempering, as_policy, check_n_components
+from tempering.estimators.parameters import (
+    Count,
+    NotNegative,
+    Numbers,
+    PolicyNames,
+    Tempering,
+    Whole,
+    as_policy,
+    check_n_components,
+)
 from tempering.families.checks import check_compressed, check_sparse_counts, naming_the_table
 from tempering.inference import Result
 from tempering.inference.executors import Executor, open_executor
@@ -82,19 +90,13 @@ executor, verbose
            [0, 0, 7, 8]])
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        **EngineEstimator._parameter_constraints,
-        "activation_prior": ["array-like"],
-        "component_prior": ["array-like", None],
-    }
-
-    n_components: int = 10
+    n_components: Count = 10
     _: KW_ONLY
-    activation_prior: Sequence[float] = (0.3, 0.3)
-    component_prior: Sequence[float] | None = None
+    activation_prior: Numbers = (0.3, 0.3)
+    component_prior: Numbers | None = None
     tempering: Tempering = "auto"
-    tol: float = 1e-2
-    max_iter: int = 300
+    tol: NotNegative = 1e-2
+    max_iter: Whole = 300
     executor: Executor | None = None
 
     def _n_starts(self) -> int:

@@ -1,7 +1,7 @@
 """A mixture of Bayesian linear regressions, with scikit-learn's interface."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin, _fit_context
@@ -9,7 +9,15 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tempering.estimators.mixture import MixtureFit
-from tempering.estimators.parameters import DEFAULTS, POSITIVE, PolicyNames, Tempering, as_policy
+from tempering.estimators.parameters import (
+    DEFAULTS,
+    Count,
+    PolicyNames,
+    Positive,
+    Tempering,
+    Whole,
+    as_policy,
+)
 from tempering.estimators.starts import random_assignment
 from tempering.families import LinearGaussian
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
@@ -79,20 +87,13 @@ executor, verbose
     array([-1.,  3.])
     """
 
-    _parameter_constraints: ClassVar[dict] = {
-        **MixtureFit._parameter_constraints,
-        "coef_precision_prior": [POSITIVE],
-        "noise_shape_prior": [POSITIVE],
-        "noise_rate_prior": [POSITIVE, None],
-    }
-
-    n_components: int = 2
+    n_components: Count = 2
     _: KW_ONLY
-    coef_precision_prior: float = 1e-3
-    noise_shape_prior: float = 1.0
-    noise_rate_prior: float | None = None
+    coef_precision_prior: Positive = 1e-3
+    noise_shape_prior: Positive = 1.0
+    noise_rate_prior: Positive | None = None
     tempering: Tempering = "auto"
-    max_iter: int = 500
+    max_iter: Whole = 500
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import reduce
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from tempering.inference.executors import Executor, open_executor
 from tempering.models import Mixture, Natural
 from tempering.models.base import Array
 
-START_NAMES = ("annealed", "kmeans", "k-means++", "random", "random_from_data")
+Start = Literal["annealed", "kmeans", "k-means++", "random", "random_from_data"]
 
 #: Rows that are solved at a time. A constant, so that sums never depend on the workers.
 SHARD_ROWS = 8192
@@ -288,7 +288,7 @@ def start_assignment(
     elif name == "random":
         yield from ((rows, random_assignment(X[rows], n_components, rng)) for rows in pieces)
     else:
-        raise ValueError(f"the start must be one of {', '.join(START_NAMES)}; got {name!r}.")
+        raise ValueError(f"the start must be one of {', '.join(get_args(Start))}; got {name!r}.")
 
 
 def shards(n_rows: int) -> list[slice]:

@@ -3,18 +3,24 @@
 import sys
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval
 
 from tempering.estimators.guidance import guided_prior, is_guided
 from tempering.estimators.parameters import (
-    NOT_NEGATIVE,
-    POSITIVE,
-    SHARED_CONSTRAINTS,
+    Count,
+    Jobs,
+    NotNegative,
+    Numbers,
+    Positive,
+    RandomState,
     Tempering,
+    Total,
+    Verbose,
+    Whole,
     as_policy,
 )
 from tempering.estimators.recipe import RULES, Recipe, Size, batch_size_for, told_end
@@ -44,57 +50,39 @@ TOLD_DOCUMENTS = 10_000
 WORD_VISITS_WORTH_A_GPU = 2e7
 
 Where = Literal["numba", "jax"]
+Auto = Literal["auto"]
 
 
 @dataclass(eq=False, repr=False)
 class TopicChoices(TopicTransformer):
     """The parameters of an estimator of topics, and the choices that are made from them."""
 
-    _parameter_constraints: ClassVar[dict] = {
-        **SHARED_CONSTRAINTS,
-        "doc_topic_prior": [POSITIVE, "array-like", StrOptions({"auto"}), None],
-        "topic_word_prior": [POSITIVE, "array-like", StrOptions({"auto"}), None],
-        "seed_topics": [dict, None],
-        "seed_strength": [POSITIVE],
-        "update": [StrOptions({"auto", "variational", "mean", "sampled"})],
-        "init": [StrOptions({"auto", "random", "words"})],
-        "learning_method": [StrOptions({"online", "batch"})],
-        "learning_decay": [Interval(Real, 0.5, 1, closed="both"), StrOptions({"auto"})],
-        "learning_offset": [NOT_NEGATIVE, StrOptions({"auto"})],
-        "batch_size": [Interval(Integral, 1, None, closed="left"), StrOptions({"auto"})],
-        "doc_update_tol": [Interval(Real, 0, 1, closed="left")],
-        "mean_change_tol": [NOT_NEGATIVE, None],
-        "max_doc_update_iter": [Interval(Integral, 1, None, closed="left")],
-        "evaluate_every": [Integral],
-        "perp_tol": [NOT_NEGATIVE],
-    }
-
-    n_components: int = 10
+    n_components: Count = 10
     _: KW_ONLY
-    doc_topic_prior: ArrayLike | str | None = None
-    topic_word_prior: ArrayLike | str | None = None
+    doc_topic_prior: Positive | Numbers | Auto | None = None
+    topic_word_prior: Positive | Numbers | Auto | None = None
     seed_topics: dict[str, Any] | None = None
-    seed_strength: float = 0.3
+    seed_strength: Positive = 0.3
     tempering: Tempering = "auto"
-    update: Update | Literal["auto"] = "auto"
-    init: TopicStart | Literal["auto"] = "auto"
+    update: Literal[Update, "auto"] = "auto"
+    init: Literal[TopicStart, "auto"] = "auto"
     learning_method: Literal["online", "batch"] = "online"
-    learning_decay: float | Literal["auto"] = "auto"
-    learning_offset: float | Literal["auto"] = "auto"
-    max_iter: int = 10
-    batch_size: int | Literal["auto"] = "auto"
-    total_samples: float | None = None
-    doc_update_tol: float = 1e-2
-    mean_change_tol: float | None = None
-    max_doc_update_iter: int = 100
-    n_init: int = 1
-    evaluate_every: int = 0
-    perp_tol: float = 0.0
+    learning_decay: Annotated[float, Interval(Real, 0.5, 1, closed="both")] | Auto = "auto"
+    learning_offset: NotNegative | Auto = "auto"
+    max_iter: Whole = 10
+    batch_size: Whole | Auto = "auto"
+    total_samples: Total | None = None
+    doc_update_tol: Annotated[float, Interval(Real, 0, 1, closed="left")] = 1e-2
+    mean_change_tol: NotNegative | None = None
+    max_doc_update_iter: Whole = 100
+    n_init: Count = 1
+    evaluate_every: Annotated[int, Integral] = 0
+    perp_tol: NotNegative = 0.0
     backend: Backend = "auto"
-    n_jobs: int | None = None
+    n_jobs: Jobs | None = None
     executor: Executor | None = None
-    random_state: Any = None
-    verbose: int = 0
+    random_state: RandomState = None
+    verbose: Verbose = 0
 
     def _new_model(
         self,

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tempering.estimators.parameters import PolicyNames, Tempering, as_policy
+from tempering.estimators.parameters import PolicyNames, Tempering, TypedParameters, as_policy
 from tempering.estimators.saving import SaveMixin
 from tempering.estimators.words import check_words, remember_words, words_of
 from tempering.evaluation import completion_score, npmi, split_documents, top_words
@@ -68,7 +68,9 @@ def refuse_texts(X: Any) -> None:
         )
 
 
-class TopicTransformer(SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class TopicTransformer(
+    TypedParameters, SaveMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """A fitted topic model, whatever fitted it."""
 
     n_components: int
