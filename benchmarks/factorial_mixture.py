@@ -49,8 +49,7 @@ from tempering import (
     schedules,
 )
 from tempering.datasets import ToyImages, make_toy_images
-from tempering.estimators.feature_moves import move_features
-from tempering.estimators.moves import fit_with_moves
+from tempering.estimators.moves import fit_with_moves, move_features
 from tempering.inference import Algorithm, ArraySource, Constant
 from tempering.inference.executors import open_executor
 from tempering.models.factorial.prediction import log_density

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpu_tasks import RATES, Task, new_model
 from tempering.gpu.compiled_steps import default_kernel, group_functions, settings_of
-from tempering.gpu.device_corpus import DeviceCorpus, cut_into_groups
+from tempering.gpu.device_data import DeviceCorpus, cut_into_groups
 from tempering.gpu.device_lda import fit_on_device
 from tempering.gpu.jax_functions import NEVER, pad_topics
 from tempering.models.lda.model import LatentDirichlet

@@ -17,7 +17,7 @@ import numpy as np
 
 from lda_common import print_table, write_json
 from tempering.families import Bernoulli, Dirichlet, FullGaussian
-from tempering.gpu.device_table import TableSource
+from tempering.gpu.device_data import TableSource
 from tempering.gpu.jax_factorial import JaxFactorialModel
 from tempering.gpu.jax_mixture import JaxMixture
 from tempering.inference import fit

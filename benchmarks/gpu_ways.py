@@ -15,7 +15,7 @@ from gpu_tasks import RATES, Task, automatic_policy, new_model, score
 from tempering import LatentDirichletAllocation
 from tempering.estimators.topic_transformer import POLICIES
 from tempering.gpu.compiled_steps import default_kernel
-from tempering.gpu.device_corpus import CorpusSource
+from tempering.gpu.device_data import CorpusSource
 from tempering.gpu.device_lda import DeviceLatentDirichlet, fit_on_device
 from tempering.gpu.device_topics import DeviceTopics
 from tempering.gpu.jax_device import has_gpu

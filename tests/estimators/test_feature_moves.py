@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 from tempering import FactorialMixture, fit
-from tempering.estimators.feature_moves import candidate_features, dependent_pairs, move_features
-from tempering.estimators.moves import fit_with_moves
+from tempering.estimators.moves import (
+    candidate_features,
+    dependent_pairs,
+    fit_with_moves,
+    move_features,
+)
 from tempering.inference import engine
 from tempering.inference.executors import Serial
 from tempering.models.factorial_mixture import FactorialModel

@@ -6,7 +6,7 @@ import pytest
 from tempering import CategoricalHMM, GaussianHMM, VariationalTempering, fit
 from tempering.families import Categorical, Dirichlet, SparseDirichlet
 from tempering.models import HiddenMarkov, Natural, Sequences
-from tempering.models.hmm.pieces import Pieces
+from tempering.models.hmm.sequences import Pieces
 from tests.models.test_hmm import enumerated
 
 LEFT_RIGHT = np.triu(np.ones((3, 3)))

@@ -12,7 +12,7 @@ pytest.importorskip("jax")
 
 from tempering import AdaptiveTempering, Annealing, schedules
 from tempering.datasets import make_lda
-from tempering.gpu import device_corpus, device_lda
+from tempering.gpu import device_data, device_lda
 from tempering.gpu.compiled_steps import steps_of
 from tempering.gpu.device_lda import fit_on_device
 from tempering.gpu.jax_device import JaxUnavailable, choose_backend
@@ -112,8 +112,8 @@ def test_the_joint_is_annealed_like_in_the_engine():
 def test_a_corpus_that_is_sent_gives_the_same_bits(monkeypatch):
     model = new_model()
     kept = fit_on_device(model, DATA, **RUN)
-    monkeypatch.setattr(device_corpus, "device_memory", lambda: 1000.0)
-    assert not device_corpus.DeviceCorpus(DATA).resident
+    monkeypatch.setattr(device_data, "device_memory", lambda: 1000.0)
+    assert not device_data.DeviceCorpus(DATA).resident
     sent = fit_on_device(model, DATA, **RUN)
     assert_array_equal(sent.posterior.parameters(), kept.posterior.parameters())
 

@@ -10,7 +10,7 @@ pytest.importorskip("jax")
 from on_disk import on_disk
 from tempering import Annealing, Checkpoint, LatentDirichletAllocation, schedules
 from tempering.datasets import make_lda
-from tempering.gpu.device_corpus import CorpusSource
+from tempering.gpu.device_data import CorpusSource
 from tempering.gpu.device_lda import DeviceLatentDirichlet, fit_on_device
 from tempering.gpu.device_topics import DeviceTopics
 from tempering.inference import RobbinsMonro, evaluate_elbo, fit

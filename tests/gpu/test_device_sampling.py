@@ -13,7 +13,7 @@ pytest.importorskip("jax")
 from tempering import Annealing, Checkpoint, LatentDirichletAllocation, schedules
 from tempering.datasets import make_lda
 from tempering.gpu.compiled_steps import steps_of
-from tempering.gpu.device_corpus import CorpusSource, DeviceCorpus
+from tempering.gpu.device_data import CorpusSource, DeviceCorpus
 from tempering.gpu.device_lda import DeviceLatentDirichlet, fit_on_device
 from tempering.gpu.device_topics import DeviceTopics
 from tempering.inference import RobbinsMonro

@@ -10,7 +10,7 @@ from scipy import sparse, special
 pytest.importorskip("jax")
 
 from tempering.gpu import jax_functions
-from tempering.gpu.device_corpus import CorpusSource, DeviceCorpus, cut_into_groups, ladder_step
+from tempering.gpu.device_data import CorpusSource, DeviceCorpus, cut_into_groups, ladder_step
 from tempering.gpu.device_lda import DeviceLatentDirichlet
 from tempering.gpu.device_topics import DeviceTopics
 from tempering.models.lda.model import LatentDirichlet

@@ -18,7 +18,7 @@ from tempering import (
 )
 from tempering.datasets import make_lda
 from tempering.gpu import jax_functions
-from tempering.gpu.device_corpus import CorpusSource
+from tempering.gpu.device_data import CorpusSource
 from tempering.gpu.device_lda import DeviceLatentDirichlet, fit_on_device
 from tempering.gpu.device_topics import DeviceTopics
 from tempering.inference import RobbinsMonro, fit

@@ -19,7 +19,7 @@ from tempering.families import (
 from tempering.gpu import jax_chains
 from tempering.gpu.jax_chains import JaxHiddenMarkov, lanes_of, places
 from tempering.models import HiddenMarkov, Sequences
-from tempering.models.hmm.pieces import Pieces
+from tempering.models.hmm.sequences import Pieces
 
 pytestmark = pytest.mark.usefixtures("without_optimizations")
 

@@ -19,7 +19,7 @@ from tempering import LatentDirichletAllocation
 from tempering.datasets import make_lda
 from tempering.evaluation import completion_score, split_documents
 from tempering.gpu.compiled_steps import group_functions
-from tempering.gpu.device_corpus import DeviceCorpus, Group
+from tempering.gpu.device_data import DeviceCorpus, Group
 from tempering.gpu.jax_functions import NEVER, Sweeps, draw_topic, pad_topics, uniform
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.sampling import sample_topics

@@ -30,8 +30,8 @@ from tempering.families import (
     Poisson,
     StickBreaking,
 )
-from tempering.gpu import device_table, jax_mixture
-from tempering.gpu.device_table import TableSource, as_rows
+from tempering.gpu import device_data, jax_mixture
+from tempering.gpu.device_data import TableSource, as_rows
 from tempering.gpu.jax_factorial import JaxActivationStep, JaxFactorialModel
 from tempering.gpu.jax_mixture import JaxMixture
 from tempering.inference import RobbinsMonro, fit
@@ -203,7 +203,7 @@ def test_tables_that_are_kept_and_those_that_are_sent(resident, batch_size):
     assert source.shape == POINTS.shape
     batches = source.batches(3)
     seen = [as_rows(next(batches).data) for _ in range(4)]
-    expected = device_table.ArraySource(POINTS, batch_size).batches(3)
+    expected = device_data.ArraySource(POINTS, batch_size).batches(3)
     for rows, batch in zip(seen, expected, strict=False):
         assert_array_equal(np.asarray(rows.values)[: rows.n], batch.data)
         assert_array_equal(np.asarray(rows[5:9].values)[:4], batch.data[5:9])
@@ -228,7 +228,7 @@ def test_shapes_are_few():
 
 def test_shards_of_a_table_add_up(monkeypatch):
     model, data = new_mixture("full")
-    monkeypatch.setattr(device_table, "SHARD_NUMBERS", 60 * model.likelihood.conjugate.size)
+    monkeypatch.setattr(device_data, "SHARD_NUMBERS", 60 * model.likelihood.conjugate.size)
     assert JaxMixture.of(model).shard_size == 60
     on_cpu, in_jax = both_fits(model, JaxMixture.of(model), data)
     assert_allclose(in_jax.elbo, on_cpu.elbo, rtol=1e-8)

@@ -9,8 +9,7 @@ from tempering import fit
 from tempering.families import DiagonalGaussian, Poisson
 from tempering.models import HiddenMarkov, Sequences
 from tempering.models.hmm.chains import Chain, solve_paths
-from tempering.models.hmm.pieces import Pieces, piece_lengths
-from tempering.models.hmm.sequences import Inner
+from tempering.models.hmm.sequences import Inner, Pieces, piece_lengths
 
 LENGTHS = [90, 1, 31]
 

@@ -7,9 +7,8 @@ from scipy import sparse
 from tempering import LatentDirichletAllocation
 from tempering.datasets import make_lda
 from tempering.evaluation import topic_stability
-from tempering.models.lda import corners, recovery, start
-from tempering.models.lda.corners import first_eigenvectors, table_of_pairs
-from tempering.models.lda.recovery import CorpusPieces
+from tempering.models.lda import recovery, start
+from tempering.models.lda.recovery import CorpusPieces, first_eigenvectors, table_of_pairs
 from tempering.models.lda.start import anchored_topics
 
 
@@ -36,7 +35,7 @@ def test_pairs_are_counted_in_pieces(monkeypatch, n_threads):
 
 
 def test_eigenvectors_are_the_first_ones(monkeypatch):
-    monkeypatch.setattr(corners, "ROWS_AT_A_TIME", 16)
+    monkeypatch.setattr(recovery, "ROWS_AT_A_TIME", 16)
     rng = np.random.default_rng(0)
     basis = np.linalg.qr(rng.standard_normal((50, 50)))[0]
     expected = np.append(np.linspace(5.0, 3.0, 8), rng.uniform(-1.0, 1.0, 42))
@@ -50,7 +49,7 @@ def test_corners_of_a_table_without_chance_are_the_topics():
     """Documents of 20 topics at once, and words of ten: there is no anchor among them."""
     topics = np.random.default_rng(0).dirichlet(np.full(2000, 0.3), size=30)
     mixed = (np.eye(30) * 0.7 + 0.7**2) / (21.0 * 22.0)  # E θθ' with α = 0.7
-    found = corners.corners((topics.T @ mixed @ topics).astype(np.float32), 30)
+    found = recovery.corners((topics.T @ mixed @ topics).astype(np.float32), 30)
     expected = mixed @ topics
     expected /= expected.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(found.sum(axis=1), 1.0, rtol=1e-3)

@@ -8,7 +8,7 @@ from threadpoolctl import threadpool_limits
 
 from tempering.datasets import make_lda
 from tempering.evaluation import topic_stability
-from tempering.models.lda import corners, recovery, start
+from tempering.models.lda import recovery, start
 from tempering.models.lda.recovery import CorpusPieces, anchor_shares, mixture_weights
 from tempering.models.lda.start import SPREAD, anchored_topics, farthest_rows
 
@@ -97,7 +97,7 @@ def test_very_many_topics_start_from_company(monkeypatch):
 def test_the_number_of_threads_moves_no_bit(monkeypatch, few_topics):
     monkeypatch.setattr(start, "FEW_TOPICS", few_topics)
     monkeypatch.setattr(start, "WORDS_OF_A_TOPIC", 100)
-    monkeypatch.setattr(corners, "ROWS_AT_A_TIME", 64)
+    monkeypatch.setattr(recovery, "ROWS_AT_A_TIME", 64)
     monkeypatch.setattr(recovery, "PIECE", 5000)
     monkeypatch.setattr(recovery, "WORDS_AT_A_TIME", 512)
     made = make_lda(400, 30, n_words=2000, document_length=60, alpha=0.1, eta=0.05, seed=0)

@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from tempering.storage.lock import InUse, alone_in
+from tempering.storage.atomic import InUse, alone_in
 
 HOLD = """
 import sys
-from tempering.storage.lock import alone_in
+from tempering.storage.atomic import alone_in
 with alone_in(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
 import typer
 
-from tempering.storage.lock import InUse, alone_in
+from tempering.storage.atomic import InUse, alone_in
 
 CHECKPOINTS = "checkpoint-*.safetensors"
 #: Of the held-out scores, in the directory of a model and in that of its checkpoints.

@@ -12,8 +12,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import OnlineEstimator
-from tempering.estimators.feature_moves import move_features
-from tempering.estimators.moves import MovedResult, fit_table
+from tempering.estimators.moves import MovedResult, fit_table, move_features
 from tempering.estimators.parameters import (
     DEFAULTS,
     Count,

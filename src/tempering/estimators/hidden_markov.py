@@ -13,9 +13,8 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.chain_joins import fit_with_joins
 from tempering.estimators.chain_queries import ChainQueries
-from tempering.estimators.chain_starts import cold_start, start_at
+from tempering.estimators.chain_starts import cold_start, fit_with_joins, start_at
 from tempering.estimators.engine_estimator import StreamEstimator
 from tempering.estimators.moves import model_on, on_cpu
 from tempering.estimators.parameters import (
@@ -37,7 +36,7 @@ from tempering.inference.fitting import FitOptions
 from tempering.models import HiddenMarkov, Natural, Sequences
 from tempering.models.arguments import as_numbers, check_number, shown
 from tempering.models.base import Array
-from tempering.models.hmm.pieces import Pieces
+from tempering.models.hmm.sequences import Pieces
 from tempering.temperature import Annealing, TemperaturePolicy, schedules
 
 #: Names of policies; more heat than this makes all states alike.

@@ -8,11 +8,10 @@ import numpy as np
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 
-from tempering.estimators.guidance import check_guidance, remember_labels
 from tempering.estimators.parameters import check_n_components
 from tempering.estimators.topic_choices import TopicChoices, advance, mixed_start, told_documents
 from tempering.estimators.topic_health import warn_of_troubles
-from tempering.estimators.words import remember_words
+from tempering.estimators.words import check_guidance, remember_labels, remember_words
 from tempering.gpu.device_lda import fit_on_device
 from tempering.inference import Algorithm, ArraySource, BlockSource, Constant, History
 from tempering.inference.callbacks import Callback

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
-from tempering.estimators.guidance import guided_prior, is_guided
 from tempering.estimators.parameters import (
     Count,
     Jobs,
@@ -25,6 +24,7 @@ from tempering.estimators.parameters import (
 )
 from tempering.estimators.recipe import RULES, Recipe, Size, batch_size_for, told_end
 from tempering.estimators.topic_transformer import POLICIES, TopicTransformer
+from tempering.estimators.words import guided_prior, is_guided
 from tempering.evaluation import completion_score, split_documents
 from tempering.evaluation.checks import is_corpus
 from tempering.gpu.device_lda import advance_on_device

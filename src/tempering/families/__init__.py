@@ -22,7 +22,6 @@ Mixing weights: :class:`Dirichlet`, :class:`SparseDirichlet`, :class:`StickBreak
 
 from tempering.families.base import Array, ExponentialFamily, Likelihood
 from tempering.families.bernoulli import Bernoulli, Beta
-from tempering.families.dirichlet import Categorical, Dirichlet, SparseDirichlet
 from tempering.families.normal import IsotropicGaussian, Normal
 from tempering.families.normal_gamma import (
     DiagonalGaussian,
@@ -39,7 +38,14 @@ from tempering.families.normal_wishart import (
 )
 from tempering.families.poisson import Gamma, Poisson
 from tempering.families.regression import LinearGaussian, MultivariateNormalGamma
-from tempering.families.weights import FixedWeights, MixingWeights, StickBreaking
+from tempering.families.weights import (
+    Categorical,
+    Dirichlet,
+    FixedWeights,
+    MixingWeights,
+    SparseDirichlet,
+    StickBreaking,
+)
 
 __all__ = [
     "Array",

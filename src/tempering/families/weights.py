@@ -1,15 +1,15 @@
-"""Distributions over mixing weights: what each provides, known weights, and broken sticks.
-
-The third, :class:`tempering.families.Dirichlet`, stands by itself.
+"""Distributions over mixing weights: known ones, broken sticks, and the Dirichlet distribution; and
+the likelihood of one draw from a finite set, which the last is conjugate to.
 """
 
 from abc import abstractmethod
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import digamma, gammaln
 
-from tempering.families.arrays import align, safe_log
-from tempering.families.base import Array, ExponentialFamily
+from tempering.families.arrays import align, log_rising, log_sum, safe_log, sample_log_gamma
+from tempering.families.base import Array, ExponentialFamily, Likelihood
 from tempering.families.bernoulli import Beta
 
 
@@ -163,3 +163,161 @@ def _break(taken: Array, left: Array) -> Array:
     """log π_k (or its expectation, or log moment) from those of v_k and 1 − v_k."""
     before = np.cumsum(left[..., :-1], axis=-1)
     return taken + np.concatenate([np.zeros_like(left[..., :1]), before], axis=-1)
+
+
+class Dirichlet(MixingWeights):
+    """Dir(α) over probabilities β on the simplex: t(β) = log β, η = α, h(β) = Π_v 1/β_v.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering.families import Dirichlet
+    >>> family = Dirichlet(3)
+    >>> family.point([2.0, 1.0, 1.0])
+    array([0.5 , 0.25, 0.25])
+    >>> np.exp(family.log_moment([2.0, 1.0, 1.0], 1.0))
+    array([0.5 , 0.25, 0.25])
+    """
+
+    def log_normalizer(self, natural: ArrayLike) -> Array:
+        concentration = np.asarray(natural, float)
+        return gammaln(concentration).sum(-1) - gammaln(concentration.sum(-1))
+
+    def expected_statistics(self, natural: ArrayLike) -> Array:
+        concentration = np.asarray(natural, float)
+        return digamma(concentration) - digamma(concentration.sum(-1, keepdims=True))
+
+    def log_moment(self, natural: ArrayLike, power: ArrayLike) -> Array:
+        """log E[β_v^s], shape [..., *s.shape, V].
+
+        E[β_v^s] = Γ(α_v + s) Γ(A) / (Γ(α_v) Γ(A + s)) with A = Σ_v α_v.
+        """
+        s = np.asarray(power, float)
+        concentration = align(natural, s)
+        total = concentration.sum(-1, keepdims=True)
+        return log_rising(concentration, s[..., None]) - log_rising(total, s[..., None])
+
+    def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> Array:
+        return np.exp(self.sample_log(natural, rng, n))
+
+    def sample_log(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> Array:
+        """Draws of log β: with concentrations near 0 most of β underflows, not its logarithm."""
+        log_gamma = sample_log_gamma(natural, rng, n)
+        return log_gamma - np.logaddexp.reduce(log_gamma, axis=-1, keepdims=True)
+
+    def point(self, natural: ArrayLike) -> Array:
+        concentration = np.asarray(natural, float)
+        return concentration / concentration.sum(-1, keepdims=True)
+
+    def statistics_from_counts(self, counts: ArrayLike) -> Array:
+        return np.array(counts, float)
+
+    expected_log_weights, mean_weights, sample_log_weights = expected_statistics, point, sample_log
+
+
+class SparseDirichlet(Dirichlet):
+    """A Dirichlet distribution in which a concentration of 0 stands for a weight that is 0.
+
+    The other weights have the Dirichlet distribution of the other concentrations.
+
+    Parameters
+    ----------
+    dimension : int
+        Number of categories V, with those whose weight is 0.
+
+    Examples
+    --------
+    >>> from tempering.families import SparseDirichlet
+    >>> family = SparseDirichlet(3)
+    >>> family.point([3.0, 0.0, 1.0]), family.expected_statistics([3.0, 0.0, 1.0]).round(2)
+    (array([0.75, 0.  , 0.25]), array([-0.33,  -inf, -1.83]))
+    """
+
+    def is_valid(self, natural: ArrayLike) -> NDArray[np.bool_]:
+        numbers = np.asarray(natural, float)
+        return np.all(np.isfinite(numbers) & (numbers >= 0), axis=-1) & np.any(numbers > 0, axis=-1)
+
+    def log_normalizer(self, natural: ArrayLike) -> Array:
+        concentration = np.asarray(natural, float)
+        logs = np.where(concentration > 0, gammaln(concentration), 0.0)
+        return logs.sum(-1) - gammaln(concentration.sum(-1))
+
+    def divergence(
+        self, posterior: ArrayLike, prior: ArrayLike, prior_weight: float = 1.0
+    ) -> Array:
+        q, p = np.asarray(posterior, float), np.asarray(prior, float)
+        expected = np.where(q > 0, self.expected_statistics(q), 0.0)
+        linear = np.sum((q - prior_weight * p) * expected, axis=-1)
+        return linear - self.log_normalizer(q) + prior_weight * self.log_normalizer(p)
+
+    def log_moment(self, natural: ArrayLike, power: ArrayLike) -> Array:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            moments = super().log_moment(natural, power)
+        return np.where(align(natural, np.asarray(power, float)) > 0, moments, -np.inf)
+
+    def sample_log(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> Array:
+        concentration = np.asarray(natural, float)
+        log_gamma = sample_log_gamma(np.where(concentration > 0, concentration, 1.0), rng, n)
+        log_gamma = np.where(concentration > 0, log_gamma, -np.inf)
+        return log_gamma - np.logaddexp.reduce(log_gamma, axis=-1, keepdims=True)
+
+    sample_log_weights = sample_log
+
+
+class Categorical(Likelihood):
+    """p(x = v | β) = β_v for integer codes x in 0 … V − 1.
+
+    ∫ p(x | β)^s dx = Σ_v β_v^s.
+
+    Examples
+    --------
+    >>> from tempering.families import Categorical
+    >>> Categorical(3).statistics([2, 0])
+    array([[0., 0., 1.],
+           [1., 0., 0.]])
+    """
+
+    conjugate: Dirichlet
+
+    def __init__(self, dimension: int):
+        self.conjugate = Dirichlet(dimension)
+
+    def statistics(self, x: ArrayLike) -> Array:
+        codes = np.asarray(x)
+        indicators = np.zeros((len(codes), self.dimension))
+        indicators[np.arange(len(codes)), codes] = 1.0
+        return indicators
+
+    def log_likelihood(self, x: ArrayLike, parameters: ArrayLike) -> Array:
+        return safe_log(parameters)[..., np.asarray(x)]
+
+    def expected_log_likelihood(self, x: ArrayLike, expected: Array) -> Array:
+        # The product of the indicators with E[t(β)], without the indicators.
+        return expected.T[np.asarray(x)]
+
+    def log_power_integral(self, parameters: ArrayLike, inverse_temperature: ArrayLike) -> Array:
+        s = np.asarray(inverse_temperature, float)
+        return log_sum(s[..., None] * align(safe_log(parameters), s))
+
+    def log_expected_power_integral(
+        self, natural: ArrayLike, inverse_temperature: ArrayLike
+    ) -> Array:
+        return log_sum(self.conjugate.log_moment(natural, inverse_temperature))
+
+    def sample(self, parameters: ArrayLike, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
+        return rng.choice(self.dimension, size=n, p=np.asarray(parameters, float))
+
+    def check(self, x: ArrayLike) -> None:
+        codes = np.asarray(x)
+        if codes.ndim != 1 or not np.issubdtype(codes.dtype, np.integer):
+            raise ValueError(
+                "Categorical data must be one integer code a datum, shape [n]; "
+                f"got an array of shape {codes.shape} and type {codes.dtype}."
+            )
+        wrong = (codes < 0) | (codes >= self.dimension)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise ValueError(
+                f"Categorical codes must lie in 0 ... {self.dimension - 1}; row {row} holds "
+                f"{codes[row]} ({int(wrong.sum())} such value(s))."
+            )

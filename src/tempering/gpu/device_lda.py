@@ -26,7 +26,7 @@ from tempering.gpu.compiled_steps import (
     default_kernel,
     steps_of,
 )
-from tempering.gpu.device_corpus import CorpusSource, CorpusStream, DeviceDocuments, Group
+from tempering.gpu.device_data import CorpusSource, CorpusStream, DeviceDocuments, Group
 from tempering.gpu.device_topics import (
     DeviceExpectations,
     DeviceStatistics,

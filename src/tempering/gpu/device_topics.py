@@ -19,7 +19,7 @@ from scipy.special import digamma
 
 from tempering.gpu import jax_functions
 from tempering.gpu.compiled_steps import DOCUMENTS_AT_ONCE
-from tempering.gpu.device_corpus import DeviceDocuments, Group, ladder_step
+from tempering.gpu.device_data import DeviceDocuments, Group, ladder_step
 from tempering.gpu.jax_device import compiled, jax, jnp, special
 from tempering.gpu.jax_functions import log_rising, pad_topics
 from tempering.models.base import Array, LocalStep, LocalTerms, TemperatureTerms

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tempering.families import Categorical
-from tempering.gpu.device_corpus import MEMORY_SHARE, device_memory
-from tempering.gpu.device_table import NUMBERS_AT_ONCE, double_precision
+from tempering.gpu.device_data import MEMORY_SHARE, NUMBERS_AT_ONCE, device_memory, double_precision
 from tempering.gpu.jax_device import compiled, counterpart, jax, jnp
 from tempering.gpu.jax_mixture import device_statistics, kind_of
 from tempering.models.base import Array, LocalStep

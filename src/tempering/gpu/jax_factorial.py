@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tempering.gpu.device_table import as_rows, double_precision, one_for_each, shard_rows
+from tempering.gpu.device_data import as_rows, double_precision, one_for_each, shard_rows
 from tempering.gpu.jax_device import compiled, counterpart, jax, jnp
 from tempering.models.base import Array
 from tempering.models.factorial.enumeration import all_states

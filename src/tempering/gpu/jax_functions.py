@@ -105,7 +105,7 @@ def solve_group(
         φ_duk ∝ exp{ s_d (log θ_dk + log β_ku) },     γ_dk = α_k + s_d Σ_u n_du φ_duk.
 
     A document that has settled keeps its γ while the others of its group go on. Given are the
-    documents as in :class:`tempering.gpu.device_corpus.Rectangle`, s [size], the words of each
+    documents as in :class:`tempering.gpu.device_data.Rectangle`, s [size], the words of each
     topic at the start [size, K], log β [n_words, K] and α [K].
     """
     del lengths  # empty places have no counts

@@ -19,7 +19,7 @@ from tempering.families import (
     Poisson,
     SphericalGaussian,
 )
-from tempering.gpu.device_table import (
+from tempering.gpu.device_data import (
     NUMBERS_AT_ONCE,
     as_rows,
     double_precision,

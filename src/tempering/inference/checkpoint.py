@@ -21,9 +21,8 @@ from scipy import sparse
 from tempering.inference.sources import ArraySource, Source
 from tempering.models.arguments import check_number
 from tempering.models.base import Model
-from tempering.storage.atomic import as_path
+from tempering.storage.atomic import alone_in, as_path
 from tempering.storage.errors import StorageError
-from tempering.storage.lock import alone_in
 from tempering.storage.tree import read_tree, write_tree
 
 SEED_FILE = "seed.safetensors"

@@ -29,9 +29,9 @@ from tempering.inference.checkpoint import (
 from tempering.inference.run import Result, Run
 from tempering.inference.sources import Source
 from tempering.models.base import Model
+from tempering.storage.atomic import alone_in
 from tempering.storage.classes import check_types, declared
 from tempering.storage.errors import WRONG, StorageError, expect, reading
-from tempering.storage.lock import alone_in
 from tempering.storage.tree import read_tree, write_tree
 
 #: What a shell reports of a process that SIGTERM has ended.

@@ -3,10 +3,10 @@
 **Topics.** For each of the words that are in the most documents, count the words that it occurs
 with. Words of one topic keep the same company, and those of several topics a mixture of theirs; so
 what words of one topic would keep are the corners of all that there is. They are found in two ways:
-whether or not a word lies there (:mod:`tempering.models.lda.corners`); and as anchors, K words that
-are each the farthest off from those before it (Arora et al., ICML 2013). Words are then shared out
-among the corners by their company (:mod:`tempering.models.lda.recovery`), and what a corner gets is
-a topic to start from. Of the two starts, a fit takes the one that predicts words better.
+whether or not a word lies there; and as anchors, K words that are each the farthest off from those
+before it (Arora et al., ICML 2013). Words are then shared out among the corners by their company
+(:mod:`tempering.models.lda.recovery`, both), and what a corner gets is a topic to start from. Of
+the two starts, a fit takes the one that predicts words better.
 
 Very many topics start from corners alone, or, if they have few words each, from the company of
 their anchors. Topics that some words are to lead start from these words and their company, in the
@@ -43,13 +43,15 @@ from scipy.sparse.linalg import LinearOperator, svds
 from scipy.special import polygamma
 
 from tempering.models.base import Array, DataSource
-from tempering.models.lda.corners import FEWER_PAIRED_WORDS, MOST_PAIRED_WORDS, corners_of_company
 from tempering.models.lda.priors import documents_to_predict, predicted_words
 from tempering.models.lda.recovery import (
+    FEWER_PAIRED_WORDS,
+    MOST_PAIRED_WORDS,
     CorpusPieces,
     Piece,
     anchor_shares,
     company_of,
+    corners_of_company,
     occurrences,
 )
 from tempering.models.lda.topics import Topics
