@@ -18,8 +18,7 @@ from tempering.models import Natural
 from tempering.models.factorial.blocks import both_sides, log_of_product, rough_sigmoid
 from tempering.models.factorial.enumeration import enumerate_activations
 from tempering.models.factorial.mean_field import settle_activations
-from tempering.models.factorial.prediction import log_density
-from tempering.models.factorial_mixture import FactorialModel
+from tempering.models.factorial_mixture import FactorialModel, log_density
 from tempering.temperature import (
     Annealing,
     LocalTempering,

@@ -10,8 +10,7 @@ from reproduction.experiment import Setting
 from reproduction.faces_claims import DEFAULT, FAST, SLOW, claims
 from reproduction.runner import run_experiment
 from tempering.estimators import FactorialMixture
-from tempering.models.factorial.prediction import log_density
-from tempering.models.factorial_mixture import FeatureExpectations
+from tempering.models.factorial_mixture import FeatureExpectations, log_density
 
 
 @pytest.fixture(scope="module")

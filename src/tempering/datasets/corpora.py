@@ -1,5 +1,5 @@
-"""Known corpora: files fetched once and checked, the bags of words of UCI; and a real one that is on
-every machine, the docstrings of the installed scientific packages.
+"""Known corpora: files fetched once and checked, the bags of words of UCI; and a real one that is
+on every machine, the docstrings of the installed scientific packages.
 
 The latter are taken out of the source files: nothing is imported.
 """

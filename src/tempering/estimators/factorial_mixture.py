@@ -30,9 +30,8 @@ from tempering.inference.fitting import FitOptions
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
 from tempering.models.factorial.enumeration import MAX_ENUMERATED
-from tempering.models.factorial.prediction import log_density
 from tempering.models.factorial.preparation import Narrow, guess_variances, worthwhile
-from tempering.models.factorial_mixture import FactorialModel, as_probabilities
+from tempering.models.factorial_mixture import FactorialModel, as_probabilities, log_density
 from tempering.models.natural import Natural
 from tempering.temperature import Annealing, TemperaturePolicy
 
