@@ -25,7 +25,6 @@ from tempering.corpus import (
     from_texts,
     read,
     read_texts,
-    word_counter,
 )
 from tempering.corpus import text_counts as tally_module
 from tempering.inference import BlockSource
@@ -217,8 +216,8 @@ def test_rare_words_are_given_up_when_there_are_too_many(monkeypatch):
 
 
 def test_other_processes_count_the_same(monkeypatch):
-    monkeypatch.setattr(word_counter, "TEXTS_OF_A_BLOCK", 3)
-    monkeypatch.setattr(word_counter, "BLOCKS_COUNTED_HERE", 1)
+    monkeypatch.setattr(tally_module, "TEXTS_OF_A_BLOCK", 3)
+    monkeypatch.setattr(tally_module, "BLOCKS_COUNTED_HERE", 1)
     texts = [f"red word{i} word{i * i % 7} blue" for i in range(40)]
     alone, together = (from_texts(texts, n_jobs=n_jobs) for n_jobs in (1, 2))
     assert together.vocabulary == alone.vocabulary
