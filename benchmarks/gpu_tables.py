@@ -19,7 +19,7 @@ from lda_common import print_table, write_json
 from tempering.families import Bernoulli, Dirichlet, FullGaussian
 from tempering.gpu.device_data import TableSource
 from tempering.gpu.jax_factorial import JaxFactorialModel
-from tempering.gpu.jax_mixture import JaxMixture
+from tempering.gpu.jax_models import JaxMixture
 from tempering.inference import fit
 from tempering.models import Mixture
 from tempering.models.factorial_mixture import FactorialModel

@@ -16,8 +16,8 @@ from tempering.families import (
     SphericalGaussian,
     TiedGaussian,
 )
-from tempering.gpu import jax_chains
-from tempering.gpu.jax_chains import JaxHiddenMarkov, lanes_of, places
+from tempering.gpu import jax_models
+from tempering.gpu.jax_models import JaxHiddenMarkov, lanes_of, places
 from tempering.models import HiddenMarkov, Sequences
 from tempering.models.hmm.sequences import Pieces
 
@@ -80,7 +80,7 @@ def test_pieces_and_forbidden_moves_are_those_of_the_cpu(buffer, s, monkeypatch)
     assert len(data) == 11
     wanted = model.local_step(data, expected, s)
     assert_same(JaxHiddenMarkov.of(model).local_step(data, expected, s), wanted)
-    monkeypatch.setattr(jax_chains, "NUMBERS_AT_ONCE", 64)  # several blocks
+    monkeypatch.setattr(jax_models, "NUMBERS_AT_ONCE", 64)  # several blocks
     assert_same(JaxHiddenMarkov.of(model).local_step(data, expected, s), wanted)
 
 
@@ -117,10 +117,10 @@ def test_data_stay_on_the_device_only_as_long_as_they_are_there():
     _, rows, _ = problem("diag")
     data = Sequences(rows, LENGTHS)
     assert lanes_of(data) is lanes_of(data)
-    before = len(jax_chains._sent)
+    before = len(jax_models._sent)
     del data
     gc.collect()
-    assert len(jax_chains._sent) == before - 1
+    assert len(jax_models._sent) == before - 1
 
 
 @pytest.mark.parametrize("make", [GaussianHMM, PoissonHMM, CategoricalHMM])

@@ -30,10 +30,10 @@ from tempering.families import (
     Poisson,
     StickBreaking,
 )
-from tempering.gpu import device_data, jax_mixture
+from tempering.gpu import device_data, jax_models
 from tempering.gpu.device_data import TableSource, as_rows
 from tempering.gpu.jax_factorial import JaxActivationStep, JaxFactorialModel
-from tempering.gpu.jax_mixture import JaxMixture
+from tempering.gpu.jax_models import JaxMixture
 from tempering.inference import RobbinsMonro, fit
 from tempering.models import Mixture
 from tempering.models.factorial_mixture import FactorialModel
@@ -97,12 +97,12 @@ def test_a_step_of_a_mixture_equals_that_of_the_cpu(name, monkeypatch):
     model, data = new_mixture(name, sticks=name == "full")
     expected = model.expectations(model.initialize(TableSource(data), np.random.default_rng(2)))
     # Several pieces, the last of which overlaps.
-    monkeypatch.setattr(jax_mixture, "NUMBERS_AT_ONCE", 64 * model.likelihood.conjugate.size)
-    jax_mixture.jax.clear_caches()
+    monkeypatch.setattr(jax_models, "NUMBERS_AT_ONCE", 64 * model.likelihood.conjugate.size)
+    jax_models.jax.clear_caches()
     pair = (model, JaxMixture.of(model))
     for s in TEMPERATURES:
         assert_same_step(*(m.local_step(data, expected, s) for m in pair), rtol=1e-10)
-    jax_mixture.jax.clear_caches()
+    jax_models.jax.clear_caches()
 
 
 @pytest.mark.parametrize(

@@ -13,18 +13,19 @@ from sklearn.feature_extraction.text import CountVectorizer
 from tempering.corpus.checks import CorpusError, check_regular, fail, reading
 from tempering.corpus.corpus import Corpus, Stored, gather
 from tempering.corpus.counting import ReadingOptions, StopWords, chosen_vectorizer
-from tempering.corpus.line_formats import (
+from tempering.corpus.lines import UCI_NAME, open_bytes, read_counting, write_sidecars
+from tempering.corpus.matrices import (
     UCIFile,
     open_lda_c,
     open_matrix_market,
+    open_npz,
     open_svmlight,
     write_lda_c,
     write_matrix_market,
+    write_npz,
     write_svmlight,
     write_uci,
 )
-from tempering.corpus.lines import open_bytes
-from tempering.corpus.matrices import open_npz, write_npz
 from tempering.corpus.parquet import (
     COUNTS,
     IDS,
@@ -33,7 +34,6 @@ from tempering.corpus.parquet import (
     load_pyarrow,
     write_parquet,
 )
-from tempering.corpus.sidecars import UCI_NAME, read_counting, write_sidecars
 from tempering.corpus.text_counts import TextCounts
 from tempering.corpus.text_files import FAIL, LINES, read_texts, text_kind
 from tempering.inference.streaming import BlockSource

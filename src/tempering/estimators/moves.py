@@ -23,10 +23,9 @@ from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
 from tempering.gpu.device_data import TableSource
-from tempering.gpu.jax_chains import JaxHiddenMarkov
 from tempering.gpu.jax_device import Backend, choose_backend
 from tempering.gpu.jax_factorial import JaxFactorialModel
-from tempering.gpu.jax_mixture import JaxMixture
+from tempering.gpu.jax_models import JaxHiddenMarkov, JaxMixture
 from tempering.inference import Algorithm, Batch, Constant, History, Result, fit
 from tempering.inference.checkpoint import keeping
 from tempering.inference.compilation import working_seconds

@@ -40,8 +40,9 @@ from tempering.gpu.jax_functions import pad_topics
 from tempering.inference import Algorithm, BlockSource, Result, RobbinsMonro, fit
 from tempering.inference.fitting import FitOptions
 from tempering.inference.run import State
-from tempering.models.base import Array, DataSource, LocalTerms, UnsupportedTemperature
+from tempering.models.base import Array, DataSource, UnsupportedTemperature
 from tempering.models.lda.model import LatentDirichlet
+from tempering.models.natural import LocalTerms
 from tempering.temperature import AdaptiveTempering
 
 #: Steps from one to the next that α adapts to the documents of: each time the host has to wait for

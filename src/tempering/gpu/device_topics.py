@@ -22,7 +22,7 @@ from tempering.gpu.compiled_steps import DOCUMENTS_AT_ONCE
 from tempering.gpu.device_data import DeviceDocuments, Group, ladder_step
 from tempering.gpu.jax_device import compiled, jax, jnp, special
 from tempering.gpu.jax_functions import log_rising, pad_topics
-from tempering.models.base import Array, LocalStep, LocalTerms, TemperatureTerms
+from tempering.models.base import Array, LocalStep, TemperatureTerms
 from tempering.models.lda.steps import (
     SAMPLED_DOCUMENTS,
     check_formula,
@@ -30,6 +30,7 @@ from tempering.models.lda.steps import (
     mean_proportions,
 )
 from tempering.models.lda.topics import Interpolation, Topics
+from tempering.models.natural import LocalTerms
 from tempering.storage.classes import check_types, stored
 
 #: Steps that the host may be ahead of the device.

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from tempering.models.arguments import as_numbers, shown
-from tempering.models.base import LOCAL_STEP, Array, DataSource, LocalStep, Model
+from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.factorial.enumeration import (
     MAX_ENUMERATED,
     TABLE_SIZE,
@@ -31,7 +31,7 @@ from tempering.models.factorial.enumeration import (
     enumerate_activations,
 )
 from tempering.models.factorial.mean_field import SettledActivations, settle_activations
-from tempering.models.natural import Natural, check_like_prior
+from tempering.models.natural import LOCAL_STEP, Natural, check_like_prior
 from tempering.storage.classes import stored
 
 LocalMethod = Literal["mean-field", "exact"]

@@ -25,9 +25,9 @@ from scipy.special import digamma, gammaln
 from tempering.families import Gamma
 from tempering.families.checks import FLOAT32_COUNT, check_compressed, check_shape
 from tempering.models.arguments import check_number, check_whole
-from tempering.models.base import LOCAL_STEP, Array, DataSource, LocalStep, Model
+from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.fastmath import ENTRY, KERNEL, total_of
-from tempering.models.natural import Natural, check_like_prior
+from tempering.models.natural import LOCAL_STEP, Natural, check_like_prior
 from tempering.storage.classes import stored
 
 #: Sweeps over the entries of a row at most: from nothing, and from what the last step found.

@@ -22,7 +22,6 @@ from tempering.models.base import (
     Array,
     DataSource,
     LocalStep,
-    LocalTerms,
     Model,
     TemperatureTerms,
     UnsupportedTemperature,
@@ -50,6 +49,7 @@ from tempering.models.lda.steps import (
     temperature_terms,
 )
 from tempering.models.lda.topics import TopicPrior, Topics, WordStatistics, compact_words
+from tempering.models.natural import LocalTerms
 from tempering.storage.classes import stored
 
 #: η takes a pass over all topics to learn, so that is done once in so many steps.

@@ -33,15 +33,14 @@ from tempering.families import Dirichlet
 from tempering.models.base import (
     Array,
     LocalStep,
-    LocalTerms,
     TemperatureTerms,
     UnsupportedTemperature,
-    join_temperatures,
 )
 from tempering.models.fastmath import ENTRY, digamma, larger, log, power
 from tempering.models.lda.e_step import log_predictive
 from tempering.models.lda.layout import Documents, Float32
 from tempering.models.lda.topics import Interpolation, Topics, WordStatistics
+from tempering.models.natural import LocalTerms, join_temperatures
 from tempering.models.threads import WORDS_PER_BLOCK, in_blocks
 
 TopicForm = Literal["variational", "mean"]
