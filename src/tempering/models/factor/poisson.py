@@ -145,27 +145,17 @@ class PoissonFactors(Model):
         common = np.ndim(inverse_temperature) == 0
         statistics = np.zeros_like(log_components)
         energies, entropies = np.zeros(n), np.zeros(n)
+        # One type for any matrix, in memory that can be written to: else the kernel would be
+        # compiled once more.
+        indptr, columns = counts.indptr.astype(np.int64), counts.indices.astype(np.int32)
+        values = np.require(counts.data, requirements=["C", "W"])
+        powered = np.exp(inverse_temperature * log_components) if common else log_components
+        buffers, weights = np.empty((4, k)), np.empty((np.diff(indptr).max(initial=0), k))
         solve_rows(
-            # One type for any matrix, in memory that can be written to: else the kernel would be
-            # compiled once more.
-            counts.indptr.astype(np.int64),
-            counts.indices.astype(np.int32),
-            np.require(counts.data, requirements=["C", "W"]),
-            np.array(s),
-            np.exp(inverse_temperature * log_components) if common else log_components,
-            common,
-            log_components,
-            rates,
-            float(self.activation_shape),
-            SWEEPS if start is None else CONTINUED_SWEEPS,
-            TOLERANCE,
-            shapes,
-            statistics,
-            energies,
-            entropies,
-            np.empty((4, k)),
-            np.empty((np.diff(counts.indptr).max(initial=0), k)),
-        )
+            indptr, columns, values, np.array(s), powered, common, log_components, rates,
+            float(self.activation_shape), SWEEPS if start is None else CONTINUED_SWEEPS, TOLERANCE,
+            shapes, statistics, energies, entropies, buffers, weights,
+        )  # fmt: skip
         activations = shapes / rates
         energies -= activations @ totals + log_factorials(counts)
         entropies += self._minus_divergences(shapes, rates)
@@ -262,24 +252,9 @@ def _weigh(activation, weights, log_activation, log_column, s, products):
 
 @njit(**ENTRY)
 def solve_rows(
-    indptr,
-    columns,
-    counts,
-    inverse_temperatures,
-    powered,
-    common,
-    log_components,
-    rates,
-    prior_shape,
-    max_sweeps,
-    tolerance,
-    shapes,
-    statistics,
-    energies,
-    entropies,
-    buffers,
-    weights,
-):
+    indptr, columns, counts, inverse_temperatures, powered, common, log_components, rates,
+    prior_shape, max_sweeps, tolerance, shapes, statistics, energies, entropies, buffers, weights,
+):  # fmt: skip
     """Solve q(θ) and q(z) of all rows, from the shapes of q(θ) given.
 
     ``powered`` [V, K] holds exp{s E log β} where s is ``common``; ``buffers`` [4, K] and

@@ -74,17 +74,10 @@ def settle_activations(
     temperatures = np.empty(n)
     temperatures[:] = inverse_temperature
     _settle(
-        _contiguous(fields.T),
-        _contiguous(couplings),
-        temperatures,
-        _contiguous(np.broadcast_to(start, (n, k)).T),
-        activations,
-        energies,
-        entropies,
-        sweep_orders(k, n_restarts),
-        tolerance,
-        max_sweeps,
-    )
+        _contiguous(fields.T), _contiguous(couplings), temperatures,
+        _contiguous(np.broadcast_to(start, (n, k)).T), activations, energies, entropies,
+        sweep_orders(k, n_restarts), tolerance, max_sweeps,
+    )  # fmt: skip
     return SettledActivations(activations.T, energies, entropies)
 
 
@@ -106,17 +99,9 @@ def sweep_orders(k: int, n_restarts: int) -> np.ndarray:
 
 @njit(**ALLOCATING)
 def _settle(
-    fields,
-    couplings,
-    temperatures,
-    start,
-    activations,
-    energies,
-    entropies,
-    orders,
-    tolerance,
+    fields, couplings, temperatures, start, activations, energies, entropies, orders, tolerance,
     max_sweeps,
-):
+):  # fmt: skip
     """Blocks of points, one after the other; arrays have features first.
 
     The sweeps are made in single precision: an error in a logit that is near its optimum changes

@@ -58,25 +58,11 @@ def solve_paths(
     paths = Paths(np.empty((rows, k)), np.zeros(k), np.zeros((k, k)), np.empty(n), np.empty(n))
     kernels.forward_backward(
         np.ascontiguousarray(chain.log_start, dtype=float),
-        np.ascontiguousarray(chain.log_transitions, dtype=float),
-        log_emissions,
-        emissions,
-        offsets,
-        bounds,
-        *inner,
-        s,
-        logs_only,
-        np.empty((rows, k)),
-        paths.marginals,
-        np.empty((k, k)),
-        np.empty(rows),
-        np.empty((2, k)),
-        np.empty((2, k, k)),
-        paths.start_counts,
-        paths.transition_counts,
-        paths.energies,
-        paths.log_normalizers,
-    )
+        np.ascontiguousarray(chain.log_transitions, dtype=float), log_emissions, emissions, offsets,
+        bounds, *inner, s, logs_only, np.empty((rows, k)), paths.marginals, np.empty((k, k)),
+        np.empty(rows), np.empty((2, k)), np.empty((2, k, k)), paths.start_counts,
+        paths.transition_counts, paths.energies, paths.log_normalizers,
+    )  # fmt: skip
     return paths
 
 
@@ -116,13 +102,9 @@ def best_paths(
     kernels.viterbi(
         np.ascontiguousarray(chain.log_start, dtype=float),
         np.ascontiguousarray(chain.log_transitions, dtype=float),
-        np.ascontiguousarray(log_emissions, dtype=float),
-        bounds,
-        np.empty((2, k)),
-        np.empty((int(np.diff(bounds).max()), k), np.int32),
-        states,
-        log_joints,
-    )
+        np.ascontiguousarray(log_emissions, dtype=float), bounds, np.empty((2, k)),
+        np.empty((int(np.diff(bounds).max()), k), np.int32), states, log_joints,
+    )  # fmt: skip
     return log_joints, states
 
 

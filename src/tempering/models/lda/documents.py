@@ -158,16 +158,9 @@ def settle(document, log_rows, settings, room):
         gather_rows(document, active, n_block)
         weigh_topics(active, round_up(n_block, 4), s)
         taken, n_block, at_rest, largest = iterate_active(
-            document,
-            every,
-            active,
-            n_block,
-            log_rows,
-            limit,
-            threshold,
-            settings.min_sweeps - sweeps,
-            left,
-        )
+            document, every, active, n_block, log_rows, limit, threshold,
+            settings.min_sweeps - sweeps, left,
+        )  # fmt: skip
         sweeps += taken
         n_returned = 0
         highest = digamma(highest)

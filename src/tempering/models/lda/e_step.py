@@ -124,18 +124,9 @@ def document_energy(
     def fill_block(start: int, stop: int) -> None:
         room, kept = new_document_topics(log_rows.shape[1]), np.empty(log_rows.shape[1], np.int32)
         fill_energies(
-            start,
-            stop,
-            batch,
-            log_rows,
-            maxima,
-            gamma,
-            inverse_temperatures,
-            room,
-            kept,
-            energy,
+            start, stop, batch, log_rows, maxima, gamma, inverse_temperatures, room, kept, energy,
             entropy,
-        )
+        )  # fmt: skip
 
     in_blocks(fill_block, n_documents, n_threads)
     return energy, entropy
