@@ -11,7 +11,7 @@ import pytest
 from numba import njit
 
 from tempering.cli.validation import shown
-from tempering.inference.compilation import telling, working_seconds
+from tempering.inference.callbacks import telling, working_seconds
 from tempering.models.hmm import kernels
 from tempering.models.hmm.chains import Chain, solve_paths
 from tempering.models.lda.sampling import as_tokens
@@ -21,7 +21,7 @@ FIT = """
 import hashlib, json, sys, time
 from tempering import LatentDirichletAllocation
 from tempering.datasets import make_lda
-from tempering.inference.compilation import working_seconds
+from tempering.inference.callbacks import working_seconds
 
 X = make_lda(300, 8, n_words=500, document_length=60, seed=0).counts
 model = LatentDirichletAllocation(8, max_iter=2, random_state=0, verbose=1, backend=sys.argv[1])

@@ -15,7 +15,7 @@ from tempering.cli.validation import Validation, shown
 from tempering.datasets import load_docstrings
 from tempering.estimators import LatentDirichletAllocation
 from tempering.evaluation import match_topics
-from tempering.inference.compilation import working_seconds
+from tempering.inference.callbacks import working_seconds
 from tempering.report import write_report
 
 N_TOPICS, PASSES = 40, 10

@@ -21,8 +21,8 @@ from tempering.corpus.text_counts import TextCounts
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.recipe import batch_size_for
 from tempering.inference import BlockSource, Checkpoint
+from tempering.inference.callbacks import working_seconds
 from tempering.inference.checkpoint_writer import Terminated
-from tempering.inference.compilation import working_seconds
 from tempering.inference.executors import ClusterLost
 from tempering.storage.errors import StorageError
 from tempering.workbench import choose_n_topics

@@ -17,8 +17,7 @@ from tempering.corpus.corpus import gather
 from tempering.evaluation import completion_score, split_documents
 from tempering.evaluation.checks import normalised
 from tempering.inference import BlockSource, Report
-from tempering.inference.callbacks import Callback, progress_bar
-from tempering.inference.compilation import COMPILING, telling
+from tempering.inference.callbacks import COMPILING, Callback, progress_bar, telling
 from tempering.inference.streaming import StoredRows
 from tempering.storage.atomic import atomic_file
 

@@ -51,24 +51,11 @@ class BayesianFactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         columns, and of the relevances. The smaller, the vaguer.
     tempering : {"adaptive", "annealing", "variational", "local"}, policy or None, default=None
         Temperature policy. See the notes: little heat at most.
-    tol : float, default=1e-2
-        The fit has converged when the ELBO rises by less than this, in nats.
-    max_iter : int, default=500
-        The most passes over the data.
     n_init : int, default=1
         Runs; the one with the best ELBO is kept. They differ only in minibatches and idle factors.
-    batch_size : int, default=None
-        Minibatch of stochastic variational inference; None for coordinate ascent.
-    learning_offset, learning_decay : float, default=10.0, 0.7
-        Minibatch step t has the size (learning_offset + t) ** −learning_decay.
-    random_state : int, RandomState instance or None, default=None
-        The same seed gives the same result, on any number of threads.
-    n_jobs : int, default=None
-        Threads; None for one on each core.
-    executor : Executor, default=None
-        What solves the shards of a batch. It never changes the result, and is not saved.
-    verbose : int, default=0
-        Show a progress bar on a terminal; elsewhere print the ELBO as the fit goes.
+    tol, max_iter, batch_size, learning_offset, learning_decay, random_state, n_jobs, executor, \
+verbose
+        As in :class:`tempering.BayesianGaussianMixture`.
 
     Attributes
     ----------

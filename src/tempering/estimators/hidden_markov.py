@@ -248,10 +248,8 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
             The observations of all sequences, one sequence after the other.
         lengths : array-like of int of shape (n_sequences,), optional
             How many of them each sequence has; by default X is one sequence.
-        checkpoint : path or Checkpoint, optional
-            A directory in which the fit is kept; see :class:`tempering.Checkpoint`.
-        resume : bool
-            Go on from the checkpoint, if there is one, and end in the same bits; False starts anew.
+        checkpoint, resume
+            As in :meth:`tempering.BayesianGaussianMixture.fit`.
         """
         return self._fit_rows(X, checkpoint, resume, partial(self._cut, lengths=lengths))
 

@@ -18,9 +18,8 @@ from tempering.evaluation import completion_score, split_documents
 from tempering.evaluation.checks import normalised
 from tempering.gpu.device_lda import fit_on_device
 from tempering.inference import Algorithm, ArraySource, BlockSource, Constant, History, Report
-from tempering.inference.callbacks import Callback
+from tempering.inference.callbacks import Callback, say_compiling, telling
 from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint, remembered_seed
-from tempering.inference.compilation import say_compiling, telling
 from tempering.inference.executors import Serial
 from tempering.inference.fitting import FitOptions, fit
 from tempering.inference.run import State
@@ -173,10 +172,8 @@ default="auto"
             Counts (or weights) of words in documents; or a corpus that streams from disk, in
             minibatches of its own ``batch_size``. With a :class:`tempering.cluster.DaskExecutor`,
             also a Dask bag or dataframe, as :class:`tempering.cluster.DaskSource` takes it.
-        checkpoint : path or Checkpoint, optional
-            A directory in which the fit is kept; see :class:`tempering.Checkpoint`.
-        resume : bool
-            Go on from the checkpoint, if there is one, and end in the same bits; False starts anew.
+        checkpoint, resume
+            As in :meth:`tempering.BayesianGaussianMixture.fit`.
         callbacks : sequence of callables
             Each is called with a :class:`tempering.inference.Report` after each step; a true return
             value ends the fit.

@@ -27,8 +27,8 @@ from tempering.gpu.jax_device import Backend, choose_backend
 from tempering.gpu.jax_factorial import JaxFactorialModel
 from tempering.gpu.jax_models import JaxHiddenMarkov, JaxMixture
 from tempering.inference import Algorithm, Batch, Constant, History, Result, fit
+from tempering.inference.callbacks import working_seconds
 from tempering.inference.checkpoint import keeping
-from tempering.inference.compilation import working_seconds
 from tempering.inference.executors import Executor, Serial, open_executor
 from tempering.inference.fitting import FitOptions
 from tempering.models import HiddenMarkov, Mixture, Model, Natural

@@ -12,7 +12,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from tempering.inference.compilation import add_compilation, begin_compilation
+from tempering.inference.callbacks import add_compilation, begin_compilation
 from tempering.storage import cache_directory
 
 Backend = Literal["auto", "cpu", "jax", "gpu"]

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tempering.inference.callbacks import Callback, Report
+from tempering.inference.callbacks import Callback, Report, working_seconds
 from tempering.inference.checkpoint_writer import Restarts
-from tempering.inference.compilation import working_seconds
 from tempering.inference.executors import (
     BoundOfShard,
     Executor,
