@@ -206,14 +206,7 @@ class EngineEstimator(_Declared):
 
     def _validated(self, X: Any, *, reset: bool) -> Array:
         with naming_the_table():
-            X = validate_data(
-                self,
-                X,
-                reset=reset,
-                dtype=np.float64,
-                ensure_min_samples=1,
-                ensure_all_finite=False,
-            )
+            X = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
         refuse(
             ~(np.abs(X) <= LARGEST_VALUE),
             X,

@@ -34,8 +34,9 @@ from tempering.inference import Result
 from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint
 from tempering.inference.fitting import FitOptions
 from tempering.models import HiddenMarkov, Natural, Sequences
-from tempering.models.arguments import as_numbers, check_number, shown
+from tempering.models.arguments import check_number
 from tempering.models.base import Array
+from tempering.models.hmm.model import concentrations
 from tempering.models.hmm.sequences import Pieces
 from tempering.temperature import Annealing, TemperaturePolicy, schedules
 
@@ -163,30 +164,9 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
     def _model(self) -> HiddenMarkov:
         k = self.n_components
         check_number(k, "n_components", f"at most {MOST_STATES} here", most=MOST_STATES)
-        transitions = as_numbers(self.transmat_prior, "transmat_prior", "numbers")
-        try:
-            transitions = np.broadcast_to(transitions, (k, k))
-            transitions = transitions + self.sticky * np.eye(k) * (transitions > 0)
-        except ValueError:
-            raise ValueError(
-                f"transmat_prior must be one number, or of the shape ({k}, {k}); got the shape "
-                f"{transitions.shape}."
-            ) from None
-        start = as_numbers(self.startprob_prior, "startprob_prior", "numbers")
-        if start.shape not in ((), (k,)):
-            raise ValueError(
-                f"startprob_prior must be one number, or {k} of them; got the shape {start.shape}."
-            )
-        start = np.broadcast_to(start, k)
-        for name, prior in (("startprob_prior", start), ("transmat_prior", transitions)):
-            if not np.all((prior >= 0) & (prior < np.inf)):
-                raise ValueError(f"{name} must hold numbers of 0 or more; got {shown(prior)}.")
-            if not np.all(prior.max(axis=-1) > 0):
-                row = int(np.argmin(np.atleast_2d(prior).max(axis=-1)))
-                raise ValueError(
-                    f"{name} must hold a number above 0 in each row, or a chain could not go on; "
-                    f"row {row} holds zeros alone."
-                )
+        start = concentrations(self.startprob_prior, "startprob_prior", (k,))
+        transitions = concentrations(self.transmat_prior, "transmat_prior", (k, k))
+        transitions = transitions + self.sticky * np.eye(k) * (transitions > 0)
         kept = self._kept()
         if "startprob_" in kept:
             start = start * (self._probabilities("startprob_", (k,)) > 0)

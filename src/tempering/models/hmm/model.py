@@ -98,16 +98,10 @@ class HiddenMarkov(Model):
         self.n_components = k = int(n_components)
         self.states = SparseDirichlet(k)
         self._prior = Natural(
-            start=_spread(start_prior, "start_prior", (k,)),
-            transitions=_spread(transition_prior, "transition_prior", (k, k)),
+            start=concentrations(start_prior, "start_prior", (k,)),
+            transitions=concentrations(transition_prior, "transition_prior", (k, k)),
             emissions=_spread(emission_prior, "emission_prior", (k, likelihood.conjugate.size)),
         )
-        for name in ("start", "transitions"):
-            if not self.states.is_valid(self._prior[name]).all():
-                raise ValueError(
-                    f"{name.removesuffix('s')}_prior must hold numbers of 0 or more, and in each "
-                    f"row one above 0; got {shown(self._prior[name])}."
-                )
         if not np.all(likelihood.conjugate.is_valid(self._prior.emissions)):
             kind = type(likelihood.conjugate).__name__
             raise ValueError(f"emission_prior is not a proper {kind} prior.")
@@ -331,6 +325,19 @@ def _own_rows(data: Sequences) -> Any:
     if data.bounds[-1] == data.inner_lengths.sum():
         return slice(None)
     return np.concatenate([np.arange(*bounds) for bounds in data.inner.bounds])
+
+
+def concentrations(values: ArrayLike, name: str, shape: tuple[int, ...]) -> Array:
+    """Those of Dirichlet priors, one a row, in this shape; an error says what is wrong."""
+    prior = _spread(values, name, shape)
+    expected = f"{name} must hold numbers of 0 or more, and in each row one above 0"
+    if not np.all((prior >= 0) & (prior < np.inf)):
+        raise ValueError(f"{expected}; got {shown(prior)}.")
+    empty = np.atleast_2d(prior).max(axis=-1) == 0
+    if empty.any():
+        row = int(np.argmax(empty))
+        raise ValueError(f"{expected}: a chain could not go on; row {row} holds zeros alone.")
+    return prior
 
 
 def _spread(values: ArrayLike, name: str, shape: tuple[int, ...]) -> Array:
