@@ -144,10 +144,10 @@ class MovingPoints(NamedTuple):
 
 
 def settle_all(
-    fields: Any,
-    couplings: Any,
-    s: Any,
-    start: Any,
+    fields,
+    couplings,
+    s,
+    start,
     orders: tuple[tuple[int, ...], ...],
     tolerance: float,
     max_sweeps: int,
@@ -157,7 +157,7 @@ def settle_all(
     rough_s, all_orders = s.astype(jnp.float32), jnp.asarray(orders)
     n_features, n = b.shape
 
-    def sweep(rough: MovingPoints, s: Any, order: Any) -> tuple[MovingPoints, Any]:
+    def sweep(rough: MovingPoints, s, order) -> tuple[MovingPoints, Any]:
         """Each activation once, in turn; the largest change of each point."""
 
         def move(place, state):
@@ -184,7 +184,7 @@ def settle_all(
 
         return jax.lax.while_loop(going, again, (rough, jnp.int32(0)))[0]
 
-    def weigh(logits: Any) -> Activations:
+    def weigh(logits) -> Activations:
         """z, E(z) and H(z) of each point, in double precision."""
         u = logits.astype(fields.dtype)
         z, small = jax.nn.sigmoid(u), jnp.exp(-jnp.abs(u))
@@ -215,9 +215,7 @@ def settle_all(
     return best._replace(activations=best.activations.T)
 
 
-def enumerate_all(
-    fields: Any, couplings: Any, s: Any, weights: Any, states: Any
-) -> tuple[Activations, Any]:
+def enumerate_all(fields, couplings, s, weights, states) -> tuple[Activations, Any]:
     """The exact q(z_n), and Σ_n w_n E[z_n z_n'] for weights w."""
     interactions = -0.5 * ((states @ couplings) * states).sum(axis=1)
     n, n_features = fields.shape

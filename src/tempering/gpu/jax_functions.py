@@ -58,7 +58,7 @@ def pad_topics(array: np.ndarray, value: float) -> np.ndarray:
     return np.pad(np.asarray(array, np.float32), widths, constant_values=np.float32(value))
 
 
-def digamma(x: Any) -> Any:
+def digamma(x) -> Any:
     """ψ(x) for x > 0: six steps of the recurrence, then the asymptotic series."""
     x = jnp.maximum(x, SMALLEST_PARAMETER)
     # Pairs of 1/(x + i) + 1/(x + 5 − i), so that there are three divisions instead of six.
@@ -70,7 +70,7 @@ def digamma(x: Any) -> Any:
     return jnp.log(x + 6.0) - 0.5 * inverse - series - below
 
 
-def log_rising(x: Any, s: Any) -> Any:
+def log_rising(x, s) -> Any:
     """log Γ(x + s)/Γ(x), as in :func:`tempering.models.lda.topics.power_sums`."""
     x = jnp.maximum(x, SMALLEST_RISING)
     inverse = 1.0 / (x + 4.0)
@@ -82,22 +82,13 @@ def log_rising(x: Any, s: Any) -> Any:
     return jnp.log(steps) + s * jnp.log(x + 4.0) + series
 
 
-def log_word_table(parameters: Any, totals: Any, mean: bool) -> Any:
+def log_word_table(parameters, totals, mean: bool) -> Any:
     """E log β, or the log of the posterior mean, of every word: [n_words, padded topics]."""
     form = jnp.log if mean else digamma
     return form(jnp.maximum(parameters, SMALLEST_PARAMETER)) - form(totals)
 
 
-def solve_group(
-    columns: Any,
-    counts: Any,
-    lengths: Any,
-    s: Any,
-    mass: Any,
-    table: Any,
-    alpha: Any,
-    settings: SweepLimits,
-) -> Solved:
+def solve_group(columns, counts, lengths, s, mass, table, alpha, settings: SweepLimits) -> Solved:
     """Settle the documents of a rectangle and sum their statistics.
 
     All in logs, so that no temperature and no topic leaves the range of float32:
@@ -120,7 +111,7 @@ def solve_group(
 
 
 def settle_documents(
-    columns: Any, counts: Any, s: Any, mass: Any, table: Any, alpha: Any, *, settings: SweepLimits
+    columns, counts, s, mass, table, alpha, *, settings: SweepLimits
 ) -> tuple[Any, Any]:
     """Mass [size, K], sweeps [size]."""
     rows = table[jnp.minimum(columns, table.shape[0] - 1)]
@@ -142,7 +133,7 @@ def settle_documents(
     return mass, sweeps
 
 
-def responsibilities(s: Any, mass: Any, rows: Any, alpha: Any) -> Any:
+def responsibilities(s, mass, rows, alpha) -> Any:
     """φ of each place, [size, width, K]."""
     # log θ up to its normaliser, which is the same for all topics.
     log_theta = digamma(alpha + s[:, None] * mass)
@@ -165,9 +156,7 @@ class Sweeps(NamedTuple):
 FEW_SWEEPS = Sweeps()
 
 
-def sample_group(
-    columns: Any, counts: Any, lengths: Any, table: Any, alpha: Any, sweeps: Sweeps = FEW_SWEEPS
-) -> Solved:
+def sample_group(columns, counts, lengths, table, alpha, sweeps: Sweeps = FEW_SWEEPS) -> Solved:
     """Sample the topics of all tokens of a rectangle, and sum their expected counts.
 
     Counts are whole, and no document has more than `width` tokens. ``table`` is log β, times the
@@ -185,9 +174,7 @@ def sample_group(
     return Solved(gamma, statistics)
 
 
-def run_chains(
-    columns: Any, counts: Any, first: Any, second: Any, weights: Any, alpha: Any, *, sweeps: Sweeps
-) -> Any:
+def run_chains(columns, counts, first, second, weights, alpha, *, sweeps: Sweeps) -> Any:
     """γ: α, and the mean number of tokens of each topic, [size, K]."""
     (size, width), (n_words, n_topics) = columns.shape, weights.shape
     ends = jnp.cumsum(counts.astype(jnp.int32), axis=1)
@@ -219,7 +206,7 @@ def run_chains(
     return alpha + jax.lax.fori_loop(0, sweeps.in_all, sweep, start)[2] / sweeps.kept
 
 
-def draw_topic(weights: Any, share: Any) -> Any:
+def draw_topic(weights, share) -> Any:
     """The topic at the given share, in [0, 1), of the weights [K]; never one without weight."""
     n_topics = weights.shape[0]
     sums = jnp.where(weights > 0.0, jax.lax.cumsum(weights), 0.0)
@@ -228,7 +215,7 @@ def draw_topic(weights: Any, share: Any) -> Any:
     return jnp.min(jnp.where(sums > point, jnp.arange(n_topics, dtype=jnp.int32), n_topics))
 
 
-def token_shares(gamma: Any, rows: Any, alpha: Any) -> Any:
+def token_shares(gamma, rows, alpha) -> Any:
     """φ of a token given the others, from γ and β [..., K]: its own share is taken out of γ."""
     own = gamma * rows
     own = own / jnp.sum(own, axis=-1)[..., None]
@@ -237,12 +224,12 @@ def token_shares(gamma: Any, rows: Any, alpha: Any) -> Any:
     return others / jnp.sum(others, axis=-1)[..., None]
 
 
-def word_weights(table: Any) -> Any:
+def word_weights(table) -> Any:
     """β, scaled to a largest entry of 1 for each word."""
     return jnp.exp(table - table.max(axis=1, keepdims=True))
 
 
-def document_streams(table: Any, columns: Any, counts: Any) -> tuple[Any, Any]:
+def document_streams(table, columns, counts) -> tuple[Any, Any]:
     """Two numbers for each document, [size], which no other of its group has.
 
     They are made on the device, of all bits of the topics, the document's words and its row. Sums
@@ -256,13 +243,13 @@ def document_streams(table: Any, columns: Any, counts: Any) -> tuple[Any, Any]:
     return first, mix(first ^ (rows * GOLDEN_32))
 
 
-def uniform(first: Any, second: Any, number: Any) -> Any:
+def uniform(first, second, number) -> Any:
     """Draw `number` of the stream of a document: 24 random bits as a number in [0, 1)."""
     bits = mix(mix(first + number.astype(jnp.uint32) * GOLDEN_32) ^ second)
     return (bits >> np.uint32(8)).astype(jnp.int32).astype(jnp.float32) * np.float32(2.0**-24)
 
 
-def mix(bits: Any) -> Any:
+def mix(bits) -> Any:
     """A bijection of 32 bits in which each depends on all: Wellons' hash "lowbias32"."""
     bits = (bits ^ (bits >> np.uint32(16))) * FIRST_FACTOR_32
     bits = (bits ^ (bits >> np.uint32(15))) * SECOND_FACTOR_32

@@ -106,7 +106,7 @@ def kind_of(likelihood: Likelihood) -> tuple[str, float]:
     )
 
 
-def device_statistics(kind: str, variance: float, x: Any) -> tuple[Any, Any]:
+def device_statistics(kind: str, variance: float, x) -> tuple[Any, Any]:
     """t(x) [n, size] and log h(x) [n], as the likelihood of that name has them."""
     n, dimension = x.shape
     ones, gaussian = jnp.ones_like(x), -dimension / 2 * math.log(2 * math.pi * variance)

@@ -48,7 +48,7 @@ FIRST_SWEEPS, MOST_USED_TOPICS, USED_SHARE = 4, 32, 0.005
 LOOSE = 1e-3
 
 
-def settle_documents(*inputs: Any, settings: SweepLimits, interpret: bool) -> Any:
+def settle_documents(*inputs, settings: SweepLimits, interpret: bool) -> Any:
     """Mass and log θ [size, K], log normaliser of each place [size, width], sweeps [size]."""
     (size, width), n_topics = inputs[0].shape, inputs[5].shape[1]
     call = partial(pl.pallas_call, grid=(size,), interpret=interpret)
@@ -121,7 +121,7 @@ class DocumentSweep:
         return jax.lax.fori_loop(0, self.n_tiles, add_tile, jnp.zeros_like(mass))
 
 
-def until_settled(sweep: Any, mass: Any, nothing_to_do: Any, settings: SweepLimits) -> Any:
+def until_settled(sweep, mass, nothing_to_do, settings: SweepLimits) -> Any:
     """Sweep until the mass settles, inside a kernel: the mass, and how many sweeps it took."""
 
     def next_sweep(state):

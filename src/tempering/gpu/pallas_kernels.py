@@ -31,13 +31,13 @@ TOKEN_TILE, SAMPLED_WORD_TILE = Tile(1, 16), Tile(4096, 32)
 
 
 def solve_group(
-    columns: Any,
-    counts: Any,
-    lengths: Any,
-    s: Any,
-    mass: Any,
-    table: Any,
-    alpha: Any,
+    columns,
+    counts,
+    lengths,
+    s,
+    mass,
+    table,
+    alpha,
     settings: SweepLimits,
     *,
     interpret: bool = False,
@@ -60,14 +60,7 @@ def solve_group(
 
 
 def sample_group(
-    columns: Any,
-    counts: Any,
-    lengths: Any,
-    table: Any,
-    alpha: Any,
-    sweeps: Sweeps = FEW_SWEEPS,
-    *,
-    interpret: bool = False,
+    columns, counts, lengths, table, alpha, sweeps: Sweeps = FEW_SWEEPS, *, interpret: bool = False
 ) -> Solved:
     """As :func:`tempering.gpu.jax_functions.sample_group`."""
     weights = word_weights(table)
@@ -90,7 +83,7 @@ def sample_group(
     return Solved(gamma, statistics)
 
 
-def run_chains(*inputs: Any, sweeps: Sweeps, interpret: bool) -> Any:
+def run_chains(*inputs, sweeps: Sweeps, interpret: bool) -> Any:
     """Mean number of tokens of each topic, [size, K]."""
     (size, width), n_topics = inputs[0].shape, inputs[5].shape[1]
     shape = TOKEN_TILE.shape(n_topics, 1)
@@ -157,7 +150,7 @@ class Entries(NamedTuple):
     order: Any  # where each entry stands in the rectangle
 
 
-def entries_by_word(columns: Any, n_words: int) -> Entries:
+def entries_by_word(columns, n_words: int) -> Entries:
     """The entries of each word, in the order of their documents."""
     words = columns.ravel()
     order = jnp.argsort(words, stable=True)
@@ -173,9 +166,9 @@ def sum_words(
     tile: Tile,
     entries: Entries,
     numbers: tuple,
-    rows: Any,
-    table: Any,
-    *priors: Any,
+    rows,
+    table,
+    *priors,
     interpret: bool,
 ) -> Any:
     """Σ_d w_dv φ_dvk of every word: [n_words, K].
