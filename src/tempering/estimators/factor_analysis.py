@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tempering.estimators.engine_estimator import EngineEstimator
@@ -108,6 +108,8 @@ verbose
     tol: NotNegative = 1e-2
     max_iter: Whole = 500
     executor: Executor | None = None
+
+    _input_tags = ("allow_nan",)
 
     def _new_model(self, X: Array) -> GaussianFactors:
         seen = ~np.isnan(X)
@@ -217,8 +219,3 @@ verbose
                 lambda start: model.solve(data[start : start + size], known, 1.0),
                 range(0, len(data), size),
             )
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags

@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 
 from tempering.estimators.chain_queries import rows_of_states
@@ -244,6 +243,8 @@ class CategoricalHMM(HiddenMarkovEstimator):
     init_params: str = "ste"
     params: str = "ste"
 
+    _input_tags = ("categorical", "positive_only")
+
     def _validated(self, X: Any, *, reset: bool) -> Array:
         X = super()._validated(X, reset=reset)
         if X.shape[1] != 1:
@@ -265,11 +266,6 @@ class CategoricalHMM(HiddenMarkovEstimator):
             f"X must hold the symbols 0 to {n_features - 1} of this model: raise n_features for a "
             "fit, or leave these rows out",
         )
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = tags.input_tags.positive_only = True
-        return tags
 
     def _likelihood(self) -> Categorical:
         return Categorical(len(self._emission_prior))
@@ -350,15 +346,12 @@ class PoissonHMM(HiddenMarkovEstimator):
     init_params: str = "stl"
     params: str = "stl"
 
+    _input_tags = ("positive_only",)
+
     def _validated(self, X: Any, *, reset: bool) -> Array:
         X = super()._validated(X, reset=reset)
         check_counts(X, "PoissonHMM counts")
         return X
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        return tags
 
     def _likelihood(self) -> Poisson:
         return Poisson(len(self._emission_prior) // 2)

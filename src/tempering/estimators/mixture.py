@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import DensityMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import OnlineEstimator
@@ -338,6 +338,8 @@ class PoissonMixture(_DiscreteMixture):
     """
     )
 
+    _input_tags = ("positive_only",)
+
     def _likelihood(self) -> Poisson:
         return _WeightedPoisson(self.n_features_in_)
 
@@ -351,8 +353,3 @@ class PoissonMixture(_DiscreteMixture):
     def _expose(self, model: Mixture, data: Any = None) -> None:
         self._expose_weights(model)
         self.rates_ = model.likelihood.conjugate.point(self._state.posterior.components)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        return tags

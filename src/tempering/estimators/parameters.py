@@ -7,6 +7,7 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
 from numpy.typing import ArrayLike
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from tempering.models.arguments import MOST_THREADS
@@ -82,6 +83,15 @@ class TypedParameters:
     """An estimator whose parameters are fields of its class; their types say what they may be."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    #: What is true of the data that it takes, by scikit-learn's names.
+    _input_tags: ClassVar[tuple[str, ...]] = ()
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()  # pyright: ignore[reportAttributeAccessIssue]
+        for name in self._input_tags:
+            setattr(tags.input_tags, name, True)
+        return tags
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

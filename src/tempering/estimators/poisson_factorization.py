@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tempering.estimators.engine_estimator import EngineEstimator
@@ -99,6 +98,8 @@ executor, verbose
     max_iter: Whole = 300
     executor: Executor | None = None
 
+    _input_tags = ("sparse", "positive_only")
+
     def _n_starts(self) -> int:
         return 1  # the engine itself starts anew
 
@@ -175,12 +176,6 @@ executor, verbose
                 lambda start: model.local_step(counts[start : start + size], expectations, 1.0),
                 starts,
             )
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        return tags
 
 
 def _pair(given: Any, name: str) -> tuple[float, float]:

@@ -79,6 +79,8 @@ class TopicTransformer(
     max_doc_update_iter: int
     n_jobs: int | None
 
+    _input_tags = ("positive_only", "sparse")
+
     _model: LatentDirichlet
     _state: State
     _learned_inverse_temperature: float | Array
@@ -238,8 +240,6 @@ class TopicTransformer(
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        tags.input_tags.sparse = True
         assert tags.transformer_tags is not None
         tags.transformer_tags.preserves_dtype = ["float32", "float64"]
         return tags
