@@ -95,7 +95,9 @@ class TypedParameters:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        own = get_annotations(cls, eval_str=True)
+        # A child that somebody else wrote may have types that cannot be looked up.
+        ours = cls.__module__.startswith("tempering.")
+        own = get_annotations(cls, eval_str=True) if ours else {}
         names = [name for name in own if not name.startswith("_") and not name.endswith("_")]
         told = {name: constraints_of(own[name]) for name in names}
         cls._parameter_constraints = {**cls._parameter_constraints, **told}
