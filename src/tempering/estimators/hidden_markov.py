@@ -46,11 +46,10 @@ POLICIES: PolicyNames = {
     "annealing": lambda: Annealing(schedules.linear(1.1), fraction=1 / 3),
 }
 
-
-#: What stands in the docstring of each estimator.
 #: States at most; there is a transition for each two of them.
 MOST_STATES = 10**4
 
+#: What stands in the docstring of each estimator.
 SHARED_PARAMETERS = """startprob_prior : float or array of shape (n_components,), default=1.0
         Concentration of the Dirichlet prior of the first state; 0 where no sequence begins.
     transmat_prior : float or array of shape (n_components, n_components), default=1.0
