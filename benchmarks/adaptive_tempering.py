@@ -34,7 +34,10 @@ SCHEDULES = {
     for first in (1.3, 3.0, 10.0, 30.0)
     for length in ((50, 150) if first < 5 else (150,))
 }
-CONSTANTS = ("pace", "rest", "push", "FASTEST", "SETTLED", "PUSH_ROWS", "FORGETTING", "FRESH_ROWS")
+CONSTANTS = (
+    *("pace", "rest", "push", "FASTEST", "SETTLED", "PUSH_ROWS", "FORGETTING", "FRESH_ROWS"),
+    *("SAMPLED", "HANDED_OVER", "HOPE", "SEARCH_ROWS"),
+)
 USUAL = {name: getattr(adaptive, name) for name in dir(adaptive) if name.isupper()}
 
 

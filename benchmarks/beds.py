@@ -193,7 +193,7 @@ def features(data: Any, k: int, variances: Any, policy: Any, seed: int, n_init: 
         local_restarts=0,
         moves=False,
     ).fit(data)
-    return model.elbo_, n_init * model.n_iter_
+    return model.elbo_, n_init * model.history_[-1].passes
 
 
 def toy_images(policy, seed, n_init=1):
@@ -264,7 +264,8 @@ def topics(policy, seed, counts=None, k=20, passes=400, batch_size=None, n_init=
     ).fit(counts)
     if online:
         return -float(np.log(model.perplexity(counts)) * counts.sum()), passes
-    return float(np.asarray(model.history_["elbo"])[-1]), model.n_iter_
+    passes = model.history_[-1].passes
+    return float(np.asarray(model.history_["elbo"])[-1]), passes
 
 
 def corpus(path: str, documents: int, k: int, policy: Any, seed: int) -> Outcome:

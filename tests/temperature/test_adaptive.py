@@ -63,15 +63,26 @@ def test_finds_clusters_that_plain_inference_misses():
 
 
 def test_a_fresh_start_finds_what_heating_up_again_does_not(monkeypatch):
-    rng = np.random.default_rng(204)
+    rng = np.random.default_rng(200)
     centres = rng.normal(size=(20, 10))
     data = centres[rng.integers(20, size=2000)] + 0.4 * rng.normal(size=(2000, 10))
     likelihood = IsotropicGaussian(10, 0.16)
     prior = likelihood.conjugate.natural(np.zeros(10), 10.0)
     model = Mixture(likelihood, Dirichlet(20), np.ones(20), prior)
-    found = run(model, data, AdaptiveTempering(), 204, max_passes=1000).elbo
-    monkeypatch.setattr(adaptive, "AGAIN", (0.3, 1.0, 0.1))
-    assert found > run(model, data, AdaptiveTempering(), 204, max_passes=1000).elbo + 100
+    found = run(model, data, AdaptiveTempering(), 200, max_passes=1000).elbo
+    monkeypatch.setattr(adaptive, "AGAIN", (0.3, 1.0, 1.0))
+    assert found > run(model, data, AdaptiveTempering(), 200, max_passes=1000).elbo + 100
+
+
+def test_passes_count_what_samples_took():
+    """A pass is as many data as there are, whoever solves them."""
+    model, data = clusters(0)
+    history = run(model, data, AdaptiveTempering(), 0).history
+    extra = np.diff(history["passes"]) - 1.0
+    assert extra.min() == pytest.approx(0.0)
+    assert history[-1].passes == pytest.approx(len(history) + extra.sum())
+    # The search for the critical temperature, and two ways to cool again at least.
+    assert np.sum(extra > 1.0) >= 3
 
 
 def test_components_that_known_weights_tell_apart_are_not_swapped():
@@ -207,7 +218,7 @@ def test_the_critical_temperature_of_a_gaussian_mixture_is_the_variance_of_the_d
         likelihood = IsotropicGaussian(1, 0.01)
         prior = likelihood.conjugate.natural(np.zeros(1), 100.0)
         model = Mixture(likelihood, Dirichlet(3), np.ones(3), prior)
-        s = critical_inverse_temperature(model, data, rng)
+        s, _ = critical_inverse_temperature(model, data, rng)
         expected = 0.01 / scale**2
         assert expected / 2 < s < 1.1 * expected
 

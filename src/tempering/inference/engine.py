@@ -128,7 +128,8 @@ class Algorithm:
             model.learn_hyperparameters(local, posterior, rate)
             posterior = model.revise(posterior, *progress.parts)
 
-        state = State(posterior, heat, state.step + 1, state.data_seen + batch.size, tuple(solved))
+        seen = state.data_seen + batch.size + heat.looked_at
+        state = State(posterior, heat, state.step + 1, seen, tuple(solved))
         return Step(state, local, *bounds)
 
     def progress(self, state: State, batch: Batch) -> Progress:

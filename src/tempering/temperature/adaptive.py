@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import logging
 import math
+from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -34,7 +35,7 @@ FASTEST = 3.0
 #: A bound at T = 1 has settled when what is left to gain is this part of what counts as rest.
 SETTLED = 0.1
 #: Data that tell the critical temperature, and the coldest start.
-SEARCH_ROWS, COLDEST_START = 1000, 0.9
+SEARCH_ROWS, COLDEST_START = 250, 0.9
 #: Small steps separate components slowly near the critical temperature: a ramp starts below it.
 RAMP_START, RAMP_COLDEST = 3.0, 0.75
 #: Data of a push: enough that components are alike to some tens of percent.
@@ -43,12 +44,18 @@ PUSH_ROWS = 20
 FRESH_ROWS, FRESH_START = 40, 0.7
 #: Cooling starts at this part of the critical s, where a fit soon forgets where it was.
 FORGETTING = 0.1
-#: Where to cool again from: a fresh start (None), or the best so far, heated up to where the first
-#: cooling still lacked this part of its energy; the next of them where one found nothing better.
+#: Where to cool again from: the best so far, heated up to where the first cooling still lacked this
+#: part of its energy, or a fresh start (None); the next of them where one found nothing better.
 #: The last is not pushed: where a prior tells components apart, pushes hide which way to separate.
-AGAIN = None, 0.3, 1.0, 1.0
-#: It ends when each of these has found nothing better, and after so many attempts.
-MOST_ATTEMPTS = 4
+AGAIN = 0.3, 1.0, None, 1.0
+#: It ends when each of these has found nothing better, and after so many attempts. The last two are
+#: enough where the first cooling found nothing better than plain inference.
+MOST_ATTEMPTS, FEWEST = 4, 2
+#: An attempt cools a sample first, this part of the data, but so many of them at least and at most,
+#: and in so many steps at most.
+SAMPLED, LEAST_SAMPLE, MOST_SAMPLE, MOST_STEPS = 0.25, 200, 20_000, 300
+#: Then all data are cooled, from where the first cooling lacked this part of its energy, or this s.
+HANDED_OVER, HANDOVER = 0.05, 0.5
 #: Bounds that differ by less, in units, are those of one optimum.
 SAME = 1e-4
 #: A bound below the best is given up when so many times what is left to gain does not help.
@@ -64,6 +71,7 @@ TOO_SHORT = (
 #: What the progress bar tells of each phase.
 PHASES = {
     "plain": "plain inference first",
+    "plain to the end": "plain inference to its end",
     "cooling": "cooling",
     "settling": "settling at T = 1",
     "cooling again": "cooling again",
@@ -78,7 +86,8 @@ class AdaptiveHeat(Heat):
     """Where adaptive tempering is."""
 
     #: "plain" (variational inference at T = 1 from the start), "cooling", "settling" (at T = 1),
-    #: "cooling again", "settling again"; with minibatches "ramp".
+    #: "plain to the end" (which cooling did not beat), "cooling again", "settling again"; with
+    #: minibatches "ramp".
     phase: str = "plain"
     waited: int = 0  # steps for which the temperature has been held
     bound_before: float = -math.inf  # L, E, the excess and s of the step before
@@ -86,9 +95,10 @@ class AdaptiveHeat(Heat):
     excess_before: float = math.inf
     inverse_temperature_before: float = 1.0
     best: float = -math.inf  # bound at T = 1 so far, that of the state which the engine keeps
+    hope: float = -math.inf  # what plain inference might still have reached
     attempts: int = 0  # how often it was cooled again
     failures: int = 0  # how often that found nothing better
-    fresh: bool = False  # whether the next step makes a fresh start
+    samples: bool = False  # whether the next step cools a sample
     #: [n, 2]: s and E at each rest of the cooling; with minibatches s, and the time until it.
     path: Array | None = None
     seed: int = 0  # what the pushes are drawn from
@@ -115,6 +125,16 @@ class AdaptiveHeat(Heat):
             **changes,
         )
 
+    def after(self, look: Look) -> AdaptiveHeat:
+        """With a step to compare the next one with."""
+        return replace(
+            self,
+            bound_before=look.bound,
+            energy_before=look.energy,
+            excess_before=look.excess,
+            inverse_temperature_before=float(self.inverse_temperature),
+        )
+
 
 class Look(NamedTuple):
     """What one step shows. The unit is the spread of the data's energies, times their number."""
@@ -133,10 +153,10 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
 
     A batch fit goes through four phases, all within ``fraction`` of the planned passes:
 
-    1. run plain variational inference from the start, until it converges;
+    1. run plain variational inference from the start, until it hardly moves;
     2. cool from above the critical temperature, and hold it while the fit moves;
     3. cool again, from a fresh start, or from the best state heated part of the way or all of it,
-       until that finds nothing better;
+       until that finds nothing better: first a sample of the data, then all of them;
     4. return to the best state, and continue at T = 1.
 
     With minibatches no pushes are needed, because their noise does the same, but bounds are too
@@ -213,20 +233,11 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         s = float(heat.inverse_temperature)
         model, data = surroundings.model, surroundings.data
         rng = np.random.default_rng([heat.seed, heat.step])
-        if heat.fresh:
-            start = pushed(local, model, data, 1.0, FRESH_ROWS, rng)
-            return start, replace(heat, fresh=False, step=heat.step + 1)
+        if heat.samples:
+            return self._cool_sample(heat, local, surroundings, rng)
         look = _look(heat, local, surroundings)
-        if s < 1.0 and self.push and heat.failures < len(AGAIN) - 1:
-            local = pushed(local, model, data, self.push, PUSH_ROWS, rng)
-        heat = replace(
-            heat,
-            bound_before=look.bound,
-            energy_before=look.energy,
-            excess_before=look.excess,
-            inverse_temperature_before=s,
-            step=heat.step + 1,
-        )
+        local = self._pushed(heat, local, model, data, rng)
+        heat = replace(heat.after(look), step=heat.step + 1, looked_at=0)
         if s == 1.0:
             return local, self._settle(heat, look, surroundings)
         return local, self._cool(heat, look, surroundings.progress)
@@ -236,14 +247,11 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         progress = surroundings.progress
         passes, length = progress.passes + progress.step, self.length(progress.planned)
         steady = max(look.excess, look.left) <= SETTLED * self.rest
-        if heat.phase == "plain":
-            # As far as plain inference by itself goes, so that the end is never worse than that.
-            resting = passes > PLAIN_PART * progress.planned
-        elif look.bound > heat.best:
-            resting = steady
-        else:
-            resting = steady and look.bound + HOPE * look.left * look.unit < heat.best
+        might = look.bound + HOPE * look.left * look.unit
         converged = look.excess * look.unit <= max(surroundings.tolerance, 1e-9 * look.unit)
+        late = heat.phase.startswith("plain") and passes > PLAIN_PART * progress.planned
+        hopeless = look.excess <= self.rest and might < heat.best
+        resting = late or (heat.phase != "plain to the end" and (steady or hopeless))
         if heat.waited < 3 or not (resting or converged):
             return replace(heat, waited=heat.waited + 1)
         gain = (look.bound - heat.best) / look.unit
@@ -251,23 +259,68 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         best = max(look.bound, heat.best)
         kept: dict[str, Any] = {"keeps": better, "returns": not better, "best": best}
         if heat.phase == "plain":
-            if not converged:
+            if late and not (steady or converged):
                 logger.warning(TOO_SHORT, passes, progress.planned)
                 return AdaptiveHeat(finished=True)
-            first = _first_inverse_temperature(heat, surroundings)
+            first, looked_at = _first_inverse_temperature(heat, surroundings)
+            kept |= {"hope": -math.inf if converged else might, "looked_at": looked_at}
             return heat.jump("cooling", FORGETTING * first, **kept)
-        # Where the first cooling is behind plain inference, little is known yet.
-        failures = heat.failures + (gain < SAME if heat.attempts else abs(gain) < SAME)
+        if heat.phase == "settling" and look.bound <= heat.hope:
+            return heat.jump("plain to the end", 1.0, returns=True, hope=-math.inf)
+        if heat.attempts:
+            failures = heat.failures + (gain < SAME)
+        else:
+            failures = 0 if gain > SAME else len(AGAIN) - FEWEST
         done = failures == len(AGAIN) or heat.attempts == MOST_ATTEMPTS
         if done or heat.path is None or 1.5 * passes > length:
             return AdaptiveHeat(finished=True, returns=not better, path=heat.path)
         again = {"attempts": heat.attempts + 1, "failures": failures, **kept}
-        lacking = AGAIN[failures]
+        s = max(HANDOVER, _where_lacking(heat.path, HANDED_OVER))
+        return heat.jump("cooling again", s, samples=True, **again)
+
+    def _cool_sample(
+        self, heat: AdaptiveHeat, local: LocalStep, surroundings: Surroundings, rng: Any
+    ) -> tuple[LocalStep, AdaptiveHeat]:
+        """Cool a sample from T > 1 to T = 1: a start for all data, at a fraction of the price."""
+        model, data, n_data = surroundings.model, surroundings.data, local.n
+        n_rows = min(max(int(SAMPLED * n_data), LEAST_SAMPLE), MOST_SAMPLE)
+        rows = Few(data, n_data).sample(n_rows, rng)
+        scale = n_data / rows.shape[0]
+        here = surroundings._replace(data=rows, scale=scale, progress=Progress(0, 0, math.inf))
+        posterior, s = deepcopy(surroundings.posterior), FRESH_START
+        lacking = AGAIN[heat.failures]
         if lacking is None:
-            return heat.jump("cooling again", FRESH_START, fresh=True, **again)
-        s, energy = heat.path.T
-        part = float(s[np.argmax(energy >= energy.max() - lacking * np.ptp(energy))])
-        return heat.jump("cooling again", part, **again)
+            start = pushed(local, model, data, 1.0, FRESH_ROWS, rng)
+            posterior = model.global_step(posterior, model.prior() + start.statistics, 1.0)
+        elif heat.path is not None:
+            s = _where_lacking(heat.path, lacking)
+        inner = heat.jump("cooling again", s)
+        step = model.local_step(rows, model.expectations(posterior), s)
+        n_steps = 1
+        while n_steps < MOST_STEPS:
+            look = _look(inner, step, here._replace(posterior=posterior))
+            if s == 1.0 and look.excess <= self.rest:
+                break
+            target = self._pushed(inner, step, model, rows, rng).statistics
+            inner = inner.after(look)
+            if s < 1.0:
+                inner = self._cool(inner, look, here.progress)
+                s = float(inner.inverse_temperature)
+            posterior = model.global_step(posterior, model.prior() + scale * target, 1.0)
+            step = model.continue_local_step(step, rows, model.expectations(posterior), s)
+            n_steps += 1
+        start = copy(local)
+        start.statistics = scale * step.statistics
+        looked_at = n_steps * rows.shape[0]
+        return start, replace(heat, samples=False, looked_at=looked_at, step=heat.step + 1)
+
+    def _pushed(
+        self, heat: AdaptiveHeat, local: LocalStep, model: Model, data: Any, rng: Any
+    ) -> LocalStep:
+        """The step, with a push where T is above 1 and this is not the last way to cool again."""
+        if heat.inverse_temperature == 1.0 or not self.push or heat.failures == len(AGAIN) - 1:
+            return local
+        return pushed(local, model, data, self.push, PUSH_ROWS, rng)
 
     def _cool(self, heat: AdaptiveHeat, look: Look, progress: Progress) -> AdaptiveHeat:
         """At s < 1: hold, or raise s."""
@@ -293,26 +346,37 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         """With minibatches: the first of them says where to start."""
         if heat.phase == "ramp":
             return heat
-        first = min(RAMP_START * _first_inverse_temperature(heat, surroundings), RAMP_COLDEST)
+        critical, _ = _first_inverse_temperature(heat, surroundings)
+        first = min(RAMP_START * critical, RAMP_COLDEST)
         rng = np.random.default_rng([heat.seed, heat.step])
         path = find_ramp(surroundings.model, surroundings.data, first, rng)
         return replace(heat, phase="ramp", path=path, inverse_temperature=first)
 
 
-def _first_inverse_temperature(heat: AdaptiveHeat, surroundings: Surroundings) -> float:
+def _first_inverse_temperature(heat: AdaptiveHeat, surroundings: Surroundings) -> tuple[float, int]:
+    """The critical s, and how many data it took to find it."""
     rng = np.random.default_rng([heat.seed, heat.step])
     data = surroundings.data
     rows = Few(data, data.shape[0]).sample(SEARCH_ROWS, rng)
-    return min(critical_inverse_temperature(surroundings.model, rows, rng), COLDEST_START)
+    critical, n_updates = critical_inverse_temperature(surroundings.model, rows, rng)
+    return min(critical, COLDEST_START), n_updates * rows.shape[0]
+
+
+def _where_lacking(path: Array, part: float) -> float:
+    """The s of a cooling at which it still lacked this part of its energy."""
+    s, energy = path.T
+    return float(s[np.argmax(energy >= energy.max() - part * np.ptp(energy))])
 
 
 def _look(heat: AdaptiveHeat, local: LocalStep, surroundings: Surroundings) -> Look:
     energies = np.asarray(local.energies)
-    energy, mean = float(energies.sum()), float(energies.mean())
+    scale = surroundings.scale
+    energy, mean = scale * float(energies.sum()), float(energies.mean())
     # Data that are all alike have no spread.
-    unit = local.n * max(float(energies.std()), 1e-6 * (1.0 + abs(mean)))
+    unit = scale * local.n * max(float(energies.std()), 1e-6 * (1.0 + abs(mean)))
     s = float(heat.inverse_temperature)
-    bound = s * energy + local.entropy - surroundings.model.divergence(surroundings.posterior)
+    divergence = surroundings.model.divergence(surroundings.posterior)
+    bound = s * energy + scale * local.entropy - divergence
     rise = (s - heat.inverse_temperature_before) * heat.energy_before
     excess = (bound - heat.bound_before - rise) / unit
     if excess <= 0.0:

@@ -35,6 +35,8 @@ class Heat:
         Whether the policy has come to T = 1 by itself.
     keeps, returns : bool
         Whether the engine is to keep the state after this step, and to go back to the one it kept.
+    looked_at : int
+        Data that the policy has solved by itself in this step; passes count them too.
 
     Examples
     --------
@@ -51,6 +53,7 @@ class Heat:
     finished: bool = False
     keeps: bool = False
     returns: bool = False
+    looked_at: int = 0
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

@@ -66,19 +66,25 @@ def pushed(
     return changed
 
 
-def critical_inverse_temperature(model: Model, rows: Any, rng: np.random.Generator) -> float:
-    """The largest trial of s, from hot to cold, at which a push of the model at rest dies out."""
+def critical_inverse_temperature(
+    model: Model, rows: Any, rng: np.random.Generator
+) -> tuple[float, int]:
+    """The largest trial of s, from hot to cold, at which a push of the model at rest dies out.
+
+    And how many updates of the rows it took.
+    """
     rest = start_of(model, Few(rows, rows.shape[0]), rng).posterior
-    rest, s = _settled(model, rows, rest, HOTTEST), HOTTEST
+    (rest, n_updates), s = _settled(model, rows, rest, HOTTEST), HOTTEST
     for stride in STRIDES:
         # From hot to cold, so that it is the one hot optimum that is tried, and none of the others.
         while s * math.exp(stride) < 1.0:
             colder = s * math.exp(stride)
-            settled = _settled(model, rows, deepcopy(rest), colder)
+            settled, taken = _settled(model, rows, deepcopy(rest), colder)
+            n_updates += taken + 1 + RELAX
             if _growth(model, rows, settled, colder, rng) >= 1.0:
                 break
             rest, s = settled, colder
-    return s
+    return s, n_updates
 
 
 def _update(model: Model, rows: Any, posterior: Any, s: float) -> tuple[float, LocalStep]:
@@ -87,15 +93,17 @@ def _update(model: Model, rows: Any, posterior: Any, s: float) -> tuple[float, L
     return s * local.energy + local.entropy - model.divergence(posterior), local
 
 
-def _settled(model: Model, rows: Any, posterior: Any, s: float) -> Any:
-    before = -math.inf
-    for _ in range(SETTLE):
+def _settled(model: Model, rows: Any, posterior: Any, s: float) -> tuple[Any, int]:
+    """λ at rest, and the updates until then."""
+    before, taken = -math.inf, 0
+    while taken < SETTLE:
+        taken += 1
         bound, local = _update(model, rows, posterior, s)
         posterior = model.global_step(posterior, model.prior() + local.statistics, 1.0)
         if abs(bound - before) < 1e-6 * local.n:
             break
         before = bound
-    return posterior
+    return posterior, taken
 
 
 def _growth(model: Model, rows: Any, rest: Any, s: float, rng: np.random.Generator) -> float:
