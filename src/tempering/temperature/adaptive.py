@@ -48,9 +48,9 @@ FORGETTING = 0.1
 #: part of its energy, or a fresh start (None); the next of them where one found nothing better.
 #: The last is not pushed: where a prior tells components apart, pushes hide which way to separate.
 AGAIN = 0.3, 1.0, None, 1.0
-#: It ends when each of these has found nothing better, and after so many attempts. The last two are
-#: enough where the first cooling found nothing better than plain inference.
-MOST_ATTEMPTS, FEWEST = 4, 2
+#: It ends when each of these has found nothing better, and after so many attempts. The last three
+#: are enough where the first cooling found nothing better than plain inference.
+MOST_ATTEMPTS, FEWEST = 4, 3
 #: An attempt cools a sample first, this part of the data, but so many of them at least and at most,
 #: and in so many steps at most.
 SAMPLED, LEAST_SAMPLE, MOST_SAMPLE, MOST_STEPS = 0.25, 200, 20_000, 300
@@ -272,7 +272,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         else:
             failures = 0 if gain > SAME else len(AGAIN) - FEWEST
         done = failures == len(AGAIN) or heat.attempts == MOST_ATTEMPTS
-        if done or heat.path is None or 1.5 * passes > length:
+        if done or heat.path is None or 1.2 * passes > length:
             return AdaptiveHeat(finished=True, returns=not better, path=heat.path)
         again = {"attempts": heat.attempts + 1, "failures": failures, **kept}
         s = max(HANDOVER, _where_lacking(heat.path, HANDED_OVER))
