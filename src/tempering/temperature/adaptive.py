@@ -98,7 +98,7 @@ class AdaptiveHeat(Heat):
     hope: float = -math.inf  # what plain inference might still have reached
     attempts: int = 0  # how often it was cooled again
     failures: int = 0  # how often that found nothing better
-    samples: bool = False  # whether the next step cools a sample
+    samples_next: bool = False  # whether the next step cools a sample
     #: [n, 2]: s and E at each rest of the cooling; with minibatches s, and the time until it.
     path: Array | None = None
     seed: int = 0  # what the pushes are drawn from
@@ -233,7 +233,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         s = float(heat.inverse_temperature)
         model, data = surroundings.model, surroundings.data
         rng = np.random.default_rng([heat.seed, heat.step])
-        if heat.samples:
+        if heat.samples_next:
             return self._cool_sample(heat, local, surroundings, rng)
         look = _look(heat, local, surroundings)
         local = self._pushed(heat, local, model, data, rng)
@@ -276,7 +276,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             return AdaptiveHeat(finished=True, returns=not better, path=heat.path)
         again = {"attempts": heat.attempts + 1, "failures": failures, **kept}
         s = max(HANDOVER, _where_lacking(heat.path, HANDED_OVER))
-        return heat.jump("cooling again", s, samples=True, **again)
+        return heat.jump("cooling again", s, samples_next=True, **again)
 
     def _cool_sample(
         self, heat: AdaptiveHeat, local: LocalStep, surroundings: Surroundings, rng: Any
@@ -312,7 +312,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         start = copy(local)
         start.statistics = scale * step.statistics
         looked_at = n_steps * rows.shape[0]
-        return start, replace(heat, samples=False, looked_at=looked_at, step=heat.step + 1)
+        return start, replace(heat, samples_next=False, looked_at=looked_at, step=heat.step + 1)
 
     def _pushed(
         self, heat: AdaptiveHeat, local: LocalStep, model: Model, data: Any, rng: Any
