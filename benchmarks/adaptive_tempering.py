@@ -39,7 +39,7 @@ SCHEDULES = {
 }
 CONSTANTS = (
     *("pace", "rest", "push", "FASTEST", "SETTLED", "PUSH_ROWS", "FORGETTING", "FRESH_ROWS"),
-    *("SAMPLED", "HANDED_OVER", "HOPE", "SEARCH_ROWS"),
+    *("SAMPLED", "HANDED_OVER", "HOPE", "PLAIN_HOPE", "SEARCH_ROWS", "LEAST_SAMPLE"),
 )
 USUAL = {name: getattr(adaptive, name) for name in dir(adaptive) if name.isupper()}
 

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from problems import tiny_mixture
 from tempering.families import Categorical, Dirichlet, IsotropicGaussian
-from tempering.inference import ArraySource, Constant, RobbinsMonro, Settling, fit
+from tempering.inference import ArraySource, Constant, RobbinsMonro, Settling, engine, fit
 from tempering.models import (
     HiddenMarkov,
     Mixture,
@@ -134,6 +134,26 @@ def test_a_policy_that_leaves_less_than_a_pass_keeps_its_own_time():
     policy = Annealing(passes=4.5)
     result = quiet_fit(gaussian_mixture(), blobs(), temperature=policy, batch_size=60, max_passes=5)
     assert result.history.final_phase_start == 45
+
+
+class ThereAndBack(TemperaturePolicy[Heat]):
+    """Keeps the first state, and returns to it after 50 passes, when all has long settled."""
+
+    def begin(self, model, n_data, rng):
+        return Heat()
+
+    def update(self, heat, local, surroundings):
+        passes = surroundings.progress.passes
+        return local, Heat(keeps=passes == 0, returns=passes == 50, finished=passes == 50)
+
+
+def test_a_state_that_is_returned_to_is_fitted_to_its_end(monkeypatch):
+    monkeypatch.setattr(engine, "leave_saddle", lambda *state, **options: None)  # which may notice
+    result = quiet_fit(gaussian_mixture(), blobs(), temperature=ThereAndBack(), max_passes=200)
+    plain = quiet_fit(gaussian_mixture(), blobs(), max_passes=200)
+    assert abs(result.history[49].elbo - result.history[50].elbo) < 1e-9
+    assert result.converged
+    assert result.elbo == pytest.approx(plain.elbo, abs=1e-6)
 
 
 @pytest.mark.parametrize("s", [8, 0, -0.5, np.nan, [[0.5]], [0.5, 2.0], "hot"])

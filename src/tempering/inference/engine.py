@@ -317,13 +317,16 @@ def _recorded(
             weights=heat.weights,
         )
     )
+    kept = deepcopy(state) if heat.keeps else run.kept
+    back = kept if heat.returns else None
+    if back is not None:  # which has not been looked at, however little the step before it changed
+        settled = False
     converged = settled and (heat.finished or (policy.settles and not finish))
     cooled = run.cooled or (settled and not converged and policy.settles)
     if cooled:
         state = state._replace(heat=COLD)
-    kept = deepcopy(state) if heat.keeps else run.kept
-    if heat.returns and kept is not None:
-        back = deepcopy(kept)
+    if back is not None:
+        back = deepcopy(back)
         state = state._replace(posterior=back.posterior, solved=back.solved)
     if heat.keeps or heat.returns:  # asked for once: a fit that returned goes on from there
         state = state._replace(heat=replace(state.heat, keeps=False, returns=False))
@@ -331,7 +334,7 @@ def _recorded(
         state,
         tempered_heat=run.tempered_heat if heat.finished else heat,
         history=run.history,
-        previous=bound if evaluated else run.previous,
+        previous=-math.inf if back is not None else bound if evaluated else run.previous,
         cooled=cooled,
         converged=converged,
         over=converged or algorithm.spent(state),

@@ -31,11 +31,11 @@ from tempering.temperature.probes import Few, critical_inverse_temperature, find
 logger = logging.getLogger("tempering")
 
 #: Where the excess is far below what counts as rest, cooling is up to so many times faster.
-FASTEST = 3.0
+FASTEST = 4.0
 #: A bound at T = 1 has settled when what is left to gain is this part of what counts as rest.
 SETTLED = 0.1
 #: Data that tell the critical temperature, and the coldest start.
-SEARCH_ROWS, COLDEST_START = 250, 0.9
+SEARCH_ROWS, COLDEST_START = 125, 0.9
 #: Small steps separate components slowly near the critical temperature: a ramp starts below it.
 RAMP_START, RAMP_COLDEST = 3.0, 0.75
 #: Data of a push: enough that components are alike to some tens of percent.
@@ -48,18 +48,18 @@ FORGETTING = 0.1
 #: part of its energy, or a fresh start (None); the next of them where one found nothing better.
 #: The last is not pushed: where a prior tells components apart, pushes hide which way to separate.
 AGAIN = 0.3, 1.0, None, 1.0
-#: It ends when each of these has found nothing better, and after so many attempts. The last three
-#: are enough where the first cooling found nothing better than plain inference.
-MOST_ATTEMPTS, FEWEST = 4, 3
+#: It ends when each of these has found nothing better; after so many attempts, when one has not.
+ATTEMPTS = 4
 #: An attempt cools a sample first, this part of the data, but so many of them at least and at most,
 #: and in so many steps at most.
-SAMPLED, LEAST_SAMPLE, MOST_SAMPLE, MOST_STEPS = 0.25, 200, 20_000, 300
+SAMPLED, LEAST_SAMPLE, MOST_SAMPLE, MOST_STEPS = 0.2, 150, 20_000, 300
 #: Then all data are cooled, from where the first cooling lacked this part of its energy, or this s.
 HANDED_OVER, HANDOVER = 0.05, 0.5
 #: Bounds that differ by less, in units, are those of one optimum.
 SAME = 1e-4
-#: A bound below the best is given up when so many times what is left to gain does not help.
-HOPE = 10.0
+#: A bound below the best is given up when so many times what is left to gain does not help. Plain
+#: inference, which often rises slowly, is expected to gain so many times as much.
+HOPE, PLAIN_HOPE = 3.0, 10.0
 #: Plain inference, which comes first, has this part of the planned run; all of it, if it does not
 #: come to rest within that part.
 PLAIN_PART = 0.5
@@ -95,7 +95,7 @@ class AdaptiveHeat(Heat):
     excess_before: float = math.inf
     inverse_temperature_before: float = 1.0
     best: float = -math.inf  # bound at T = 1 so far, that of the state which the engine keeps
-    hope: float = -math.inf  # what plain inference might still have reached
+    hope: float = -math.inf  # what plain inference, if that is the best, might still reach
     attempts: int = 0  # how often it was cooled again
     failures: int = 0  # how often that found nothing better
     samples_next: bool = False  # whether the next step cools a sample
@@ -247,7 +247,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         progress = surroundings.progress
         passes, length = progress.passes + progress.step, self.length(progress.planned)
         steady = max(look.excess, look.left) <= SETTLED * self.rest
-        might = look.bound + HOPE * look.left * look.unit
+        hope = PLAIN_HOPE if heat.phase == "plain" else HOPE
+        might = look.bound + hope * look.left * look.unit
         converged = look.excess * look.unit <= max(surroundings.tolerance, 1e-9 * look.unit)
         late = heat.phase.startswith("plain") and passes > PLAIN_PART * progress.planned
         hopeless = look.excess <= self.rest and might < heat.best
@@ -265,13 +266,16 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             first, looked_at = _first_inverse_temperature(heat, surroundings)
             kept |= {"hope": -math.inf if converged else might, "looked_at": looked_at}
             return heat.jump("cooling", FORGETTING * first, **kept)
-        if heat.phase == "settling" and look.bound <= heat.hope:
-            return heat.jump("plain to the end", 1.0, returns=True, hope=-math.inf)
-        if heat.attempts:
-            failures = heat.failures + (gain < SAME)
-        else:
-            failures = 0 if gain > SAME else len(AGAIN) - FEWEST
-        done = failures == len(AGAIN) or heat.attempts == MOST_ATTEMPTS
+        found = gain > SAME and look.bound > heat.hope
+        failures = heat.failures + (heat.phase == "settling again" and not found)
+        if heat.phase != "plain to the end" and heat.best < look.bound <= heat.hope:
+            # Plain inference may end above it, and is not known to.
+            return heat.jump(
+                "plain to the end", 1.0, returns=True, hope=-math.inf, failures=failures
+            )
+        if better:
+            kept["hope"] = -math.inf
+        done = failures == len(AGAIN) or (heat.attempts >= ATTEMPTS and not found)
         if done or heat.path is None or 1.2 * passes > length:
             return AdaptiveHeat(finished=True, returns=not better, path=heat.path)
         again = {"attempts": heat.attempts + 1, "failures": failures, **kept}

@@ -29,7 +29,7 @@ PUSHED_ROWS, PUSHED_SHARE, RAMP_SHARE = 20, 0.1, 0.02
 #: The first trial of s, and by how much log s rises from one to the next: first roughly, then not.
 HOTTEST, STRIDES = 1e-5, (2.0, 0.4)
 #: Updates until the model is at rest at most, and after a push.
-SETTLE, RELAX = 10, 4
+SETTLE, RELAX = 5, 4
 #: A push that costs less than this part of what it did has died out: the rest may be rounding.
 GONE = 1e-3
 #: Temperatures at which the data are looked at, and updates at each.
