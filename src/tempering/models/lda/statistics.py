@@ -10,7 +10,6 @@ import numpy as np
 from numba import njit
 
 from tempering.models.fastmath import (
-    CACHE_LINE,
     ENTRY,
     FLUSHED,
     KERNEL,
@@ -19,15 +18,11 @@ from tempering.models.fastmath import (
     f32,
     larger,
     log,
-    prefetch,
 )
 from tempering.models.lda.documents import IN_LOGS
 from tempering.models.lda.layout import Int32, Int64, WordCounts
 from tempering.models.lda.sweeps import ZERO, add_word_in_logs, fill_log_theta
 
-# How many entries ahead a document's topics are asked for, and how many of these.
-ENTRIES_AHEAD = 8
-TOPICS_AHEAD = 32
 # A score this far above those of the topics left out: a thousand times exp(-23) is 1e-7.
 ENOUGH = np.float32(FLUSHED + 23.0)
 LOWEST = np.float32(-1e30)
@@ -75,11 +70,9 @@ def fill_statistics(start, stop, occurrences, batch, word_rows, settings, room, 
     n_topics = word_rows.logs.shape[1]
     for v in range(start, stop):
         row = statistics[v]
-        ask_for_row(word_rows.tempered, v + 1)
         for k in range(n_topics):
             row[k] = ZERO
         for i in range(occurrences.indptr[v], occurrences.indptr[v + 1]):
-            ask_for_topics(occurrences, i + ENTRIES_AHEAD, fit)
             d = occurrences.documents[i]
             weight = fit.word_weights[occurrences.positions[i]]
             if weight == IN_LOGS:
@@ -99,23 +92,6 @@ def fill_statistics(start, stop, occurrences, batch, word_rows, settings, room, 
                     room.mass[k] = (fit.gamma[d, k] - settings.alpha[k]) / s
                 fill_log_theta(room, n_topics, s)
                 add_word_in_logs(word_rows.logs[v], s * batch.counts[p], room, n_topics, s, row)
-
-
-@njit(**KERNEL)
-def ask_for_row(rows, v):
-    """Ask for all of a row, as its entries will be taken in no order."""
-    if v < rows.shape[0]:
-        for k in range(0, rows.shape[1], CACHE_LINE):
-            prefetch(rows, v, k)
-
-
-@njit(**KERNEL)
-def ask_for_topics(occurrences, i, fit):
-    """Ask for the active topics of the document of entry i."""
-    if i < occurrences.documents.size:
-        for j in range(0, min(TOPICS_AHEAD, fit.topics.shape[1]), CACHE_LINE):
-            prefetch(fit.topics, occurrences.documents[i], j)
-            prefetch(fit.weights, occurrences.documents[i], j)
 
 
 @njit(**KERNEL)

@@ -18,7 +18,6 @@ import numpy as np
 from numba import njit
 
 from tempering.models.fastmath import (
-    CACHE_LINE,
     ENTRY,
     KERNEL,
     digamma,
@@ -26,7 +25,6 @@ from tempering.models.fastmath import (
     f32,
     larger,
     log,
-    prefetch,
     smaller,
     total_of,
 )
@@ -36,8 +34,6 @@ from tempering.models.fastmath import (
 SMALLEST_NORMALIZER = np.float32(1e-9)
 ZERO = np.float32(0.0)
 ONE = np.float32(1.0)
-# Lines of a row that are asked for before its turn; the processor then sees where it goes on.
-LINES_AHEAD = 2
 
 
 @njit(**ENTRY)
@@ -115,14 +111,6 @@ def replace_mass(topics, n_topics, threshold):
 
 
 @njit(**KERNEL)
-def ask_for_rows(rows, index, start, n_topics):
-    """Ask for the beginnings of four rows."""
-    for u in range(start, min(start + 4, index.size)):
-        for k in range(0, min(n_topics, LINES_AHEAD * CACHE_LINE), CACHE_LINE):
-            prefetch(rows, index[u], k)
-
-
-@njit(**KERNEL)
 def first_sweep(document, mass):
     """Mass under equal topic weights: z_u is then the sum of a row, which is known."""
     rows, index, counts = document.rows, document.index, document.counts
@@ -139,7 +127,6 @@ def first_sweep(document, mass):
             rows[index[u + 2]],
             rows[index[u + 3]],
         )
-        ask_for_rows(rows, index, u + 4, n_topics)
         share0 = counts[u] / row_sums[u]
         share1 = counts[u + 1] / row_sums[u + 1]
         share2 = counts[u + 2] / row_sums[u + 2]
