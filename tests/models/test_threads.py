@@ -7,7 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from tempering.models.threads import Task, in_blocks
+from tempering.models import threads
+from tempering.models.threads import in_blocks
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
@@ -65,12 +66,15 @@ def test_an_error_reaches_the_caller_when_all_have_ended(bad):
     in_blocks(lambda start, stop: None, 8, 4, fewest=1)  # the threads are still there
 
 
-def test_a_task_that_nobody_has_begun_is_not_waited_for_and_never_done():
-    done = []
-    task = Task(lambda: done.append(1))
-    assert task.error() is None
-    task()
-    assert done == []
+def test_a_call_does_not_wait_for_threads_that_have_other_work():
+    done, free = [], threading.Event()
+    with ThreadPoolExecutor(1) as busy:
+        busy.submit(free.wait)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(threads, "_pool", lambda process: busy)
+            in_blocks(lambda start, stop: done.append(start), 4, 2, fewest=1)
+        free.set()
+    assert done == [0, 1, 2, 3]
 
 
 def test_threads_must_be_one_or_more():

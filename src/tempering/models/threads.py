@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import cache, lru_cache
-from queue import SimpleQueue
-from threading import Lock, Thread
+from threading import Lock
 from typing import Any
 
 from tempering.models.arguments import MOST_THREADS, check_number
@@ -84,71 +84,19 @@ def in_blocks(
                 return
             work(start, min(start + block_size, n_items), *arguments)
 
-    tasks = [Task(work_on_blocks) for _ in range(n_threads - 1)]
-    _workers(os.getpid()).take(tasks)
+    pool = _pool(os.getpid())
+    others = [pool.submit(work_on_blocks) for _ in range(n_threads - 1)]
     try:
         work_on_blocks()  # this thread is one of them
     finally:
-        errors = [task.error() for task in tasks]
+        # One that no thread has begun has nothing left to do.
+        errors = [None if other.cancel() else other.exception() for other in others]
     for error in errors:
         if error is not None:
             raise error
 
 
-class Task:
-    """Something that a worker does once, unless the result is asked for before any has started."""
-
-    def __init__(self, work: Callable[[], None]):
-        self._work = work
-        self._started, self._done = Lock(), Lock()
-        self._done.acquire()
-        self._error: BaseException | None = None
-
-    def __call__(self) -> None:
-        if not self._started.acquire(blocking=False):
-            return
-        try:
-            self._work()
-        except BaseException as error:  # for the thread that asks
-            self._error = error
-        finally:
-            self._done.release()
-
-    def error(self) -> BaseException | None:
-        """What went wrong, once it is done; at once if no worker has started it: none will."""
-        if not self._started.acquire(blocking=False):
-            self._done.acquire()
-        return self._error
-
-
-class Workers:
-    """Threads that stay, as many as were ever asked for at a time.
-
-    Starting threads takes as long as a small batch; a pool of futures takes several times as long
-    for each call as this queue, and a step makes four.
-    """
-
-    def __init__(self):
-        self._tasks: SimpleQueue[Task] = SimpleQueue()
-        self._n_threads, self._starting = 0, Lock()
-
-    def take(self, tasks: list[Task]) -> None:
-        """Have these tasks done, each as soon as a thread is free."""
-        if self._n_threads < len(tasks):
-            with self._starting:
-                while self._n_threads < len(tasks):
-                    name = f"tempering-lda-{self._n_threads}"
-                    Thread(target=self._work_forever, name=name, daemon=True).start()
-                    self._n_threads += 1
-        for task in tasks:
-            self._tasks.put(task)
-
-    def _work_forever(self) -> None:
-        while True:
-            self._tasks.get()()
-
-
 @lru_cache(maxsize=1)
-def _workers(process: int) -> Workers:
-    """The threads of this process: they do not survive a fork."""
-    return Workers()
+def _pool(process: int) -> ThreadPoolExecutor:
+    """The threads of this process, as many as it takes: they do not survive a fork."""
+    return ThreadPoolExecutor(MOST_THREADS, "tempering")
