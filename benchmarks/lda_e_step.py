@@ -20,7 +20,7 @@ from tempering.models.lda.layout import (
     SweepSettings,
     WordCounts,
     WordRows,
-    check_batch,
+    as_batch,
     new_document_topics,
     new_room,
     new_solved_documents,
@@ -163,7 +163,7 @@ def own_rows(scene: Scene, batch: sparse.csr_matrix) -> tuple[Any, ...]:
 
 def tempered_rows(scene: Scene, prepared: tuple[Any, ...]) -> tuple[Any, Any]:
     """The same with exponentials of the rows, which is what scikit-learn's E-step is given."""
-    batch, log_rows = check_batch(*prepared, "log_rows")
+    batch, log_rows = as_batch(*prepared)
     model, n_documents = scene.model, batch.indptr.size - 1
     settings, shared = sweep_settings(
         n_documents, model.n_topics, model.doc_topic_prior, 1.0, 1e-3, 5, 100

@@ -517,6 +517,8 @@ def test_updates_without_a_bound_report_none():
     [
         (np.ones((2, V)), "must be a CSR matrix"),
         (sparse.csr_matrix(np.ones((2, V + 1))), "7 words, the model 6"),
+        (sparse.csr_matrix(np.full((2, V), np.nan)), "documents must hold counts.*holds nan"),
+        (sparse.csr_matrix(np.full((2, V), -1.0)), "documents must hold counts.*holds -1"),
     ],
 )
 def test_wrong_documents_are_named(data, message):

@@ -21,12 +21,12 @@ from tempering.models.lda.layout import (
     LocalResult,
     SweepSettings,
     WordRows,
-    check_batch,
+    as_batch,
     check_finite,
-    check_inverse_temperature,
     new_document_topics,
     new_room,
     new_solved_documents,
+    spread_inverse_temperature,
     sweep_settings,
 )
 from tempering.models.lda.statistics import (
@@ -63,7 +63,7 @@ def e_step(
     topics: in a hot phase, where documents move slowly, 1e-2 may stop them before topics can
     separate. By default ``gamma`` starts at alpha + s_d N_d / K.
     """
-    batch, log_rows = check_batch(indptr, columns, counts, log_rows, "log_rows")
+    batch, log_rows = as_batch(indptr, columns, counts, log_rows)
     n_documents = batch.indptr.size - 1
     n_topics = log_rows.shape[1]
     settings, shared = sweep_settings(
@@ -113,9 +113,9 @@ def document_energy(
 
     They are Σ_v n_dv Σ_k φ_dvk (E log θ_dk + E log β_kv) and −Σ_v n_dv Σ_k φ_dvk log φ_dvk.
     """
-    batch, log_rows = check_batch(indptr, columns, counts, log_rows, "log_rows")
+    batch, log_rows = as_batch(indptr, columns, counts, log_rows)
     n_documents = batch.indptr.size - 1
-    inverse_temperatures, _ = check_inverse_temperature(inverse_temperature, n_documents)
+    inverse_temperatures, _ = spread_inverse_temperature(inverse_temperature, n_documents)
     gamma = np.ascontiguousarray(gamma, np.float32)
     maxima = _row_maxima(log_rows, n_threads)
     energy = np.zeros(n_documents)
@@ -142,16 +142,10 @@ def log_predictive(
     n_threads: int = 1,
 ) -> Float64:
     """Log probability of each document's words, sum_v n_dv log sum_k theta_dk beta_kv, [D]."""
-    batch, topic_rows = check_batch(indptr, columns, counts, topic_rows, "topic_rows")
+    batch, topic_rows = as_batch(indptr, columns, counts, topic_rows)
     n_documents = batch.indptr.size - 1
     proportions = np.ascontiguousarray(proportions, dtype=np.float32)
-    if proportions.shape != (n_documents, topic_rows.shape[1]):
-        raise ValueError(
-            f"proportions must have shape {(n_documents, topic_rows.shape[1])}, "
-            f"got {proportions.shape}."
-        )
     scores = np.zeros(n_documents)
-
     arguments = (batch, topic_rows, proportions, scores)
     in_blocks(fill_log_predictive, n_documents, n_threads, arguments=arguments)
     return scores

@@ -1,10 +1,10 @@
-"""What the LDA kernels are given and pass to each other: small tuples of arrays, checked.
+"""What the LDA kernels are given and pass to each other: small tuples of arrays.
 
 Topics are padded to a multiple of 16 (`padded_topics`), one cache line of float32: rows then start
 on equal footing and the vector loops over topics need no remainder. A padding topic has rows of
 zeros and the first topic's alpha, so it takes no mass and is never the largest.
 
-Kernels trust their indices, so nothing wrong may pass the checks at the end of this file.
+Kernels trust their indices: documents are checked before a fit, by ``LatentDirichlet.check``.
 """
 
 from __future__ import annotations
@@ -179,8 +179,8 @@ def new_solved_documents(n_documents: int, n_topics: int, n_entries: int) -> Sol
     )
 
 
-def check_batch(
-    indptr: ArrayLike, columns: ArrayLike, counts: ArrayLike, rows: ArrayLike, name: str
+def as_batch(
+    indptr: ArrayLike, columns: ArrayLike, counts: ArrayLike, rows: ArrayLike
 ) -> tuple[WordCounts, Float32]:
     """The batch and its rows in the kernels' types."""
     batch = WordCounts(
@@ -188,20 +188,7 @@ def check_batch(
         np.ascontiguousarray(columns, dtype=np.int32),
         np.ascontiguousarray(counts, dtype=np.float32),
     )
-    rows = np.ascontiguousarray(rows, dtype=np.float32)
-    if rows.ndim != 2 or rows.shape[1] == 0:
-        raise ValueError(f"{name} must have shape (n_words, n_topics), got {rows.shape}.")
-    n_entries = batch.columns.size
-    ends_fit = batch.indptr.size > 0 and batch.indptr[0] == 0 and batch.indptr[-1] == n_entries
-    if not ends_fit or np.any(np.diff(batch.indptr) < 0) or batch.counts.size != n_entries:
-        raise ValueError(
-            "indptr must rise from 0 to the number of columns, and counts must match columns."
-        )
-    if n_entries and (batch.columns.min() < 0 or batch.columns.max() >= rows.shape[0]):
-        raise ValueError(f"columns must lie from 0 to {rows.shape[0] - 1}, the rows of {name}.")
-    if not np.all(np.isfinite(batch.counts)) or np.any(batch.counts < 0):
-        raise ValueError("counts must be finite and not negative.")
-    return batch, rows
+    return batch, np.ascontiguousarray(rows, dtype=np.float32)
 
 
 def sweep_settings(
@@ -217,7 +204,7 @@ def sweep_settings(
     padded_alpha = np.empty(padded_to(16, n_topics), np.float32)
     padded_alpha[:n_topics] = alpha
     padded_alpha[n_topics:] = padded_alpha[0]
-    inverse_temperatures, shared = check_inverse_temperature(inverse_temperature, n_documents)
+    inverse_temperatures, shared = spread_inverse_temperature(inverse_temperature, n_documents)
     settings = SweepSettings(
         padded_alpha,
         inverse_temperatures,
@@ -229,16 +216,11 @@ def sweep_settings(
     return settings, shared
 
 
-def check_inverse_temperature(
+def spread_inverse_temperature(
     inverse_temperature: float | ArrayLike, n_documents: int
 ) -> tuple[Float32, bool]:
     """One inverse temperature for each document, and whether they were given as one number."""
     given = np.asarray(inverse_temperature, dtype=np.float32)
-    if given.shape not in ((), (n_documents,)) or not np.all((given > 0) & (given <= 1)):
-        raise ValueError(
-            f"inverse_temperature must lie in (0, 1]: one number or one for each of the "
-            f"{n_documents} documents."
-        )
     return np.broadcast_to(given, n_documents).copy(), given.ndim == 0
 
 

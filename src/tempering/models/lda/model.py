@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logsumexp
 
-from tempering.families.checks import check_compressed
+from tempering.families.checks import check_compressed, check_sparse_counts
 from tempering.models.arguments import check_number, check_whole
 from tempering.models.base import (
     Array,
@@ -330,6 +330,7 @@ class LatentDirichlet(Model):
                 f"the documents have {data.shape[1]} words, the model {self.n_words}: they must "
                 "share one vocabulary."
             )
+        check_sparse_counts(data, "documents must hold counts")
 
     # What learned temperatures need.
 
