@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tempering.estimators.topic_health import overlapping, sizes_of
+from tempering.estimators.topic_health import sizes_and_overlaps
 from tempering.models.lda.topics import Topics
 
 PRIOR = 0.1
@@ -14,8 +14,8 @@ def topics_of(counts):
 
 
 def overlapping_pairs(counts, overlap):
-    topics = topics_of(counts)
-    return [tuple(pair) for pair in np.argwhere(overlapping(topics, sizes_of(topics), overlap))]
+    _, overlaps = sizes_and_overlaps(topics_of(counts))
+    return [tuple(pair) for pair in np.argwhere(np.triu(overlaps > overlap, 1))]
 
 
 @pytest.fixture
