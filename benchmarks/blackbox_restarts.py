@@ -29,7 +29,7 @@ def one_run(bench: Bench, temperature: Any, steps: int) -> Callable[[jax.Array],
 
     def run(key: jax.Array) -> jax.Array:
         params = svi.run(key, steps, *data, progress_bar=False).params
-        return svi._elbo(key, params, 100, data, {})
+        return -svi._losses(svi.loss, key, params, 100, data, {}).mean()
 
     return run
 

@@ -13,7 +13,7 @@ import numpyro.distributions as dist
 from numpyro.infer.autoguide import AutoNormal
 
 from tempering.blackbox import TemperedSVI, local_inverse_temperatures, temper_locally
-from tempering.blackbox.local import LocallyTempered
+from tempering.blackbox.handlers import LocallyTempered
 
 KEY = jax.random.key(3)
 GRID, PRIOR = jnp.array([1.0, 0.5, 0.1]), jnp.array([0.5, 0.3, 0.2])

@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 
 from tempering.blackbox.heat import Adaptive, Heat, windows
-from tempering.blackbox.two_runs import better_of_two
+from tempering.blackbox.runs import better_of_two
 
 N = 500
 NOISE = jnp.asarray(np.random.default_rng(0).standard_normal(N), jnp.float32)

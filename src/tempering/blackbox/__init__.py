@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 _HOMES = {
     "TemperedSVI": "tempering.blackbox.tempered_svi",
     "TemperedVI": "tempering.blackbox.tempered_functions",
-    "local_inverse_temperatures": "tempering.blackbox.local",
+    "local_inverse_temperatures": "tempering.blackbox.handlers",
     "log_normalizer": "tempering.blackbox.normalizers",
-    "temper": "tempering.blackbox.handler",
-    "temper_locally": "tempering.blackbox.local",
+    "temper": "tempering.blackbox.handlers",
+    "temper_locally": "tempering.blackbox.handlers",
 }
 
 __all__ = [
@@ -25,8 +25,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from tempering.blackbox.handler import temper
-    from tempering.blackbox.local import local_inverse_temperatures, temper_locally
+    from tempering.blackbox.handlers import local_inverse_temperatures, temper, temper_locally
     from tempering.blackbox.normalizers import log_normalizer
     from tempering.blackbox.tempered_functions import TemperedVI
     from tempering.blackbox.tempered_svi import TemperedSVI

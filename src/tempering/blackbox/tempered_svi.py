@@ -17,11 +17,16 @@ from numpyro.infer import SVI, Trace_ELBO, TraceEnum_ELBO, init_to_uniform
 from numpyro.infer.svi import SVIState
 from numpyro.infer.util import get_importance_trace
 
-from tempering.blackbox.handler import Sites, is_tempered, temper
+from tempering.blackbox.handlers import Sites, is_tempered, temper
 from tempering.blackbox.heat import Adaptive, Learned, Scheduled, hot_start, policy_of
 from tempering.blackbox.normalizers import of_sites
-from tempering.blackbox.results import Evidence, Restarts, TemperedRunResult, TemperedState
-from tempering.blackbox.two_runs import better_of_two
+from tempering.blackbox.runs import (
+    Evidence,
+    Restarts,
+    TemperedRunResult,
+    TemperedState,
+    better_of_two,
+)
 from tempering.models.arguments import check_whole, shown
 from tempering.temperature import Annealing
 
@@ -223,7 +228,8 @@ class TemperedSVI(SVI):
         def one(key: jax.Array) -> tuple[TemperedRunResult, jax.Array]:
             run_key, judge_key = jax.random.split(key)
             result = fresh.run(run_key, num_steps, *args, progress_bar=False, **kwargs)
-            return result, self._elbo(judge_key, result.params, n_evaluations, args, kwargs)
+            judged = judge_key, result.params, n_evaluations, args, kwargs
+            return result, -jnp.mean(self._losses(self.loss, *judged))
 
         results, elbos = jax.jit(jax.vmap(one))(jax.random.split(rng_key, n_restarts))
         best = int(jnp.argmax(jnp.where(jnp.isnan(elbos), -jnp.inf, elbos)))
@@ -274,12 +280,6 @@ class TemperedSVI(SVI):
         # The standard deviation of the mean weight in parts of it: 1/ESS − 1/n.
         error = jnp.sqrt(jnp.maximum(1.0 / effective - 1.0 / n_draws, 0.0))
         return Evidence(float(total - jnp.log(n_draws)), float(error), float(effective))
-
-    def _elbo(
-        self, rng_key: jax.Array, params: dict[str, Any], n: int, args: Any, kwargs: dict[str, Any]
-    ) -> jax.Array:
-        """The ELBO at T = 1, the mean of so many estimates."""
-        return -jnp.mean(self._losses(self.loss, rng_key, params, n, args, kwargs))
 
     def _losses(
         self,

@@ -1,4 +1,5 @@
-"""Two runs of which the better one is kept, a race that is decided before its end.
+"""What a tempered SVI has on its way, and what its methods return; and two runs of which the better
+one is kept, a race that is decided before its end.
 
 Both make the first part of their steps. The second one is then given up unless it is clearly ahead;
 the one that is kept goes on, and ends where it would have ended alone.
@@ -8,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import tqdm
 
-from tempering.blackbox.heat import Adaptive, windows
+from tempering.blackbox.heat import Adaptive, Heat, windows
 
 #: One in so many steps, the last ones, is made by the better run alone.
 ALONE = 6
@@ -25,6 +26,40 @@ CLEARLY, BATCHES = 3.0, 10
 
 #: A state of SVI, and the losses up to it.
 Run = tuple[Any, jax.Array]
+
+
+class TemperedState(NamedTuple):
+    """The state of NumPyro's SVI, and that of the temperature."""
+
+    optim_state: Any
+    mutable_state: Any
+    rng_key: jax.Array
+    heat: Heat
+
+
+class TemperedRunResult(NamedTuple):
+    """What a run of NumPyro's SVI returns, and the temperature of each step."""
+
+    params: dict[str, Any]
+    state: TemperedState
+    losses: jax.Array
+    temperatures: jax.Array
+
+
+class Restarts(NamedTuple):
+    """The best of several runs, the ELBO of each at T = 1, and all of them where asked for."""
+
+    best: TemperedRunResult
+    elbos: jax.Array
+    all: TemperedRunResult | None
+
+
+class Evidence(NamedTuple):
+    """An estimate of log p(x), its standard error, and how many draws have its weight."""
+
+    log_evidence: float
+    error: float
+    effective_draws: float
 
 
 def better_of_two(

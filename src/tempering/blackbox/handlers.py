@@ -1,16 +1,24 @@
-"""A NumPyro handler that gives each datum a temperature of its own (LVT), for robust fits.
+"""NumPyro handlers: one raises the densities of chosen sites to a power, another gives each datum a
+temperature of its own (LVT), for robust fits.
 
-    p(x_i | z) = Σ_m π_m p(x_i | z)^{s_m} / c_i(s_m),    c_i(s) = ∫ p(x | z)^s dx.
+The log density itself is multiplied, not the site's ``scale``: so scales of plates that subsample
+stay what they are, labels that are summed out weigh p(z) p(x | z)^s, and an analytic KL to a prior
+that is tempered too is not taken, as it would be that of the prior at T = 1.
 
-This is the model of :class:`tempering.LocalTempering` with the temperatures summed out, a density
-like any other: it can be fitted by SVI or by MCMC. A datum far from where the others say that it
-should be is hot, and weighs little: the gradient of its term is E[1/T_i] ∇ log p(x_i | z).
+Temperatures of data are summed out,
+
+    p(x_i | z) = Σ_m π_m p(x_i | z)^{s_m} / c_i(s_m),    c_i(s) = ∫ p(x | z)^s dx,
+
+the model of :class:`tempering.LocalTempering` as a density like any other: it can be fitted by SVI
+or by MCMC. A datum far from where the others say that it should be is hot, and weighs little: the
+gradient of its term is E[1/T_i] ∇ log p(x_i | z).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import re
+from collections.abc import Callable, Collection
+from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
@@ -19,23 +27,24 @@ from jax.typing import ArrayLike
 from numpyro import handlers
 from numpyro.primitives import Messenger
 
-from tempering.blackbox.handler import Sites, is_tempered
 from tempering.blackbox.normalizers import base_of, log_normalizer
 from tempering.temperature import even_inverse_temperatures
 from tempering.temperature.grid import check_grid
+
+#: The Jacobian of a site's transform, as NumPyro names it.
+JACOBIAN = re.compile("_.*_log_det")
+Sites = Literal["likelihood", "joint"] | Collection[str]
 
 #: Heat widens these and leaves their place. Powers of a Bernoulli come nearer to 1/2, so a fit
 #: makes up for them by larger logits: these were far off where no label was wrong.
 LOCATED = dist.Normal, dist.Laplace
 
 
-class LocallyTempered(dist.Distribution):
-    """A mixture of p(x)^s / c(s) over a grid of s; it draws as p does."""
+class Wrapped(dist.Distribution):
+    """A distribution that draws as another one does; subclasses have a density of their own."""
 
-    pytree_data_fields = ("base_dist", "grid", "log_prior")
-
-    def __init__(self, base_dist: Any, grid: jax.Array, log_prior: jax.Array) -> None:
-        self.base_dist, self.grid, self.log_prior = base_dist, grid, log_prior
+    def __init__(self, base_dist: Any) -> None:
+        self.base_dist = base_dist
         super().__init__(base_dist.batch_shape, base_dist.event_shape, validate_args=False)
 
     @property
@@ -44,6 +53,96 @@ class LocallyTempered(dist.Distribution):
 
     def sample(self, *args: Any, **kwargs: Any) -> Any:
         return self.base_dist.sample(*args, **kwargs)
+
+
+class TemperedDistribution(Wrapped):
+    """p(x)^s, not normalised."""
+
+    pytree_data_fields = ("base_dist", "inverse_temperature")
+
+    def __init__(self, base_dist: Any, inverse_temperature: ArrayLike) -> None:
+        self.inverse_temperature = inverse_temperature
+        super().__init__(base_dist)
+
+    @property
+    def has_rsample(self) -> bool:
+        return self.base_dist.has_rsample
+
+    @property
+    def has_enumerate_support(self) -> bool:
+        return self.base_dist.has_enumerate_support
+
+    def enumerate_support(self, *args: Any, **kwargs: Any) -> Any:
+        return self.base_dist.enumerate_support(*args, **kwargs)
+
+    def log_prob(self, value: Any, intermediates: Any = None) -> Any:
+        more = (intermediates,) if intermediates else ()
+        log_prob = self.base_dist.log_prob(value, *more)
+        return jnp.asarray(self.inverse_temperature, jnp.result_type(log_prob)) * log_prob
+
+
+class temper(Messenger):
+    """Raise the densities of a model's sites to the power s = 1/T.
+
+    Parameters
+    ----------
+    fn : callable, optional
+        The model; or use the handler as a context.
+    inverse_temperature : float or array
+        s; a value that JAX traces will do.
+    sites : {"likelihood", "joint"} or collection of str
+        The observed sites (and each ``numpyro.factor``, which is one), all sites, or those named.
+
+    Examples
+    --------
+    >>> import numpyro
+    >>> import numpyro.distributions as dist
+    >>> from numpyro.infer.util import log_density
+    >>> from tempering.blackbox import temper
+    >>> def model():
+    ...     mean = numpyro.sample("mean", dist.Normal(0.0, 1.0))
+    ...     numpyro.sample("x", dist.Normal(mean, 1.0), obs=2.0)
+    >>> for s in (0.0, 0.5, 1.0):
+    ...     value, _ = log_density(temper(model, s), (), {}, {"mean": 0.0})
+    ...     print(f"{value:.3f}")
+    -0.919
+    -2.378
+    -3.838
+    """
+
+    def __init__(
+        self,
+        fn: Callable[..., Any] | None = None,
+        inverse_temperature: ArrayLike = 1.0,
+        sites: Sites = "likelihood",
+    ) -> None:
+        self.inverse_temperature = inverse_temperature
+        self.sites = sites
+        super().__init__(fn)
+
+    def process_message(self, msg: Any) -> None:
+        if is_tempered(msg, self.sites):
+            msg["fn"] = TemperedDistribution(msg["fn"], self.inverse_temperature)
+
+
+def is_tempered(site: Any, sites: Sites) -> bool:
+    """Whether a site of a trace is among those that are tempered."""
+    # NumPyro adds a factor where MCMC moves in unconstrained space: it is no part of the model.
+    if site["type"] != "sample" or JACOBIAN.fullmatch(site["name"]):
+        return False
+    if isinstance(sites, str):
+        return sites == "joint" or site["is_observed"]
+    return site["name"] in sites
+
+
+class LocallyTempered(Wrapped):
+    """A mixture of p(x)^s / c(s) over a grid of s."""
+
+    pytree_data_fields = ("base_dist", "grid", "log_prior")
+
+    def __init__(self, base_dist: Any, grid: jax.Array, log_prior: jax.Array) -> None:
+        self.grid, self.log_prior = grid, log_prior
+        super().__init__(base_dist)
 
     def log_prob(self, value: Any, intermediates: Any = None) -> Any:
         return jax.scipy.special.logsumexp(self._scores(value), axis=0)
