@@ -179,11 +179,7 @@ def same_policy(one, other):
         VariationalTempering(np.linspace(0.3, 1, 7), prior=np.arange(1, 8), damping=0.5),
         LocalTempering(fraction=None, formula="paper"),
         Annealing(schedules.linear(3.0), passes=2),
-        Annealing(
-            schedules.join(
-                [schedules.constant(4.0), schedules.piecewise([(0.0, 4.0), (1.0, 1.0)])], [0.5]
-            )
-        ),
+        Annealing(schedules.join([schedules.constant(4.0), schedules.linear(4.0)], [0.5])),
         Annealing(schedules.geometric(2.0), temper="joint"),
     ],
     ids=lambda policy: type(policy).__name__,

@@ -108,22 +108,6 @@ def _schedules() -> Iterator[Case]:
             yield Case(f"{name}({value!r})", lambda m=make, v=value: walk(m(v)), told)
             if name != "constant":
                 yield Case(f"{name}(5, {value!r})", lambda m=make, v=value: walk(m(5.0, v)), told)
-    for points in (
-        [],
-        [(0, 1)],
-        [(0, 1), (0, 2)],
-        [(1, 1), (0, 2)],
-        [(0, np.nan), (1, 1)],
-        [(0, -5), (1, 1)],
-        [(0, 1, 2)],
-        [1, 2],
-        "odd",
-        None,
-        [("a", "b")],
-        [(np.nan, 1.0)],
-        [[1], [2, 3]],
-    ):
-        yield Case(f"piecewise({points!r})", lambda p=points: walk(schedules.piecewise(p)), told)
     one = schedules.constant(2.0)
     for arguments in (
         ([], []),

@@ -135,8 +135,8 @@ def test_closed_form_is_refused_where_there_is_none():
 @pytest.mark.parametrize(
     ("grid", "method", "message"),
     [
-        ([0.0, 1.0], "auto", r"grid in \(0, 1\]"),
-        ([], "auto", r"grid in \(0, 1\]"),
+        ([0.0, 1.0], "auto", r"array of values in \(0, 1\]"),
+        ([], "auto", r"array of values in \(0, 1\]"),
         ([1.0], "guess", "method must be"),
     ],
 )

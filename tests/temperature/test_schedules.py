@@ -52,22 +52,11 @@ def test_one_boundary_may_stand_alone():
     assert schedules.join(parts, 0.5)(0.75) == schedules.join(parts, [0.5])(0.75) == 4.5
 
 
-def test_piecewise_refuses_unordered_points():
-    with pytest.raises(ValueError, match="rising progress"):
-        schedules.piecewise([(0.5, 2.0), (0.1, 1.0)])
-
-
 @pytest.mark.parametrize("value", [0.5, -1.0, np.nan, np.inf, "odd", None, [2.0]])
 @pytest.mark.parametrize("name", ["constant", "linear", "linear_inverse", "geometric"])
 def test_what_is_no_temperature_is_refused_where_it_is_given(name, value):
     with pytest.raises(ValueError, match=r"(start|temperature) must be >= 1 and finite"):
         getattr(schedules, name)(value)
-
-
-@pytest.mark.parametrize("points", [[], [1, 2], [(0, 1, 2)], "odd", None, [(0.0, np.nan)]])
-def test_points_are_pairs_of_numbers(points):
-    with pytest.raises(ValueError, match="points must be pairs"):
-        schedules.piecewise(points)
 
 
 @pytest.mark.parametrize("arguments", [([1.0, 2.0], [0.5]), (None, []), ("ab", [0.5])])

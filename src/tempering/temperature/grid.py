@@ -156,14 +156,9 @@ def log_partition(
     """
     if not isinstance(model, Model):
         raise ValueError(f"model must be a tempering.Model; got {model!r:.100}.")
-    s = as_numbers(inverse_temperatures, "inverse_temperatures", "a grid in (0, 1]")
+    s, _ = check_grid(inverse_temperatures, None)
     check_number(n_data, "n_data", "a number of data, at least 1", least=1)
     check_whole(n_samples=n_samples)
-    if s.ndim != 1 or not s.size or not np.all((s > 0) & (s <= 1)):
-        raise ValueError(
-            "inverse_temperatures must be a one-dimensional grid in (0, 1]; "
-            f"got shape {s.shape} with values {np.ravel(s)[:3]} ..."
-        )
     if method in ("auto", "closed-form"):
         try:
             return LogPartition(model.log_partition(s, n_data), "closed-form")

@@ -24,10 +24,6 @@ Schedule = Callable[[float], float]
 LARGEST = 1e100
 
 
-#: What a table of points holds.
-PAIRS = "pairs (progress, temperature) of finite numbers, at least one"
-
-
 def _check(**temperatures: float) -> None:
     """Raise ``ValueError`` unless all are temperatures: told where it was made."""
     for name, value in temperatures.items():
@@ -90,27 +86,6 @@ def _geometric(progress: float, *, start: float, end: float) -> float:
     return start * (end / start) ** progress
 
 
-def piecewise(points: Sequence[tuple[float, float]]) -> Schedule:
-    """Straight lines in T through points (progress, temperature).
-
-    >>> piecewise([(0.0, 10.0), (0.5, 4.0), (1.0, 1.0)])(0.75)
-    2.5
-    """
-    table = as_numbers(points, "points", PAIRS)
-    if table.ndim != 2 or table.shape[1] != 2 or not len(table) or not np.isfinite(table).all():
-        raise ValueError(f"points must be {PAIRS}; got {points!r}.")
-    positions = table[:, 0]
-    for temperature in table[:, 1]:
-        _check(temperature=temperature)
-    if positions.size > 1 and np.any(np.diff(positions) <= 0):
-        raise ValueError(f"points must have rising progress; got {positions.tolist()}.")
-    return partial(_piecewise, points=table)
-
-
-def _piecewise(progress: float, *, points: np.ndarray) -> float:
-    return float(np.interp(progress, points[:, 0], points[:, 1]))
-
-
 def join(schedules: Sequence[Schedule], boundaries: Sequence[float]) -> Schedule:
     """Schedules one after the other; each sees its own part of the run as progress 0 to 1.
 
@@ -139,8 +114,7 @@ def _join(progress: float, *, schedules: Sequence[Schedule], boundaries: Sequenc
 
 #: The functions that make schedules; with no other function can a policy be stored.
 MAKERS = {
-    made_by.__name__: made_by
-    for made_by in (constant, linear, linear_inverse, geometric, piecewise, join)
+    made_by.__name__: made_by for made_by in (constant, linear, linear_inverse, geometric, join)
 }
 
 
