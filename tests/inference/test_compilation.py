@@ -12,8 +12,7 @@ from numba import njit
 
 from tempering.cli.validation import shown
 from tempering.inference.callbacks import telling, working_seconds
-from tempering.models.hmm import kernels
-from tempering.models.hmm.chains import Chain, solve_paths
+from tempering.models.hmm.chains import Chain, forward_backward, solve_paths
 from tempering.models.lda.sampling import as_tokens
 from tempering.models.lda.topics import compact_words, fill_columns
 
@@ -82,7 +81,7 @@ def test_a_kernel_is_compiled_once_for_any_numbers():
     bounds = np.array([0, 2, 3])
     one, each = (solve_paths(chain, np.zeros((3, 2)), bounds, s) for s in (0.5, np.full(2, 0.5)))
     np.testing.assert_array_equal(one.marginals, each.marginals)
-    assert len(kernels.forward_backward.signatures) == 1
+    assert len(forward_backward.signatures) == 1
 
 
 def test_kernels_are_not_kept_where_there_is_no_place_for_them(tmp_path):

@@ -15,9 +15,8 @@ import factorial_oracle as oracle
 from tempering.inference import Algorithm, ArraySource, Constant, evaluate_elbo, fit
 from tempering.inference.executors import Serial
 from tempering.models import Natural
+from tempering.models.factorial.activations import enumerate_activations, settle_activations
 from tempering.models.factorial.blocks import both_sides, log_of_product, rough_sigmoid
-from tempering.models.factorial.enumeration import enumerate_activations
-from tempering.models.factorial.mean_field import settle_activations
 from tempering.models.factorial_mixture import FactorialModel, log_density
 from tempering.temperature import (
     Annealing,

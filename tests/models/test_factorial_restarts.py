@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import xlogy
 
-from tempering.models.factorial.mean_field import settle_activations
+from tempering.models.factorial.activations import settle_activations
 
 
 def values(fields, couplings, s, z):

@@ -29,7 +29,7 @@ from tempering.inference import ArraySource, Result
 from tempering.inference.fitting import FitOptions
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
-from tempering.models.factorial.enumeration import MAX_ENUMERATED
+from tempering.models.factorial.activations import MAX_ENUMERATED
 from tempering.models.factorial.preparation import Narrow, guess_variances, worthwhile
 from tempering.models.factorial_mixture import FactorialModel, as_probabilities, log_density
 from tempering.models.natural import Natural

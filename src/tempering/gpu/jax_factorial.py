@@ -1,7 +1,7 @@
 """The factorial mixture whose local steps run in JAX: on a GPU, or anywhere.
 
-The same updates of q(z_n), in the same order, as :mod:`tempering.models.factorial.mean_field`, all
-points of a table side by side; and as :mod:`tempering.models.factorial.enumeration`.
+The same updates of q(z_n), in the same order, as :mod:`tempering.models.factorial.activations`,
+all points of a table side by side.
 """
 
 from __future__ import annotations
@@ -13,8 +13,12 @@ import numpy as np
 from tempering.gpu.device_data import as_rows, double_precision, one_for_each, shard_rows
 from tempering.gpu.jax_device import compiled, counterpart, jax, jnp
 from tempering.models.base import Array
-from tempering.models.factorial.enumeration import all_states
-from tempering.models.factorial.mean_field import SAME, WARMING_SWEEPS, sweep_orders
+from tempering.models.factorial.activations import (
+    SAME,
+    WARMING_SWEEPS,
+    all_states,
+    sweep_orders,
+)
 from tempering.models.factorial_mixture import (
     ACTIVATION_STEP,
     ActivationStep,

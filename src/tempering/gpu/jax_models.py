@@ -37,8 +37,7 @@ from tempering.gpu.device_data import (
 )
 from tempering.gpu.jax_device import compiled, counterpart, jax, jnp, special
 from tempering.models.base import Array, LocalStep
-from tempering.models.hmm.chains import stationary
-from tempering.models.hmm.kernels import LARGEST_WEIGHT
+from tempering.models.hmm.chains import LARGEST_WEIGHT, stationary
 from tempering.models.hmm.model import ChainExpectations, HiddenMarkov
 from tempering.models.hmm.sequences import Sequences
 from tempering.models.mixture import Mixture, MixtureExpectations

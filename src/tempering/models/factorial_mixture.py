@@ -23,14 +23,15 @@ from scipy.special import logsumexp
 
 from tempering.models.arguments import as_numbers, shown
 from tempering.models.base import Array, DataSource, LocalStep, Model
-from tempering.models.factorial.enumeration import (
+from tempering.models.factorial.activations import (
     MAX_ENUMERATED,
     TABLE_SIZE,
     Enumerated,
+    SettledActivations,
     all_states,
     enumerate_activations,
+    settle_activations,
 )
-from tempering.models.factorial.mean_field import SettledActivations, settle_activations
 from tempering.models.natural import LOCAL_STEP, Natural, check_like_prior
 from tempering.storage.classes import stored
 

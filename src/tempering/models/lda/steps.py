@@ -62,12 +62,12 @@ class TopicExpectations(NamedTuple):
         totals, form = np.asarray(self.totals, np.float64), self.form
         log_totals = special.digamma(totals) if form == "variational" else np.log(totals)
         log_totals = log_totals.astype(np.float32)
-        rows = self.posterior.lazy_rows(words)
-        log_rows = np.empty(rows.shape, np.float32)
+        values, factor, offset = self.posterior.parts()
+        log_rows = np.empty((words.size, totals.size), np.float32)
 
         def fill_block(start: int, stop: int) -> None:
-            part = rows.part(start, stop)
-            fill_log_rows(*part, log_totals, form == "mean", log_rows[start:stop])
+            parts = values, words[start:stop], factor, offset
+            fill_log_rows(*parts, log_totals, form == "mean", log_rows[start:stop])
 
         in_blocks(fill_block, words.size, self.n_threads, WORDS_PER_BLOCK)
         return log_rows
@@ -75,11 +75,11 @@ class TopicExpectations(NamedTuple):
     def mean_rows(self, words: NDArray[np.int64], exponent: float = 1.0) -> Float32:
         """E β_kv for some words, to a power from 1/2 to 1: [U, K]."""
         shares = (1.0 / self.totals).astype(np.float32)
-        rows = self.posterior.lazy_rows(words)
-        means = np.empty(rows.shape, np.float32)
+        values, factor, offset = self.posterior.parts()
+        means = np.empty((words.size, shares.size), np.float32)
 
         def fill_block(start: int, stop: int) -> None:
-            fill_mean_rows(*rows.part(start, stop), shares, means[start:stop])
+            fill_mean_rows(values, words[start:stop], factor, offset, shares, means[start:stop])
             if exponent != 1.0:
                 raise_rows(np.float32(exponent), means[start:stop])
 

@@ -10,7 +10,7 @@ touched, and nothing is lost but rounding.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -95,27 +95,6 @@ class TopicTarget:
     statistics: WordStatistics
 
 
-class LazyRows(NamedTuple):
-    """λ for some words, offset + factor · values[words], not yet computed."""
-
-    values: Float32  # [words of the vocabulary or some of them, K]
-    words: NDArray[np.int64]  # places among them
-    factor: float
-    offset: float
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Of the rows when they are computed."""
-        return self.words.size, self.values.shape[1]
-
-    def part(
-        self, start: int, stop: int
-    ) -> tuple[Float32, NDArray[np.int64], np.float32, np.float32]:
-        """What kernels take of the rows from `start` to `stop`."""
-        words = self.words[start:stop]
-        return self.values, words, np.float32(self.factor), np.float32(self.offset)
-
-
 #: What is stored of topics.
 STORED = {
     "offset": float,
@@ -159,9 +138,9 @@ class Topics:
         rows += np.float32(self.offset)
         return rows
 
-    def lazy_rows(self, words: NDArray[np.int64]) -> LazyRows:
-        """λ for some words, to be computed where it is needed."""
-        return LazyRows(self._values, words, self.factor, self.offset)
+    def parts(self) -> tuple[Float32, np.float32, np.float32]:
+        """M, c and e as kernels take them, to compute λ where it is needed."""
+        return self._values, np.float32(self.factor), np.float32(self.offset)
 
     def counts(self, words: slice | NDArray[np.int64] = slice(None)) -> Float32:
         """λ without the prior, of some words [U, K]: what the topics have of the documents."""
