@@ -19,6 +19,7 @@ from tempering.inference.fitting import FitOptions
 from tempering.models.arguments import check_number
 from tempering.models.base import Array
 from tempering.models.factor.gaussian import Factors, GaussianFactors
+from tempering.storage.errors import expect
 
 #: Factors that are tried where nobody says how many.
 MOST_FACTORS = 50
@@ -149,6 +150,11 @@ verbose
         explained = np.square(self.components_) @ expected.precision
         limit = np.sqrt(len(self.mean_) / self._state.data_seen)
         self.n_relevant_ = int(np.sum(explained > RELEVANT * limit))
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        expect(self._model.n_columns == self.n_features_in_, "the model has other columns.")
+        self._expose(self._model)
 
     def _draws(self, n: int, rng: np.random.Generator) -> dict[str, Array]:
         drawn = super()._draws(n, rng)

@@ -233,6 +233,10 @@ random_state, n_jobs, executor, verbose
             )
         return model.features_at(means, len(X) * model.activation_probability)
 
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        self._expectations = self._model.expectations(self._state.posterior)
+
     def _expose(self, model: FactorialModel, X: Array) -> None:
         """From here on, the most active feature is first."""
         posterior = self._state.posterior

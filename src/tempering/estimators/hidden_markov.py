@@ -28,16 +28,20 @@ from tempering.estimators.parameters import (
     Positive,
     as_policy,
 )
+from tempering.estimators.saving import expect_kinds
 from tempering.families import Likelihood
 from tempering.gpu.jax_device import Backend
 from tempering.inference import Result
 from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint
 from tempering.inference.fitting import FitOptions
+from tempering.inference.run import State
 from tempering.models import HiddenMarkov, Natural, Sequences
 from tempering.models.arguments import check_number
 from tempering.models.base import Array
 from tempering.models.hmm.model import concentrations
 from tempering.models.hmm.sequences import Pieces
+from tempering.storage.classes import fits
+from tempering.storage.errors import expect
 from tempering.temperature import Annealing, TemperaturePolicy, schedules
 
 #: Names of policies; more heat than this makes all states alike.
@@ -305,6 +309,28 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
             self._advance(model, data, check_random_state(self.random_state))
             self._expose(model)
         return self
+
+    def _check_loaded(self: Any) -> None:
+        """What people read of it is made anew from its posterior."""
+        expect_kinds(self, _state=State, _emission_prior=Array, startprob_=np.ndarray)
+        posterior, d = self._state.posterior, self.n_features_in_
+        # Before anything is made in the sizes that the parameters tell.
+        expect(isinstance(posterior, Natural), "the posterior is missing.")
+        shape, prior = np.shape(posterior.get("emissions")), self._emission_prior.shape
+        expect(
+            prior == shape[1:] and shape == (self.n_components, *prior) and prior[0] >= d,
+            f"the emissions have the shape {shape}, and their prior {prior}; the parameters ask "
+            f"for {self.n_components} states of {d} columns.",
+        )
+        if hasattr(self, "_centre"):
+            right = fits(self._centre, Array) and self._centre.shape == (d,)
+            expect(right, f"_centre must hold {d} numbers.")
+        for name in ("means_", "emissionprob_", "lambdas_"):
+            if hasattr(self, name):
+                setattr(self, name, None)
+        model = self._model()
+        model.check_posterior(posterior)
+        self._expose(model)
 
     @property
     def startprob_posterior_(self) -> Array:

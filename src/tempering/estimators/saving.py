@@ -20,15 +20,17 @@ from sklearn.utils.validation import check_is_fitted
 from tempering.estimators.words import WORD_ATTRIBUTES, words_of
 from tempering.inference import History
 from tempering.inference.run import State
-from tempering.models import Model, Natural
+from tempering.models import Model
 from tempering.models.base import Array
 from tempering.storage.atomic import as_path, atomic_directory
 from tempering.storage.classes import fits, stored
 from tempering.storage.errors import StorageError, expect, reading
 from tempering.storage.tree import read_tree, to_json, write_tree
-from tempering.temperature import TemperaturePolicy
 
 ARRAYS, CONFIG = "model.safetensors", "config.json"
+
+#: What models call their sizes: of components, and of columns.
+SIZES = (("n_topics", "n_words"), ("n_features", "dimension"), ("n_components", "n_columns"))
 
 
 class SaveMixin:
@@ -70,6 +72,25 @@ class SaveMixin:
         with atomic_directory(path, overwrite=overwrite) as folder:
             write_tree(folder / ARRAYS, "model", tree, folder / CONFIG)
 
+    def _check_loaded(self: Any) -> None:
+        """Hold a posterior against the model and the parameters: kernels trust shapes of arrays."""
+        expect_kinds(self, _state=State)
+        asked = self.n_components, self.n_features_in_
+        made = callable(self._model)  # of the parameters
+        if made:  # which may ask for any size
+            expect_kinds(self, _component_prior=Array, weights_=np.ndarray)
+            shape = np.shape(self._state.posterior["components"])
+            right = len(shape) == 2 and shape[0] == asked[0] and shape[1] >= asked[1]
+            expect(right, f"the components have the shape {shape}; the parameters ask for {asked}.")
+        model: Any = self._model() if made else self._model
+        expect(isinstance(model, Model), "_model is missing, or damaged.")
+        for names in () if made or asked[0] is None else SIZES:
+            found = tuple(getattr(model, name, None) for name in names)
+            right = found == asked or None in found
+            expect(right, f"the model has the shape {found}; the parameters ask for {asked}.")
+        model.check_parameters()
+        model.check_posterior(self._state.posterior)
+
 
 def load(path: str | os.PathLike[str]) -> Any:
     """Load an estimator from the directory that its ``save`` method wrote.
@@ -110,13 +131,12 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _loaded(path: Path) -> Any:
     tree = read_tree(path / ARRAYS, "model", path / CONFIG)
     with reading(path / CONFIG):
-        expect(tree["estimator"] in ESTIMATORS, f"unknown class {tree['estimator']!r:.40}.")
         estimator = _made(tree["estimator"], tree["parameters"], tree["fitted"])
         n_columns = getattr(estimator, "n_features_in_", 0)
         expect(fits(n_columns, int) and n_columns > 0, "n_features_in_ must be a number.")
         for name in WORD_ATTRIBUTES:
-            _expect_names(estimator, name, n_columns, "columns")
-        ESTIMATORS[tree["estimator"]](estimator)
+            expect_names(estimator, name, n_columns, "columns")
+        estimator._check_loaded()
     return estimator
 
 
@@ -150,7 +170,9 @@ def _parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, str]]:
 
 def _made(name: str, parameters: dict[str, Any], fitted: dict[str, Any]) -> Any:
     """An estimator of its parameters and what it has fitted."""
-    cls = getattr(import_module("tempering.estimators"), name)
+    cls: Any = vars(import_module("tempering.estimators")).get(name)
+    known = isinstance(cls, type) and issubclass(cls, SaveMixin)
+    expect(known, f"unknown class {name!r:.40}.")
     unknown = parameters.keys() - set(cls._get_param_names())
     expect(not unknown, f"{name} has no parameter {', '.join(sorted(unknown))!r:.60}.")
     estimator = cls(**parameters)
@@ -178,102 +200,14 @@ stored("random_state", take=lambda state: state.get_state(legacy=False), make=_r
 )
 
 
-#: What models call their sizes: of components, and of columns.
-SIZES = (("n_topics", "n_words"), ("n_features", "dimension"), ("n_components", "n_columns"))
-
-
-def check_fitted(estimator: Any) -> None:
-    """Hold a posterior against the model and the parameters: kernels trust the shapes of arrays."""
-    _expect_kinds(estimator, _state=State)
-    asked = estimator.n_components, estimator.n_features_in_
-    made = callable(estimator._model)  # of the parameters
-    if made:  # which may ask for any size
-        _expect_kinds(estimator, _component_prior=Array, weights_=np.ndarray)
-        shape = np.shape(estimator._state.posterior["components"])
-        right = len(shape) == 2 and shape[0] == asked[0] and shape[1] >= asked[1]
-        expect(right, f"the components have the shape {shape}; the parameters ask for {asked}.")
-    model: Any = estimator._model() if made else estimator._model
-    expect(isinstance(model, Model), "_model is missing, or damaged.")
-    for names in () if made or asked[0] is None else SIZES:
-        found = tuple(getattr(model, name, None) for name in names)
-        right = found == asked or None in found
-        expect(right, f"the model has the shape {found}; the parameters ask for {asked}.")
-    model.check_parameters()
-    model.check_posterior(estimator._state.posterior)
-
-
-def check_topics(estimator: Any) -> None:
-    """A topic model."""
-    check_fitted(estimator)
-    _expect_kinds(estimator, _stream_policy=TemperaturePolicy)
-    s = np.asarray(estimator._learned_inverse_temperature, float)
-    expect(np.all((s > 0) & (s <= 1)), "the learned inverse temperature is out of range.")
-    estimator._model.n_threads = estimator._n_threads()
-    _expect_names(estimator, "topic_labels_", estimator.n_components, "topics")
-
-
-def check_states(estimator: Any) -> None:
-    """A hidden Markov model; what people read of it is made anew from its posterior."""
-    _expect_kinds(estimator, _state=State, _emission_prior=Array, startprob_=np.ndarray)
-    posterior, d = estimator._state.posterior, estimator.n_features_in_
-    # Before anything is made in the sizes that the parameters tell.
-    expect(isinstance(posterior, Natural), "the posterior is missing.")
-    shape, prior = np.shape(posterior.get("emissions")), estimator._emission_prior.shape
-    expect(
-        prior == shape[1:] and shape == (estimator.n_components, *prior) and prior[0] >= d,
-        f"the emissions have the shape {shape}, and their prior {prior}; the parameters ask for "
-        f"{estimator.n_components} states of {d} columns.",
-    )
-    _expect_centre(estimator, d)
-    for name in ("means_", "emissionprob_", "lambdas_"):
-        if hasattr(estimator, name):
-            setattr(estimator, name, None)
-    model = estimator._model()
-    model.check_posterior(posterior)
-    estimator._expose(model)
-
-
-def check_features(estimator: Any) -> None:
-    """A factorial mixture."""
-    check_fitted(estimator)
-    estimator._expectations = estimator._model.expectations(estimator._state.posterior)
-
-
-def check_loadings(estimator: Any) -> None:
-    """A factor analysis; what people read of it is made anew from its posterior."""
-    check_fitted(estimator)
-    expect(estimator._model.n_columns == estimator.n_features_in_, "the model has other columns.")
-    estimator._expose(estimator._model)
-
-
-def _expect_names(estimator: Any, name: str, n: int, what: str) -> None:
+def expect_names(estimator: Any, name: str, n: int, what: str) -> None:
+    """Raise unless the attribute holds so many names, or nothing."""
     names = getattr(estimator, name, None)
     right = isinstance(names, np.ndarray) and names.dtype == object and names.shape == (n,)
     expect(names is None or right, f"{name} must hold {n} names of {what}.")
 
 
-def _expect_centre(estimator: Any, d: int) -> None:
-    if hasattr(estimator, "_centre"):
-        centre = estimator._centre
-        expect(fits(centre, Array) and centre.shape == (d,), f"_centre must hold {d} numbers.")
-
-
-def _expect_kinds(estimator: Any, **kinds: Any) -> None:
+def expect_kinds(estimator: Any, **kinds: Any) -> None:
+    """Raise unless the attributes are of these types."""
     for name, kind in {"history_": History | None, **kinds}.items():
         expect(fits(getattr(estimator, name, None), kind), f"{name} is missing, or damaged.")
-
-
-#: The classes that can be loaded, and what holds their parts against each other.
-ESTIMATORS = {
-    "BayesianFactorAnalysis": check_loadings,
-    "BayesianGaussianMixture": check_fitted,
-    "BernoulliMixture": check_fitted,
-    "CategoricalHMM": check_states,
-    "FactorialMixture": check_features,
-    "GaussianHMM": check_states,
-    "LatentDirichletAllocation": check_topics,
-    "PoissonHMM": check_states,
-    "PoissonFactorization": check_fitted,
-    "PoissonMixture": check_fitted,
-    "RegressionMixture": check_fitted,
-}

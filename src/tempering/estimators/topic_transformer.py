@@ -13,7 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tempering.estimators.parameters import PolicyNames, Tempering, TypedParameters, as_policy
-from tempering.estimators.saving import SaveMixin
+from tempering.estimators.saving import SaveMixin, expect_kinds, expect_names
 from tempering.estimators.words import check_words, remember_words, words_of
 from tempering.evaluation import completion_score, npmi, split_documents, top_words
 from tempering.evaluation.checks import as_alpha, counts_of, is_corpus, normalised
@@ -30,6 +30,7 @@ from tempering.models.base import Array
 from tempering.models.lda.e_step import e_step
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.threads import number_of_threads
+from tempering.storage.errors import expect
 from tempering.temperature import (
     AdaptiveTempering,
     Annealing,
@@ -243,6 +244,14 @@ class TopicTransformer(
         assert tags.transformer_tags is not None
         tags.transformer_tags.preserves_dtype = ["float32", "float64"]
         return tags
+
+    def _check_loaded(self: Any) -> None:
+        super()._check_loaded()
+        expect_kinds(self, _stream_policy=TemperaturePolicy)
+        s = np.asarray(self._learned_inverse_temperature, float)
+        expect(np.all((s > 0) & (s <= 1)), "the learned inverse temperature is out of range.")
+        self._model.n_threads = self._n_threads()
+        expect_names(self, "topic_labels_", self.n_components, "topics")
 
     def _validated(self, X: Any, *, reset: bool) -> sparse.csr_matrix:
         """X as CSR of counts, whatever their type; never a dense copy, and never X to write to."""
