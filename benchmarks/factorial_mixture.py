@@ -49,10 +49,10 @@ from tempering import (
     schedules,
 )
 from tempering.datasets import ToyImages, make_toy_images
+from tempering.estimators.factorial_mixture import Narrow
 from tempering.estimators.moves import fit_with_moves, move_features
 from tempering.inference import Algorithm, ArraySource, Constant
 from tempering.inference.executors import open_executor
-from tempering.models.factorial.preparation import Narrow
 from tempering.models.factorial_mixture import FactorialModel, log_density
 from tempering.temperature import Untempered
 

@@ -99,7 +99,7 @@ class FactorialModel(Model):
 
     def __post_init__(self) -> None:
         k, shared = self.n_features, np.ndim(self.activation_probability) == 0
-        # Of the data: fewer than the dimension where they were turned (``factorial.preparation``).
+        # Of the data: fewer than the dimension where the estimator has rotated them.
         self.columns = self.dimension
         self.noise_variance = _positive(self.noise_variance, "noise_variance")
         self.feature_variance = _positive(self.feature_variance, "feature_variance")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tempering import FactorialMixture, LocalTempering, VariationalTempering, fit
-from tempering.models.factorial.preparation import Narrow, worthwhile
+from tempering.estimators.factorial_mixture import Narrow, worthwhile
 from tempering.models.factorial_mixture import FactorialModel
 
 N, D, K = 40, 300, 3
