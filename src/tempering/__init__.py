@@ -20,7 +20,7 @@ _HOMES = {
         "tempering.models": "LocalStep Mixture Model Natural",
         "tempering.inference": "Checkpoint RobbinsMonro fit",
         "tempering.estimators": "BayesianFactorAnalysis BayesianGaussianMixture BernoulliMixture "
-        "CategoricalHMM EarlyStopping FactorialMixture GaussianHMM LatentDirichletAllocation "
+        "CategoricalHMM FactorialMixture GaussianHMM LatentDirichletAllocation "
         "PoissonFactorization PoissonHMM PoissonMixture RegressionMixture",
         "tempering.estimators.saving": "load",
         "tempering.storage.errors": "StorageError",
@@ -36,7 +36,6 @@ __all__ = [
     "BernoulliMixture",
     "CategoricalHMM",
     "Checkpoint",
-    "EarlyStopping",
     "FactorialMixture",
     "GaussianHMM",
     "LatentDirichletAllocation",
@@ -67,7 +66,6 @@ if TYPE_CHECKING:
         BayesianGaussianMixture,
         BernoulliMixture,
         CategoricalHMM,
-        EarlyStopping,
         FactorialMixture,
         GaussianHMM,
         LatentDirichletAllocation,

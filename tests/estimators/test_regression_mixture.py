@@ -190,9 +190,9 @@ def test_a_batch_that_leaves_nothing_but_rounding_is_refused_and_changes_nothing
     mixture = RegressionMixture(3, random_state=0).partial_fit(X, y)
     before, density = dict(vars(mixture)), mixture.predict_log_density(X, y)
     for odd, targets, largest in (
-        (X * np.logspace(-90, 90, 4), y, r"4\.32\d*e\+90, row 16, column 3\."),
-        (X * 1e30, X[:, 0] * 1e30, r"-5\.32\d*e\+30, row 3, column 0\."),
-        (X * 1e30, X[:, 0] * -9e30, r"4\.79\d*e\+31, row 3 of y\."),
+        (X * np.logspace(-90, 90, 4), y, r"4\.32\d*e\+90, in row 16\."),
+        (X * 1e30, X[:, 0] * 1e30, r"-5\.32\d*e\+30, in row 3\."),
+        (X * 1e30, X[:, 0] * -9e30, r"4\.79\d*e\+31, in row 3\."),
     ):
         with pytest.raises(ValueError, match=f"stays as it was: the largest number is {largest}"):
             mixture.partial_fit(odd, targets)

@@ -4,7 +4,7 @@ from tempering.estimators.factor_analysis import BayesianFactorAnalysis
 from tempering.estimators.factorial_mixture import FactorialMixture
 from tempering.estimators.gaussian_mixture import BayesianGaussianMixture
 from tempering.estimators.hmms import CategoricalHMM, GaussianHMM, PoissonHMM
-from tempering.estimators.lda import EarlyStopping, LatentDirichletAllocation
+from tempering.estimators.lda import LatentDirichletAllocation
 from tempering.estimators.mixture import BernoulliMixture, PoissonMixture
 from tempering.estimators.poisson_factorization import PoissonFactorization
 from tempering.estimators.regression_mixture import RegressionMixture
@@ -14,7 +14,6 @@ __all__ = [
     "BayesianGaussianMixture",
     "BernoulliMixture",
     "CategoricalHMM",
-    "EarlyStopping",
     "FactorialMixture",
     "GaussianHMM",
     "LatentDirichletAllocation",

@@ -292,17 +292,9 @@ class StreamEstimator(EngineEstimator):
                 raise
             raise ValueError(
                 f"X breaks the model ({error}), which stays as it was: the largest number is "
-                f"{X.flat[np.argmax(np.abs(X))]}, {self._place_of_largest(X)}. Rescale it, or "
-                "leave the row out."
+                f"{X.flat[np.argmax(np.abs(X))]}, in row {row_of_largest(X)}. Rescale it, or leave "
+                "the row out."
             ) from error
-
-    def _place_of_largest(self, X: Array) -> str:
-        """Where the largest number of a table stands, for messages."""
-        return self._place(*divmod(int(np.argmax(np.abs(X))), X.shape[1]))
-
-    def _place(self, row: int, column: int) -> str:
-        """The words for a cell of the data as the model sees them."""
-        return f"row {row}, column {column}"
 
 
 @dataclass(eq=False, repr=False)
@@ -334,6 +326,11 @@ class OnlineEstimator(StreamEstimator):
     @abstractmethod
     def _model_of_stream(self, X: Array) -> Any:
         """The model for one more minibatch; the first one decides what the data are to decide."""
+
+
+def row_of_largest(X: Array) -> int:
+    """Which row of a table holds its largest number, for messages."""
+    return int(np.argmax(np.abs(X))) // X.shape[1]
 
 
 def print_every(interval: int) -> Callback:

@@ -13,7 +13,7 @@ from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.engine_estimator import OnlineEstimator
+from tempering.estimators.engine_estimator import OnlineEstimator, row_of_largest
 from tempering.estimators.moves import Move, fit_table
 from tempering.estimators.parameters import Numbers, Positive, Tempering, Whole
 from tempering.estimators.starts import random_assignment
@@ -60,11 +60,6 @@ class MixtureFit(OnlineEstimator):
     @abstractmethod
     def _prepare(self, X: Array) -> None:
         """Fix from the first data what the model needs to know: an offset, ``_component_prior``."""
-
-    @property
-    def _n_columns(self) -> int:
-        """Columns of the data as the model sees them."""
-        return self.n_features_in_
 
     @abstractmethod
     def _likelihood(self) -> Likelihood:
@@ -134,7 +129,7 @@ class MixtureFit(OnlineEstimator):
         except FloatingPointError as error:
             raise ValueError(
                 f"X has rows so far from what was fitted that their density is lost in rounding: "
-                f"the largest number is in {self._place_of_largest(data)}. Leave such rows out, or "
+                f"the largest number is in row {row_of_largest(data)}. Leave such rows out, or "
                 "fit the mixture with them."
             ) from error
         return scores.astype(self.weights_.dtype, copy=False)

@@ -172,14 +172,6 @@ executor, verbose
     def _validated(self, X: Array, *, reset: bool) -> Array:
         return X  # rows that :meth:`_joined` has checked
 
-    @property
-    def _n_columns(self) -> int:
-        return self.n_features_in_ + 2
-
-    def _place(self, row: int, column: int) -> str:
-        y = self._n_columns - 1
-        return f"row {row} of y" if column == y else super()._place(row, column - 1)
-
     def _prepare(self, X: Array) -> None:
         self._centre = np.concatenate([[0.0], X[:, 1:].mean(axis=0)])
         *inputs, target = X.var(axis=0)
