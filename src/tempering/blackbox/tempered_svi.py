@@ -46,14 +46,11 @@ class TemperedSVI(SVI):
     loss : ELBO, optional
         ``Trace_ELBO()`` by default.
     temperature : {"adaptive"}, AdaptiveTempering, Annealing, VariationalTempering, callable or None
-        "adaptive", or ``AdaptiveTempering()``, finds a hot start, cools, holds while the tempered
-        ELBO still rises, and stays at T = 1 for at least the last third of the steps. ``run`` also
-        makes a plain run from another start; after 5/6 of the steps the tempered one goes on if it
-        is clearly ahead, else the plain one. The passes of an :class:`~tempering.Annealing` are
-        steps here. A function from progress 0 … 1 to a temperature, such as an optax schedule with
-        ``transition_steps=1``, stands for ``Annealing`` along it. None is plain SVI.
-        :class:`~tempering.VariationalTempering` learns q(T) from a draw of the guide after each
-        step (or one in ``every`` of them) and from :func:`log_normalizer` of each tempered site.
+        "adaptive" finds a hot start and cools by itself; ``run`` then also makes a plain run, and
+        keeps the better one. Passes of an :class:`~tempering.Annealing` are steps here; a function
+        from progress 0 … 1 to a temperature, such as an optax schedule with
+        ``transition_steps=1``, stands for one. :class:`~tempering.VariationalTempering` learns T,
+        by :func:`log_normalizer` of each tempered site. None is plain SVI.
     temper : {"likelihood", "joint"} or collection of str
         What to temper: the observed sites, these and the priors, or the named sites.
         ``numpyro.factor`` counts as observed: name the sites if one belongs to the prior.

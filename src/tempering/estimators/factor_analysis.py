@@ -76,10 +76,8 @@ verbose
     Notes
     -----
     The fit starts from the principal components, close to its optimum. There heat only hides weak
-    factors in noise, and a factor that is switched off does not come back. A start at T = 1.2 helps
-    if chance looks like a factor (by up to 5.5 nats on drawn tables), and costs more if many
-    factors are weak (45 nats on the digits of scikit-learn). From T = 2 on it loses real factors:
-    see ``benchmarks/factor_analysis.py``.
+    factors in noise, and a factor that is switched off does not come back. From T = 2 on, real
+    factors are lost.
 
     References
     ----------

@@ -54,8 +54,7 @@ class BayesianGaussianMixture(MixtureEstimator):
     init_params : {"annealed", "kmeans", "k-means++", "random", "random_from_data"}, \
 default="annealed"
         The start. "annealed" cools a mixture of spheres of known variance (Rose et al., 1990) and
-        draws no random number; a batch fit at T = 1 anneals again, in the metric of the clusters
-        that were found, as long as that raises the ELBO. The others are scikit-learn's.
+        draws no random number; the others are scikit-learn's.
     merge_split : bool, default=True
         Whether batch fits try merge-split moves at T = 1: two components that share a cluster
         become one, and one that covers two is cut. They are kept only if that raises the ELBO.
@@ -130,10 +129,8 @@ covariance_prior_
 
     Notes
     -----
-    Tempering the likelihood of this model does not help to find clusters when covariances are
-    learned from a vague prior: they grow with the temperature and hold the clusters together. With
-    the covariances known, or nearly so (a large ``degrees_of_freedom_prior``), annealing works as
-    it should; the annealed start is just that, with spheres.
+    Covariances that are learned from a vague prior grow with the temperature and hold the clusters
+    together. Tempering helps where they are nearly known (a large ``degrees_of_freedom_prior``).
 
     References
     ----------

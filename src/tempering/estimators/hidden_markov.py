@@ -113,9 +113,8 @@ default="annealing"
     Scores, paths and draws use the attributes above, which are the central parameters of the
     posterior. You can also set them by hand instead of fitting, as in hmmlearn.
 
-    A hidden Markov model tolerates little heat. Above a temperature that may be as low as 1.3 all
-    states become alike, and stay alike when the fit cools. So "annealing" begins at T = 1.1 here.
-    In trials it found more optima than T = 1 throughout, and lost none.
+    Above a temperature that may be as low as 1.3 all states become alike, and stay alike when the
+    fit cools. So "annealing" begins at T = 1.1 here.
 """
 
 

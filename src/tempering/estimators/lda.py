@@ -55,9 +55,8 @@ default=None
         do, times this.
     tempering : {"auto", "adaptive", "annealing", "variational", "local"}, policy or None, \
 default="auto"
-        "auto" starts at a temperature computed from the data, and cools linearly in 1/T over 40%
-        of the run (50% with many topics). Otherwise a policy, its name, or None for T = 1
-        throughout.
+        "auto" cools from a temperature computed from the data. Otherwise a policy, its name, or
+        None for T = 1 throughout.
     update : {"auto", "variational", "mean", "sampled"}, default="auto"
         How topics enter the inner update. "variational" is the paper's, and the only one that
         climbs an evidence lower bound; "mean" uses posterior means; "sampled" is "mean" until
@@ -70,16 +69,14 @@ default="auto"
     learning_method : {"online", "batch"}, default="online"
         Minibatches (stochastic variational inference) or all documents at each step.
     learning_decay : float or "auto", default="auto"
-        κ: minibatch step t has the size (learning_offset + t) ** −κ. "auto" is 0.7, but 0.55 in
-        :meth:`fit` with ``update="sampled"``, and more from 50 topics on.
+        κ: minibatch step t has the size (learning_offset + t) ** −κ. ``recipe_`` tells what "auto"
+        came to, here and below.
     learning_offset : float or "auto", default="auto"
-        Makes the first steps smaller. "auto" is 16, but a tenth of the steps (from 16 to 200) in
-        :meth:`fit` with ``update="sampled"``.
+        Makes the first steps smaller.
     max_iter : int, default=10
         Passes over the documents.
     batch_size : int or "auto", default="auto"
-        Documents in a minibatch. "auto" cuts the run into 2,000 steps, or into more if these would
-        have more than 100 documents. It gives 16 to 1,024 documents, and up to 8,192 on a GPU.
+        Documents in a minibatch; "auto" goes by how many there are, and how long.
     total_samples : float, default=None
         How many documents all calls of :meth:`partial_fit` will bring. If None, the stream cools
         over 8,000 documents, and counts are scaled to a corpus of a million.

@@ -53,11 +53,8 @@ class RegressionMixture(RegressorMixin, MixtureFit):
         Its rate; by default a thousandth of the variance of y.
     tempering : {"auto", "adaptive", "annealing", "variational", "local"}, policy or None, \
 default="auto"
-        Temperature policy: a name for its default setting, an object such as
-        ``tempering.AdaptiveTempering()``, or None for T = 1 throughout. "auto" cools from T = 1.5,
-        linearly in 1/T and in 100 passes, which came closest to the best optimum of the schedules
-        in ``benchmarks/regression_mixture.py``; "adaptive" came closer, in three to four times
-        the time. Restarts (``n_init``) help too.
+        Temperature policy. "auto" cools from T = 1.5, linearly in 1/T and in 100 passes;
+        "adaptive" came closer to the best optimum in trials, in three to four times the time.
     tol, max_iter, n_init, weight_concentration_prior_type, weight_concentration_prior, \
 batch_size, learning_offset, learning_decay, total_samples, backend, random_state, n_jobs, \
 executor, verbose

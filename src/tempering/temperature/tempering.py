@@ -50,14 +50,8 @@ class VariationalTempering(TemperaturePolicy[TemperingHeat]):
     prior : array [M], optional
         π, the prior over the grid; uniform by default.
     formula : {"auto", "closed-form", "monte-carlo", "map", "calibrated", "z-integrated", "paper"}
-        Where log C comes from. "closed-form", "monte-carlo" and "map" are the paper's C under the
-        prior, computed once (see :func:`tempering.temperature.log_partition`). "calibrated"
-        normalises each datum's tempered density under the current posterior, so that nothing is
-        precomputed and C ≡ 1; it is the one that stays finite when a scale is learned. "auto": the
-        closed form where the model has one, else calibrated, else Monte Carlo. For topic models,
-        "z-integrated" takes Monte Carlo C and an energy with z summed out, so that both belong to
-        one model; "paper" is the Monte Carlo formula as printed. For the factorial mixture, "paper"
-        is the printed closed form, which lacks a term.
+        Where log C comes from. "auto": the closed form where the model has one, else "calibrated",
+        else Monte Carlo; what each of them is stands on the page about policies.
     damping : float
         Time constant, in passes over the data, with which s follows its optimum; 0 jumps there,
         which makes each update exact coordinate ascent.
