@@ -27,8 +27,8 @@ from tempering.evaluation.checks import (
 from tempering.models.arguments import check_whole
 from tempering.models.fastmath import ENTRY
 from tempering.models.lda.e_step import e_step
-from tempering.models.lda.sampling import Words, as_tokens, new_chain, sample_documents
-from tempering.models.threads import in_blocks, number_of_threads
+from tempering.models.lda.sampling import Words, as_tokens, run_chains
+from tempering.models.threads import number_of_threads
 
 Inference = Literal["gibbs", "vi"] | Callable[[sparse.csr_array], ArrayLike]
 
@@ -302,15 +302,6 @@ def gibbs_proportions(
     columns, rows = word_rows(topics, observed, np.float32)
     documents = as_tokens(observed.indptr, columns, observed.data)
     words = Words(rows, rows @ alpha, alpha)
-    lengths = np.diff(documents.first_tokens)
-    mean_counts = np.zeros((observed.shape[0], n_topics))
-    stream = np.uint64(int(seed) % 2**64)
-
-    def sample_block(start: int, stop: int) -> None:
-        chain = new_chain(int(lengths[start:stop].max()), n_topics)
-        sweeps = (int(burn_in), int(n_sweeps))
-        sample_documents(start, stop, stream, documents, words, *sweeps, chain, mean_counts)
-
-    in_blocks(sample_block, mean_counts.shape[0], n_threads)
-    proportions = mean_counts + alpha
+    sweeps = (int(burn_in), int(n_sweeps))
+    proportions = run_chains(documents, words, int(seed) % 2**64, *sweeps, n_threads) + alpha
     return proportions / proportions.sum(axis=1, keepdims=True)

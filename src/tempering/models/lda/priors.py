@@ -18,15 +18,8 @@ from scipy.special import digamma, gammaln, polygamma
 from tempering.models.base import Array
 from tempering.models.lda.e_step import log_predictive
 from tempering.models.lda.layout import Float32
-from tempering.models.lda.sampling import (
-    Words,
-    as_tokens,
-    can_be_sampled,
-    new_chain,
-    sample_documents,
-)
+from tempering.models.lda.sampling import Words, as_tokens, can_be_sampled, run_chains
 from tempering.models.lda.topics import Topics, compact_words
-from tempering.models.threads import in_blocks
 
 #: Priors are kept within this range; below it float32 could not hold what it does to a document.
 SMALLEST_PRIOR, LARGEST_PRIOR = 1e-4, 1e3
@@ -180,16 +173,8 @@ def _predicted(
     prior = np.array(prior, np.float64)
     tokens = as_tokens(first.indptr, first.indices, first.data)
     words = Words(rows, rows @ prior, prior)
-    counts = np.zeros((first.shape[0], prior.size))
-
-    def sample_block(start: int, stop: int) -> None:
-        longest = int(np.diff(tokens.first_tokens[start : stop + 1]).max())
-        chain = new_chain(longest, prior.size)
-        sweeps = (PREDICTION_BURN_IN, PREDICTION_SWEEPS)
-        sample_documents(start, stop, np.uint64(0), tokens, words, *sweeps, chain, counts)
-
-    in_blocks(sample_block, first.shape[0], n_threads)
-    proportions = counts + prior
+    sweeps = (PREDICTION_BURN_IN, PREDICTION_SWEEPS)
+    proportions = run_chains(tokens, words, 0, *sweeps, n_threads) + prior
     proportions /= proportions.sum(axis=1, keepdims=True)
     scores = log_predictive(
         second.indptr.astype(np.int64),

@@ -80,22 +80,13 @@ def sample_topics(
     n_threads: int = 1,
 ) -> LocalResult:
     """Sample the topics of all tokens of a batch with whole counts, from β of its words, [U, K]."""
-    n_documents, (n_words, n_topics) = documents.indptr.size - 1, rows.shape
+    n_words, n_topics = rows.shape
     tokens = as_tokens(documents.indptr, documents.columns, documents.counts)
     alpha = np.array(alpha, np.float64)  # contiguous, where it is one number for all topics
     words = Words(rows, np.empty(n_words), alpha)
-    seed = np.uint64(_hash(salt, documents))
-    mean_counts = np.zeros((n_documents, n_topics))
-
-    def sample_block(start: int, stop: int) -> None:
-        longest = int(np.diff(tokens.first_tokens[start : stop + 1]).max())
-        chain = new_chain(longest, n_topics)
-        sweeps = (burn_in, n_sweeps)
-        sample_documents(start, stop, seed, tokens, words, *sweeps, chain, mean_counts)
-
     arguments = (rows, alpha, words.prior_masses)
     in_blocks(fill_prior_masses, n_words, n_threads, WORDS_PER_BLOCK, arguments)
-    in_blocks(sample_block, n_documents, n_threads)
+    mean_counts = run_chains(tokens, words, _hash(salt, documents), burn_in, n_sweeps, n_threads)
     gamma = (mean_counts + alpha).astype(np.float32)
     occurrences = find_occurrences(documents.word_counts, n_words)
     statistics = np.zeros((n_words, n_topics), np.float32)
@@ -200,6 +191,24 @@ def new_chain(n_tokens: int, n_topics: int) -> Chain:
         np.empty(n_topics, np.float64),
         np.full(n_topics, NOWHERE),
     )
+
+
+def run_chains(
+    tokens: Tokens, words: Words, seed: int, burn_in: int, n_sweeps: int, n_threads: int
+) -> Float64:
+    """The mean topic counts of all documents, [D, K], each by a chain of its own."""
+    n_topics = words.alpha.size
+    means = np.zeros((tokens.indptr.size - 1, n_topics))
+
+    def sample_block(start: int, stop: int) -> None:
+        longest = int(np.diff(tokens.first_tokens[start : stop + 1]).max())
+        chain = new_chain(longest, n_topics)
+        sample_documents(
+            start, stop, np.uint64(seed), tokens, words, burn_in, n_sweeps, chain, means
+        )
+
+    in_blocks(sample_block, len(means), n_threads)
+    return means
 
 
 @njit(**ENTRY)
