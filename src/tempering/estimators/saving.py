@@ -171,8 +171,7 @@ def _parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, str]]:
 def _made(name: str, parameters: dict[str, Any], fitted: dict[str, Any]) -> Any:
     """An estimator of its parameters and what it has fitted."""
     cls: Any = vars(import_module("tempering.estimators")).get(name)
-    known = isinstance(cls, type) and issubclass(cls, SaveMixin)
-    expect(known, f"unknown class {name!r:.40}.")
+    expect(hasattr(cls, "_check_loaded"), f"unknown class {name!r:.40}.")
     unknown = parameters.keys() - set(cls._get_param_names())
     expect(not unknown, f"{name} has no parameter {', '.join(sorted(unknown))!r:.60}.")
     estimator = cls(**parameters)
