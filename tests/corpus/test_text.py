@@ -141,7 +141,7 @@ def test_bags_of_words():
     assert corpus.counts.toarray().tolist() == [[0, 0, 0, 0], [2, 0, 0, 1], [0, 5, 0, 0]]
     assert (corpus.vocabulary, corpus.dtype) == (["a", "b", "c", "d"], np.int32)
     assert from_texts([[(2, 0.5)]]).counts.toarray().tolist() == [[0, 0, 0.5]]
-    with pytest.raises(CorpusError, match="word 3 is out of range: the dictionary has 3 words"):
+    with pytest.raises(CorpusError, match="word 3 is out of range: there are 3"):
         from_texts(bags, dictionary=dict(enumerate("abc")))
     with pytest.raises(CorpusError, match="must have the numbers 0 to 1; 0 is missing"):
         from_texts(bags, dictionary={1: "a", 2: "b"})
@@ -181,7 +181,7 @@ def test_gensim_corpora():
             [[(0, 1)], [(0, -1)]],
             r"document 1 \(from 0\): a count must be finite, not negative.* got -1",
         ),
-        ([[(0, 1)], [(-1, 1)]], r"document 1 \(from 0\): a word is out of range"),
+        ([[(0, 1)], [(-1, 1)]], r"document 1 \(from 0\): word -1 is out of range"),
         ([[(0, 1)], [(0, 1, 2)]], r"document 1 \(from 0\): it should be a list of pairs"),
         ([[(0, 1)], [(0, "x")]], r"document 1 \(from 0\): it should be a list of pairs"),
         ([[(0, 1)], ["word"]], r"document 1 \(from 0\): it should be a list of pairs"),

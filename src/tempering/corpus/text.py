@@ -11,7 +11,7 @@ from tempering.corpus.checks import CorpusError
 from tempering.corpus.corpus import Corpus, gather
 from tempering.corpus.counting import CountingOptions, StopWords, chosen_vectorizer
 from tempering.corpus.formats import STREAMING, check_target, open_source, write
-from tempering.corpus.text_counts import BagCounts, TextCounts
+from tempering.corpus.text_counts import TextCounts, counted_bags
 from tempering.corpus.text_files import TEXT_COLUMN, Document, check_columns
 from tempering.inference.streaming import BlockSource
 from tempering.models.arguments import takes
@@ -112,7 +112,7 @@ def _counts_of(
     dictionary: Mapping[int, str] | None,
     phrases: bool,
     n_jobs: int | None,
-) -> TextCounts | BagCounts:
+) -> TextCounts | Corpus:
     """Texts, or bags of words, as counts that are read in blocks."""
     wanted = "texts must be an iterable of documents"
     if isinstance(texts, (str, bytes)):
@@ -144,7 +144,7 @@ def _counts_of(
             break
     every = chain(seen, items)
     if seen and _is_bag(seen[-1]):
-        return BagCounts(every, dictionary)
+        return counted_bags(every, dictionary)
     return TextCounts(every, vectorizer, column, name_column, phrases=phrases, n_jobs=n_jobs)
 
 

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 import warnings
 import weakref
+from array import array
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count, islice
@@ -23,7 +24,7 @@ from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
 from tempering.corpus.checks import CorpusError, fail
-from tempering.corpus.corpus import MOST_WORDS, canonical, check_counts
+from tempering.corpus.corpus import MOST_WORDS, Corpus, canonical, check_counts, checked_rows
 from tempering.corpus.counting import WordCounting, sticks_together
 from tempering.corpus.lines import Lines, one_line
 from tempering.corpus.text_files import TEXT_COLUMN, Document, text_field
@@ -235,48 +236,26 @@ def _named_texts(texts: Iterable[Any], column: str, name_column: str | None) -> 
         yield NamedText(place, name, text)
 
 
-class BagCounts:
-    """Documents that are lists of (word number, count), as gensim has them, read in blocks."""
-
-    def __init__(self, bags: Iterable[Any], dictionary: Mapping[int, str] | None = None):
-        self._largest = -1
-        self._whole = True
-        self._spool = Spool(self._checked(bags))
-        self.dtype = np.dtype(np.int32 if self._whole else np.float64)
-        self.names = None
-        self.vocabulary = None if dictionary is None else _words_in_order(dictionary)
-        n_words = self._largest + 1 if self.vocabulary is None else len(self.vocabulary)
-        if n_words <= self._largest:
-            problem = f"word {self._largest} is out of range: the dictionary has {n_words} words."
-            fail("bags", "", problem)
-        self.shape = (self._spool.n_documents, n_words)
-
-    def _checked(self, bags: Iterable[Any]) -> Iterator[DocumentBlock]:
-        bags = enumerate(bags)
-        while group := [self._pairs(*each) for each in islice(bags, TEXTS_OF_A_BLOCK)]:
-            ends = np.cumsum([0, *(len(words) for words, _ in group)])
-            words = np.array([word for words, _ in group for word in words], np.int32)
-            counts = np.array([times for _, counts in group for times in counts], np.float64)
-            self._largest = int(words.max(initial=self._largest))
-            self._whole = self._whole and bool(np.all(counts == np.floor(counts)))
-            yield DocumentBlock([None] * len(group), counts, words, ends)
-
-    def _pairs(self, number: int, bag: Any) -> tuple[list[int], list[float]]:
-        place = f"document {number} (from 0)"
+def counted_bags(bags: Iterable[Any], dictionary: Mapping[int, str] | None = None) -> Corpus:
+    """The corpus of documents that are lists of (word number, count), as gensim has them."""
+    words, counts, ends = array("q"), array("d"), [0]
+    for number, bag in enumerate(bags):
         try:
-            words = [int(word) for word, _ in bag]
-            counts = [float(times) for _, times in bag]
-        except (TypeError, ValueError) as error:
-            fail("bags", place, f"it should be a list of pairs (word, count): {error}.")
-        if words and not 0 <= min(words) <= max(words) < MOST_WORDS:
-            fail("bags", place, "a word is out of range.")
-        return words, counts
-
-    def blocks(self) -> Iterator[sparse.csr_array]:
-        """Some documents at a time, in order."""
-        for rows in self._spool.blocks():
-            arrays = rows.data.astype(self.dtype), rows.indices, rows.indptr
-            yield canonical(sparse.csr_array(arrays, (rows.shape[0], self.shape[1])), "bags")
+            for word, times in bag:
+                words.append(int(word))
+                counts.append(float(times))
+        except (TypeError, ValueError, OverflowError) as error:
+            problem = f"it should be a list of pairs (word, count): {error}."
+            fail("bags", f"document {number} (from 0)", problem)
+        ends.append(len(words))
+    vocabulary = None if dictionary is None else _words_in_order(dictionary)
+    n_words = max(words, default=-1) + 1 if vocabulary is None else len(vocabulary)
+    arrays = np.asarray(counts), np.asarray(words), np.array(ends)
+    rows: Any = checked_rows("bags", arrays, n_words)
+    if rows.nnz == 0:
+        raise CorpusError(f"there is not one word to count in the {len(ends) - 1} documents.")
+    whole = np.all(rows.data == np.floor(rows.data))
+    return Corpus(rows.astype(np.int32) if whole else rows, vocabulary)
 
 
 def _words_in_order(dictionary: Mapping[int, str]) -> list[str]:
