@@ -55,18 +55,6 @@ def line_chunks(path: Path, skip: int = 0) -> Iterator[tuple[int, bytes]]:
             number += chunk.count(b"\n")
 
 
-def check_lines(
-    path: Path, first_line: int, text: bytes, pattern: re.Pattern[bytes], wanted: str
-) -> None:
-    """Refuse lines that are not as a pattern of good ones has it."""
-    found = pattern.match(text)
-    end = found.end() if found else 0
-    if end < len(text):
-        line = text[end : end + 40].split(b"\n")[0]
-        number = first_line + text.count(b"\n", 0, end)
-        fail(path, f"line {number}", f"it should be {wanted}; it begins with {line!r}.")
-
-
 def text_lines(path: Path, encoding: str = "utf-8") -> Iterator[tuple[int, str]]:
     """Each line without its end, with its number (from 1); what is no text is left in it."""
     codec = "utf-8-sig" if codecs.lookup(encoding).name == "utf-8" else encoding

@@ -1,8 +1,8 @@
 """Corpora as sparse matrices in files: of scipy (``save_npz``), and as lines of numbers.
 
-Lines of "document word count", numbered from 1: MatrixMarket, which may have any order and is read
-as a whole, by scipy; and the UCI bags of words, after three lines with the numbers of documents,
-words and entries, in the order of the documents, so that they are read in pieces.
+Lines of "document word count", numbered from 1: MatrixMarket, in any order; and the UCI bags of
+words, after three lines with the numbers of documents, words and entries, in the order of the
+documents, so that they are read in pieces. (All others are read as a whole.)
 
 Of "head word:count word:count …", a document each: LDA-C, headed by the number of pairs, with words
 from 0; and SVMlight, headed by a label, with words from 1, or from 0 where word 0 occurs.
@@ -11,8 +11,8 @@ from 0; and SVMlight, headed by a label, with words from 1, or from 0 where word
 import io
 import re
 import zipfile
+from array import array
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import islice, pairwise
 from pathlib import Path
 from typing import IO, Any
@@ -33,7 +33,7 @@ from tempering.corpus.corpus import (
     gather,
     refuse_entry,
 )
-from tempering.corpus.lines import check_lines, line_chunks, read_names, read_vocabulary, text_lines
+from tempering.corpus.lines import line_chunks, read_names, read_vocabulary, text_lines
 
 KINDS = ("csr", "csc", "coo")
 
@@ -79,31 +79,23 @@ HEADER = ("documents", "words", "entries")
 #: Bytes that an entry takes while it is read, and a document.
 ENTRY_BYTES, DOCUMENT_BYTES = 24, 8
 LINE = re.compile(r"^Line (\d+): ")
-UCI_LINES = re.compile(rb"\s*+(?:\d{1,18}+[ \t]++\d{1,18}+[ \t]++\d{1,18}+[ \t\r]*+\n\s*+)*+")
 
 
-def open_matrix_market(path: Path) -> Corpus:
-    """Read a matrix as a whole: its entries may come in any order."""
-    n_documents, n_words, is_whole, entries = _read_matrix_market(path)
-    order = np.lexsort((entries.col, entries.row))
-    arrays = entries.data[order], entries.col[order], row_ends(entries.row, n_documents)
-    counts = checked_rows(path, arrays, n_words)
-    return with_words(path, counts.astype(np.int32) if is_whole else counts)
-
-
-def _read_matrix_market(path: Path) -> tuple[int, int, bool, Any]:
-    """Documents, words, whether counts are whole, and the entries.
-
-    scipy's reader is written in C++. It ends the process where a Python file raises, and where it
-    finds no end of a line, which a byte 0 hides. So it is given a file in memory.
-    """
+def content_of(path: Path) -> bytes:
+    """All of a file of lines, unpacked if it is gzipped, unless it takes too much memory."""
     parts, n_bytes = [], 0
     for _, text in line_chunks(path):
         n_bytes += len(text)
         check_size(path, n_bytes)
         parts.append(text)
-    content = b"".join(parts) or b"\n"
-    del parts
+    return b"".join(parts)
+
+
+def open_matrix_market(path: Path) -> Corpus:
+    """Read a matrix as a whole: its entries may come in any order."""
+    content = content_of(path) or b"\n"
+    # scipy's reader is written in C++. It ends the process where a Python file raises, and where it
+    # finds no end of a line, which a byte 0 hides. So it is given a file in memory.
     if b"\0" in content:
         fail(path, "", "it holds a byte 0.")
     n_documents, n_words, n_entries, *kind = _scan(path, content, scipy_io.mminfo)
@@ -113,7 +105,11 @@ def _read_matrix_market(path: Path) -> tuple[int, int, bool, Any]:
     check_shape(path, "the line of sizes", n_documents, n_words, path.stat().st_size)
     check_size(path, ENTRY_BYTES * n_entries + DOCUMENT_BYTES * n_documents)
     entries = _scan(path, content, scipy_io.mmread)
-    return n_documents, n_words, field not in ("real", "double"), entries
+    del content  # it takes as much memory as they do
+    order = np.lexsort((entries.col, entries.row))
+    arrays = entries.data[order], entries.col[order], row_ends(entries.row, n_documents)
+    counts: Any = checked_rows(path, arrays, n_words)
+    return with_words(path, counts if field in ("real", "double") else counts.astype(np.int32))
 
 
 def _scan(path: Path, content: bytes, scan: Callable[[Any], Any]) -> Any:
@@ -128,9 +124,7 @@ def _scan(path: Path, content: bytes, scan: Callable[[Any], Any]) -> Any:
 
 def write_matrix_market(file: IO[bytes], stored: Stored) -> None:
     """Write a matrix of counts."""
-    kind = "real" if stored.dtype.kind == "f" else "integer"
-    file.write(f"%%MatrixMarket matrix coordinate {kind} general\n".encode())
-    _write_entries(file, stored, stored.blocks(), " ")
+    scipy_io.mmwrite(file, gather(stored).counts, symmetry="general")
 
 
 class UCIFile:
@@ -186,38 +180,36 @@ class UCIFile:
 
     def _entries(self, first_line: int, text: bytes) -> NDArray[np.int64]:
         """Document and word, from 0, and count, in three rows, of some lines."""
-        check_lines(self.path, first_line, text, UCI_LINES, "three whole numbers")
         if text.isspace():
             return np.empty((3, 0), np.int64)
-        documents, words, counts = np.fromstring(text, np.int64, sep=" ").reshape(-1, 3).T
+        where = f"lines from {first_line} on"
+        try:
+            lines = np.loadtxt(io.BytesIO(text), np.int64, comments=None, ndmin=2)
+            documents, words, counts = lines.T
+        except ValueError as error:
+            fail(self.path, where, f"each should be three whole numbers: {cut(error)}.")
         wrong = (documents < 1) | (documents > self.shape[0])
         if wrong.any():
             got = documents[np.argmax(wrong)]
             problem = f"a document must be a number from 1 to {self.shape[0]}; got {got}."
-            fail(self.path, f"lines from {first_line} on", problem)
+            fail(self.path, where, problem)
         return np.stack([documents - 1, words - 1, counts])
 
 
 def write_uci(file: IO[bytes], stored: Stored) -> None:
     """Write the ``docword`` file."""
-    _write_entries(file, stored, whole_blocks(stored), "\n")
+    sizes = *stored.shape, sum(block.nnz for block in stored.blocks())
+    file.write("".join(f"{size}\n" for size in sizes).encode())
+    first = 1
+    for block in whole_blocks(stored):
+        rows = np.repeat(np.arange(first, first + block.shape[0]), np.diff(block.indptr))
+        np.savetxt(file, np.stack([rows, block.indices + 1, block.data], axis=1), "%d")
+        first += block.shape[0]
 
 
 def row_ends(rows: NDArray[Any], n_rows: int) -> NDArray[np.int64]:
     """Where each row ends among the numbers of rows, sorted; after a 0."""
     return np.append(0, np.cumsum(np.bincount(rows, minlength=n_rows)))
-
-
-def _write_entries(file: IO[bytes], stored: Stored, blocks: Iterator[Any], between: str) -> None:
-    """Sizes, and lines of "document word count", numbered from 1."""
-    sizes = *stored.shape, sum(block.nnz for block in stored.blocks())
-    file.write(f"{between.join(map(str, sizes))}\n".encode())
-    first = 1
-    for block in blocks:
-        rows = np.repeat(np.arange(first, first + block.shape[0]), np.diff(block.indptr))
-        triples = zip(rows.tolist(), (block.indices + 1).tolist(), written(block.data))
-        file.write("".join(map("%d %d %s\n".__mod__, triples)).encode())
-        first += block.shape[0]
 
 
 def whole_blocks(stored: Stored) -> Iterator[Any]:
@@ -244,77 +236,45 @@ def written(counts: NDArray[Any]) -> list[Any]:
     return counts.tolist()
 
 
-LDA_C_LINES = re.compile(rb"\s*+(?:\d{1,18}+(?:[ \t]++\d{1,18}+:\d{1,18}+)*+[ \t\r]*+\n\s*+)*+")
-
-#: Counts, words as the file numbers them, and ends of the rows.
-Arrays = tuple[Any, Any, Any]
-
-
-def read_lda_c(path: Path, first_line: int, text: bytes) -> Arrays:
-    """The documents of some lines of LDA-C, blank ones left out."""
-    wanted = "the number of its pairs and then pairs word:count, of whole numbers"
-    check_lines(path, first_line, text, LDA_C_LINES, wanted)
-    lengths = [line.count(b":") for line in text.split(b"\n") if line.strip()]
-    numbers = np.fromstring(text.replace(b":", b" "), np.int64, sep=" ")
-    ends = np.append(0, np.cumsum(lengths, dtype=np.int64))
-    heads = 2 * ends[:-1] + np.arange(len(lengths))
-    wrong = numbers[heads] != lengths
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        problem = f"a line begins with {numbers[heads][row]}, but has {lengths[row]} pairs."
-        fail(path, f"lines from {first_line} on", problem)
-    # Without the heads, words and counts take turns.
-    pairs = np.delete(numbers, heads)
-    return pairs[1::2], pairs[::2], ends
+def open_lda_c(path: Path) -> Corpus:
+    """Read the documents of LDA-C, blank lines left out."""
+    words, counts, ends = array("q"), array("q"), [0]
+    for number, line in enumerate(io.BytesIO(content_of(path)), 1):
+        if line.isspace():
+            continue
+        n_pairs = len(line.split()) - 1
+        try:
+            told, *pairs = map(int, line.replace(b":", b" ").split())
+            words.extend(pairs[::2])
+            counts.extend(pairs[1::2])
+        except (ValueError, OverflowError):
+            told = -1
+        if not told == n_pairs == line.count(b":") or len(words) != len(counts):
+            wanted = "the number of its pairs and then pairs word:count, of whole numbers"
+            fail(path, f"line {number}", f"it should be {wanted}; it begins with {line[:40]!r}.")
+        ends.append(len(words))
+    return _of_pairs(path, (np.asarray(counts), np.asarray(words), np.array(ends)), first=0)
 
 
-def read_svmlight(path: Path, first_line: int, text: bytes) -> Arrays:
-    """The documents of some lines of SVMlight."""
-    last_line = first_line + text.count(b"\n") - 1
-    with reading(path, f"lines {first_line} to {last_line}"):
-        found: Any = load_svmlight_file(io.BytesIO(text), dtype=np.float64, zero_based=True)[0]
-        # Its words are numbers of 32 bits where these suffice.
-        return found.data, found.indices.astype(np.int64), found.indptr
+def open_svmlight(path: Path) -> Corpus:
+    """Read the documents of SVMlight."""
+    with reading(path), io.BytesIO(content_of(path)) as file:
+        found: Any = load_svmlight_file(file, dtype=np.float64, zero_based=True)[0]
+    arrays = found.data, found.indices, found.indptr
+    return _of_pairs(path, arrays, int(found.indices.min(initial=1)))
 
 
-class PairsFile:
-    """A corpus of such lines, read in blocks; and once before, to learn how large it is."""
-
-    def __init__(self, path: Path, read: Callable[[Path, int, bytes], Arrays], first: int | None):
-        self.path = path
-        self.read = read
-        n_documents, least, most, is_whole = 0, 1, -1, True
-        for counts, words, ends in self._parts():
-            n_documents += ends.size - 1
-            least = int(words.min(initial=least))
-            most = int(words.max(initial=most))
-            is_whole &= bool(np.all((counts == np.floor(counts)) & (counts <= LARGEST_COUNT)))
-        self.first = least if first is None else first
-        self.dtype = np.dtype(np.int32 if is_whole else np.float64)
-        self.vocabulary = read_vocabulary(path, None)
-        used = max(most + 1 - self.first, 0)
-        n_words = used if self.vocabulary is None else len(self.vocabulary)
-        check_shape(path, "", n_documents, n_words, path.stat().st_size)
-        self.shape = (n_documents, n_words)
-        self.names = read_names(path, n_documents)
-
-    def _parts(self) -> Iterator[Arrays]:
-        for first_line, text in line_chunks(self.path):
-            if text.strip():
-                yield self.read(self.path, first_line, text)
-
-    def blocks(self) -> Iterator[sparse.csr_array]:
-        """Some documents at a time, in order."""
-        first_row = 0
-        for counts, words, ends in self._parts():
-            arrays = counts, words - self.first, ends
-            rows: Any = checked_rows(self.path, arrays, self.shape[1], first_row, self.first)
-            first_row += rows.shape[0]
-            yield rows.astype(self.dtype)
-
-
-open_lda_c = partial(PairsFile, read=read_lda_c, first=0)
-open_svmlight = partial(PairsFile, read=read_svmlight, first=None)
+def _of_pairs(path: Path, arrays: tuple[Any, Any, Any], first: int) -> Corpus:
+    """The corpus of counts, words as the file numbers them from ``first`` on, and ends of rows."""
+    counts, words, ends = arrays
+    vocabulary = read_vocabulary(path, None)
+    used = int(words.max(initial=first - 1)) + 1 - first
+    n_words = used if vocabulary is None else len(vocabulary)
+    check_shape(path, "", ends.size - 1, n_words, path.stat().st_size)
+    rows: Any = checked_rows(path, (counts, words - first, ends), n_words, first_word=first)
+    if np.all((rows.data == np.floor(rows.data)) & (rows.data <= LARGEST_COUNT)):
+        rows = rows.astype(np.int32)
+    return with_words(path, rows)
 
 
 def write_lda_c(file: IO[bytes], stored: Stored) -> None:
