@@ -197,9 +197,10 @@ def test_every_public_name_has_an_example():
 
 
 def nobody_makes(value):
-    """Errors, tuples that functions give, and protocols: they are shown where they come from."""
+    """Errors, tuples and answers that functions give, and protocols: shown where they come from."""
     told = isinstance(value, type) and issubclass(value, BaseException | tuple)
-    return told or getattr(value, "_is_protocol", False)
+    answer = (value.__doc__ or "").startswith("The answer of :func:")
+    return told or answer or getattr(value, "_is_protocol", False)
 
 
 def doctest_of(value):

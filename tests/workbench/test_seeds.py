@@ -14,7 +14,7 @@ from tempering.datasets import make_lda
 from tempering.report import collect
 from tempering.report.page import render
 from tempering.workbench import topics_across_seeds
-from tempering.workbench.seeds import resampled
+from tempering.workbench.certainty import resampled
 
 
 @pytest.fixture(scope="module")

@@ -131,16 +131,6 @@ class TopicMeasures:
         Measures of each topic.
     of_model : dict of float
         The means of these, and measures of all topics together.
-
-    Examples
-    --------
-    >>> from tempering.evaluation import TopicMeasures
-    >>> print(TopicMeasures({"npmi": [0.5, 0.25]}, {"npmi": 0.375, "diversity": 1.0}))
-    topic          npmi
-        0        0.5000
-        1        0.2500
-    all          0.3750
-    diversity    1.0000
     """
 
     of_topics: dict[str, Any]

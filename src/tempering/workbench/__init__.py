@@ -1,7 +1,8 @@
 """A workbench for topics: how many, how they change and differ, editing them, their tree."""
 
+from tempering.workbench.certainty import WordInterval, topics_across_seeds, word_intervals
 from tempering.workbench.comparing import ModelComparison, TopicPair, compare_models
-from tempering.workbench.drift import TopicDrift, topics_through_time
+from tempering.workbench.drift import TopicDrift, extend_topics, topics_through_time
 from tempering.workbench.editing import (
     drop_topic,
     merge_topics,
@@ -9,13 +10,10 @@ from tempering.workbench.editing import (
     split_topic,
     topic_labels,
 )
-from tempering.workbench.extending import extend_topics
 from tempering.workbench.joining import find_topics
 from tempering.workbench.number_of_topics import TopicNumber, Trial, choose_n_topics
-from tempering.workbench.seeds import topics_across_seeds
 from tempering.workbench.shares import TopicShares, topics_by_group, topics_over_time
 from tempering.workbench.tree import TopicTree, hierarchy
-from tempering.workbench.word_intervals import WordInterval, word_intervals
 
 __all__ = [
     "ModelComparison",

@@ -18,10 +18,10 @@ from sklearn.utils.validation import check_is_fitted
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.words import counts_over_words
 from tempering.evaluation import top_words
-from tempering.models.arguments import check_number, shown
+from tempering.inference.fitting import fit
+from tempering.models.arguments import check_number, check_whole, shown
 from tempering.models.lda.guide import split_prior
 from tempering.models.lda.topics import Topics
-from tempering.workbench.settling import settled
 
 
 def merge_topics(
@@ -319,3 +319,32 @@ def _remade(
         # Without a name of its own, a new topic is called by its words.
         new.topic_labels_ = np.append(labels, np.array([""] * n_new, dtype=object))
     return new
+
+
+def settled(model: Any, X: Any, passes: int, **options: Any) -> Any:
+    """The model itself, changed by so many passes at T = 1 over all of the documents.
+
+    Options are those of :func:`tempering.inference.fit`: a ``batch_size``, a ``learning_rate``.
+    """
+    check_whole(0, passes=passes)
+    if X is None or passes == 0:
+        return model
+    documents = model._counts(X, reset=False)
+    if not documents.sum() > 0:
+        raise ValueError("X must hold at least one word for topics to settle.")
+    result = fit(
+        model._model,
+        documents,
+        initial=model._state.posterior,
+        max_passes=passes,
+        tolerance=0.0,
+        seed=0,
+        n_threads=1,  # the kernels have threads of their own
+        elbo_every=10**9,
+        final_elbo=False,
+        progress=False,
+        **options,
+    )
+    model._model = result.model
+    model._state = model._state._replace(posterior=result.posterior)
+    return model

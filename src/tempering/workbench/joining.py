@@ -47,7 +47,7 @@ from tempering.models.fastmath import ENTRY
 from tempering.models.lda.priors import prior_draws
 from tempering.models.lda.topics import Topics
 from tempering.models.threads import in_blocks
-from tempering.workbench.editing import plain_topics
+from tempering.workbench.editing import plain_topics, settled
 from tempering.workbench.number_of_topics import (
     TopicNumber,
     best_weight,
@@ -55,7 +55,6 @@ from tempering.workbench.number_of_topics import (
     document_scores,
     held_out,
 )
-from tempering.workbench.settling import settled
 
 #: Topics of the most similar words with which each may be joined.
 NEIGHBOURS = 5

@@ -18,7 +18,7 @@ from tempering.workbench.editing import check_fitted_topics, topic_labels
 
 @dataclass(frozen=True)
 class TopicTree:
-    """Topics joined two by two, the nearest first.
+    """The answer of :func:`hierarchy`: topics joined two by two, the nearest first.
 
     Attributes
     ----------
@@ -26,14 +26,6 @@ class TopicTree:
         As scipy's: the two that are joined, their distance, and how many topics are below.
     labels : list of str
         The names of the topics.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tempering.workbench import TopicTree
-    >>> tree = TopicTree(np.array([[0, 2, 0.1, 2], [1, 3, 0.9, 3]]), ["sea", "law", "sun"])
-    >>> tree.cut(2)
-    [[0, 2], [1]]
     """
 
     linkage: NDArray[np.float64]
