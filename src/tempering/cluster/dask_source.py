@@ -78,6 +78,9 @@ def set_up_process() -> None:
 #: Columns of a dataframe.
 IDS, COUNTS = "ids", "counts"
 
+#: Words have smaller numbers than this.
+LARGEST_WORD = np.iinfo(np.int32).max
+
 #: Rows of an array that workers are sent as one.
 ROWS_OF_A_BLOCK = 4096
 
@@ -276,39 +279,26 @@ def table_counts(table: Any, partition: int) -> Any:
 
 def checked_counts(ids: list[Any], counts: list[Any], partition: int) -> Any:
     """Lists of words and of counts as a matrix; what is no document is refused, by its place."""
-
-    def numbers(rows: list[Any], name: str) -> NDArray[np.float64]:
+    words, values, ends = [np.empty(0)], [np.empty(0)], [0]
+    for number, lists in enumerate(zip(ids, counts)):
         try:
-            return np.concatenate([np.empty(0), *(np.asarray(row, np.float64) for row in rows)])
+            own, times = (np.asarray(each, np.float64) for each in lists)
+            right = own.shape == times.shape and np.all((own >= 0) & (own < LARGEST_WORD))
+            if not right or np.any(own % 1) or not np.all((times >= 0) & np.isfinite(times)):
+                raise ValueError(f"got {own} and {times}")
         except (TypeError, ValueError) as error:
-            raise ValueError(f"partition {partition}: {name} must be numbers: {error}.") from None
-
-    def refuse_first(bad: NDArray[np.bool_], row_of: NDArray[np.int64], problem: Any) -> None:
-        if bad.any():
-            entry = int(np.argmax(bad))
-            place = f"partition {partition}, document {row_of[entry]} (from 0)"
-            raise ValueError(f"{place}: {problem(entry)}.")
-
-    n_ids, n_counts = (np.array([len(row) for row in rows], np.int64) for rows in (ids, counts))
-    row_of = np.arange(len(ids))
-    refuse_first(
-        n_ids != n_counts, row_of, lambda n: f"it has {n_ids[n]} ids, but {n_counts[n]} counts"
-    )
-    row_of = np.repeat(row_of, n_ids)
-    words, values = numbers(ids, "ids"), numbers(counts, "counts")
-    bad = ~((words == np.floor(words)) & (words >= 0) & (words < np.iinfo(np.int32).max))
-    refuse_first(
-        bad, row_of, lambda n: f"a word must be a whole number from 0; it has {words[n]:g}"
-    )
-    bad = ~(np.isfinite(values) & (values >= 0))
-    refuse_first(
-        bad, row_of, lambda n: f"a count must be finite and not negative; it has {values[n]:g}"
-    )
-    if np.all((values == np.floor(values)) & (values <= np.iinfo(np.int32).max)):
-        values = values.astype(np.int32)
-    indptr = np.append(0, np.cumsum(n_ids))
-    shape = (len(ids), int(words.max(initial=-1)) + 1)
-    matrix: Any = sparse.csr_array((values, words.astype(np.int32), indptr), shape=shape)
+            raise ValueError(
+                f"partition {partition}, document {number} (from 0): it must be whole numbers of "
+                f"words, from 0, and as many counts, finite and not negative: {error!s:.200}."
+            ) from None
+        words.append(own)
+        values.append(times)
+        ends.append(ends[-1] + own.size)
+    columns, numbers = np.concatenate(words), np.concatenate(values)
+    if not np.any(numbers % 1) and numbers.max(initial=0) <= np.iinfo(np.int32).max:
+        numbers = numbers.astype(np.int32)
+    shape = (len(ids), int(columns.max(initial=-1)) + 1)
+    matrix: Any = sparse.csr_array((numbers, columns.astype(np.int32), ends), shape=shape)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     return matrix
