@@ -36,30 +36,17 @@ def as_frequency(text: str | float) -> int | float:
     return share
 
 
-def as_topics(text: str | int) -> int | str:
-    """A number of topics, or how it is found."""
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if text in ("auto", "hdp"):
-        return text
-    if number < 1:
-        raise typer.BadParameter(
-            f"{text!r} is neither a whole number of 1 or more, nor auto or hdp."
-        )
-    return number
+def number_or(*names: str) -> Callable[[str | int], int | str]:
+    """What reads a whole number, or one of these names."""
 
+    def read(text: str | int) -> int | str:
+        number = int(text) if str(text).isdecimal() else 0
+        if text not in names and number < 1:
+            wanted = f"neither a whole number of 1 or more, nor {' or '.join(names)}"
+            raise typer.BadParameter(f"{text!r} is {wanted}.")
+        return text if text in names else number
 
-def as_bins(text: str | int) -> int | str:
-    """A number of bins, or a name of what they are."""
-    if text in ("auto", "year", "month", "day"):
-        return text
-    try:
-        return int(text)
-    except ValueError:
-        problem = f"{text!r} is neither a whole number, nor auto, year, month or day."
-        raise typer.BadParameter(problem) from None
+    return read
 
 
 def as_range(text: str) -> tuple[int, int]:
@@ -229,7 +216,7 @@ class Settings(NamedTuple):
             help="Number of topics. auto: the one from 5 to 100 that predicts held-out words best, "
             "which takes about as long as five more fits. hdp: what is left of 150 topics when "
             "those are joined that the documents do not tell apart; about two more fits.",
-            callback=as_topics,
+            callback=number_or("auto", "hdp"),
         ),
     ]
     passes: Annotated[int, typer.Option(min=1, metavar="N", help="Passes over the documents.")] = 10

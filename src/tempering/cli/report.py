@@ -13,7 +13,7 @@ from tempering.cli.options import (
     ModelPath,
     Overwrite,
     TextOptions,
-    as_bins,
+    number_or,
 )
 
 
@@ -42,7 +42,11 @@ def report(
     ] = None,
     bins: Annotated[
         str,
-        typer.Option(metavar="auto|year|month|day|N", help="Bins of --times.", callback=as_bins),
+        typer.Option(
+            metavar="auto|year|month|day|N",
+            help="Bins of --times.",
+            callback=number_or("auto", "year", "month", "day"),
+        ),
     ] = "auto",
     groups: Annotated[
         str | None,

@@ -17,11 +17,11 @@ from tempering.evaluation.checks import is_corpus
 from tempering.inference import History
 from tempering.models.arguments import as_numbers, check_whole
 from tempering.report.documents import ReportedDocuments, describe
-from tempering.report.shares import share_table
 from tempering.report.topics import (
     RELEVANCE_STEPS,
     TOP_WORDS,
     TopicWords,
+    share_table,
     short,
     topic_table,
     word_table,

@@ -1,4 +1,4 @@
-"""Topics as the page shows them: how much of the corpus, which words, how near to each other.
+"""Topics as the page shows them: their words, how near they are, their shares of the corpus.
 
 Stored of a topic is every word that comes to its top for some relevance (Sievert and Shirley,
 2014), λ log p(w | k) + (1 − λ) log p(w | k) / p(w), which the page computes.
@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist, squareform
 
 from tempering.evaluation.checks import normalised
+from tempering.workbench import TopicShares
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -26,6 +27,8 @@ RELEVANCE_STEPS = np.linspace(0.0, 1.0, 21)
 SEARCHED_WORDS = 5_000
 #: Topics that are stored of a word, and the least part of the word's uses that counts.
 TOPICS_OF_A_WORD, LEAST_SHARE = 6, 0.01
+#: Shares are stored in parts of this, as whole numbers: half the room of fractions.
+WHOLE = 10_000
 
 
 def short(value: Any, digits: int = 5) -> float:
@@ -135,3 +138,46 @@ def topic_table(words: TopicWords, relevant: list[Places]) -> list[dict[str, Any
         }
         for k in np.argsort(-words.prevalence, kind="stable")
     ]
+
+
+def share_table(shares: Any, argument: str, n_topics: int, *, in_order: bool) -> dict[str, Any]:
+    """Names, sizes, and for each topic its shares, their intervals and its clearest contrast."""
+    if not isinstance(shares, TopicShares):
+        wanted = "topics_over_time" if in_order else "topics_by_group"
+        raise ValueError(
+            f"{argument} must be what tempering.workbench.{wanted} gives; got {shares!r:.80}."
+        )
+    if shares.draws.shape[2] != n_topics:
+        raise ValueError(
+            f"{argument} has shares of {shares.draws.shape[2]} topics, but the model has "
+            f"{n_topics}: compute them of this model."
+        )
+    means, ends = shares.mean(), shares.interval()
+    last = len(shares.names) - 1
+    contrasts = []
+    for topic in range(n_topics):
+        one, other = last, 0
+        if not in_order:
+            one, other = int(means[:, topic].argmax()), int(means[:, topic].argmin())
+        low, high = shares.ratio(shares.names[one], shares.names[other])[topic]
+        contrasts.append((one, other, short(low, 3), short(high, 3)))
+    return {
+        "names": [_called(name) for name in shares.names],
+        "documents": np.asarray(shares.n_documents).tolist(),
+        "whole": WHOLE,
+        "mean": _parts(means.T),
+        "low": _parts(ends[:, :, 0].T),
+        "high": _parts(ends[:, :, 1].T),
+        "contrasts": contrasts,
+    }
+
+
+def _called(name: Any) -> str:
+    """What a group is called, or a bin of time: when it begins."""
+    start = name[0] if isinstance(name, tuple) else name
+    # Of a bin of one length between two numbers, digits that say nothing.
+    return f"{start:.6g}" if isinstance(start, float) else str(start)
+
+
+def _parts(shares: Any) -> list[list[int]]:
+    return np.rint(WHOLE * shares).astype(int).tolist()
