@@ -271,7 +271,8 @@ def _of_pairs(path: Path, arrays: tuple[Any, Any, Any], first: int) -> Corpus:
     used = int(words.max(initial=first - 1)) + 1 - first
     n_words = used if vocabulary is None else len(vocabulary)
     check_shape(path, "", ends.size - 1, n_words, path.stat().st_size)
-    rows: Any = checked_rows(path, (counts, words - first, ends), n_words, first_word=first)
+    words -= first  # not a copy: they are all of the file
+    rows: Any = checked_rows(path, (counts, words, ends), n_words, first_word=first)
     if np.all((rows.data == np.floor(rows.data)) & (rows.data <= LARGEST_COUNT)):
         rows = rows.astype(np.int32)
     return with_words(path, rows)
