@@ -9,7 +9,6 @@ import typer
 import tempering
 from tempering.cli import errors
 from tempering.cli.convert import convert
-from tempering.cli.datasets import datasets
 from tempering.cli.demo import demo
 from tempering.cli.evaluate import evaluate
 from tempering.cli.fit import fit
@@ -51,11 +50,8 @@ def options(
     errors.show_traceback = traceback
 
 
-for command in (fit, topics, transform, evaluate, report, convert):
+for command in (fit, topics, transform, evaluate, report, convert, info, demo):
     app.command()(errors.reported(command))
-app.add_typer(datasets, name="datasets")
-app.command()(errors.reported(info))
-app.command()(errors.reported(demo))
 
 
 def main() -> None:

@@ -45,7 +45,7 @@ def convert(
       tempering convert posts.jsonl posts.parquet --column body --min-df 5
     """
     from tempering.cli.corpora import Reading, counter, read_words, say_if_counted
-    from tempering.cli.printing import error_console, print_written
+    from tempering.cli.printing import error_console, print_either
     from tempering.corpus import write
     from tempering.corpus.formats import READABLE, check_target, known_format
 
@@ -59,4 +59,6 @@ def convert(
         stored = reading.open(how, phrases=counting.phrases, jobs=jobs)
         write(target, stored, to_format, overwrite)
     say_if_counted(stored, reading, counting)
-    print_written(target, stored.shape, as_json)
+    n_documents, n_words = stored.shape
+    facts = {"out": str(target), "n_documents": n_documents, "n_words": n_words}
+    print_either(facts, f"{target}: {n_documents:,} documents, {n_words:,} words", as_json)
