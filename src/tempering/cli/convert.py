@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tempering.cli.options import Counting, Jobs, Json, Overwrite, TextOptions, Vocabulary
+from tempering.cli.options import Counting, Format, Jobs, Json, Overwrite, TextOptions, Vocabulary
 
 
 def convert(
@@ -18,16 +18,11 @@ def convert(
             "docword.NAME.txt; .gz too.",
         ),
     ],
-    from_format: Annotated[
-        str | None, typer.Option("--from", help="Format of IN, where its name does not tell it.")
-    ] = None,
-    to_format: Annotated[
-        str | None, typer.Option("--to", help="Format of OUT, where its name does not tell it.")
-    ] = None,
     vocabulary: Vocabulary = None,
     overwrite: Overwrite = False,
     jobs: Jobs = None,
     as_json: Json = False,
+    format: Format = None,
     *,
     texts: TextOptions,
     counting: Counting,
@@ -47,17 +42,15 @@ def convert(
     from tempering.cli.corpora import Reading, counter, read_words, say_if_counted
     from tempering.cli.printing import error_console, print_either
     from tempering.corpus import write
-    from tempering.corpus.formats import READABLE, check_target, known_format
+    from tempering.corpus.formats import check_target
 
-    reading = Reading(source, from_format, texts)
+    reading = Reading(source, format, texts)
     # Before the work of counting.
-    check_target(target, to_format, overwrite, "--to")
-    if from_format is not None:
-        known_format(from_format, "--from", READABLE)
+    check_target(target, overwrite)
     with error_console().status(f"Converting {source}"):
         how = counter(counting, read_words(vocabulary))
         stored = reading.open(how, phrases=counting.phrases, jobs=jobs)
-        write(target, stored, to_format, overwrite)
+        write(target, stored, overwrite=overwrite)
     say_if_counted(stored, reading, counting)
     n_documents, n_words = stored.shape
     facts = {"out": str(target), "n_documents": n_documents, "n_words": n_words}

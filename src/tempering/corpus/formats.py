@@ -123,7 +123,10 @@ def open_corpus(
     path = as_path(path)
     check_regular(path)
     if format is not None:
-        name = known_format(format, extra=READABLE)
+        if format not in (*FORMATS, *READABLE):
+            known = ", ".join([*FORMATS, *READABLE])
+            raise CorpusError(f"format must be one of {known}; got {format!r}.")
+        name = format
     elif delimiter is not None or (column is not None and text_kind(path) is not None):
         name = TEXT
     else:
@@ -207,9 +210,7 @@ def open_source(
     return source
 
 
-def write(
-    path: str | os.PathLike[str], corpus: Stored, format: str | None = None, overwrite: bool = False
-) -> None:
+def write(path: str | os.PathLike[str], corpus: Stored, *, overwrite: bool = False) -> None:
     """Write a corpus; beside it its words, how text became them, and the documents' names.
 
     All of it appears when it is complete, and nothing if something goes wrong.
@@ -217,11 +218,9 @@ def write(
     Parameters
     ----------
     path : path
-        Where to; the directory it stands in is made if it is missing.
+        Where to, of a name that tells the format; the directory it stands in is made if need be.
     corpus : Corpus, or what ``open_corpus`` returns
         What to write; some documents are in memory at a time, where the format allows it.
-    format : str, optional
-        One of ``FORMATS``; None to tell it from the name.
     overwrite : bool
         Whether files may be replaced.
 
@@ -236,7 +235,7 @@ def write(
     ['corpus.counting.txt', 'corpus.mtx', 'corpus.vocab.txt']
     """
     path = as_path(path)
-    form = FORMATS[check_target(path, format, overwrite)]
+    form = FORMATS[check_target(path, overwrite)]
     with ExitStack() as stack:
         # What was opened first is put in place last: where the corpus is, its words are.
         aside = stack.enter_context(atomic_file(path))
@@ -250,13 +249,13 @@ def write(
                 form.write(file, corpus)
 
 
-def check_target(path: Path, format: str | None, overwrite: bool, argument: str = "format") -> str:
+def check_target(path: Path, overwrite: bool) -> str:
     """The format to write, if it is known and nothing is in the way."""
-    name = detect_by_name(path) if format is None else known_format(format, argument)
+    name = detect_by_name(path)
     if name is None or name == TEXT:
         raise CorpusError(
             f"{path}: the name tells no format to write; end it in "
-            f"{', '.join(form.suffixes[0] for form in FORMATS.values())}, or name the format."
+            f"{', '.join(form.suffixes[0] for form in FORMATS.values())}."
         )
     if path.exists() and not (overwrite and path.is_file()):
         raise FileExistsError(f"{path} exists already: remove it, or choose another path.")
@@ -293,7 +292,7 @@ def convert(
     (2, 3)
     """
     # Before the work of counting.
-    check_target(as_path(target), None, overwrite)
+    check_target(as_path(target), overwrite)
     stored = open_corpus(source, **options)
     write(target, stored, overwrite=overwrite)
     return stored.shape
@@ -343,11 +342,3 @@ def _detect_by_content(path: Path) -> str | None:
     if not pairs or not all(PAIR.fullmatch(pair) for pair in pairs[:-1] or pairs):
         return None
     return "lda-c" if head == b"%d" % len(pairs) else "svmlight"
-
-
-def known_format(format: str, name: str = "format", extra: tuple[str, ...] = ()) -> str:
-    """A format, if there is one of this name; ``name`` is the caller's name for the argument."""
-    if format not in FORMATS and format not in extra:
-        known = ", ".join([*FORMATS, *extra])
-        raise CorpusError(f"{name} must be one of {known}; got {format!r}.")
-    return format

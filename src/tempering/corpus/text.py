@@ -94,7 +94,7 @@ def from_texts(
     >>> from_texts(["the cat sat"], stop_words=None).vocabulary
     ['cat', 'sat', 'the']
     """
-    if out is not None and check_target(as_path(out), None, overwrite=False) != STREAMING:
+    if out is not None and check_target(as_path(out), overwrite=False) != STREAMING:
         raise CorpusError(f"out must end in .parquet, which streams; got {out}.")
     chosen = chosen_vectorizer(vectorizer, stop_words, keep_numbers, phrases)
     stored = _counts_of(texts, chosen, column, name_column, dictionary, phrases, n_jobs)
