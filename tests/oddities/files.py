@@ -413,9 +413,7 @@ def _commands() -> Iterator[Case]:
             ("convert", "@counts.npz", f"@{n}")
             for n in ("", "c.odd", "no/c.npz", "counts.npz", "c.parquet")
         ),
-        *(("convert", "@counts.npz", "@d.npz", "--to", v) for v in ("odd", "", "mtx")),
-        *(("convert", "@counts.npz", "@e.npz", "--from", v) for v in ("odd", "", "mtx")),
-        *(("datasets", *a) for a in ((), ("odd",), ("fetch",), ("fetch", "odd"), ("synthetic",))),
+        *(("convert", "@counts.npz", "@e.npz", "--format", v) for v in ("odd", "", "mtx")),
         *(("demo", "--out", v) for v in ("", "@honest.csv")),
         ("demo", "--seed", -1),
     ]

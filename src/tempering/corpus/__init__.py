@@ -3,7 +3,7 @@
 from tempering.corpus.checks import CorpusError
 from tempering.corpus.corpus import Corpus, Stored
 from tempering.corpus.counting import WordCounting, model_vectorizer
-from tempering.corpus.formats import FORMATS, convert, open_corpus, open_source, read, write
+from tempering.corpus.formats import FORMATS, open_corpus, open_source, read, write
 from tempering.corpus.text import from_texts
 from tempering.corpus.text_files import Document, read_texts
 
@@ -14,7 +14,6 @@ __all__ = [
     "Document",
     "Stored",
     "WordCounting",
-    "convert",
     "from_texts",
     "model_vectorizer",
     "open_corpus",

@@ -170,11 +170,11 @@ def read(
 def open_source(
     path: str | os.PathLike[str], batch_size: int = 1024, window_blocks: int = 4
 ) -> BlockSource:
-    """A source of batches of a ``.parquet`` file that :func:`write` or :func:`convert` made.
+    """A source of batches of a ``.parquet`` file that :func:`write` made.
 
     How batches are drawn is told at :class:`tempering.inference.BlockSource`; the blocks are the
-    row groups of the file, of 8,192 documents. A file of larger ones takes more memory; ``convert``
-    it to make them smaller.
+    row groups of the file, of 8,192 documents. A file of larger ones takes more memory: write
+    it again, to make them smaller.
 
     Parameters
     ----------
@@ -262,40 +262,6 @@ def check_target(path: Path, overwrite: bool) -> str:
     if name == STREAMING:
         load_pyarrow()
     return name
-
-
-def convert(
-    source: str | os.PathLike[str],
-    target: str | os.PathLike[str],
-    *,
-    overwrite: bool = False,
-    **options: Unpack[ReadingOptions],
-) -> tuple[int, int]:
-    """Turn a corpus, or text, into the format that another name tells; its shape.
-
-    Parameters
-    ----------
-    source, target : path
-        From where, and where to; their names tell the formats.
-    overwrite : bool
-        Whether files may be replaced.
-    options
-        For text, as in :func:`read`.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from tempering.corpus import convert, from_texts, write
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write(f"{folder}/corpus.npz", from_texts(["the cat sat", "the dog"]))
-    ...     convert(f"{folder}/corpus.npz", f"{folder}/corpus.mtx")
-    (2, 3)
-    """
-    # Before the work of counting.
-    check_target(as_path(target), overwrite)
-    stored = open_corpus(source, **options)
-    write(target, stored, overwrite=overwrite)
-    return stored.shape
 
 
 def detect(path: Path) -> str:
