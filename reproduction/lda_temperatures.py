@@ -8,7 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from reproduction.lda_fits import Fitted, normalised
-from tempering.evaluation import Split, completion_score_from_theta
+from tempering.evaluation import Split
+from tempering.evaluation.completion import completion_score_from_theta
 from tempering.models.base import Array
 from tempering.temperature import LocalTempering
 

@@ -14,6 +14,7 @@ from tempering import LatentDirichletAllocation
 from tempering.corpus import Corpus, CorpusError
 from tempering.datasets import make_lda
 from tempering.estimators.topic_health import TopicWarning
+from tempering.evaluation import completion
 from tempering.inference import fit
 from tempering.models.lda.model import LatentDirichlet
 
@@ -115,7 +116,7 @@ def test_indices_out_of_the_shape_are_refused_wherever_documents_come_in():
         model.document_temperatures,
         evaluation.split_documents,
         lambda X: evaluation.npmi(topics, X),
-        lambda X: evaluation.mean_field_proportions(X, topics),
+        lambda X: completion.mean_field_proportions(X, topics),
         lambda X: evaluation.gibbs_proportions(X, topics),
         lambda X: evaluation.completion_score(X, X, topics),
         lambda X: fit(LatentDirichlet(3, 40, 0.1, 0.1), X),

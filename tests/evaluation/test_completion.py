@@ -10,11 +10,10 @@ from scipy.special import digamma, gammaln
 
 from tempering.evaluation import (
     completion_score,
-    completion_score_from_theta,
     gibbs_proportions,
-    mean_field_proportions,
     split_documents,
 )
+from tempering.evaluation.completion import completion_score_from_theta, mean_field_proportions
 
 
 def make_corpus(n_documents=200, n_words=50, n_topics=4, seed=0, length=30):

@@ -12,6 +12,7 @@ from oddities import Case, tables
 from oddities.estimators import DATA, fitted
 from oddities.policies import POLICY_WORDS, policies
 from tempering import evaluation, schedules
+from tempering.evaluation import completion
 from tempering.families import Dirichlet, IsotropicGaussian
 from tempering.models import Mixture
 
@@ -40,18 +41,18 @@ def _measures() -> Iterator[Case]:
         "match_topics, second": lambda t: tuple(evaluation.match_topics(TOPICS, t)),
         "topic_stability": lambda t: evaluation.topic_stability(t, TOPICS),
         "completion_score": lambda t: evaluation.completion_score(COUNTS, COUNTS, t, n_threads=1),
-        "from theta": lambda t: evaluation.completion_score_from_theta(COUNTS, t, THETA),
+        "from theta": lambda t: completion.completion_score_from_theta(COUNTS, t, THETA),
         "gibbs": lambda t: evaluation.gibbs_proportions(COUNTS, t, n_threads=1),
-        "mean field": lambda t: evaluation.mean_field_proportions(COUNTS, t, n_threads=1),
+        "mean field": lambda t: completion.mean_field_proportions(COUNTS, t, n_threads=1),
     }
     takes_counts: dict[str, Callable[[Any], Any]] = {
         "npmi": lambda X: evaluation.npmi(TOPICS, X, 2),
         "split": lambda X: tuple(evaluation.split_documents(X)),
         "observed": lambda X: evaluation.completion_score(X, COUNTS, TOPICS, **QUICK),
         "held out": lambda X: evaluation.completion_score(COUNTS, X, TOPICS, n_threads=1),
-        "from theta": lambda X: evaluation.completion_score_from_theta(X, TOPICS, THETA),
+        "from theta": lambda X: completion.completion_score_from_theta(X, TOPICS, THETA),
         "gibbs": lambda X: evaluation.gibbs_proportions(X, TOPICS, **QUICK),
-        "mean field": lambda X: evaluation.mean_field_proportions(X, TOPICS, n_threads=1),
+        "mean field": lambda X: completion.mean_field_proportions(X, TOPICS, n_threads=1),
     }
     names = ("topics", "must be", "a and b", " a ", " b ", "a must", "b must")
     for odd, change in tables.ALL.items():
@@ -62,7 +63,7 @@ def _measures() -> Iterator[Case]:
             yield Case(f"counts of {name}, {odd}", lambda c=call, g=change: c(g(COUNTS)), told)
         yield Case(
             f"theta, {odd}",
-            lambda g=change: evaluation.completion_score_from_theta(COUNTS, TOPICS, g(THETA)),
+            lambda g=change: completion.completion_score_from_theta(COUNTS, TOPICS, g(THETA)),
             ("theta",),
         )
     options: dict[str, tuple[Any, ...]] = {

@@ -4,9 +4,7 @@ from tempering.evaluation.coherence import c_npmi, c_v, npmi, top_words, umass
 from tempering.evaluation.completion import (
     Split,
     completion_score,
-    completion_score_from_theta,
     gibbs_proportions,
-    mean_field_proportions,
     split_documents,
 )
 from tempering.evaluation.measures import (
@@ -28,12 +26,10 @@ __all__ = [
     "c_npmi",
     "c_v",
     "completion_score",
-    "completion_score_from_theta",
     "gibbs_proportions",
     "inverted_rbo",
     "label_nmi",
     "match_topics",
-    "mean_field_proportions",
     "npmi",
     "purity",
     "split_documents",

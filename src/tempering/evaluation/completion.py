@@ -158,22 +158,7 @@ def completion_score(
 
 
 def completion_score_from_theta(held_out: Any, topics: ArrayLike, theta: ArrayLike) -> float:
-    """Mean log probability of the held-out words, in nats, with given topic proportions.
-
-    Parameters
-    ----------
-    held_out : sparse matrix or array [D, V]
-        The words to predict.
-    topics : array [K, V]
-        β̄, rows that sum to 1.
-    theta : array [D, K]
-        θ̄, rows that sum to 1.
-
-    Examples
-    --------
-    >>> completion_score_from_theta([[0, 1]], [[0.5, 0.5], [1.0, 0.0]], [[1.0, 0.0]])
-    -0.6931471805599453
-    """
+    """Mean log probability of the held-out words, in nats, with given topic proportions [D, K]."""
     topics = as_probabilities(topics, "topics")
     held_out = as_counts(held_out, "held_out", topics.shape[1])
     _check_some_words(held_out)
@@ -197,20 +182,7 @@ def mean_field_proportions(
 ) -> NDArray[np.float64]:
     """Mean of q(θ) for each document, by mean-field inference at T = 1 with the topics fixed.
 
-    Parameters
-    ----------
-    observed : sparse matrix or array [D, V]
-        Counts or weights. A word that no topic can make is left out.
-    topics, alpha, n_threads
-        As in :func:`gibbs_proportions`.
-
-    Examples
-    --------
-    >>> from tempering.evaluation import mean_field_proportions
-    >>> topics = [[0.5, 0.5, 0.0, 0.0], [0.0, 0.0, 0.5, 0.5]]
-    >>> mean_field_proportions([[3, 2, 0, 0], [0, 0, 4, 1]], topics).round(2)
-    array([[0.98, 0.02],
-           [0.02, 0.98]])
+    A word that no topic can make is left out.
     """
     topics = as_probabilities(topics, "topics")
     observed = as_counts(observed, "observed", topics.shape[1])
