@@ -1,5 +1,6 @@
 """A small corpus with known topics on disk, and a model of it made by the command."""
 
+import csv
 import json
 from types import SimpleNamespace
 
@@ -47,3 +48,14 @@ def files(tmp_path_factory, command):
     write(counts, corpus)
     fitted = command("fit", counts, "--topics", N_TOPICS, "--out", model, "--json")
     return SimpleNamespace(corpus=corpus, counts=counts, model=model, fitted=fitted)
+
+
+@pytest.fixture(scope="session")
+def written_proportions():
+    """What reads a table of `tempering transform`: ids, and proportions."""
+
+    def read(path):
+        _, *rows = csv.reader(path.open())
+        return [row[0] for row in rows], np.array([row[1:] for row in rows], float)
+
+    return read

@@ -88,7 +88,7 @@ def test_what_remains_of_a_stream(files, tmp_path, monkeypatch, left_out):
     np.testing.assert_array_equal(drawn, same)
 
 
-def test_text_of_a_folder_and_of_a_table(command, tmp_path):
+def test_text_of_a_folder_and_of_a_table(command, tmp_path, written_proportions):
     rng = np.random.default_rng(0)
     vocabulary = {"sea": "wave salt tide boat harbour", "hill": "rock summit path ridge valley"}
     folder = tmp_path / "texts"
@@ -113,11 +113,11 @@ def test_text_of_a_folder_and_of_a_table(command, tmp_path):
     fitted = command("fit", folder, "-k", 2, "--vocabulary", words, "--out", out, "--json")
     assert sorted(fitted["topics"][0]["words"]) == ["rock", "salt"]
     # The same words serve for text that comes later.
-    proportions = tmp_path / "proportions.npz"
+    proportions = tmp_path / "proportions.csv"
     command("transform", tmp_path / "model-texts", folder, "--out", proportions)
-    content = np.load(proportions)
-    sides = content["proportions"].argmax(axis=1)
-    assert content["names"][0] == "00.txt"
+    names, found = written_proportions(proportions)
+    sides = found.argmax(axis=1)
+    assert names[0] == "00.txt"
     assert len(set(sides[::2])) == len(set(sides[1::2])) == 1
     assert sides[0] != sides[1]
 

@@ -79,7 +79,9 @@ def test_a_missing_column_is_told_with_the_option(command, folder, tmp_path):
     assert re.search("no column 'text' among 'body', 'key'.*--column", refused.stderr)
 
 
-def test_new_text_is_counted_as_that_of_the_fit(command, folder, model, tmp_path):
+def test_new_text_is_counted_as_that_of_the_fit(
+    command, folder, model, tmp_path, written_proportions
+):
     fitted = tempering.load(model)
     words = list(fitted.vocabulary_)
     assert "1984" in words
@@ -92,15 +94,17 @@ def test_new_text_is_counted_as_that_of_the_fit(command, folder, model, tmp_path
         pairs = [f"{a} {b}" for a, b in pairwise(tokens)]
         rows.append([(tokens + pairs).count(word) for word in words])
     expected = fitted.transform(np.array(rows))
-    out = tmp_path / "p.npz"
+    out = tmp_path / "p.csv"
     command("transform", model, folder / "posts.jsonl", "--column", "body", "--out", out)
-    np.testing.assert_allclose(np.load(out)["proportions"], expected, rtol=1e-5)
+    np.testing.assert_allclose(written_proportions(out)[1], expected, rtol=1e-5)
     scores = command("evaluate", model, folder / "many", "--json")
     assert scores["completion_vi"] == fitted.completion_score(np.array(rows))
 
 
 @pytest.mark.parametrize("name", ["posts.npz", "posts.mtx.gz", "posts.parquet"])
-def test_counts_remember_how_the_text_was_counted(command, folder, tmp_path, name):
+def test_counts_remember_how_the_text_was_counted(
+    command, folder, tmp_path, name, written_proportions
+):
     """Through a conversion to counts, of counts, and a fit to them."""
     pattern = r"(?u)\b[a-df-z0-9]{2,}\b"  # no word with an e: neither "tide" nor "the"
     options = ["--ngrams", "2", "--token-pattern", pattern, "--max-df", "1.0"]
@@ -111,11 +115,11 @@ def test_counts_remember_how_the_text_was_counted(command, folder, tmp_path, nam
     of_text, of_counts = (tempering.load(tmp_path / part) for part in ("of text", "of counts"))
     assert of_counts.counting_ == of_text.counting_
     assert of_counts.counting_["token_pattern"] == pattern
-    out = tmp_path / "p.npz"
+    out = tmp_path / "p.csv"
     told = command("transform", tmp_path / "of counts", folder / "many", "--out", out)
     assert "warning" not in told.stderr
     np.testing.assert_allclose(
-        np.load(out)["proportions"], of_counts.transform(read(tmp_path / name)), rtol=1e-5
+        written_proportions(out)[1], of_counts.transform(read(tmp_path / name)), rtol=1e-5
     )
 
 

@@ -16,9 +16,7 @@ Block = tuple[list[str], Any]
 def transform(
     model: ModelPath,
     corpus: CorpusPath,
-    out: Annotated[
-        Path, typer.Option(help="A file that ends in .csv, .parquet (streamed) or .npz.")
-    ],
+    out: Annotated[Path, typer.Option(help="A file that ends in .csv or .parquet.")],
     overwrite: Overwrite = False,
     jobs: Jobs = None,
     as_json: Json = False,
@@ -28,9 +26,9 @@ def transform(
 ) -> None:
     """Write the topic proportions of documents.
 
-    Text is counted as that of the fit, with the words of the model. A .npz file has the arrays
-    `names` and `proportions`; the others have a column doc_id and a column for each topic. Ids are
-    those of the column --id, the names of text files, or the numbers of the rows, from 0.
+    Text is counted as that of the fit, with the words of the model. The table has a column doc_id
+    and a column for each topic. Ids are those of the column --id, the names of text files, or the
+    numbers of the rows, from 0.
 
     \b
     Examples:
@@ -98,19 +96,7 @@ def _write_parquet(path: Path, blocks: Iterable[Block], n_topics: int) -> None:
             writer.write_table(pyarrow.Table.from_arrays(columns, schema=schema))
 
 
-def _write_npz(path: Path, blocks: Iterable[Block], n_topics: int) -> None:
-    import numpy as np
-
-    names: list[str] = []
-    parts = [np.empty((0, n_topics), np.float32)]
-    for called, proportions in blocks:
-        names += called
-        parts.append(proportions)
-    np.savez_compressed(path, names=np.array(names, str), proportions=np.concatenate(parts))
-
-
 WRITERS: dict[str, Callable[[Path, Iterable[Block], int], None]] = {
     ".csv": _write_csv,
     ".parquet": _write_parquet,
-    ".npz": _write_npz,
 }
