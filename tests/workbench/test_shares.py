@@ -154,3 +154,14 @@ def test_the_picture(two_topics):
 def test_what_cannot_be_told_is_refused(two_topics, message, call):
     with pytest.raises(ValueError, match=message):
         call(*two_topics[:2])
+
+
+def test_shares_are_printed_as_a_table_and_compared():
+    draws = np.array([[[0.25, 0.75], [0.5, 0.5]]] * 2)
+    shares = TopicShares(["sea", "land"], np.array([4, 6]), draws)
+    assert str(shares).splitlines() == [
+        "topic             sea            land",
+        "    0  0.250 to 0.250  0.500 to 0.500",
+        "    1  0.750 to 0.750  0.500 to 0.500",
+    ]
+    assert shares.ratio("land", "sea")[0].tolist() == [2.0, 2.0]

@@ -49,16 +49,6 @@ class ModelComparison:
         By how much b predicts better, and its standard error over documents.
     labels_a, labels_b : list of str
         The names of the topics.
-
-    Examples
-    --------
-    >>> from tempering.workbench import ModelComparison, TopicPair
-    >>> pair = TopicPair(0, 1, 0.9, ["tide"], ["wave"])
-    >>> print(ModelComparison([pair], [], [0], (-6.5, -6.25), 0.25, 0.125, ["sea"], ["law", "sea"]))
-    held-out nats a word: a -6.5000, b -6.2500; b - a = 0.2500 +- 0.1250
-     a   b  shared  topic (more in a | more in b)
-     0   1    0.90  sea (tide | wave)
-     -   0          law: only in b
     """
 
     pairs: list[TopicPair]

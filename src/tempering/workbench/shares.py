@@ -38,7 +38,7 @@ EVEN_PART = 0.05
 
 @dataclass(frozen=True)
 class TopicShares:
-    """Shares of topics in groups of documents, as draws from their posterior; print it to read it.
+    """The answer of :func:`topics_by_group`: draws of the shares of topics; print it to read it.
 
     Attributes
     ----------
@@ -48,19 +48,6 @@ class TopicShares:
         Documents of each.
     draws : array [S, G, K]
         Mean topic proportions of the documents in each group.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from tempering.workbench import TopicShares
-    >>> draws = np.array([[[0.25, 0.75], [0.5, 0.5]], [[0.25, 0.75], [0.5, 0.5]]])
-    >>> shares = TopicShares(["sea", "land"], np.array([4, 6]), draws)
-    >>> print(shares)
-    topic             sea            land
-        0  0.250 to 0.250  0.500 to 0.500
-        1  0.750 to 0.750  0.500 to 0.500
-    >>> shares.ratio("land", "sea")[0]
-    array([2., 2.])
     """
 
     names: list[Any]
