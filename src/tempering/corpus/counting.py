@@ -111,12 +111,6 @@ class WordCounting:
         """The counter of words of scikit-learn: of a vocabulary, or by default of all words.
 
         Of these ``min_df``, ``max_df`` and ``max_features`` may keep some.
-
-        Examples
-        --------
-        >>> from tempering.corpus import WordCounting
-        >>> WordCounting().vectorizer(min_df=2).min_df
-        2
         """
         settings = self.as_dict()
         del settings["ngrams"]
