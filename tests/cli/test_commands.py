@@ -11,11 +11,12 @@ import tempering
 from tempering.corpus import Corpus, read, write
 
 COMMANDS = ["fit", "topics", "transform", "evaluate", "report", "convert", "info", "demo"]
+COMMANDS += ["datasets list", "datasets fetch", "datasets docstrings", "datasets synthetic"]
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_help_has_an_example(command, name):
-    text = command(name, "--help").stdout
+    text = command(*name.split(), "--help").stdout
     assert f"    tempering {name}" in text
     assert "--json" in text
 
@@ -23,7 +24,7 @@ def test_the_help_has_an_example(command, name):
 def test_the_overview_lists_every_command(command):
     text = command("--help").stdout
     for name in COMMANDS:
-        assert f"\n  {name} " in text
+        assert f"\n  {name.split()[0]} " in text
     # Each with a whole sentence.
     assert "..." not in text[text.index("Commands:") :]
 
@@ -200,3 +201,16 @@ def test_a_model_that_is_damaged_or_of_another_kind(command, files, tmp_path):
     mixture.save(tmp_path / "mixture")
     refused = command("topics", tmp_path / "mixture", code=1)
     assert "is a BayesianGaussianMixture; this command is for topic models" in refused.stderr
+
+
+def test_data_sets(command, tmp_path):
+    assert command("datasets", "list", "--json")["fetch"]["kos"]["n_documents"] == 3430
+    assert "docstrings" in command("datasets", "list").stdout
+    out = tmp_path / "drawn.parquet"
+    told = command(
+        "datasets", "synthetic", "--documents", 50, "--words", 30, "--out", out, "--json"
+    )
+    assert (told["n_documents"], told["n_words"]) == (50, 30)
+    assert read(out).shape == (50, 30)
+    refused = command("datasets", "fetch", "imdb", code=1)
+    assert "must be one of kos, nips" in refused.stderr

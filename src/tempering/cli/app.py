@@ -10,6 +10,7 @@ import typer
 import tempering
 from tempering.cli import errors
 from tempering.cli.convert import convert
+from tempering.cli.datasets import datasets
 from tempering.cli.evaluate import evaluate
 from tempering.cli.info import info
 from tempering.cli.options import (
@@ -120,8 +121,11 @@ def demo(
     run_demo(out, seed, jobs, as_json)
 
 
-for command in (fit, topics, transform, evaluate, report, convert, info, demo):
+for command in (fit, topics, transform, evaluate, report, convert):
     app.command()(errors.reported(command))
+app.add_typer(datasets, name="datasets")
+app.command()(errors.reported(info))
+app.command()(errors.reported(demo))
 
 
 def main() -> None:

@@ -40,7 +40,7 @@ def convert(
       tempering convert posts.jsonl posts.parquet --column body --min-df 5
     """
     from tempering.cli.corpora import Reading, counter, read_words, say_if_counted
-    from tempering.cli.printing import error_console, print_either
+    from tempering.cli.printing import error_console, print_written
     from tempering.corpus import write
     from tempering.corpus.formats import check_target
 
@@ -52,6 +52,4 @@ def convert(
         stored = reading.open(how, phrases=counting.phrases, jobs=jobs)
         write(target, stored, overwrite=overwrite)
     say_if_counted(stored, reading, counting)
-    n_documents, n_words = stored.shape
-    facts = {"out": str(target), "n_documents": n_documents, "n_words": n_words}
-    print_either(facts, f"{target}: {n_documents:,} documents, {n_words:,} words", as_json)
+    print_written(target, stored.shape, as_json)

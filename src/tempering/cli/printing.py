@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -57,6 +58,13 @@ def print_either(facts: dict[str, Any], line: str, as_json: bool) -> None:
         print_json(facts)
     else:
         console().print(line, soft_wrap=True, markup=False)
+
+
+def print_written(path: Path, shape: tuple[int, int], as_json: bool) -> None:
+    """That a corpus was written."""
+    n_documents, n_words = shape
+    facts = {"out": str(path), "n_documents": n_documents, "n_words": n_words}
+    print_either(facts, f"{path}: {n_documents:,} documents, {n_words:,} words", as_json)
 
 
 def print_facts(facts: Iterable[tuple[str, Any]]) -> None:
