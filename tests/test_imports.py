@@ -54,7 +54,7 @@ ALLOWED = {
 #: Heavy or optional packages that must load only when they are used.
 LAZY = {
     *("matplotlib", "jax", "numpyro", "optax", "dask", "distributed"),
-    *("pyarrow", "arviz"),
+    *("pyarrow", "pooch", "arviz"),
 }
 
 #: A room whose files are all of an optional package: its ``__init__`` alone loads without it.

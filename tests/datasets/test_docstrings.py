@@ -8,9 +8,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from tempering.corpus import CorpusError
-from tempering.datasets import cache_directory, load_docstrings
-from tempering.datasets import docstrings as module
-from tempering.datasets.docstrings import docstrings
+from tempering.datasets import cache_directory, corpora, load_docstrings
+from tempering.datasets.corpora import docstrings
 
 LONG = " ".join(f"word{chr(97 + i)}" for i in range(25))
 
@@ -78,14 +77,14 @@ def test_the_cache_is_used_checked_and_made_anew(tmp_path, monkeypatch):
     made = load_docstrings(["joblib"])
     (kept,) = tmp_path.iterdir()
     with monkeypatch.context() as patch:
-        patch.setattr(module, "_build", None)
+        patch.setattr(corpora, "_build", None)
         assert_same(load_docstrings(["joblib"]), made)
     content = (kept / "corpus.npz").read_bytes()
     (kept / "corpus.npz").write_bytes(content[: len(content) // 2])
     assert_same(load_docstrings(["joblib"]), made)
     assert (kept / "corpus.npz").read_bytes()[:100] == content[:100]
     assert_same(load_docstrings(["joblib"], cache=False), made)
-    monkeypatch.setattr(module, "EDITION", 99)
+    monkeypatch.setattr(corpora, "EDITION", 99)
     load_docstrings(["joblib"])
     assert len(list(tmp_path.iterdir())) == 2
 

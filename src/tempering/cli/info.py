@@ -8,7 +8,7 @@ import typer
 from tempering.cli.options import Format, Json, TextOptions
 
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "safetensors", "rich", "typer")
-OPTIONAL = ("matplotlib", "pyarrow", "jax", "dask")
+OPTIONAL = ("matplotlib", "pyarrow", "pooch", "jax", "dask")
 
 
 def info(
