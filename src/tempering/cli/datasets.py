@@ -64,16 +64,15 @@ def fetch(
       tempering datasets fetch pubmed --out pubmed.parquet
     """
     from tempering.cli.printing import error_console, print_written
-    from tempering.corpus import convert, open_corpus
+    from tempering.corpus import open_corpus, write
     from tempering.datasets import fetch_uci
 
     with error_console().status(f"Fetching {name}"):
         path = fetch_uci(name)
-        if out is None:
-            path, shape = path, open_corpus(path).shape
-        else:
-            path, shape = out, convert(path, out, overwrite=overwrite)
-    print_written(path, shape, as_json)
+        corpus = open_corpus(path)
+        if out is not None:
+            write(out, corpus, overwrite=overwrite)
+    print_written(out or path, corpus.shape, as_json)
 
 
 @datasets.command()

@@ -64,7 +64,7 @@ def fetch_uci(name: str, folder: Path | None = None, url: str = URL) -> Path:
     """Fetch a bag of words, a ``docword`` file and the words beside it, unless it is here.
 
     ``corpus.read(fetch_uci("kos"))`` reads it. The largest two want to stream:
-    ``corpus.convert(fetch_uci("pubmed"), "pubmed.parquet")``, then
+    ``corpus.write("pubmed.parquet", corpus.open_corpus(fetch_uci("pubmed")))``, then
     ``corpus.open_source("pubmed.parquet")``.
 
     Parameters
