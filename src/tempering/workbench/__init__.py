@@ -11,7 +11,8 @@ from tempering.workbench.editing import (
     topic_labels,
 )
 from tempering.workbench.joining import find_topics
-from tempering.workbench.number_of_topics import TopicNumber, Trial, choose_n_topics
+from tempering.workbench.judging import Trial
+from tempering.workbench.number_of_topics import TopicNumber, choose_n_topics
 from tempering.workbench.shares import TopicShares, topics_by_group, topics_over_time
 from tempering.workbench.tree import TopicTree, hierarchy
 

@@ -20,7 +20,7 @@ from tempering.evaluation import split_documents
 from tempering.evaluation.checks import check_whole_counts, normalised
 from tempering.models.arguments import check_number, check_whole
 from tempering.workbench.editing import check_fitted_topics, topic_labels
-from tempering.workbench.number_of_topics import document_scores
+from tempering.workbench.judging import document_scores
 
 
 class TopicPair(NamedTuple):

@@ -48,13 +48,8 @@ from tempering.models.lda.priors import prior_draws
 from tempering.models.lda.topics import Topics
 from tempering.models.threads import in_blocks
 from tempering.workbench.editing import plain_topics, settled
-from tempering.workbench.number_of_topics import (
-    TopicNumber,
-    best_weight,
-    compared,
-    document_scores,
-    held_out,
-)
+from tempering.workbench.judging import Judged, best_weight, compared, document_scores, held_out
+from tempering.workbench.number_of_topics import TopicNumber
 
 #: Topics of the most similar words with which each may be joined.
 NEIGHBOURS = 5
@@ -171,7 +166,7 @@ def _joined(
         warnings.simplefilter("ignore", TopicWarning)  # there are to be too many
         model.fit(inside)
     documents = model._counts(inside, reset=False)
-    weight = best_weight([model.components_], split)
+    weight = best_weight([Judged(model.components_, split)])
     part = documents.shape[0] / (documents.shape[0] + split.observed.shape[0])
     numbers, costs = [int(most)], [part]
     scores = [document_scores(model.components_, split, weight)]

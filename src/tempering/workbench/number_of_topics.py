@@ -1,20 +1,21 @@
-"""How many topics: by held-out words, in a search with the passes of about three plain fits.
+"""How many topics: by held-out words, in a search that takes at most about three plain fits' time.
 
-The candidates are scored in rounds. Each round fits a few of them, spread evenly over what is left
-of the list, on more documents and passes than the round before, and keeps what lies between the
-neighbours of its best. Last, the topics of the best fit are merged as long as nothing is lost.
-Held-out words are predicted with the same prior weight Σ_k α_k for every
-number of topics, as with α of its own each model would be judged by another measure. Each round
-chooses the weight: with one that is too small for documents of many topics each, few broad topics
-seem to predict as well as the right ones.
+A first round fits numbers that are about twice as large as each other, from the middle of the
+candidates towards what predicts better, with few documents and passes. A second begins at the best
+of them, and goes up in small steps for as long as that predicts better. Last, the topics of the
+best fit are merged as long as nothing is lost: that finds what lies below, at the cost of no fit.
+Held-out words are predicted with the same prior weight Σ_k α_k for every number of topics, as with
+α of its own each model would be judged by another measure. Each round chooses the weight: with one
+that is too small for documents of many topics each, few broad topics seem to predict as well as the
+right ones.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,47 +24,41 @@ from sklearn.base import clone
 
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.topic_health import TopicWarning
-from tempering.evaluation import Split, gibbs_proportions, npmi, split_documents, topic_diversity
-from tempering.evaluation.checks import as_counts, check_whole_counts, normalised, word_rows
-from tempering.evaluation.completion import fill_probabilities
+from tempering.evaluation import Split, npmi, topic_diversity
 from tempering.models.arguments import check_number
 from tempering.plots.canvas import new_figure
 from tempering.workbench.editing import plain_topics
+from tempering.workbench.judging import (
+    SWEEPS,
+    Judged,
+    Trial,
+    best_weight,
+    compared,
+    document_scores,
+    held_out,
+)
 
-#: Of each round: how many candidates it fits, and what such a fit costs beside a plain one.
-ROUNDS = ((6, 0.125), (4, 0.25), (4, 0.3))
+#: Passes of a fit in those of a plain one, in the first round and in the second.
+COARSE_COST, FINE_COST = 0.125, 0.25
+
+#: By what factor numbers are apart in the first round, about, and in the second, at least.
+COARSE_FACTOR, FINE_FACTOR = 1.9, 1.2
+
+#: By how many standard errors a number of the first round must be worse than the best to be the
+#: last in its direction.
+CLEAR_ERRORS = 2.0
+
+#: Documents that the first round predicts at most; and its sweeps (see `SWEEPS`).
+MOST_COARSE, COARSE_SWEEPS = 500, (10, 15)
+
+#: Rounds of fits; what is merged is told as one more.
+N_ROUNDS = 2
 
 #: Passes of a fit, at least; with fewer, topics have not cooled.
 LEAST_PASSES = 3
 
 #: Neighbours among the candidates of a range are apart by this factor.
 SPACING = 1.1
-
-#: Prior weights that a round tries, each with all of its fits; and the ends of its search.
-WEIGHTS, LEAST_WEIGHT, MOST_WEIGHT = (2.0, 8.0), 0.125, 128.0
-
-#: The part of the documents that is held out, and their number at most.
-HELD_OUT_PART, MOST_HELD_OUT = 0.2, 2000
-
-
-class Trial(NamedTuple):
-    """One fit of the search.
-
-    Examples
-    --------
-    >>> from tempering.workbench import Trial
-    >>> Trial(round=0, n_topics=10, cost=0.125, score=-6.5, behind=0.25, error=0.5).n_topics
-    10
-    """
-
-    round: int
-    n_topics: int
-    cost: float  # its passes, in those of a plain fit
-    score: float  # mean log probability of a held-out word
-    behind: float  # by how much the best of the round is better
-    error: float  # the standard error of that difference, over documents
-    npmi: float | None = None  # coherence of the topics' ten first words; of fits alone
-    diversity: float | None = None  # what part of these words are different ones
 
 
 @dataclass(frozen=True)
@@ -73,9 +68,9 @@ class TopicNumber:
     Attributes
     ----------
     n_topics : int
-        The smallest number that is within one standard error of the best of the last round.
+        The smallest number that is within one standard error of the best, of those merged.
     trials : list of Trial
-        All fits, in their order.
+        All fits, by round and number; then the best one with its topics merged.
     prior_weight : float
         Σ_k α_k that predicted held-out words in the last round.
 
@@ -122,9 +117,9 @@ class TopicNumber:
     def at_the_end(self) -> bool:
         """Whether the most topics that were tried predict best: the range may end too early."""
         fits = [trial for trial in self.trials if trial.cost > 0]
+        numbers = sorted({trial.n_topics for trial in fits})
         last = [trial for trial in fits if trial.round == fits[-1].round]
-        most = max((trial.n_topics for trial in fits), default=0)
-        return len(last) > 1 and min(last, key=lambda trial: trial.behind).n_topics == most
+        return len(numbers) > 1 and min(last, key=_behind).n_topics == numbers[-1]
 
     def plot(self, axis: Any = None) -> Any:
         """Draw the scores by the number of topics, a line a round; return the figure."""
@@ -138,7 +133,7 @@ class TopicNumber:
                 marker="o",
                 capsize=2,
                 label="merged"
-                if number == len(ROUNDS)
+                if number == N_ROUNDS
                 else f"round {number + 1}: {trials[0].cost:.0%} of a fit each",
             )
         axis.axvline(self.n_topics, color="grey", linestyle=":")
@@ -155,7 +150,7 @@ def choose_n_topics(
     prior_weight: float | None = None,
     random_state: int = 0,
 ) -> TopicNumber:
-    """The number of topics that predicts held-out words best, with the passes of about three fits.
+    """The number of topics that predicts held-out words best, in the time of about three fits.
 
     Parameters
     ----------
@@ -187,105 +182,122 @@ def choose_n_topics(
     check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
     numbers = _numbers(candidates)
     documents, split = held_out(X, random_state)
+    step = -(-split.observed.shape[0] // MOST_COARSE)
+    some = Split(*(half[::step] for half in split))
+
+    def fitted(n_topics: int, cost: float) -> tuple[NDArray[Any], float]:
+        return _fitted(plain, documents, n_topics, cost, random_state)
+
+    coarse = _Round(0, lambda n: fitted(n, COARSE_COST), some, COARSE_SWEEPS, prior_weight)
+    fine = _Round(1, lambda n: fitted(n, FINE_COST), split, SWEEPS, prior_weight)
+    found = _looked_around(coarse.fit, _spread(numbers))
+    found += _gone_up(fine.fit, numbers, _smallest(found).n_topics)
     n_top = min(10, documents.shape[1])
-    trials: list[Trial] = []
-    weight = 0.0 if prior_weight is None else float(prior_weight)
-    low, middle, high = 0, 0, len(numbers) - 1
-    topics, scores = np.empty((0, 0)), np.empty((2, 0))
-    for round_, (n_points, cost) in enumerate(ROUNDS):
-        # The ends were fitted by the round before, and are no better than what lies between them.
-        inner = 1 if round_ > 0 and high - low >= n_points else 0
-        points = np.linspace(low + inner, high - inner, n_points).round()
-        if round_ > 0:  # The best so far is fitted again, as else only its neighbours can win.
-            points[np.argmin(np.abs(points - middle))] = middle
-        points = np.unique(points.astype(int))
-        fits = [_fitted(plain, documents, numbers[p], cost, random_state) for p in points]
-        if prior_weight is None:
-            weight = best_weight([topics for topics, _ in fits], split)
-        all_scores = [document_scores(fit[0], split, weight) for fit in fits]
-        found = compared(round_, [numbers[p] for p in points], [c for _, c in fits], all_scores)
-        trials += [
-            trial._replace(
-                npmi=float(npmi(table, documents, n_top).mean()),
-                diversity=topic_diversity(table, n_top),
-            )
-            for trial, (table, _) in zip(found, fits)
-        ]
-        place = _smallest(found)
-        # To be merged: the best, since the fewest topics within an error are chosen after that.
-        best = min(range(len(found)), key=lambda i: found[i].behind)
-        topics, scores = fits[best][0], all_scores[best]
-        middle = points[place]
-        low = points[place - 1] if place > 0 else low
-        high = points[place + 1] if place + 1 < points.size else high
-    trials += _merged(topics, scores, numbers, split, weight)
-    last = trials[-1].round
-    chosen = sorted(trial for trial in trials if trial.round == last)
-    return TopicNumber(chosen[_smallest(chosen)].n_topics, trials, weight)
-
-
-def held_out(X: Any, seed: int) -> tuple[Any, Split]:
-    """Documents to fit, and the halves of others to be predicted."""
-    counts: Any = as_counts(X, "X")
-    check_whole_counts(counts, "X", "; weights such as tf-idf cannot be held out.")
-    rng = np.random.default_rng(seed)
-    order = rng.permutation(counts.shape[0])
-    n_held_out = min(int(HELD_OUT_PART * order.size), MOST_HELD_OUT)
-    split = split_documents(counts[np.sort(order[:n_held_out])], rng)
-    if split.held_out.nnz == 0:
-        raise ValueError(
-            f"X has too few documents of two words or more to hold some out: {counts.shape[0]}."
+    trials = sorted(
+        trial._replace(
+            npmi=float(npmi(fit.topics, documents, n_top).mean()),
+            diversity=topic_diversity(fit.topics, n_top),
         )
-    return counts[order[n_held_out:]], split
+        for trial, fit in zip(found, coarse.fits + fine.fits)
+    )
+    weight = fine.weight
+    # The best, since the fewest topics within an error are chosen after that.
+    merged = _merged(max(fine.fits, key=lambda fit: fit.score(weight)), numbers, weight)
+    return TopicNumber(_smallest(merged).n_topics, trials + merged, weight)
 
 
-def best_weight(fits: list[NDArray[Any]], split: Split) -> float:
-    """The prior weight with which the best of some topics predicts best, to a factor of 2."""
+class _Round:
+    """Fits that are compared with one prior weight: the given one, or the one that suits them."""
 
-    def score(topics: NDArray[Any], weight: float) -> float:
-        logs, words = document_scores(topics, split, weight)
-        return float(logs.sum() / words.sum())
+    def __init__(
+        self,
+        number: int,
+        fitted: Callable[[int], tuple[NDArray[Any], float]],
+        split: Split,
+        sweeps: tuple[int, int],
+        weight: float | None,
+    ):
+        self._number, self._fitted, self._given = number, fitted, weight
+        self._split, self._sweeps = split, sweeps
+        self.fits: list[Judged] = []
+        self._costs: list[float] = []
 
-    tried = [(score(topics, w), w, i) for i, topics in enumerate(fits) for w in WEIGHTS]
-    best, weight, place = max(tried)
-    for factor in (2.0, 0.5):
-        while LEAST_WEIGHT <= weight * factor <= MOST_WEIGHT:
-            new = score(fits[place], weight * factor)
-            if new <= best:
+    def fit(self, n_topics: int) -> list[Trial]:
+        """Fit so many topics, too: all fits, the newest last."""
+        topics, cost = self._fitted(n_topics)
+        self.fits.append(Judged(topics, self._split, self._sweeps))
+        self._costs.append(cost)
+        weight, numbers = self.weight, [len(fit.topics) for fit in self.fits]
+        scores = [fit.scores(weight) for fit in self.fits]
+        return compared(self._number, numbers, self._costs, scores)
+
+    @property
+    def weight(self) -> float:
+        return best_weight(self.fits) if self._given is None else float(self._given)
+
+
+def _looked_around(fit: Callable[[int], list[Trial]], numbers: list[int]) -> list[Trial]:
+    """Fits from the middle number up, each way until one is clearly worse; down if up is no better.
+
+    The numbers are by about the same factor apart, and nobody waits for the most topics where few
+    are right.
+    """
+    middle = (len(numbers) - 1) // 2
+    found = fit(numbers[middle])
+    for way in (numbers[middle + 1 :], numbers[:middle][::-1]):
+        for n_topics in way:
+            found = fit(n_topics)
+            if found[-1].behind > CLEAR_ERRORS * found[-1].error:
                 break
-            best, weight = new, weight * factor
-    return weight
+        if min(found, key=_behind).n_topics > numbers[middle]:
+            break
+    return found
 
 
-def _smallest(trials: list[Trial]) -> int:
-    """The place of the fewest topics within one standard error of the best."""
-    return next(i for i, trial in enumerate(trials) if trial.behind <= trial.error)
+def _gone_up(fit: Callable[[int], list[Trial]], numbers: list[int], n_topics: int) -> list[Trial]:
+    """Fits with ever more topics, until one is not the best so far."""
+    while True:
+        found = fit(n_topics)
+        if found[-1].behind > 0 or n_topics == numbers[-1]:
+            return found
+        n_topics = next((n for n in numbers if n >= FINE_FACTOR * n_topics), numbers[-1])
 
 
-def _merged(
-    topics: NDArray[Any],
-    scores: NDArray[Any],
-    numbers: list[int],
-    split: Split,
-    prior_weight: float,
-) -> list[Trial]:
+def _spread(numbers: list[int]) -> list[int]:
+    """Some of the numbers, by about the same factor apart, with both ends."""
+    n = round(np.log(numbers[-1] / numbers[0]) / np.log(COARSE_FACTOR)) + 1
+    places = np.searchsorted(numbers, np.geomspace(numbers[0], numbers[-1], max(n, 2)) * (1 - 1e-9))
+    return [numbers[place] for place in np.unique(places)]
+
+
+def _behind(trial: Trial) -> float:
+    return trial.behind
+
+
+def _smallest(trials: list[Trial]) -> Trial:
+    """That of the fewest topics within one standard error of the best."""
+    good = [trial for trial in trials if trial.behind <= trial.error]
+    return min(good, key=lambda trial: trial.n_topics)
+
+
+def _merged(fit: Judged, numbers: list[int], weight: float) -> list[Trial]:
     """The topics of the last fit, and with ever fewer of them, while that costs nothing.
 
     A fit with some topics to spare finds more of the real ones, so that the best fit has twins and
     topics of a few stray words.
     """
-    tried, all_scores = [topics.shape[0]], [scores]
-    for fewer in merged_topics(topics):
+    tried, all_scores = [len(fit.topics)], [fit.scores(weight)]
+    for fewer in merged_topics(fit.topics):
         if len(fewer) < numbers[0]:
             break
         if len(fewer) not in numbers:
             continue
         tried.append(len(fewer))
-        all_scores.append(document_scores(fewer, split, prior_weight))
+        all_scores.append(document_scores(fewer, fit.split, weight))
         behind = compared(0, tried, [0.0] * len(tried), all_scores)[-1]
         if behind.behind > 3 * behind.error:
             break
-    return compared(len(ROUNDS), tried, [0.0] * len(tried), all_scores)
+    return compared(N_ROUNDS, tried, [0.0] * len(tried), all_scores)
 
 
 def _numbers(candidates: Any) -> list[int]:
@@ -320,36 +332,6 @@ def _fitted(
         warnings.simplefilter("ignore", TopicWarning)  # numbers that do not fit are to be tried
         topics = model.fit(some).components_.astype(np.float64)
     return topics, passes * some.shape[0] / (plain.max_iter * documents.shape[0])
-
-
-def document_scores(topics: NDArray[Any], split: Split, prior_weight: float) -> NDArray[Any]:
-    """Log probability of each document's held-out words, and their number, [2, D]."""
-    topics = normalised(topics)
-    theta = gibbs_proportions(split.observed, topics, prior_weight / topics.shape[0])
-    held_out: Any = split.held_out
-    columns, rows = word_rows(topics, held_out, np.float64)
-    probabilities = np.empty(columns.size)
-    fill_probabilities(held_out.indptr.astype(np.int64), columns, rows, theta, probabilities)
-    documents = np.repeat(np.arange(held_out.shape[0]), np.diff(held_out.indptr))
-    logs = held_out.data * np.log(probabilities)
-    n = held_out.shape[0]
-    return np.array([np.bincount(documents, w, n) for w in (logs, held_out.data)])
-
-
-def compared(
-    round_: int, numbers: list[int], costs: list[float], scores: list[NDArray[Any]]
-) -> list[Trial]:
-    """The fits of a round beside the best of them, with errors of paired differences."""
-    means = [logs.sum() / words.sum() for logs, words in scores]
-    best = int(np.argmax(means))
-    trials = []
-    for number, cost, (logs, words), mean in zip(numbers, costs, scores, means):
-        behind = means[best] - mean
-        # Of a ratio of sums over documents: the residuals of the words' number.
-        residuals = scores[best][0] - logs - behind * words
-        error = float(np.sqrt(np.sum(residuals**2)) / words.sum())
-        trials.append(Trial(round_, number, cost, float(mean), float(behind), error))
-    return trials
 
 
 def merged_topics(counts: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
