@@ -1,20 +1,23 @@
 """How often the intervals of topics_over_time hold the shares that documents were drawn with.
 
-    python benchmarks/share_intervals.py [--seeds 10] [--draws 100] [--cases usual short ...]
+    python benchmarks/share_intervals.py [--seeds 10] [--draws 100] [--cases usual ...] [--jobs 2]
 
 Documents of five years, whose shares of topics differ; each θ is drawn around those of its year,
 with a concentration Σα. The truth is the mean θ of the documents of a year. "known": topics are
 given, as a prior of ten million words each. "learned": topics are fitted, and paired with the true
 ones; a corpus of which some topic was not found (cosine below 0.9) is left out. Told are the parts
 of the shares, and of the ratios of the last year to the first, within their intervals of 95%, and
-the mean width of an interval.
+the mean width of an interval. `--out` gets a line of JSON for each row.
 """
 
 import single_thread  # noqa: F401, I001  before numpy
 
 import argparse
+import json
 import time
 import warnings
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -66,7 +69,7 @@ def one(case: Case, seed: int, known: bool, draws: int):
     prior = {"topic_word_prior": KNOWN_WORDS * topics + 1e-3} if known else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        model = LatentDirichletAllocation(case.topics, random_state=seed, **prior).fit(X)
+        model = LatentDirichletAllocation(case.topics, n_jobs=1, random_state=seed, **prior).fit(X)
     matching = match_topics(topics, model.components_)
     if matching.similarities.min() < 0.9:
         return None
@@ -84,25 +87,42 @@ def one(case: Case, seed: int, known: bool, draws: int):
     )
 
 
+def timed(*arguments):
+    """What :func:`one` tells, and CPU seconds."""
+    begun = time.process_time()
+    return one(*arguments), time.process_time() - begun
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--draws", type=int, default=100)
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--out", type=Path)
     given = parser.parse_args()
+    rows = [(name, known) for name in given.cases for known in (True, False)]
     print("case     topics   corpora  shares  ratios   width   error  CPU s", flush=True)
-    for name in given.cases:
-        for known in (True, False):
-            begun = time.process_time()
-            told = [one(CASES[name], seed, known, given.draws) for seed in range(given.seeds)]
+    with ProcessPoolExecutor(given.jobs) as pool:
+        running = [
+            [pool.submit(timed, CASES[name], s, known, given.draws) for s in range(given.seeds)]
+            for name, known in rows
+        ]
+        for (name, known), corpora in zip(rows, running):
+            told, seconds = zip(*(corpus.result() for corpus in corpora))
             found = [each for each in told if each is not None]
             means = np.mean(found, axis=0) if found else np.full(4, np.nan)
+            topics = "known" if known else "learned"
             print(
-                f"{name:8} {'known' if known else 'learned':8}{len(found):7}"
-                f"{means[0]:9.3f}{means[1]:8.3f}{means[2]:8.4f}{means[3]:8.4f}"
-                f"{time.process_time() - begun:7.1f}",
+                f"{name:8} {topics:8}{len(found):7}{means[0]:9.3f}{means[1]:8.3f}{means[2]:8.4f}"
+                f"{means[3]:8.4f}{sum(seconds):7.1f}",
                 flush=True,
             )
+            if given.out is not None:
+                row = {"case": name, "topics": topics, "corpora": len(found)}
+                row |= {"shares": means[0], "ratios": means[1], "width": means[2]}
+                with given.out.open("a") as file:
+                    file.write(json.dumps(row) + "\n")
 
 
 if __name__ == "__main__":

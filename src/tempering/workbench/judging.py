@@ -13,8 +13,8 @@ from tempering.evaluation import Split, gibbs_proportions, split_documents
 from tempering.evaluation.checks import as_counts, check_whole_counts, normalised, word_rows
 from tempering.evaluation.completion import fill_probabilities
 
-#: Prior weights that a round tries, each with all of its fits; and the ends of its search.
-WEIGHTS, LEAST_WEIGHT, MOST_WEIGHT = (2.0, 8.0), 0.125, 128.0
+#: The prior weight from which the best one is looked for, and the ends of that search.
+FIRST_WEIGHT, LEAST_WEIGHT, MOST_WEIGHT = 4.0, 0.125, 128.0
 
 #: The part of the documents that is held out, and their number at most.
 HELD_OUT_PART, MOST_HELD_OUT = 0.2, 2000
@@ -77,17 +77,27 @@ class Judged:
         logs, words = self.scores(weight)
         return float(logs.sum() / words.sum())
 
+    def best_weight(self, weight: float) -> float:
+        """The prior weight that predicts best, to a factor of 2, from this one on."""
+        for factor in (2.0, 0.5):
+            while LEAST_WEIGHT <= weight * factor <= MOST_WEIGHT:
+                if self.score(weight * factor) <= self.score(weight):
+                    break
+                weight *= factor
+        return weight
+
 
 def best_weight(fits: list[Judged]) -> float:
-    """The prior weight with which the best of some topics predicts best, to a factor of 2."""
-    best, weight, place = max((fit.score(w), w, i) for i, fit in enumerate(fits) for w in WEIGHTS)
-    for factor in (2.0, 0.5):
-        while LEAST_WEIGHT <= weight * factor <= MOST_WEIGHT:
-            new = fits[place].score(weight * factor)
-            if new <= best:
-                break
-            best, weight = new, weight * factor
-    return weight
+    """The prior weight with which the best of some topics predicts best, to a factor of 2.
+
+    Each is judged with the weight that suits it: with too small a one, few broad topics would seem
+    to be the best.
+    """
+    weight, found = FIRST_WEIGHT, []
+    for fit in fits:
+        weight = fit.best_weight(weight)
+        found.append((fit.score(weight), weight))
+    return max(found)[1]
 
 
 def document_scores(
