@@ -61,7 +61,7 @@ PASSES = 2
 LAST_PASSES, LAST_STEPS = 4, RobbinsMonro(50.0, 0.55)
 
 #: By how many standard errors held-out words must get worse to speak against what the bound asks.
-CLEAR_ERRORS = 2.0
+CLEAR_ERRORS = 1.5
 
 #: A token that is less than this with either of two topics loses next to nothing as they join.
 LEAST_PART = 1e-4
@@ -94,7 +94,7 @@ def find_topics(
     that are most alike become one if that raises the evidence lower bound of all documents under a
     prior with learned weights of the topics (as in a hierarchical Dirichlet process), and the
     topics settle. A fifth of the documents, 2,000 at most, is held out of all this, and the rounds
-    end when their words are predicted worse by two standard errors or more; the last joins are then
+    end when their words are predicted worse by 1.5 standard errors or more; the last joins are then
     undone. Last, a few passes over all documents follow. If no topics were joined, it is a new fit.
 
     Drawn documents have a number of topics, and it is found. Real ones often bear out as many as
