@@ -223,20 +223,22 @@ default="auto"
             }
             run = fit_on_device if where == "jax" else fit
             result = run(model, source, **options)
-        self.recipe_ = self._recipe(model, policy, rates, batch_size, n_steps)
+            assert isinstance(result.model, LatentDirichlet)
+            self._model, topics = result.model, result.posterior
+            self.recipe_ = self._recipe(model, policy, rates, batch_size, n_steps)
+            if where == "numba" and not isinstance(source, BlockSource):
+                topics = self._touched(topics, source, seed)
         self.history_ = result.history
         self.n_iter_ = int(np.ceil(result.history[-1].passes))
         self.n_batch_iter_ = len(result.history)
         self.temperature_ = 1.0 / np.mean(result.heat.inverse_temperature)
         self._learned_inverse_temperature = result.heat.inverse_temperature
         self._state = State(
-            result.posterior,
+            topics,
             Heat(finished=True),  # documents that come later meet topics that are fitted already
             len(result.history),
             result.history[-1].data_seen,
         )
-        assert isinstance(result.model, LatentDirichlet)
-        self._model = result.model
         self.__dict__.pop("topic_labels_", None)  # they were the names of other topics
         self._stream_policy = Untempered()
         self.random_state_ = rng
