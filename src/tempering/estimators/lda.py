@@ -226,7 +226,7 @@ default="auto"
             assert isinstance(result.model, LatentDirichlet)
             self._model, topics = result.model, result.posterior
             self.recipe_ = self._recipe(model, policy, rates, batch_size, n_steps)
-            if where == "numba" and not isinstance(source, BlockSource):
+            if online and where == "numba" and not isinstance(source, BlockSource):
                 topics = self._touched(topics, source, seed)
         self.history_ = result.history
         self.n_iter_ = int(np.ceil(result.history[-1].passes))

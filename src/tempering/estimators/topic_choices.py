@@ -171,21 +171,19 @@ class TopicChoices(TopicTransformer):
         """Topics after the last touch to those of few words each, if there is one."""
         if self._update() != "sampled" or is_guided(self):
             return topics
-        model, alpha, eta = self._model, self.doc_topic_prior, self.topic_word_prior
+        alpha, eta = self.doc_topic_prior, self.topic_word_prior
         found = collapsed_topics(
             topics,
             documents,
-            np.array(model.doc_topic_prior),
+            np.array(self._model.doc_topic_prior),
             seed,
             learn_alpha=alpha is None or _is_auto(alpha),
             learn_eta=eta is None or _is_auto(eta),
         )
         if found is None:
             return topics
-        model.doc_topic_prior = found.doc_topic_prior
-        model.topic_word_prior = found.topic_word_prior
         self.recipe_ = replace(self.recipe_, end=f"{self.recipe_.end}, then a collapsed chain")
-        return found.topics
+        return found
 
     def _tolerance(self, mean_length: float) -> float:
         """The part of a document's words that may still move between topics."""

@@ -36,19 +36,11 @@ HELD_SWEEPS, SWEEPS, MEAN = 4, 40, 30
 #: Sweeps from one look at the priors to the next, and rounds of Minka's fixed point at each.
 LOOK, ROUNDS = 5, 5
 
-#: Topics of more words than this, on average, have little to gain.
-MOST_WORDS_OF_A_TOPIC = 5_000
+#: Topics of more words than this, on average, have little to gain; of fewer, nothing to go by.
+MOST_WORDS_OF_A_TOPIC, FEWEST_WORDS_OF_A_TOPIC = 5_000, 100
 
 #: By what factor pairs of equal words may differ from what is expected.
 AS_EXPECTED = 1.15
-
-
-class Collapsed(NamedTuple):
-    """What a chain has found."""
-
-    topics: Topics
-    doc_topic_prior: Float64
-    topic_word_prior: float
 
 
 class Tokens(NamedTuple):
@@ -98,15 +90,17 @@ def repeated_words(tokens: Tokens, n_topics: int) -> float:
 
 def collapsed_topics(
     topics: Topics, documents: Any, alpha: Float64, seed: int, *, learn_alpha: bool, learn_eta: bool
-) -> Collapsed | None:
+) -> Topics | None:
     """Topics by a chain over all tokens of documents [D, V], from those that a fit has found.
 
-    None where these are to stay: where topics are very many, where they have many words each, and
-    where documents do not follow the model.
+    None where these are to stay: where topics are very many, where they have many words each or
+    next to none, and where documents do not follow the model.
     """
     (n_words, n_topics), eta = topics.shape, topics.offset
-    few_words = documents.data.sum(dtype=np.float64) <= MOST_WORDS_OF_A_TOPIC * n_topics
-    if not are_few(n_topics) or not few_words or not can_be_sampled(documents.data):
+    of_a_topic = float(documents.data.sum(dtype=np.float64)) / n_topics
+    if not FEWEST_WORDS_OF_A_TOPIC <= of_a_topic <= MOST_WORDS_OF_A_TOPIC:
+        return None
+    if not are_few(n_topics) or not can_be_sampled(documents.data):
         return None
     used, columns = compact_words(documents.indices, n_words)
     counts = documents.data.astype(np.int64)
@@ -136,7 +130,7 @@ def collapsed_topics(
         sweep_tokens(tokens, narrow, start, first, held, keeps, room)
     parameters = np.full(topics.shape, eta)
     parameters[used] += room.sums / MEAN
-    return Collapsed(Topics(parameters, eta), alpha, eta)
+    return Topics(parameters, eta)
 
 
 def likeliest_eta(counts: Float32, eta: float, n_words: int) -> float:
