@@ -60,8 +60,9 @@ default="auto"
     update : {"auto", "variational", "mean", "sampled"}, default="auto"
         How topics enter the inner update. "variational" is the paper's, and the only one that
         climbs an evidence lower bound; "mean" uses posterior means; "sampled" is "mean" until
-        T = 1, then short Gibbs chains. "auto" is "sampled" with ``tempering="auto"``, and
-        "variational" otherwise.
+        T = 1, then short Gibbs chains, and at the end of :meth:`fit` a long one over all documents,
+        if topics have few words each and documents follow the model. "auto" is "sampled" with
+        ``tempering="auto"``, and "variational" otherwise.
     init : {"auto", "random", "words"}, default="auto"
         Where topics start: from random draws, or from words that occur together, so that all
         seeds find much the same topics. "auto" is "words" in :meth:`fit` with
