@@ -227,7 +227,9 @@ default="auto"
             assert isinstance(result.model, LatentDirichlet)
             self._model, topics = result.model, result.posterior
             self.recipe_ = self._recipe(model, policy, rates, batch_size, n_steps)
-            if online and where == "numba" and not isinstance(source, BlockSource):
+            # A fit that a callback has ended is left as the callback saw it.
+            whole = online and len(result.history) == n_steps
+            if whole and where == "numba" and not isinstance(source, BlockSource):
                 topics = self._touched(topics, source, seed)
         self.history_ = result.history
         self.n_iter_ = int(np.ceil(result.history[-1].passes))

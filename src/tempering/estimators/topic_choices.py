@@ -169,17 +169,13 @@ class TopicChoices(TopicTransformer):
 
     def _touched(self, topics: Topics, documents: Any, seed: int) -> Topics:
         """Topics after the last touch to those of few words each, if there is one."""
-        if self._update() != "sampled" or is_guided(self):
-            return topics
         alpha, eta = self.doc_topic_prior, self.topic_word_prior
-        found = collapsed_topics(
-            topics,
-            documents,
-            np.array(self._model.doc_topic_prior),
-            seed,
-            learn_alpha=alpha is None or _is_auto(alpha),
-            learn_eta=eta is None or _is_auto(eta),
-        )
+        learn_alpha, learn_eta = (own is None or _is_auto(own) for own in (alpha, eta))
+        # The chain needs an η that it may learn: with one far from the truth it loses.
+        if self._update() != "sampled" or is_guided(self) or not learn_eta:
+            return topics
+        prior = np.array(self._model.doc_topic_prior)
+        found = collapsed_topics(topics, documents, prior, seed, learn_alpha=learn_alpha)
         if found is None:
             return topics
         self.recipe_ = replace(self.recipe_, end=f"{self.recipe_.end}, then a collapsed chain")

@@ -89,7 +89,7 @@ def repeated_words(tokens: Tokens, n_topics: int) -> float:
 
 
 def collapsed_topics(
-    topics: Topics, documents: Any, alpha: Float64, seed: int, *, learn_alpha: bool, learn_eta: bool
+    topics: Topics, documents: Any, alpha: Float64, seed: int, *, learn_alpha: bool
 ) -> Topics | None:
     """Topics by a chain over all tokens of documents [D, V], from those that a fit has found.
 
@@ -114,7 +114,7 @@ def collapsed_topics(
         if 0 <= sweep <= SWEEPS - MEAN and sweep % LOOK == 0:
             of_words = np.zeros_like(rows)
             np.add.at(of_words, (words, tokens.topics), np.float32(1.0))
-            if sweep and learn_eta:
+            if sweep:
                 eta = likeliest_eta(of_words, eta, n_words)
             if sweep and learn_alpha:
                 alpha = likeliest_sum(tokens, alpha)
