@@ -72,7 +72,7 @@ def repeated_words(tokens: Tokens, n_topics: int) -> float:
     topics = tokens.topics.astype(np.int64)
     documents = np.repeat(np.arange(lengths.size), lengths)
 
-    def pairs(of: NDArray[np.int64]) -> tuple[Float64, Float64]:
+    def pairs(of: NDArray[np.int64]) -> tuple[Any, Any]:
         """Of tokens in each cell of a topic and something: pairs, with and without itself, [K]."""
         cells, n = np.unique(of * n_topics + topics, return_counts=True)
         own = cells % n_topics
@@ -108,7 +108,8 @@ def collapsed_topics(
     words = np.repeat(columns, counts)
     tokens = Tokens(firsts, words, np.zeros(words.size, np.uint32))
     rows, totals = topics.rows(used), topics.totals().astype(np.float32)
-    room = Room(rows, totals, *np.empty((3, n_topics), np.float32), np.zeros_like(rows))
+    held, scaled, weights = np.empty((3, n_topics), np.float32)
+    room = Room(rows, totals, held, scaled, weights, np.zeros_like(rows))
     narrow = alpha.astype(np.float32)
     for sweep in range(-HELD_SWEEPS, SWEEPS):
         if 0 <= sweep <= SWEEPS - MEAN and sweep % LOOK == 0:
@@ -125,9 +126,9 @@ def collapsed_topics(
             repeated = repeated_words(tokens, n_topics)
             if not 1.0 / AS_EXPECTED < repeated < AS_EXPECTED:
                 return None
-        first, held, keeps = sweep == -HELD_SWEEPS, sweep < 0, sweep >= SWEEPS - MEAN
+        first, fixed, keeps = sweep == -HELD_SWEEPS, sweep < 0, sweep >= SWEEPS - MEAN
         start = np.uint64(seed + (sweep + HELD_SWEEPS) * words.size)
-        sweep_tokens(tokens, narrow, start, first, held, keeps, room)
+        sweep_tokens(tokens, narrow, start, first, fixed, keeps, room)
     parameters = np.full(topics.shape, eta)
     parameters[used] += room.sums / MEAN
     return Topics(parameters, eta)
