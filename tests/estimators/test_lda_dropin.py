@@ -104,7 +104,7 @@ def test_a_decay_of_one_half_as_in_many_a_grid_search():
 
 
 def test_the_mean_change_ends_the_sweeps_of_a_document():
-    loose, tight = (fitted(mean_change_tol=tol, update="mean") for tol in (10.0, 1e-9))
+    loose, tight = fitted(mean_change_tol=10.0), fitted(mean_change_tol=1e-9)
     # A change of t a topic on the average is one of K t words, of the 40 that a document has.
     same = fitted(mean_change_tol=0.1, update="mean", tempering=None)
     part = 0.1 * 3 / (X.sum() / X.shape[0])

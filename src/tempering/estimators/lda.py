@@ -60,9 +60,8 @@ default="auto"
     update : {"auto", "variational", "mean", "sampled"}, default="auto"
         How topics enter the inner update. "variational" is the paper's, and the only one that
         climbs an evidence lower bound; "mean" uses posterior means; "sampled" is "mean" until
-        T = 1, then short Gibbs chains, and at the end of :meth:`fit` a long one over all documents,
-        if topics have few words each and documents follow the model. "auto" is "sampled" with
-        ``tempering="auto"``, and "variational" otherwise.
+        T = 1, then short Gibbs chains. "auto" is "sampled" with ``tempering="auto"``, and
+        "variational" otherwise.
     init : {"auto", "random", "words"}, default="auto"
         Where topics start: from random draws, or from words that occur together, so that all
         seeds find much the same topics. "auto" is "words" in :meth:`fit` with
@@ -224,24 +223,20 @@ default="auto"
             }
             run = fit_on_device if where == "jax" else fit
             result = run(model, source, **options)
-            assert isinstance(result.model, LatentDirichlet)
-            self._model, topics = result.model, result.posterior
-            self.recipe_ = self._recipe(model, policy, rates, batch_size, n_steps)
-            # A fit that a callback has ended is left as the callback saw it.
-            whole = online and len(result.history) == n_steps
-            if whole and where == "numba" and not isinstance(source, BlockSource):
-                topics = self._touched(topics, source, seed)
+        self.recipe_ = self._recipe(model, policy, rates, batch_size, n_steps)
         self.history_ = result.history
         self.n_iter_ = int(np.ceil(result.history[-1].passes))
         self.n_batch_iter_ = len(result.history)
         self.temperature_ = 1.0 / np.mean(result.heat.inverse_temperature)
         self._learned_inverse_temperature = result.heat.inverse_temperature
         self._state = State(
-            topics,
+            result.posterior,
             Heat(finished=True),  # documents that come later meet topics that are fitted already
             len(result.history),
             result.history[-1].data_seen,
         )
+        assert isinstance(result.model, LatentDirichlet)
+        self._model = result.model
         self.__dict__.pop("topic_labels_", None)  # they were the names of other topics
         self._stream_policy = Untempered()
         self.random_state_ = rng

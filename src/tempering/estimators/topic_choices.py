@@ -1,7 +1,7 @@
 """What a fit of topics goes by: its parameters, and what is made of them and of the documents."""
 
 import sys
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import KW_ONLY, dataclass
 from numbers import Integral, Real
 from typing import Annotated, Any, Literal
 
@@ -36,7 +36,6 @@ from tempering.inference.fitting import seeds_of_restarts
 from tempering.inference.learning_rate import LearningRate
 from tempering.inference.run import State
 from tempering.models.arguments import as_numbers
-from tempering.models.lda.collapsed import collapsed_topics
 from tempering.models.lda.model import LatentDirichlet, TopicStart, Update
 from tempering.models.lda.priors import documents_to_predict, raised_prior
 from tempering.models.lda.start import are_few, tells_topics_apart
@@ -166,20 +165,6 @@ class TopicChoices(TopicTransformer):
             batch_size=batch_size,
             n_steps=n_steps,
         )
-
-    def _touched(self, topics: Topics, documents: Any, seed: int) -> Topics:
-        """Topics after the last touch to those of few words each, if there is one."""
-        alpha, eta = self.doc_topic_prior, self.topic_word_prior
-        learn_alpha, learn_eta = (own is None or _is_auto(own) for own in (alpha, eta))
-        # The chain needs an η that it may learn: with one far from the truth it loses.
-        if self._update() != "sampled" or is_guided(self) or not learn_eta:
-            return topics
-        prior = np.array(self._model.doc_topic_prior)
-        found = collapsed_topics(topics, documents, prior, seed, learn_alpha=learn_alpha)
-        if found is None:
-            return topics
-        self.recipe_ = replace(self.recipe_, end=f"{self.recipe_.end}, then a collapsed chain")
-        return found
 
     def _tolerance(self, mean_length: float) -> float:
         """The part of a document's words that may still move between topics."""
