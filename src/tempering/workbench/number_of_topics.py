@@ -52,7 +52,7 @@ MOST_COARSE = 500
 
 #: Gibbs sweeps before θ is averaged, and over which it is: fewer than elsewhere, which lowers
 #: all scores, and hardly changes their differences.
-SWEEPS = (10, 15)
+SEARCH_SWEEPS = (10, 15)
 
 #: Rounds of fits; what is merged is told as one more.
 N_ROUNDS = 2
@@ -227,7 +227,7 @@ class _Round:
     def fit(self, n_topics: int) -> list[Trial]:
         """Fit so many topics, too: all fits, the newest last."""
         topics, cost = self._fitted(n_topics)
-        self.fits.append(Judged(topics, self._split, SWEEPS))
+        self.fits.append(Judged(topics, self._split, SEARCH_SWEEPS))
         self._costs.append(cost)
         weight, numbers = self.weight, [len(fit.topics) for fit in self.fits]
         scores = [fit.scores(weight) for fit in self.fits]
