@@ -25,7 +25,7 @@ def test_a_file_in_the_way_of_the_demo_is_told_at_once(command, tmp_path, monkey
     def reads():
         raise AssertionError("the corpus is read before the folder is made")
 
-    monkeypatch.setattr("tempering.cli.demo_run.load_docstrings", reads)
+    monkeypatch.setattr("tempering.datasets.load_docstrings", reads)
     assert str(tmp_path / "demo") in command("demo", "--out", tmp_path / "demo", code=1).stderr
     assert "'--out': it must name" in command("demo", "--out", "", code=2).stderr
 
@@ -38,9 +38,9 @@ def test_what_the_demo_prints(command, files, tmp_path, monkeypatch):
     made = files.corpus
     texts = [f"text of {name}" for name in made.names]
     corpus = Corpus(made.counts, made.vocabulary, made.names, texts)
-    monkeypatch.setattr("tempering.cli.demo_run.load_docstrings", lambda: corpus)
-    monkeypatch.setattr("tempering.cli.demo_run.N_TOPICS", 4)
-    monkeypatch.setattr("tempering.cli.demo_run.PASSES", 2)
+    monkeypatch.setattr("tempering.datasets.load_docstrings", lambda: corpus)
+    monkeypatch.setattr("tempering.cli.demo.N_TOPICS", 4)
+    monkeypatch.setattr("tempering.cli.demo.PASSES", 2)
     out = tmp_path / "demo"
     for _ in range(2):  # a second run replaces what the first made
         printed = command("demo", "--out", out).stdout

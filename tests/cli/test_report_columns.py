@@ -7,14 +7,14 @@ import re
 import numpy as np
 import pytest
 
-from tempering.cli import shares
+from tempering.cli import report as report_command
 from tempering.cli.options import MOST_GROUPS
 
 
 @pytest.fixture
 def table(files, tmp_path, monkeypatch):
     """Documents of the model as a CSV, each with a day, and a paper that goes with its topics."""
-    monkeypatch.setattr(shares, "N_DRAWS", 4)
+    monkeypatch.setattr(report_command, "N_DRAWS", 4)
     monkeypatch.setattr("tempering.workbench.shares.SETTLING_DRAWS", 1)
     path = tmp_path / "articles.csv"
     words, counts = files.corpus.vocabulary, files.corpus.counts
@@ -80,7 +80,7 @@ def test_counts_have_no_columns(command, files, tmp_path):
 
 def test_small_groups_are_one(capsys):
     values = [name for i in range(MOST_GROUPS + 5) for name in [f"g{i:02d}"] * (100 - i)]
-    groups = shares.as_groups(values)
+    groups = report_command.as_groups(values)
     assert len(set(groups)) == MOST_GROUPS
-    assert groups.count(shares.OTHERS) == sum(100 - i for i in range(MOST_GROUPS - 1, 25))
+    assert groups.count(report_command.OTHERS) == sum(100 - i for i in range(MOST_GROUPS - 1, 25))
     assert "25 groups" in capsys.readouterr().err

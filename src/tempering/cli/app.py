@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 import tempering
-from tempering.cli import errors
+from tempering.cli import printing
 from tempering.cli.convert import convert
 from tempering.cli.datasets import datasets
 from tempering.cli.demo import demo
@@ -48,14 +48,14 @@ def options(
       tempering fit folder-of-text/ --topics 20
       tempering report model folder-of-text/ --out report.html
     """
-    errors.show_traceback = traceback
+    printing.show_traceback = traceback
 
 
 for command in (fit, topics, transform, evaluate, report, convert):
-    app.command()(errors.reported(command))
+    app.command()(printing.reported(command))
 app.add_typer(datasets, name="datasets")
-app.command()(errors.reported(info))
-app.command()(errors.reported(demo))
+app.command()(printing.reported(info))
+app.command()(printing.reported(demo))
 
 
 def main() -> None:

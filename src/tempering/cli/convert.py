@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from tempering.cli.options import Counting, Format, Jobs, Json, Overwrite, TextOptions, Vocabulary
+from tempering.cli.printing import error_console, print_written
 
 
 def convert(
@@ -40,7 +41,6 @@ def convert(
       tempering convert posts.jsonl posts.parquet --column body --min-df 5
     """
     from tempering.cli.corpora import Reading, counter, read_words, say_if_counted
-    from tempering.cli.printing import error_console, print_written
     from tempering.corpus import write
     from tempering.corpus.formats import check_target
 

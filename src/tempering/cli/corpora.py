@@ -10,8 +10,8 @@ import typer
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
-from tempering.cli.errors import say
 from tempering.cli.options import Counting, TextOptions, as_frequency, as_range
+from tempering.cli.printing import say
 from tempering.corpus import (
     CorpusError,
     Stored,
@@ -29,7 +29,7 @@ from tempering.corpus.text_counts import TextCounts
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.saving import load
 from tempering.estimators.words import check_words, words_of
-from tempering.inference import BlockSource
+from tempering.inference import ArraySource, BlockSource
 from tempering.storage.errors import StorageError
 
 #: Characters of a text that are kept to be quoted.
@@ -199,12 +199,8 @@ class ModelCorpus:
 
     def sample(self, limit: int, seed: int = 0) -> Any:
         """At most so many documents, drawn evenly, in the order of the corpus."""
-        n_documents = self.stored.shape[0]
-        if n_documents <= limit:
-            return self.counts()
-        if streams(self.stored):
-            return self.source().sample(limit, np.random.default_rng(seed))
-        return self.counts()[drawn(n_documents, limit, seed)]
+        source = self.source() if streams(self.stored) else ArraySource(self.counts())
+        return source.sample(limit, np.random.default_rng(seed))
 
     def source(self) -> BlockSource:
         """Batches of what streams."""

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from tempering.cli.errors import reported
 from tempering.cli.options import Json, Overwrite, Seed
+from tempering.cli.printing import error_console, print_facts, print_json, print_written, reported
 
 datasets = typer.Typer(help="List, fetch or make data sets.", no_args_is_help=True)
 
@@ -22,7 +22,6 @@ def list_datasets(as_json: Json = False) -> None:
     Example:
       tempering datasets list
     """
-    from tempering.cli.printing import print_facts, print_json
     from tempering.datasets import cache_directory
     from tempering.datasets.corpora import SHAPES
 
@@ -63,7 +62,6 @@ def fetch(
       tempering datasets fetch kos
       tempering datasets fetch pubmed --out pubmed.parquet
     """
-    from tempering.cli.printing import error_console, print_written
     from tempering.corpus import open_corpus, write
     from tempering.datasets import fetch_uci
 
@@ -86,7 +84,6 @@ def docstrings(out: Out, overwrite: Overwrite = False, as_json: Json = False) ->
     Example:
       tempering datasets docstrings --out docstrings.npz
     """
-    from tempering.cli.printing import error_console, print_written
     from tempering.corpus import write
     from tempering.datasets import load_docstrings
 
@@ -116,7 +113,6 @@ def synthetic(
     Example:
       tempering datasets synthetic --documents 1000000 --out million.parquet
     """
-    from tempering.cli.printing import error_console, print_written
     from tempering.corpus import write
     from tempering.datasets import LDAStream
 

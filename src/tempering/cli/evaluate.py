@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from tempering.cli.options import CorpusPath, Format, Jobs, Json, ModelPath, Seed, TextOptions
+from tempering.cli.printing import error_console, minus, print_facts, print_json
 
 
 def evaluate(
@@ -41,7 +42,6 @@ def evaluate(
       tempering evaluate model test.npz
     """
     from tempering.cli.corpora import ModelCorpus, Reading, load_topics
-    from tempering.cli.printing import error_console, minus, print_facts, print_json
 
     fitted = load_topics(model).set_params(n_jobs=jobs)
     given = ModelCorpus(Reading(corpus, format, texts), fitted)

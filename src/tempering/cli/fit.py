@@ -1,6 +1,15 @@
-"""``tempering fit``: topics of a corpus."""
+"""``tempering fit``: topics of a corpus, to a model on disk."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from tempering.cli.options import (
+    FOUND_TOPICS,
     CorpusPath,
     Counting,
     Format,
@@ -10,6 +19,20 @@ from tempering.cli.options import (
     TextOptions,
     Vocabulary,
 )
+from tempering.cli.printing import console, error_console, minus, print_json, print_topics, say
+from tempering.cli.topics import topic_rows
+
+if TYPE_CHECKING:
+    from tempering.cli.corpora import Reading
+    from tempering.cli.validation import Validation
+    from tempering.cluster import DaskExecutor
+    from tempering.corpus import Stored
+    from tempering.estimators import LatentDirichletAllocation
+
+#: Documents of a stream by which the number of topics is chosen.
+SEARCHED_DOCUMENTS = 20_000
+#: Topics that are printed; `tempering topics` prints all.
+PRINTED = 20
 
 
 def fit(
@@ -41,7 +64,212 @@ def fit(
       tempering fit big.parquet --topics 100 --batch-size 4096 --scheduler tcp://host:8786
     """
     from tempering.cli.corpora import Reading
-    from tempering.cli.fitting import run_fit
+    from tempering.corpus.text_counts import TextCounts
 
+    reading = Reading(corpus, format, texts)
     with keeping.alone():
-        run_fit(Reading(corpus, format, texts), vocabulary, counting, settings, keeping, as_json)
+        stored, result = _fit_and_save(reading, vocabulary, counting, settings, keeping)
+    if as_json:
+        print_json(result)
+    else:
+        # Options for text would be told to be without effect on counts.
+        again = reading if isinstance(stored, TextCounts) else Reading(corpus, format)
+        _print_result(result, again)
+
+
+def _fit_and_save(
+    reading: Reading,
+    vocabulary: Path | None,
+    counting: Counting,
+    settings: Settings,
+    keeping: Keeping,
+) -> tuple[Stored, dict[str, Any]]:
+    """The corpus as it was read, and what there is to tell of the fit."""
+    from tempering.cli.corpora import counter, read_words, say_if_counted, streams
+    from tempering.cli.validation import split_corpus
+    from tempering.corpus import Corpus
+    from tempering.estimators import LatentDirichletAllocation
+    from tempering.estimators.recipe import batch_size_for
+    from tempering.inference.callbacks import working_seconds
+
+    executor = None if settings.scheduler is None else _connected(settings.scheduler)
+    model = LatentDirichletAllocation(
+        tempering=None if settings.tempering == "none" else settings.tempering,
+        max_iter=settings.passes,
+        batch_size=settings.batch_size or "auto",
+        random_state=settings.seed,
+        n_jobs=settings.jobs,
+        executor=executor,
+    )
+    with error_console().status(f"Reading {reading.path}"):
+        words = read_words(vocabulary)
+        how = counter(counting, words)
+        stored = reading.open(how, phrases=counting.phrases, jobs=settings.jobs)
+        words = _words(stored, words, vocabulary)
+        batch_size = settings.batch_size or batch_size_for(stored.shape[0] * settings.passes)
+        share, seed = settings.validation, settings.seed
+        training, held_out = split_corpus(reading, stored, share, batch_size, seed)
+        if not streams(stored):
+            # The model takes its words from a corpus, and how text was made into them.
+            training = Corpus(training, words, counting=getattr(stored, "counting", None))
+    n_documents, n_words = stored.shape
+    how = ", streamed" if streams(stored) else ""
+    line = f"{reading.path}: {n_documents:,} documents, {n_words:,} words{how}"
+    error_console().print(line, soft_wrap=True, markup=False)
+    say_if_counted(stored, reading, counting)
+    resumed = keeping.resume and keeping.has_checkpoint()
+    if resumed:
+        say(f"going on with the fit in {keeping.checkpoint}; --restart begins anew.")
+    elif not keeping.resume:
+        keeping.clear()
+    tried: list[dict[str, Any]] = []
+    if str(settings.topics) in ("auto", "hdp"):
+        n_topics, tried = _find_n_topics(model, training, settings, keeping)
+    else:
+        n_topics = int(settings.topics)
+    model.set_params(n_components=n_topics)
+    started = working_seconds()
+    validation = _fit(model, training, held_out, keeping)
+    if executor is not None:
+        executor.close()
+        model.set_params(executor=None)
+    seconds = working_seconds() - started
+    model.save(keeping.out, words, overwrite=keeping.overwrite)
+    if validation is not None:
+        validation.write(keeping.out)
+    keeping.clear()
+
+    return stored, {
+        "model": str(keeping.out),
+        "corpus": str(reading.path),
+        "n_documents": n_documents,
+        "n_words": n_words,
+        "n_topics": n_topics,
+        "tried": tried,
+        "held_out_score": validation.scores[-1][1] if validation else None,
+        "n_validation_documents": validation.n_documents if validation else 0,
+        "seconds": round(seconds, 3),
+        "resumed": resumed,
+        "topics": topic_rows(model, 10, words),
+    }
+
+
+def _connected(scheduler: str) -> DaskExecutor:
+    """The cluster, found before the corpus is read."""
+    from tempering.cluster import DaskExecutor
+    from tempering.inference.executors import ClusterLost
+
+    executor = DaskExecutor(scheduler)
+    try:
+        executor.batch_size()
+    except ClusterLost as error:
+        raise ClusterLost(f"--scheduler {scheduler}: {error}") from None
+    return executor
+
+
+def _find_n_topics(
+    model: LatentDirichletAllocation, training: Any, settings: Settings, keeping: Keeping
+) -> tuple[int, list[dict[str, Any]]]:
+    """The number of topics, and the fits that tell; a fit that goes on has found it before."""
+    import numpy as np
+    from sklearn.base import clone
+
+    from tempering.inference import BlockSource
+    from tempering.workbench import choose_n_topics
+    from tempering.workbench.joining import joined_number
+
+    file = keeping.checkpoint / FOUND_TOPICS
+    if keeping.resume and keeping.has_checkpoint() and file.is_file():
+        with suppress(ValueError, KeyError):
+            return int(json.loads(file.read_text())["n_topics"]), []
+    documents = training
+    if isinstance(training, BlockSource):
+        documents = training.sample(SEARCHED_DOCUMENTS, np.random.default_rng(settings.seed))
+    plain = clone(model).set_params(executor=None)
+    with error_console().status("Looking for the number of topics"):
+        look = joined_number if str(settings.topics) == "hdp" else choose_n_topics
+        answer = look(documents, estimator=plain, random_state=settings.seed)
+    error_console().print(str(answer), markup=False)
+    keeping.checkpoint.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps({"n_topics": answer.n_topics}))
+    return answer.n_topics, [trial._asdict() for trial in answer.trials]
+
+
+def _fit(
+    model: LatentDirichletAllocation, training: Any, held_out: Any, keeping: Keeping
+) -> Validation | None:
+    """Fit the model; the scores on the documents that were kept out, if any can be scored."""
+    from tempering.cli.validation import Validation, shown
+    from tempering.inference import Checkpoint
+    from tempering.inference.checkpoint_writer import Terminated
+    from tempering.storage.errors import StorageError
+
+    validation = None
+    if held_out is not None:
+        folder, resume = keeping.checkpoint, keeping.has_checkpoint()
+        validation = Validation(held_out, model.n_components, model.n_jobs, folder, resume)
+        if not validation.can_score:
+            say("warning: the validation documents are too short to be scored.")
+            validation = None
+    callbacks: list[Any] = [] if validation is None else [validation]
+    try:
+        with shown(validation) as progress:
+            model.fit(
+                training,
+                checkpoint=Checkpoint(keeping.checkpoint, keeping.checkpoint_minutes),
+                callbacks=[*callbacks, progress],
+            )
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(_how_to_resume(keeping, "interrupted")) from None
+    except Terminated:
+        raise Terminated(_how_to_resume(keeping, "terminated")) from None
+    except StorageError as error:
+        hint = "Here, resume=False is --restart, and another directory is another --out."
+        raise StorageError(f"{error} {hint}") from error
+    if validation is not None:
+        validation.score(model.history_[-1].data_seen, model.components_)
+    return validation
+
+
+def _words(stored: Stored, given: list[str] | None, path: Path | None) -> list[str] | None:
+    """The words of the columns: those given, or those of the corpus."""
+    from tempering.corpus import CorpusError
+    from tempering.corpus.text_counts import TextCounts
+
+    if stored.shape[1] == 0 or stored.shape[0] == 0:
+        raise CorpusError(
+            f"there is nothing to fit: {stored.shape[0]} documents of {stored.shape[1]} words."
+        )
+    if given is None or isinstance(stored, TextCounts):
+        return stored.vocabulary
+    if len(given) != stored.shape[1]:
+        raise CorpusError(f"{path} has {len(given)} words, but the corpus has {stored.shape[1]}.")
+    return given
+
+
+def _how_to_resume(keeping: Keeping, what: str) -> str:
+    if not keeping.has_checkpoint():
+        return f"{what} before the first step; nothing was kept."
+    again = "the same command" if keeping.resume else "the same command without --restart"
+    return f"{what}; {keeping.checkpoint} holds the fit. To go on from there, give {again}."
+
+
+def _print_result(result: dict[str, Any], reading: Reading) -> None:
+    rows = result["topics"]
+    print_topics(rows[:PRINTED])
+    out = console()
+    if len(rows) > PRINTED:
+        rest = f"and {len(rows) - PRINTED} more: tempering topics {result['model']}"
+        out.print(f"       {rest}", style="dim", markup=False)
+    out.print()
+    if result["held_out_score"] is not None:
+        out.print(
+            f"Held-out score: {minus(result['held_out_score'])} nats a word, on "
+            f"{result['n_validation_documents']:,} documents that the fit did not see"
+        )
+    out.print(f"Model: {result['model']} ({result['seconds']:.1f} s)", markup=False)
+    next_step = ["tempering", "report", result["model"], result["corpus"], *reading.options()]
+    next_step += ["--out", "report.html"]
+    if Path("report.html").exists():
+        next_step.append("--overwrite")
+    out.print(f"Look at it: {shlex.join(next_step)}", markup=False, soft_wrap=True)

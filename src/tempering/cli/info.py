@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from tempering.cli.options import Format, Json, TextOptions
+from tempering.cli.printing import error_console, print_facts, print_json
 
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "safetensors", "rich", "typer")
 OPTIONAL = ("matplotlib", "pyarrow", "pooch", "jax", "dask")
@@ -28,7 +29,6 @@ def info(
       tempering info model
       tempering info 20news.npz
     """
-    from tempering.cli.printing import print_facts, print_json
 
     if path is None:
         facts = _installation()
@@ -90,7 +90,6 @@ def _model(path: Path) -> dict[str, Any]:
 
 def _corpus(path: Path, format: str | None, texts: TextOptions) -> dict[str, Any]:
     from tempering.cli.corpora import Reading, say_if_counted, streams
-    from tempering.cli.printing import error_console
 
     with error_console().status(f"Reading {path}"):
         reading = Reading(path, format, texts)

@@ -1,21 +1,36 @@
-"""What the commands print: tables for people, one JSON object for machines."""
+"""What the commands print: tables for people, one JSON object for machines, one line for an error.
+
+Exit codes: 0 all is well; 1 a known error; 2 a command line that cannot be understood; 130 Ctrl-C;
+143 SIGTERM.
+"""
 
 import json
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+import traceback
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
+import typer
 from rich.console import Console
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
+from tempering.cli.options import with_groups
+
+KNOWN_ERROR = 1
+INTERRUPTED = 130
+#: What the package and the system raise with a message for the user; anything else is a bug.
+KNOWN = (ValueError, OSError, ImportError, MemoryError)
+#: What `tempering --traceback` sets.
+show_traceback = False
+
 #: Where lines are not cut: in files and pipes.
 UNLIMITED = 10_000
-
-
 #: Characters that a terminal obeys, or that turn the order of a line round; not tab and line feed.
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -95,3 +110,38 @@ def print_topics(topics: Sequence[dict[str, Any]]) -> None:
 def minus(number: float, digits: int = 3) -> str:
     """A number with a minus sign that is as wide as a digit."""
     return f"{number:.{digits}f}".replace("-", "−")
+
+
+def reported(command: Callable[..., None]) -> Callable[..., None]:
+    """A command whose known errors, warnings and Ctrl-C are told in one line each."""
+    command = with_groups(command)
+
+    @wraps(command)
+    def run(*arguments: Any, **options: Any) -> None:
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_: say(f"warning: {message}")
+            try:
+                command(*arguments, **options)
+            except BrokenPipeError:
+                # Whoever read our output has seen enough; Typer ends quietly.
+                raise
+            except KeyboardInterrupt as interrupt:
+                say(str(interrupt) or "interrupted.")
+                raise typer.Exit(INTERRUPTED) from None
+            except SystemExit as end:
+                # A fit that SIGTERM has ended tells what is kept of it.
+                if hasattr(end, "message"):
+                    say(str(end))
+                raise
+            except KNOWN as error:
+                if show_traceback:
+                    typer.echo(cleaned(traceback.format_exc()), err=True)
+                say(str(error) or type(error).__name__)
+                raise typer.Exit(KNOWN_ERROR) from None
+
+    return run
+
+
+def say(message: str) -> None:
+    """One line on standard error."""
+    typer.echo(f"tempering: {cleaned(' '.join(message.split()))}", err=True)

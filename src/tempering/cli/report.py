@@ -1,5 +1,6 @@
 """``tempering report``: one HTML page to look at."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,6 +16,11 @@ from tempering.cli.options import (
     TextOptions,
     number_or,
 )
+from tempering.cli.printing import error_console, print_either, say
+
+#: Draws from the posterior of the shares: enough for the ends of intervals to be read.
+N_DRAWS = 60
+OTHERS = "(others)"
 
 
 def report(
@@ -83,8 +89,6 @@ def report(
       tempering report model posts.csv --column body --times date --groups author
     """
     from tempering.cli.corpora import Reading, load_topics
-    from tempering.cli.printing import error_console, print_either
-    from tempering.cli.shares import shares_of
     from tempering.cli.validation import read_scores
     from tempering.report import collect, write_report
     from tempering.report.page import check_place
@@ -140,3 +144,52 @@ def _documents(
         return {"X": corpus.source(), "names": corpus.names}, []
     texts, values = reading.texts(list(wanted.values())) if corpus.is_text else (None, [])
     return {"X": corpus.counts(), "names": corpus.names, "texts": texts}, values
+
+
+def shares_of(
+    model: Any, counts: Any, wanted: dict[str, str], columns: list[list[Any]], bins: Any
+) -> dict[str, Any]:
+    """What a report shows of the columns "times" and "groups"."""
+    import numpy as np
+
+    from tempering.workbench import topics_by_group, topics_over_time
+    from tempering.workbench.shares import sizes_of
+    from tempering.workbench.time_bins import as_times
+
+    shares = {}
+    for (name, column), values in zip(wanted.items(), columns):
+        known = np.array([is_known(value) for value in values], dtype=bool)
+        if not known.any():
+            raise typer.BadParameter(f"--{name} {column}: no document has a value in this column.")
+        if not known.all():
+            n = int((~known).sum())
+            say(f"warning: --{name} {column}: {n:,} documents have no value, and are left out.")
+        told = [value for value in values if is_known(value)]
+        # So few, or so many, cannot be the documents of the fit, but may be others of the kind.
+        n_words, n_fitted = sizes_of(model, counts[known])
+        how: Any = {"n_draws": N_DRAWS, "new_documents": not 0.5 < n_words / n_fitted < 2}
+        if name == "times":
+            try:
+                times = as_times(told)
+            except ValueError as error:
+                raise typer.BadParameter(f"--times {column}: {error}") from None
+            shares["over_time"] = topics_over_time(model, counts[known], times, bins, **how)
+        else:
+            shares["by_group"] = topics_by_group(model, counts[known], as_groups(told), **how)
+    return shares
+
+
+def is_known(value: Any) -> bool:
+    """Whether there is a value."""
+    return value is not None and value == value and str(value).strip() != ""
+
+
+def as_groups(values: list[Any]) -> list[str]:
+    """The names of the largest groups; the rest are one."""
+    names = [str(value).strip() for value in values]
+    sizes = Counter(names)
+    if len(sizes) <= MOST_GROUPS:
+        return names
+    largest = {name for name, _ in sizes.most_common(MOST_GROUPS - 1)}
+    say(f"warning: of {len(sizes):,} groups, the {len(largest)} largest are told apart.")
+    return [name if name in largest else OTHERS for name in names]

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from tempering.cli.options import Json, ModelPath
+from tempering.cli.printing import print_json, print_topics
 
 
 def topics(
@@ -19,7 +20,6 @@ def topics(
       tempering topics model --words 15
     """
     from tempering.cli.corpora import load_topics
-    from tempering.cli.printing import print_json, print_topics
 
     fitted = load_topics(model)
     rows = topic_rows(fitted, words, None)

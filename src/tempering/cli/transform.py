@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from tempering.cli.options import CorpusPath, Format, Jobs, Json, ModelPath, Overwrite, TextOptions
+from tempering.cli.printing import error_console, print_either
 
 #: A name, and the topic proportions, of some documents.
 Block = tuple[list[str], Any]
@@ -36,7 +37,6 @@ def transform(
       tempering transform model new-texts/ --out proportions.csv
     """
     from tempering.cli.corpora import ModelCorpus, Reading, load_topics
-    from tempering.cli.printing import error_console, print_either
     from tempering.storage.atomic import atomic_file
 
     write = WRITERS.get(out.suffix)
