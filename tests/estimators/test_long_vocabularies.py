@@ -10,7 +10,7 @@ from tempering.cli.topics import topic_rows
 from tempering.cli.validation import Validation
 from tempering.evaluation import completion_score, split_documents
 from tempering.evaluation.checks import normalised
-from tempering.report.topics import TopicWords
+from tempering.report.tables import TopicWords
 
 
 def documents_over(n_words):

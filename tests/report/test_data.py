@@ -10,8 +10,8 @@ from tempering.inference import History
 from tempering.inference.run import Record
 from tempering.report import collect
 from tempering.report.data import POINTS, fit_curves
-from tempering.report.documents import ABOUT, BINS, EXAMPLES
 from tempering.report.page import render
+from tempering.report.tables import ABOUT, BINS, EXAMPLES
 from tempering.workbench import TopicShares
 
 OTHER_SHARES = TopicShares(["sea"], np.array([3]), np.full((2, 1, 2), 0.5))

@@ -46,7 +46,7 @@ def test_embedded_json_is_the_value_and_cannot_end_a_script(value):
 def test_the_page_holds_the_data_and_nothing_that_they_could_add(report):
     page = Elements(render(report))
     assert len(page.scripts) == 2
-    assert json.loads(page.scripts[0]) == json.loads(json.dumps(report.as_dict()))
+    assert json.loads(page.scripts[0]) == json.loads(json.dumps(vars(report)))
     assert not any(tag in ("img", "link", "iframe") for tag, _ in page.found)
     handlers = [name for _, attributes in page.found for name in attributes if name[:2] == "on"]
     assert handlers == []

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from scipy.spatial.distance import jensenshannon, pdist
 
-from tempering.report.topics import (
+from tempering.report.tables import (
     LEAST_SHARE,
     RELEVANCE_STEPS,
     TOP_WORDS,

@@ -16,11 +16,12 @@ from tempering.estimators.words import check_words, words_of
 from tempering.evaluation.checks import is_corpus
 from tempering.inference import History
 from tempering.models.arguments import as_numbers, check_whole
-from tempering.report.documents import ReportedDocuments, describe
-from tempering.report.topics import (
+from tempering.report.tables import (
     RELEVANCE_STEPS,
     TOP_WORDS,
+    ReportedDocuments,
     TopicWords,
+    describe,
     share_table,
     short,
     topic_table,
@@ -55,10 +56,6 @@ class ReportData:
     tree: list[tuple[int, int, float]] | None = None
     over_time: dict[str, Any] | None = None
     by_group: dict[str, Any] | None = None
-
-    def as_dict(self) -> dict[str, Any]:
-        """The attributes by name."""
-        return dict(vars(self))
 
 
 def collect(

@@ -101,7 +101,7 @@ def render(data: ReportData) -> str:
         ),
         "style": style,
         "script": script,
-        "data": embedded_json(data.as_dict()),
+        "data": embedded_json(vars(data)),
     }
     # All at once: a part may hold what looks like the place of another.
     return re.sub(r"\{\{(\w+)\}\}", lambda place: parts[place[1]], _asset("template.html"))
