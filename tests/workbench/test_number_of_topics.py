@@ -10,7 +10,7 @@ from tempering import LatentDirichletAllocation, PoissonMixture
 from tempering.datasets import make_lda
 from tempering.evaluation import split_documents
 from tempering.workbench import TopicNumber, Trial, choose_n_topics
-from tempering.workbench.judging import Judged, best_weight, compared, document_scores
+from tempering.workbench.comparing import Judged, best_weight, compared, document_scores
 from tempering.workbench.number_of_topics import _looked_around, merged_topics
 
 

@@ -168,10 +168,8 @@ def completion_score_from_theta(held_out: Any, topics: ArrayLike, theta: ArrayLi
             f"theta must have shape {(held_out.shape[0], topics.shape[0])}, a row for each "
             f"document of held_out and a column for each of the topics; got {theta.shape}."
         )
-    columns, rows = word_rows(topics, held_out, np.float64)
     theta = np.ascontiguousarray(theta / theta.sum(axis=1, keepdims=True), dtype=np.float64)
-    probabilities = np.empty(columns.size)
-    fill_probabilities(held_out.indptr.astype(np.int64), columns, rows, theta, probabilities)
+    probabilities = entry_probabilities(held_out, topics, theta)
     counts = held_out.data.astype(np.float64)
     with np.errstate(divide="ignore"):
         return float(counts @ np.log(probabilities) / counts.sum())
@@ -209,9 +207,19 @@ def _check_some_words(held_out: sparse.csr_array) -> None:
         )
 
 
+def entry_probabilities(
+    documents: sparse.csr_array, topics: NDArray[Any], theta: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Σ_k θ_dk β_kv of each entry of documents."""
+    columns, rows = word_rows(topics, documents, np.float64)
+    probabilities = np.empty(columns.size)
+    fill_probabilities(documents.indptr.astype(np.int64), columns, rows, theta, probabilities)
+    return probabilities
+
+
 @njit(**ENTRY)
 def fill_probabilities(indptr, columns, rows, theta, probabilities):
-    """Σ_k θ_dk β_kv of each entry."""
+    """Set :func:`entry_probabilities`."""
     for d in range(theta.shape[0]):
         for entry in range(indptr[d], indptr[d + 1]):
             v = columns[entry]

@@ -1,7 +1,14 @@
 """A workbench for topics: how many, how they change and differ, editing them, their tree."""
 
 from tempering.workbench.certainty import WordInterval, topics_across_seeds, word_intervals
-from tempering.workbench.comparing import ModelComparison, TopicPair, compare_models
+from tempering.workbench.comparing import (
+    ModelComparison,
+    TopicPair,
+    TopicTree,
+    Trial,
+    compare_models,
+    hierarchy,
+)
 from tempering.workbench.drift import TopicDrift, extend_topics, topics_through_time
 from tempering.workbench.editing import (
     drop_topic,
@@ -11,10 +18,8 @@ from tempering.workbench.editing import (
     topic_labels,
 )
 from tempering.workbench.joining import find_topics
-from tempering.workbench.judging import Trial
 from tempering.workbench.number_of_topics import TopicNumber, choose_n_topics
 from tempering.workbench.shares import TopicShares, topics_by_group, topics_over_time
-from tempering.workbench.tree import TopicTree, hierarchy
 
 __all__ = [
     "ModelComparison",

@@ -1,9 +1,10 @@
-"""Two models side by side: the topics that they share, what is new in each, how well they predict.
+"""Topics beside one another: by how well they predict held-out words, as pairs of two models, and
+as a tree.
 
-Topics are alike by the words that they share, Σ_v min(p_v, q_v): 1 if they are the same. Pairs are
-made so that all share as much as can be. Held-out words are predicted with the same prior weight
-Σ_k α_k by both, as in :mod:`tempering.workbench.number_of_topics`, so that numbers of topics may
-differ; the error is that of the difference over documents.
+Topics of two models are alike by the words that they share, Σ_v min(p_v, q_v): 1 if they are the
+same. Pairs are made so that all share as much as can be. Held-out words are predicted with the same
+prior weight Σ_k α_k by all that are compared, as with α of its own each model would be judged by
+another measure; so numbers of topics may differ. Errors are those of differences over documents.
 """
 
 from __future__ import annotations
@@ -13,14 +14,136 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.cluster.hierarchy import dendrogram, fcluster, linkage
 from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import pdist
 
 from tempering.estimators.words import counts_over_words, words_of
-from tempering.evaluation import split_documents
-from tempering.evaluation.checks import check_whole_counts, normalised
+from tempering.evaluation import Split, gibbs_proportions, split_documents
+from tempering.evaluation.checks import as_counts, check_whole_counts, normalised
+from tempering.evaluation.completion import entry_probabilities
 from tempering.models.arguments import check_number, check_whole
+from tempering.plots.canvas import new_figure
 from tempering.workbench.editing import check_fitted_topics, topic_labels
-from tempering.workbench.judging import document_scores
+
+#: The prior weight from which the best one is looked for, and the ends of that search.
+FIRST_WEIGHT, LEAST_WEIGHT, MOST_WEIGHT = 4.0, 0.125, 128.0
+
+#: The part of the documents that is held out, and their number at most.
+HELD_OUT_PART, MOST_HELD_OUT = 0.2, 2000
+
+#: Gibbs sweeps before θ is averaged, and over which it is.
+SWEEPS = (30, 50)
+
+
+class Trial(NamedTuple):
+    """One fit of the search.
+
+    Examples
+    --------
+    >>> from tempering.workbench import Trial
+    >>> Trial(round=0, n_topics=10, cost=0.125, score=-6.5, behind=0.25, error=0.5).n_topics
+    10
+    """
+
+    round: int
+    n_topics: int
+    cost: float  # its passes, in those of a plain fit
+    score: float  # mean log probability of a held-out word
+    behind: float  # by how much the best of the round is better
+    error: float  # the standard error of that difference, over documents
+    npmi: float | None = None  # coherence of the topics' ten first words; of fits alone
+    diversity: float | None = None  # what part of these words are different ones
+
+
+def held_out(X: Any, seed: int) -> tuple[Any, Split]:
+    """Documents to fit, and the halves of others to be predicted."""
+    counts: Any = as_counts(X, "X")
+    check_whole_counts(counts, "X", "; weights such as tf-idf cannot be held out.")
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(counts.shape[0])
+    n_held_out = min(int(HELD_OUT_PART * order.size), MOST_HELD_OUT)
+    split = split_documents(counts[np.sort(order[:n_held_out])], rng)
+    if split.held_out.nnz == 0:
+        raise ValueError(
+            f"X has too few documents of two words or more to hold some out: {counts.shape[0]}."
+        )
+    return counts[order[n_held_out:]], split
+
+
+class Judged:
+    """Topics, and how they predict held-out documents."""
+
+    def __init__(self, topics: NDArray[Any], split: Split, sweeps: tuple[int, int] = SWEEPS):
+        self.topics, self.split, self.sweeps = topics, split, sweeps
+        self._known: dict[float, NDArray[Any]] = {}
+
+    def scores(self, weight: float) -> NDArray[Any]:
+        """What :func:`document_scores` says; it is asked once."""
+        if weight not in self._known:
+            found = document_scores(self.topics, self.split, weight, self.sweeps)
+            self._known[weight] = found
+        return self._known[weight]
+
+    def score(self, weight: float) -> float:
+        """Mean log probability of a word."""
+        logs, words = self.scores(weight)
+        return float(logs.sum() / words.sum())
+
+    def best_weight(self, weight: float) -> float:
+        """The prior weight that predicts best, to a factor of 2, from this one on."""
+        for factor in (2.0, 0.5):
+            while LEAST_WEIGHT <= weight * factor <= MOST_WEIGHT:
+                if self.score(weight * factor) <= self.score(weight):
+                    break
+                weight *= factor
+        return weight
+
+
+def best_weight(fits: list[Judged]) -> float:
+    """The prior weight with which the best of some topics predicts best, to a factor of 2.
+
+    Each is judged with the weight that suits it: with too small a one, few broad topics would seem
+    to be the best.
+    """
+    weight, found = FIRST_WEIGHT, []
+    for fit in fits:
+        weight = fit.best_weight(weight)
+        found.append((fit.score(weight), weight))
+    return max(found)[1]
+
+
+def document_scores(
+    topics: NDArray[Any], split: Split, prior_weight: float, sweeps: tuple[int, int] = SWEEPS
+) -> NDArray[Any]:
+    """Log probability of each document's held-out words, and their number, [2, D]."""
+    topics = normalised(topics)
+    alpha, (burn_in, n_sweeps) = prior_weight / topics.shape[0], sweeps
+    theta = gibbs_proportions(split.observed, topics, alpha, burn_in=burn_in, n_sweeps=n_sweeps)
+    held_out: Any = split.held_out
+    n = held_out.shape[0]
+    documents = np.repeat(np.arange(n), np.diff(held_out.indptr))
+    logs = held_out.data * np.log(entry_probabilities(held_out, topics, theta))
+    return np.array([np.bincount(documents, w, n) for w in (logs, held_out.data)])
+
+
+def lead(one: NDArray[Any], other: NDArray[Any]) -> tuple[float, float]:
+    """By how much one predicts a word better, by scores of documents; and the standard error."""
+    (logs, words), (others, _) = one, other
+    difference = logs.sum() / words.sum() - others.sum() / words.sum()
+    # Of a ratio of sums over documents: the residuals of the words' number.
+    residuals = logs - others - difference * words
+    return float(difference), float(np.sqrt(np.sum(residuals**2)) / words.sum())
+
+
+def compared(
+    round_: int, numbers: list[int], costs: list[float], scores: list[NDArray[Any]]
+) -> list[Trial]:
+    """The fits of a round beside the best of them, with errors of paired differences."""
+    means = [float(logs.sum() / words.sum()) for logs, words in scores]
+    best = scores[int(np.argmax(means))]
+    told = zip(numbers, costs, means, scores)
+    return [Trial(round_, n, cost, mean, *lead(best, own)) for n, cost, mean, own in told]
 
 
 class TopicPair(NamedTuple):
@@ -126,18 +249,16 @@ def compare_models(
     if split.held_out.nnz == 0:
         raise ValueError("X must have documents of two words or more, to hold some of these out.")
     scores = [document_scores(model.components_, split, prior_weight) for model in (a, b)]
-    (logs_a, words), (logs_b, _) = scores
-    means = float(logs_a.sum() / words.sum()), float(logs_b.sum() / words.sum())
-    difference = means[1] - means[0]
-    # Of a ratio of sums over documents: the residuals of the words' number.
-    error = float(np.sqrt(np.sum((logs_b - logs_a - difference * words) ** 2)) / words.sum())
-
+    score_a, score_b = (float(logs.sum() / words.sum()) for logs, words in scores)
+    difference, error = lead(scores[1], scores[0])
     one, two = (normalised(model.components_.astype(np.float64)) for model in (a, b))
     pairs = _pairs(one, two, least_shared, n_words, words_of(a))
     only_in_a = sorted(set(range(len(one))) - {pair.a for pair in pairs})
     only_in_b = sorted(set(range(len(two))) - {pair.b for pair in pairs})
     labels = topic_labels(a), topic_labels(b)
-    return ModelComparison(pairs, only_in_a, only_in_b, means, difference, error, *labels)
+    return ModelComparison(
+        pairs, only_in_a, only_in_b, (score_a, score_b), difference, error, *labels
+    )
 
 
 def _check_same_words(a: Any, b: Any) -> None:
@@ -170,3 +291,70 @@ def _pairs(
             names = [[int(v) if words is None else str(words[v]) for v in own] for own in told]
             pairs.append(TopicPair(int(i), int(j), float(shared[i, j]), *names))
     return sorted(pairs, key=lambda pair: -pair.shared)
+
+
+@dataclass(frozen=True)
+class TopicTree:
+    """The answer of :func:`hierarchy`: topics joined two by two, the nearest first.
+
+    Attributes
+    ----------
+    linkage : array [K − 1, 4]
+        As scipy's: the two that are joined, their distance, and how many topics are below.
+    labels : list of str
+        The names of the topics.
+    """
+
+    linkage: NDArray[np.float64]
+    labels: list[str]
+
+    def cut(self, n_groups: int) -> list[list[int]]:
+        """So many groups of topics, by the number of their first: what lies below a level."""
+        most = len(self.labels)
+        expected = f"a whole number from 1 to {most}, the topics"
+        check_number(n_groups, "n_groups", expected, least=1, most=most, whole=True)
+        # Joined in this order, so that of equal distances, too, no more than asked for are joined.
+        order = self.linkage.copy()
+        order[:, 2] = np.arange(1, most)
+        groups = fcluster(order, most - n_groups, criterion="distance")
+        members = [np.flatnonzero(groups == group).tolist() for group in np.unique(groups)]
+        return sorted(members)
+
+    def plot(self, axis: Any = None) -> Any:
+        """Draw the tree, the distance from left to right; return the figure."""
+        size = (7, 1 + 0.25 * len(self.labels))
+        axis = new_figure(figsize=size).add_subplot() if axis is None else axis
+        dendrogram(
+            self.linkage, labels=self.labels, orientation="right", ax=axis, color_threshold=0
+        )
+        axis.set_xlabel("Hellinger distance")
+        return axis.figure
+
+
+def hierarchy(model: Any) -> TopicTree:
+    """Join the topics of a model by their distance, up to one tree.
+
+    The distance of two topics is Hellinger's, from 0 to 1 (no word in common); of two groups, the
+    mean over their topics.
+
+    Parameters
+    ----------
+    model : LatentDirichletAllocation
+        Fitted topics, two at least.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tempering import LatentDirichletAllocation
+    >>> from tempering.workbench import hierarchy
+    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> tree = hierarchy(LatentDirichletAllocation(2, random_state=0).fit(X))
+    >>> tree.cut(1), tree.cut(2)
+    ([[0, 1]], [[0], [1]])
+    """
+    check_fitted_topics(model)
+    topics = normalised(model.components_.astype(np.float64))
+    if len(topics) < 2:
+        raise ValueError("model must have two topics at least: one alone makes no tree.")
+    distances = pdist(np.sqrt(topics)) / np.sqrt(2)
+    return TopicTree(linkage(distances, method="average"), topic_labels(model))

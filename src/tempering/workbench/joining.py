@@ -47,8 +47,8 @@ from tempering.models.fastmath import ENTRY
 from tempering.models.lda.priors import prior_draws
 from tempering.models.lda.topics import Topics
 from tempering.models.threads import in_blocks
+from tempering.workbench.comparing import Judged, best_weight, compared, document_scores, held_out
 from tempering.workbench.editing import plain_topics, settled
-from tempering.workbench.judging import Judged, best_weight, compared, document_scores, held_out
 from tempering.workbench.number_of_topics import TopicNumber
 
 #: Topics of the most similar words with which each may be joined.

@@ -27,8 +27,7 @@ from tempering.estimators.topic_health import TopicWarning
 from tempering.evaluation import Split, npmi, topic_diversity
 from tempering.models.arguments import check_number
 from tempering.plots.canvas import new_figure
-from tempering.workbench.editing import plain_topics
-from tempering.workbench.judging import (
+from tempering.workbench.comparing import (
     Judged,
     Trial,
     best_weight,
@@ -36,6 +35,7 @@ from tempering.workbench.judging import (
     document_scores,
     held_out,
 )
+from tempering.workbench.editing import plain_topics
 
 #: Passes of a fit in those of a plain one, in the first round and in the second.
 COARSE_COST, FINE_COST = 0.125, 0.3
