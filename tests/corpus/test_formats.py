@@ -21,7 +21,7 @@ from tempering.corpus import (
     read,
     write,
 )
-from tempering.corpus import lines as corpus_lines
+from tempering.corpus import files as corpus_files
 from tempering.corpus.corpus import gather
 
 NAMES = [
@@ -109,7 +109,7 @@ def test_small_chunks_give_the_same(name, tmp_path, monkeypatch):
     corpus = example()
     write(tmp_path / name, corpus)
     for size in (1, 7, 64):
-        monkeypatch.setattr(corpus_lines, "CHUNK_BYTES", size)
+        monkeypatch.setattr(corpus_files, "CHUNK_BYTES", size)
         assert_same(read(tmp_path / name), corpus)
 
 

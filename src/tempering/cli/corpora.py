@@ -23,7 +23,7 @@ from tempering.corpus import (
 )
 from tempering.corpus.corpus import gather
 from tempering.corpus.counting import WORDS, WORDS_AND_NUMBERS
-from tempering.corpus.lines import Lines
+from tempering.corpus.files import Lines
 from tempering.corpus.parquet import ParquetRows
 from tempering.corpus.text_counts import TextCounts
 from tempering.estimators import LatentDirichletAllocation

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.feature_extraction.text import CountVectorizer
 
-from tempering.corpus.checks import CorpusError
+from tempering.corpus.files import CorpusError
 
 #: Two letters or more; and the same, but for what is digits alone.
 WORDS_AND_NUMBERS = r"(?u)\b\w\w+\b"

@@ -10,10 +10,16 @@ from typing import Any, NamedTuple, Unpack
 
 from sklearn.feature_extraction.text import CountVectorizer
 
-from tempering.corpus.checks import CorpusError, check_regular, fail, reading
-from tempering.corpus.corpus import Corpus, Stored, gather
+from tempering.corpus.corpus import (
+    UCI_NAME,
+    Corpus,
+    Stored,
+    gather,
+    read_counting,
+    write_sidecars,
+)
 from tempering.corpus.counting import ReadingOptions, StopWords, chosen_vectorizer
-from tempering.corpus.lines import UCI_NAME, open_bytes, read_counting, write_sidecars
+from tempering.corpus.files import CorpusError, check_regular, fail, open_bytes, reading
 from tempering.corpus.matrices import (
     UCIFile,
     open_lda_c,

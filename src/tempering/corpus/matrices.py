@@ -23,7 +23,6 @@ from scipy import io as scipy_io
 from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
-from tempering.corpus.checks import check_size, cut, fail, reading
 from tempering.corpus.corpus import (
     LARGEST_COUNT,
     Corpus,
@@ -31,9 +30,11 @@ from tempering.corpus.corpus import (
     check_shape,
     checked_rows,
     gather,
+    read_names,
+    read_vocabulary,
     refuse_entry,
 )
-from tempering.corpus.lines import line_chunks, read_names, read_vocabulary, text_lines
+from tempering.corpus.files import check_size, cut, fail, line_chunks, reading, text_lines
 
 KINDS = ("csr", "csc", "coo")
 

@@ -13,9 +13,14 @@ from typing import IO, Any
 import numpy as np
 from scipy import sparse
 
-from tempering.corpus.checks import check_regular, check_size, fail, reading
-from tempering.corpus.corpus import BLOCK_SIZE, Stored, check_n_words, checked_rows
-from tempering.corpus.lines import one_line, read_vocabulary
+from tempering.corpus.corpus import (
+    BLOCK_SIZE,
+    Stored,
+    check_n_words,
+    checked_rows,
+    read_vocabulary,
+)
+from tempering.corpus.files import check_regular, check_size, fail, one_line, reading
 from tempering.inference.sources import stack
 
 # Fewer than of counts: a row may be a whole book.

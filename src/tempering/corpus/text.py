@@ -7,9 +7,9 @@ from typing import Any, Unpack, overload
 
 from sklearn.feature_extraction.text import CountVectorizer
 
-from tempering.corpus.checks import CorpusError
 from tempering.corpus.corpus import Corpus, gather
 from tempering.corpus.counting import CountingOptions, StopWords, chosen_vectorizer
+from tempering.corpus.files import CorpusError
 from tempering.corpus.formats import STREAMING, check_target, open_source, write
 from tempering.corpus.text_counts import TextCounts, counted_bags
 from tempering.corpus.text_files import TEXT_COLUMN, Document, check_columns

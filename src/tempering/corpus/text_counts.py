@@ -24,10 +24,9 @@ from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
-from tempering.corpus.checks import CorpusError, fail
 from tempering.corpus.corpus import Corpus, canonical, checked_rows
 from tempering.corpus.counting import WordCounting, sticks_together
-from tempering.corpus.lines import Lines, one_line
+from tempering.corpus.files import CorpusError, Lines, fail, one_line
 from tempering.corpus.text_files import TEXT_COLUMN, Document, text_field
 
 #: Texts that are counted at a time, and characters: a text may be a whole book.

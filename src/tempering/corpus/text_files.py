@@ -15,8 +15,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tempering.corpus.checks import CorpusError, check_regular, cut, fail, reading, size_limit
-from tempering.corpus.lines import LINES_IN_LIMIT, check_decoded, decoded_lines, text_lines
+from tempering.corpus.files import (
+    LINES_IN_LIMIT,
+    CorpusError,
+    check_decoded,
+    check_regular,
+    cut,
+    decoded_lines,
+    fail,
+    reading,
+    size_limit,
+    text_lines,
+)
 from tempering.corpus.parquet import column_names, column_values
 from tempering.storage.atomic import as_path
 
