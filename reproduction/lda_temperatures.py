@@ -8,8 +8,7 @@ import numpy as np
 from scipy import sparse
 
 from reproduction.lda_fits import Fitted, normalised
-from tempering.evaluation import Split
-from tempering.evaluation.completion import completion_score_from_theta
+from tempering.evaluation import Split, completion_score
 from tempering.models.base import Array
 from tempering.temperature import LocalTempering
 
@@ -33,7 +32,7 @@ def predict_at(fitted: Fitted, split: Split, inverse_temperature: float | None) 
     at = _inverse_temperatures(fitted, observed) if s is None else s
     local = fitted.model.local_step(observed, fitted.model.expectations(fitted.posterior), at)
     theta = normalised(local.gamma)
-    return completion_score_from_theta(split.held_out, fitted.topics, theta)
+    return completion_score(*split, fitted.topics, inference=lambda observed: theta)
 
 
 def _inverse_temperatures(fitted: Fitted, counts: Any) -> Array:

@@ -13,7 +13,7 @@ from tempering.evaluation import (
     gibbs_proportions,
     split_documents,
 )
-from tempering.evaluation.completion import completion_score_from_theta, mean_field_proportions
+from tempering.evaluation.completion import mean_field_proportions
 
 
 def make_corpus(n_documents=200, n_words=50, n_topics=4, seed=0, length=30):
@@ -36,6 +36,10 @@ def exact_theta(tokens, topics, alpha):
         means.append((counts + alpha) / (len(tokens) + alpha.sum()))
     weights = np.exp(np.array(log_weights) - max(log_weights))
     return weights @ np.array(means) / weights.sum()
+
+
+def score_from_theta(held_out, topics, theta):
+    return completion_score(held_out, held_out, topics, inference=lambda observed: theta)
 
 
 class TestSplit:
@@ -87,7 +91,7 @@ class TestScore:
         theta = np.array([[0.5, 0.5], [0.2, 0.8]])
         held_out = np.array([[2, 0, 1], [0, 3, 0]])
         by_hand = 2 * np.log(0.3) + np.log(0.525) + 3 * np.log(0.05 + 0.08)
-        assert completion_score_from_theta(held_out, topics, theta) == pytest.approx(by_hand / 6)
+        assert score_from_theta(held_out, topics, theta) == pytest.approx(by_hand / 6)
 
     def test_against_a_loop(self):
         corpus, topics, theta = make_corpus()
@@ -96,10 +100,8 @@ class TestScore:
         for d, v in np.argwhere(held_out.toarray()):
             total += held_out[d, v] * np.log(theta[d] @ topics[:, v])
         expected = total / held_out.sum()
-        assert completion_score_from_theta(held_out, topics, theta) == pytest.approx(expected)
-        float32 = completion_score_from_theta(
-            held_out, topics.astype(np.float32), theta.astype(np.float32)
-        )
+        assert score_from_theta(held_out, topics, theta) == pytest.approx(expected)
+        float32 = score_from_theta(held_out, topics.astype(np.float32), theta.astype(np.float32))
         assert float32 == pytest.approx(expected, rel=1e-6)
 
     def test_a_callable_gives_theta(self):
@@ -109,7 +111,7 @@ class TestScore:
         score = completion_score(
             observed, held_out, topics, inference=lambda documents: seen.append(documents) or theta
         )
-        assert score == completion_score_from_theta(held_out, topics, theta)
+        assert score == score_from_theta(held_out, topics, theta)
         assert_array_equal(seen[0].toarray(), observed.toarray())
 
     @pytest.mark.parametrize("inference", ["gibbs", "vi"])
@@ -117,7 +119,7 @@ class TestScore:
         corpus, topics, theta = make_corpus()
         split = split_documents(corpus)
         true = completion_score(*split, topics, 0.3, inference)
-        assert true < completion_score_from_theta(split.held_out, topics, theta)
+        assert true < score_from_theta(split.held_out, topics, theta)
         unigram = np.tile(corpus.sum(axis=0) / corpus.sum(), (4, 1))
         assert completion_score(*split, unigram, 0.3, inference) < true - 0.1
         assert completion_score(*split, topics[:, ::-1], 0.3, inference) < true - 1
@@ -132,7 +134,7 @@ class TestScore:
             score = completion_score(
                 observed, held_out, topics, 0.2, inference, seed=5, burn_in=3, n_sweeps=4
             )
-            assert score == completion_score_from_theta(held_out, topics, theta)
+            assert score == score_from_theta(held_out, topics, theta)
 
     def test_an_impossible_word_is_minus_infinity(self):
         score = completion_score([[1, 0, 0]], [[0, 0, 1]], [[0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])

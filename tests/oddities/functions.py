@@ -23,6 +23,11 @@ QUICK = {"burn_in": 1, "n_sweeps": 2, "n_threads": 1}
 THETA = np.full((20, 2), 0.5)
 
 
+def score_from_theta(held_out: Any, topics: Any, theta: Any) -> float:
+    """The score with given topic proportions."""
+    return evaluation.completion_score(COUNTS, held_out, topics, inference=lambda observed: theta)
+
+
 def cases() -> Iterator[Case]:
     """All of them, part by part."""
     yield from _measures()
@@ -41,7 +46,7 @@ def _measures() -> Iterator[Case]:
         "match_topics, second": lambda t: tuple(evaluation.match_topics(TOPICS, t)),
         "topic_stability": lambda t: evaluation.topic_stability(t, TOPICS),
         "completion_score": lambda t: evaluation.completion_score(COUNTS, COUNTS, t, n_threads=1),
-        "from theta": lambda t: completion.completion_score_from_theta(COUNTS, t, THETA),
+        "from theta": lambda t: score_from_theta(COUNTS, t, THETA),
         "gibbs": lambda t: evaluation.gibbs_proportions(COUNTS, t, n_threads=1),
         "mean field": lambda t: completion.mean_field_proportions(COUNTS, t, n_threads=1),
     }
@@ -50,7 +55,7 @@ def _measures() -> Iterator[Case]:
         "split": lambda X: tuple(evaluation.split_documents(X)),
         "observed": lambda X: evaluation.completion_score(X, COUNTS, TOPICS, **QUICK),
         "held out": lambda X: evaluation.completion_score(COUNTS, X, TOPICS, n_threads=1),
-        "from theta": lambda X: completion.completion_score_from_theta(X, TOPICS, THETA),
+        "from theta": lambda X: score_from_theta(X, TOPICS, THETA),
         "gibbs": lambda X: evaluation.gibbs_proportions(X, TOPICS, **QUICK),
         "mean field": lambda X: completion.mean_field_proportions(X, TOPICS, n_threads=1),
     }
@@ -63,7 +68,7 @@ def _measures() -> Iterator[Case]:
             yield Case(f"counts of {name}, {odd}", lambda c=call, g=change: c(g(COUNTS)), told)
         yield Case(
             f"theta, {odd}",
-            lambda g=change: completion.completion_score_from_theta(COUNTS, TOPICS, g(THETA)),
+            lambda g=change: score_from_theta(COUNTS, TOPICS, g(THETA)),
             ("theta",),
         )
     options: dict[str, tuple[Any, ...]] = {

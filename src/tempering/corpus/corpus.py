@@ -304,16 +304,14 @@ def _write(
             f"{path} exists already, and would be taken for the {what}s of this corpus: remove it, "
             "or choose another path."
         )
-    if lines is not None:
-        _write_lines(stack.enter_context(atomic_file(path)), lines, what)
-    elif path.exists():
-        stack.callback(path.unlink)
-
-
-def _write_lines(path: Path, lines: Iterable[Any], what: str) -> None:
-    """Write lines, refusing one that would be read as two."""
-    with open(path, "w", encoding="utf-8", newline="\n") as file:
+    if lines is None:
+        if path.exists():
+            stack.callback(path.unlink)
+        return
+    aside = stack.enter_context(atomic_file(path))
+    with open(aside, "w", encoding="utf-8", newline="\n") as file:
         for number, line in enumerate(lines):
+            # It would be read as two.
             problem = "holds a line break" if "\n" in line or "\r" in line else ""
             try:
                 file.write(f"{line}\n")

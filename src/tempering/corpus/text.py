@@ -152,14 +152,10 @@ def _rows(table: Any, column: str, name_column: str | None) -> Iterator[dict[str
     """The rows of a DataFrame, of which iteration would give the names of the columns."""
     columns = [column] if name_column is None else [column, name_column]
     check_columns("texts", "", columns, list(table.columns))
-    rows = zip(*(table[name] for name in columns))
-    return (dict(zip(columns, map(_or_none, values))) for values in rows)
-
-
-def _or_none(value: Any) -> Any:
-    """A value of a DataFrame; None where it is missing, in whatever way."""
-    missing = type(value).__name__ in ("NAType", "NaTType") or value != value
-    return None if missing else value
+    for values in zip(*(table[name] for name in columns)):
+        missing = [type(v).__name__ in ("NAType", "NaTType") or v != v for v in values]
+        known = [None if gone else value for gone, value in zip(missing, values)]
+        yield dict(zip(columns, known))
 
 
 def _is_bag(item: Any) -> bool:

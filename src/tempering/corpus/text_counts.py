@@ -136,28 +136,25 @@ class TextCounts:
         # What is put aside stays for as long as this object lives.
         folder = Path(tempfile.mkdtemp(prefix="tempering-"))
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        self._counts, self._words, names_path = (
-            folder / "counts",
-            folder / "words",
-            folder / "names",
-        )
-        tally, n_documents, any_word, any_name, had_words = Tally(), 0, False, False, False
+        self._counts, self._words = folder / "counts", folder / "words"
+        names_path = folder / "names"
+        tally, n_documents, any_word, has_names, had_words = Tally(), 0, False, False, False
         with (
             open(self._counts, "wb") as file,
             open(self._words, "w") as lists,
             open(names_path, "w", encoding="utf-8", errors="replace", newline="\n") as names,
         ):
             for block in counted_blocks(named, how, n_jobs):
-                found = block.words if fixed is None else [w for w in block.words if w in fixed]
                 if fixed is None:
                     tally.add(block)
+                if n_documents == 0:
+                    has_names = block.names[0] is not None
                 for array in (block.counts.data, block.counts.indices, block.counts.indptr):
                     np.save(file, array)
                 lists.write(f"{json.dumps(block.words)}\n")
                 names.writelines(f"{one_line(name or '')}\n" for name in block.names)
                 n_documents += len(block.names)
-                any_word = any_word or bool(found)
-                any_name = any_name or block.names[0] is not None
+                any_word = any_word or any(fixed is None or w in fixed for w in block.words)
                 had_words = had_words or block.had_words
         if not any_word:
             raise CorpusError(
@@ -170,7 +167,7 @@ class TextCounts:
         else:
             self.vocabulary = sorted(fixed, key=fixed.__getitem__)
         self.shape = (n_documents, len(self.vocabulary))
-        self.names = Lines(names_path) if any_name else None
+        self.names = Lines(names_path) if has_names else None
         self.counting = None if had_words else WordCounting.of(chosen)
 
     def blocks(self) -> Iterator[sparse.csr_array]:
@@ -214,7 +211,14 @@ def counted_bags(bags: Iterable[Any], dictionary: Mapping[int, str] | None = Non
             problem = f"it should be a list of pairs (word, count): {error}."
             fail("bags", f"document {number} (from 0)", problem)
         ends.append(len(words))
-    vocabulary = None if dictionary is None else _words_in_order(dictionary)
+    vocabulary = None
+    if dictionary is not None:
+        try:
+            vocabulary = [dictionary[number] for number in range(len(dictionary))]
+        except KeyError as error:
+            raise CorpusError(
+                f"dictionary must have the numbers 0 to {len(dictionary) - 1}; {error} is missing."
+            ) from None
     n_words = max(words, default=-1) + 1 if vocabulary is None else len(vocabulary)
     arrays = np.asarray(counts), np.asarray(words), np.array(ends)
     rows: Any = checked_rows("bags", arrays, n_words)
@@ -222,16 +226,6 @@ def counted_bags(bags: Iterable[Any], dictionary: Mapping[int, str] | None = Non
         raise CorpusError(f"there is not one word to count in the {len(ends) - 1} documents.")
     whole = np.all(rows.data == np.floor(rows.data))
     return Corpus(rows.astype(np.int32) if whole else rows, vocabulary)
-
-
-def _words_in_order(dictionary: Mapping[int, str]) -> list[str]:
-    """The words by number."""
-    try:
-        return [dictionary[number] for number in range(len(dictionary))]
-    except KeyError as error:
-        raise CorpusError(
-            f"dictionary must have the numbers 0 to {len(dictionary) - 1}; {error} is missing."
-        ) from None
 
 
 class Tally:

@@ -24,9 +24,9 @@ def top_words(topics: ArrayLike, n_words: int = 10) -> NDArray[np.intp]:
     Parameters
     ----------
     topics : array [K, V]
-        Weights or probabilities of the words.
+        Weights or probabilities of the words, such as ``components_``.
     n_words : int
-        How many columns of ``topics`` to return of each.
+        Top words of a topic, as columns of ``topics``.
 
     Examples
     --------
@@ -83,12 +83,10 @@ def npmi(topics: ArrayLike, X: Any, n_words: int = 10) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    topics : array [K, V]
-        Weights or probabilities of the words.
-    X : sparse matrix or array [D, V]
+    topics, n_words
+        As in :func:`top_words`, with two words at least.
+    X : sparse matrix or array [D, V], or Corpus
         The reference documents, over the same vocabulary; only whether a count is 0 matters.
-    n_words : int
-        Top words of a topic, at least 2.
 
     Examples
     --------
@@ -239,15 +237,15 @@ def c_npmi(
 
     Parameters
     ----------
-    topics : array [K, V]
-        Weights or probabilities of the words.
+    topics, n_words
+        As in :func:`npmi`.
     texts : iterable of sequences
         The words of each document in their order: strings with a ``vocabulary``, else columns of
         ``topics``. Words that are not in the vocabulary take up room in the windows, no more.
     vocabulary : sequence of str, optional
         The words of the columns.
-    n_words, window : int
-        Top words of a topic, at least 2, and words of a window.
+    window : int
+        Words of a window.
 
     Examples
     --------

@@ -68,7 +68,12 @@ def split_documents(X: Any, seed: int | np.random.Generator = 0) -> Split:
     (2, 1)
     """
     counts: Any = as_counts(X, "X")
-    rng = _generator(seed)
+    try:
+        rng = np.random.default_rng(seed)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"seed must be a whole number, 0 or more, or a Generator; got {seed!r:.100}."
+        ) from error
     n_types = np.diff(counts.indptr)
     rows = np.repeat(np.arange(counts.shape[0]), n_types)
     # Rows are the first key, so a row's entries stay in its place, in random order.
@@ -77,15 +82,6 @@ def split_documents(X: Any, seed: int | np.random.Generator = 0) -> Split:
     is_observed = np.empty(rows.size, dtype=bool)
     is_observed[order] = rank < (n_types[rows] + 1) // 2
     return Split(_entries(counts, rows, is_observed), _entries(counts, rows, ~is_observed))
-
-
-def _generator(seed: Any) -> np.random.Generator:
-    try:
-        return np.random.default_rng(seed)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"seed must be a whole number, 0 or more, or a Generator; got {seed!r:.100}."
-        ) from error
 
 
 def _entries(counts: Any, rows: NDArray[np.intp], kept: NDArray[np.bool_]) -> sparse.csr_array:
@@ -144,7 +140,10 @@ def completion_score(
             f"observed and held_out must be parts of the same documents; got "
             f"{observed.shape[0]} and {held_out.shape[0]} rows."
         )
-    _check_some_words(held_out)
+    if held_out.nnz == 0:
+        raise ValueError(
+            "held_out has no words to predict: split documents of two word types or more."
+        )
     if callable(inference):
         theta = inference(observed)
     elif inference == "gibbs":
@@ -154,14 +153,6 @@ def completion_score(
         theta = mean_field_proportions(observed, topics, alpha, n_threads=n_threads)
     else:
         raise ValueError(f'inference must be "gibbs", "vi" or a callable; got {inference!r}.')
-    return completion_score_from_theta(held_out, topics, theta)
-
-
-def completion_score_from_theta(held_out: Any, topics: ArrayLike, theta: ArrayLike) -> float:
-    """Mean log probability of the held-out words, in nats, with given topic proportions [D, K]."""
-    topics = as_probabilities(topics, "topics")
-    held_out = as_counts(held_out, "held_out", topics.shape[1])
-    _check_some_words(held_out)
     theta = as_probabilities(theta, "theta")
     if theta.shape != (held_out.shape[0], topics.shape[0]):
         raise ValueError(
@@ -198,13 +189,6 @@ def mean_field_proportions(
         return_statistics=False,
     ).gamma.astype(np.float64)
     return gamma / gamma.sum(axis=1, keepdims=True)
-
-
-def _check_some_words(held_out: sparse.csr_array) -> None:
-    if held_out.nnz == 0:
-        raise ValueError(
-            "held_out has no words to predict: split documents of two word types or more."
-        )
 
 
 def entry_probabilities(
@@ -245,10 +229,8 @@ def gibbs_proportions(
     ----------
     observed : sparse matrix or array [D, V]
         Whole counts. A word that no topic can make says nothing about θ, and is left out.
-    topics : array [K, V]
-        β, rows that sum to 1.
-    alpha : float or array [K]
-        α, the Dirichlet prior of the proportions.
+    topics, alpha
+        As in :func:`completion_score`.
     seed : int
         Document d draws from a stream of its own, made of the seed and d.
     burn_in, n_sweeps : int

@@ -21,10 +21,8 @@ def topic_diversity(topics: ArrayLike, n_words: int = 25) -> float:
 
     Parameters
     ----------
-    topics : array [K, V]
-        Weights or probabilities of the words.
-    n_words : int
-        Top words of a topic.
+    topics, n_words
+        As in :func:`top_words`.
 
     Examples
     --------
@@ -45,10 +43,8 @@ def inverted_rbo(topics: ArrayLike, n_words: int = 10, weight: float = 0.9) -> f
 
     Parameters
     ----------
-    topics : array [K, V]
-        Weights or probabilities of the words.
-    n_words : int
-        Top words of a topic.
+    topics, n_words
+        As in :func:`top_words`.
     weight : float
         What each place weighs beside the one before it, between 0 and 1.
 
@@ -163,16 +159,12 @@ def topic_measures(
 
     Parameters
     ----------
-    topics : array [K, V]
-        Weights or probabilities of the words, such as ``components_``.
-    X : sparse matrix or array [D, V], or Corpus
-        Reference documents, for NPMI and UMass.
+    topics, X, n_words
+        As in :func:`npmi`, also for UMass.
     texts, vocabulary
         As in :func:`c_npmi`; with texts, C_V and C_NPMI too. A corpus X has a vocabulary.
     theta, labels
         As in :func:`purity`; with both, purity and NMI too.
-    n_words : int
-        Top words of a topic.
 
     Examples
     --------

@@ -42,7 +42,8 @@ class ReportData:
     """What the page shows: numbers, words and lists, ready for JSON.
 
     ``topics`` stand largest first; they, and the list of the hottest in ``temperatures``, refer to
-    ``words`` and ``documents`` by place. ``tree`` joins topics, and what was joined, two by two.
+    ``words`` and ``documents`` by place. ``tree`` holds the two that are joined, nearest first, and
+    their distance; of K topics, K + i is the i-th of these.
     """
 
     title: str
@@ -161,6 +162,9 @@ def collect(
             topic["documents"] = np.searchsorted(chosen, examples[k]).tolist()
         temperatures = documents.histogram()
         temperatures["hottest"] = np.searchsorted(chosen, hottest).tolist()
+    tree = None
+    if n_topics > 1:
+        tree = [(int(a), int(b), short(far, 3)) for a, b, far, _ in hierarchy(model).linkage]
     return ReportData(
         title=str(title),
         facts=_facts(model, words, documents) | {"held_out": int(n_held_out)},
@@ -170,16 +174,9 @@ def collect(
         topics=topics,
         documents=described,
         temperatures=temperatures,
-        tree=tree_of(model),
+        tree=tree,
         **shares,
     )
-
-
-def tree_of(model: LatentDirichletAllocation) -> list[tuple[int, int, float]] | None:
-    """The two that are joined, nearest first, and their distance; K + i is the i-th of these."""
-    if model.n_components < 2:
-        return None
-    return [(int(a), int(b), short(far, 3)) for a, b, far, _ in hierarchy(model).linkage]
 
 
 def fit_curves(

@@ -67,12 +67,15 @@ def topics_across_seeds(
     check_whole(0, random_state=random_state)
     counts: Any = _documents(model, X)
     topics = normalised(model.components_.astype(np.float64))
+    # Seeds as a prior matrix, which asks for no words: the counts have none.
+    own: dict[str, Any] = {}
+    if model.seed_topics is not None:
+        own = {"seed_topics": None, "topic_word_prior": model.topic_word_prior_}
     rng = np.random.default_rng(random_state)
     shared = np.zeros(len(topics))
     for seed in rng.integers(2**31, size=int(n_seeds)):
         documents = resampled(counts, rng) if resample else counts
-        # What names words by their columns: the counts have no words.
-        again: Any = clone(model).set_params(random_state=int(seed), **_by_columns(model))
+        again: Any = clone(model).set_params(random_state=int(seed), **own)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", TopicWarning)  # that a topic did not come again is told
             others = normalised(again.fit(documents).components_.astype(np.float64))
@@ -92,13 +95,6 @@ def _documents(model: Any, X: Any) -> Any:
             "vocabulary."
         )
     return X
-
-
-def _by_columns(model: Any) -> dict[str, Any]:
-    """Seeds as a prior matrix, which asks for no words."""
-    if model.seed_topics is None:
-        return {}
-    return {"seed_topics": None, "topic_word_prior": model.topic_word_prior_}
 
 
 def resampled(documents: Any, rng: np.random.Generator) -> Any:

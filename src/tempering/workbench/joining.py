@@ -13,9 +13,9 @@ and topics a and b that become one have n_a + n_b, α_a + α_b and φ_a + φ_b. 
 for two topics where their words differ, the second for one, and the third is what was unsure
 between the two. The prior of the weights themselves changes by a few nats only, and is left out.
 
-Topics of drawn documents are found so. Those of real ones are no draws from a Dirichlet: there the
-bound goes on to join where more topics predict better. So held-out words are asked after each round
-of joins, and what they clearly speak against is not done.
+Topics of real documents are no draws from a Dirichlet: there the bound goes on to join where more
+topics predict better. So held-out words are asked after each round of joins, and what they clearly
+speak against is undone. Last, a few passes over all documents follow.
 
 References
 ----------
@@ -90,15 +90,11 @@ def find_topics(
 ) -> LatentDirichletAllocation:
     """Fitted topics, as many as the documents bear out, in about three fits with ``most``.
 
-    A fit with ``most`` topics splits the real ones into parts. Then, in rounds, pairs of topics
-    that are most alike become one if that raises the evidence lower bound of all documents under a
-    prior with learned weights of the topics (as in a hierarchical Dirichlet process), and the
-    topics settle. A fifth of the documents, 2,000 at most, is held out of all this, and the rounds
-    end when their words are predicted worse by 1.5 standard errors or more; the last joins are then
-    undone. Last, a few passes over all documents follow. If no topics were joined, it is a new fit.
-
-    Drawn documents have a number of topics, and it is found. Real ones often bear out as many as
-    you allow; then a warning says so.
+    A fit with ``most`` topics splits the real ones into parts. Then, in rounds, similar topics
+    become one if that raises the evidence lower bound under a prior with learned weights of the
+    topics (as in a hierarchical Dirichlet process). A fifth of the documents, 2,000 at most, is
+    held out, and the rounds end when their words are predicted worse by 1.5 standard errors or
+    more. Real documents often bear out as many topics as you allow; then a warning says so.
 
     Parameters
     ----------

@@ -26,7 +26,10 @@ def time_bins(times: ArrayLike, bins: Any, n_documents: int) -> tuple[list[Any],
     times = as_times(times)
     if isinstance(bins, str):
         bins = _named(times, bins)
-    edges = _edges(bins)
+    try:
+        edges = np.asarray(bins)
+    except ValueError as error:
+        raise ValueError(f"bins must be a number, or rising edges: {error}") from error
     if edges.ndim == 0:
         expected = f"a whole number from 1 to {MOST_BINS}, or edges"
         check_number(bins, "bins", expected, least=1, most=MOST_BINS, whole=True)
@@ -77,19 +80,17 @@ def _number(value: Any) -> int | float | None:
 def _date(value: Any) -> Any:
     if isinstance(value, date) and not isinstance(value, datetime):
         return np.datetime64(value)
+    text = str(value).strip()
+    if len(text) == 7 and text[4] == "-":
+        text += "-01"  # of a month alone, its first day
     try:
-        told = value if isinstance(value, datetime) else _from_text(str(value).strip())
+        told = value if isinstance(value, datetime) else datetime.fromisoformat(text)
         return told.astimezone(UTC).replace(tzinfo=None) if told.tzinfo else told
     except (ValueError, OverflowError):
         raise ValueError(
             f"times must be numbers or dates, but {str(value)!r:.60} is neither: begin with the "
             "year, as in 2024-01-31 or 2024-01-31T12:00."
         ) from None
-
-
-def _from_text(text: str) -> datetime:
-    # Of a month alone, its first day.
-    return datetime.fromisoformat(f"{text}-01" if len(text) == 7 and text[4] == "-" else text)
 
 
 def _named(times: NDArray[Any], bins: str) -> Any:
@@ -120,10 +121,3 @@ def _calendar(times: NDArray[Any], unit: str, step: int = 1) -> NDArray[Any]:
     if (last - first).astype(int) >= MOST_BINS:
         raise ValueError(f"bins: from {first} to {last} there are more than {MOST_BINS}.")
     return np.arange(first, last + 1 + step, step)
-
-
-def _edges(bins: Any) -> NDArray[Any]:
-    try:
-        return np.asarray(bins)
-    except ValueError as error:
-        raise ValueError(f"bins must be a number, or rising edges: {error}") from error
