@@ -180,7 +180,10 @@ def load_docstrings(
             pass
     corpus = _build(places)
     try:
-        _keep(kept, corpus)
+        with atomic_directory(kept, overwrite=True) as aside:
+            write(aside / "corpus.npz", corpus)
+            with open(aside / "texts.jsonl", "w", encoding="utf-8") as file:
+                file.writelines(json.dumps({"text": text}) + "\n" for text in corpus.texts or ())
     except OSError as error:
         warnings.warn(f"the docstrings could not be kept in {kept}: {error}", stacklevel=2)
     return corpus
@@ -221,14 +224,6 @@ def _build(places: dict[str, Path]) -> Corpus:
         [documents[i].name for i in kept],
         [documents[i].text for i in kept],
     )
-
-
-def _keep(kept: Path, corpus: Corpus) -> None:
-    assert corpus.texts is not None
-    with atomic_directory(kept, overwrite=True) as aside:
-        write(aside / "corpus.npz", corpus)
-        with open(aside / "texts.jsonl", "w", encoding="utf-8") as file:
-            file.writelines(json.dumps({"text": text}) + "\n" for text in corpus.texts)
 
 
 def _package_directory(package: str) -> Path | None:

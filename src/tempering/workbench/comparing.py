@@ -10,6 +10,7 @@ another measure; so numbers of topics may differ. Errors are those of difference
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,14 +77,8 @@ class Judged:
 
     def __init__(self, topics: NDArray[Any], split: Split, sweeps: tuple[int, int] = SWEEPS):
         self.topics, self.split, self.sweeps = topics, split, sweeps
-        self._known: dict[float, NDArray[Any]] = {}
-
-    def scores(self, weight: float) -> NDArray[Any]:
-        """What :func:`document_scores` says; it is asked once."""
-        if weight not in self._known:
-            found = document_scores(self.topics, self.split, weight, self.sweeps)
-            self._known[weight] = found
-        return self._known[weight]
+        #: What :func:`document_scores` says with a prior weight, computed once for each.
+        self.scores = cache(partial(document_scores, topics, split, sweeps=sweeps))
 
     def score(self, weight: float) -> float:
         """Mean log probability of a word."""

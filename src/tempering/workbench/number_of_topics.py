@@ -4,17 +4,15 @@ A first round fits numbers that are about twice as large as each other, from the
 candidates towards what predicts better, with few documents and passes. A second begins at the best
 of them, and goes up in small steps for as long as that predicts better. Last, the topics of the
 best fit are merged as long as nothing is lost: that finds what lies below, at the cost of no fit.
-Held-out words are predicted with the same prior weight Σ_k α_k for every number of topics, as with
-α of its own each model would be judged by another measure. Each round chooses the weight: with one
-that is too small for documents of many topics each, few broad topics seem to predict as well as the
-right ones.
+Held-out words are predicted with the same prior weight Σ_k α_k for every number of topics, which
+each round chooses.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -209,33 +207,29 @@ def choose_n_topics(
     return TopicNumber(_smallest(merged).n_topics, trials + merged, weight)
 
 
+@dataclass
 class _Round:
     """Fits that are compared with one prior weight: the given one, or the one that suits them."""
 
-    def __init__(
-        self,
-        number: int,
-        fitted: Callable[[int], tuple[NDArray[Any], float]],
-        split: Split,
-        weight: float | None,
-    ):
-        self._number, self._fitted, self._given = number, fitted, weight
-        self._split = split
-        self.fits: list[Judged] = []
-        self._costs: list[float] = []
+    number: int
+    fitted: Callable[[int], tuple[NDArray[Any], float]]
+    split: Split
+    given: float | None
+    fits: list[Judged] = field(default_factory=list)
+    costs: list[float] = field(default_factory=list)
 
     def fit(self, n_topics: int) -> list[Trial]:
         """Fit so many topics, too: all fits, the newest last."""
-        topics, cost = self._fitted(n_topics)
-        self.fits.append(Judged(topics, self._split, SEARCH_SWEEPS))
-        self._costs.append(cost)
+        topics, cost = self.fitted(n_topics)
+        self.fits.append(Judged(topics, self.split, SEARCH_SWEEPS))
+        self.costs.append(cost)
         weight, numbers = self.weight, [len(fit.topics) for fit in self.fits]
         scores = [fit.scores(weight) for fit in self.fits]
-        return compared(self._number, numbers, self._costs, scores)
+        return compared(self.number, numbers, self.costs, scores)
 
     @property
     def weight(self) -> float:
-        return best_weight(self.fits) if self._given is None else float(self._given)
+        return best_weight(self.fits) if self.given is None else float(self.given)
 
 
 def _looked_around(fit: Callable[[int], list[Trial]], numbers: list[int]) -> list[Trial]:
