@@ -20,7 +20,7 @@ from tempering.inference import BlockSource
 from tempering.inference.sources import stack
 from tempering.inference.streaming import StoredRows
 from tempering.models.arguments import check_number, check_whole
-from tempering.workbench.editing import check_fitted_topics, topic_numbers
+from tempering.workbench.editing import check_fitted_topics, topic_number
 
 
 def topics_across_seeds(
@@ -65,7 +65,12 @@ def topics_across_seeds(
     check_fitted_topics(model)
     check_whole(n_seeds=n_seeds)
     check_whole(0, random_state=random_state)
-    counts: Any = _documents(model, X)
+    counts: Any = X if isinstance(X, BlockSource) else counts_over_words(model, X)
+    if counts.shape[1] != model.n_features_in_:
+        raise ValueError(
+            f"X has {counts.shape[1]} columns, but topics has {model.n_features_in_}: both must be "
+            "over the same vocabulary."
+        )
     topics = normalised(model.components_.astype(np.float64))
     # Seeds as a prior matrix, which asks for no words: the counts have none.
     own: dict[str, Any] = {}
@@ -82,19 +87,6 @@ def topics_across_seeds(
         alike = np.array([np.minimum(topic, others).sum(axis=1) for topic in topics])
         shared += alike[linear_sum_assignment(alike, maximize=True)] / n_seeds
     return np.minimum(shared, 1.0)
-
-
-def _documents(model: Any, X: Any) -> Any:
-    """Counts in memory, or a source as it is."""
-    if not isinstance(X, BlockSource):
-        return counts_over_words(model, X)
-    n_words = model.n_features_in_
-    if X.shape[1] != n_words:
-        raise ValueError(
-            f"X has {X.shape[1]} columns, but topics has {n_words}: both must be over the same "
-            "vocabulary."
-        )
-    return X
 
 
 def resampled(documents: Any, rng: np.random.Generator) -> Any:
@@ -170,7 +162,7 @@ def word_intervals(
     [(0, 0.27, 0.33), (2, 0.26, 0.32)]
     """
     check_fitted_topics(model)
-    (topic,) = topic_numbers([topic], model.n_components)
+    topic = topic_number(model.n_components, topic, "topic")
     check_number(level, "level", "between 0 and 1", above=0, most=np.nextafter(1.0, 0.0))
     weights = model.components_[topic].astype(np.float64)
     columns = top_words(weights[None], n_words)[0]

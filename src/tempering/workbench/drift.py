@@ -21,7 +21,12 @@ from tempering.estimators.topic_health import TopicWarning
 from tempering.estimators.words import words_of
 from tempering.evaluation.checks import as_counts, is_corpus, normalised
 from tempering.models.arguments import check_number, check_whole, shown
-from tempering.workbench.editing import check_fitted_topics, plain_topics, topic_labels
+from tempering.workbench.editing import (
+    check_fitted_topics,
+    plain_topics,
+    topic_labels,
+    topic_number,
+)
 from tempering.workbench.time_bins import time_bins
 
 
@@ -54,9 +59,7 @@ class TopicDrift:
 
     def top_words(self, topic: int, n_words: int = 10) -> list[list[Any]]:
         """The most probable words of a topic in each slice."""
-        n_topics = self.models[0].n_components
-        expected = f"the number of a topic, from 0 to {n_topics - 1}"
-        check_number(topic, "topic", expected, least=0, most=n_topics - 1, whole=True)
+        topic = topic_number(self.models[0].n_components, topic, "topic")
         check_whole(n_words=n_words)
         rows = np.argsort(-self.topics()[:, topic], axis=1, kind="stable")[:, :n_words]
         return [[self.words[v] for v in row] for row in rows]

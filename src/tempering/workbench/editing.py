@@ -94,7 +94,7 @@ def drop_topic(
     2
     """
     counts, alpha = _parts(model)
-    place = _topic(model.n_components, topic, "topic")
+    place = topic_number(model.n_components, topic, "topic")
     if alpha.size < 2:
         raise ValueError("topic cannot be dropped: it is the only one of the model.")
     prior = _led(model)
@@ -140,7 +140,7 @@ def split_topic(
     [0, 1]
     """
     counts, alpha = _parts(model)
-    place = _topic(model.n_components, topic, "topic")
+    place = topic_number(model.n_components, topic, "topic")
     X = counts_over_words(model, X)
     part = copy(X)
     part.data = X.data * _responsibilities(model, X, place)
@@ -215,7 +215,7 @@ def rename_topics(
             )
         labels = dict(enumerate(labels))
     for topic, name in labels.items():
-        names[_topic(model.n_components, topic, "labels")] = str(name)
+        names[topic_number(model.n_components, topic, "labels")] = str(name)
     new: Any = deepcopy(model)
     new.topic_labels_ = np.array(names, dtype=object)
     return new
@@ -251,10 +251,11 @@ def topic_numbers(topics: Any, n_topics: int) -> list[int]:
     """Numbers of topics, checked."""
     if not isinstance(topics, Iterable):
         raise ValueError(f"topics must be numbers of topics; got {shown(topics)}.")
-    return [_topic(n_topics, topic, "topics") for topic in topics]
+    return [topic_number(n_topics, topic, "topics") for topic in topics]
 
 
-def _topic(n_topics: int, topic: Any, name: str) -> int:
+def topic_number(n_topics: int, topic: Any, name: str) -> int:
+    """The number of a topic, checked; ``name`` is that of the argument."""
     most = n_topics - 1
     expected = f"the number of a topic, from 0 to {most}"
     check_number(topic, name, expected, least=0, most=most, whole=True)
