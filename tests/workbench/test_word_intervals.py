@@ -32,7 +32,7 @@ def test_they_hold_the_draws_that_they_should(model, level):
 @pytest.mark.parametrize(
     ("message", "arguments"),
     [
-        ("topics must be the number of a topic, from 0 to 1", {"topic": 2}),
+        ("topic must be the number of a topic, from 0 to 1", {"topic": 2}),
         ("n_words must be", {"n_words": 21}),
         ("level must be between 0 and 1", {"level": 1.0}),
     ],

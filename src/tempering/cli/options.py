@@ -23,17 +23,12 @@ MOST_GROUPS = 20
 
 def as_frequency(text: str | float) -> int | float:
     """A number of documents (5), or a share of them (0.25)."""
-    try:
+    with suppress(ValueError):
         return int(text)
-    except ValueError:
-        pass
-    try:
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 <= share <= 1:
-        raise typer.BadParameter(f"{text!r} is neither a whole number nor a share from 0 to 1.")
-    return share
+    with suppress(ValueError):
+        if 0 <= float(text) <= 1:
+            return float(text)
+    raise typer.BadParameter(f"{text!r} is neither a whole number nor a share from 0 to 1.")
 
 
 def number_or(*names: str) -> Callable[[str | int], int | str]:

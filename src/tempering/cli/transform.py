@@ -1,7 +1,7 @@
 """``tempering transform``: topic proportions of documents, to a file."""
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -57,16 +57,11 @@ def transform(
 
 def _blocks(fitted: Any, documents: Any) -> Iterator[Block]:
     """Names and proportions, some documents at a time."""
-    names = documents.stored.names
-    number, given = 0, None if names is None else iter(names)
+    given = documents.stored.names
+    names = map(str, count()) if given is None else iter(given)
     for block in documents.blocks():
-        n = block.shape[0]
-        if n == 0:
-            continue
-        last = number + n
-        called = map(str, range(number, last)) if given is None else islice(given, n)
-        yield list(called), fitted.transform(block).astype("f4")
-        number = last
+        if n := block.shape[0]:
+            yield list(islice(names, n)), fitted.transform(block).astype("f4")
 
 
 def _columns(n_topics: int) -> list[str]:

@@ -5,7 +5,7 @@ A row is a document. Rows are read a row group at a time: memory holds no more.
 
 import threading
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from types import ModuleType
 from typing import IO, Any
@@ -261,24 +261,22 @@ def write_parquet(file: IO[bytes], stored: Stored) -> None:
     ids_type = pyarrow.list_(pyarrow.int32())
     types = {NAME: name_type, IDS: ids_type, COUNTS: pyarrow.list_(count_type)}
     schema = pyarrow.schema(list(types.items()))
-    names = iter(stored.names) if stored.names is not None else None
-    n_documents, n_tokens = 0, 0
+    names = count() if stored.names is None else iter(stored.names)
+    n_tokens = 0
     options: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
     with parquet.ParquetWriter(file, schema, **options) as writer:
         for block in _regroup(stored.blocks(), BLOCK_SIZE):
-            rows = range(n_documents, n_documents + block.shape[0])
             ends = pyarrow.array(block.indptr.astype(np.int32))
             lists = [
                 pyarrow.ListArray.from_arrays(ends, pyarrow.array(values, kind))
                 for values, kind in ((block.indices, pyarrow.int32()), (block.data, count_type))
             ]
-            labels = list(rows) if names is None else list(islice(names, len(rows)))
+            labels = list(islice(names, block.shape[0]))
             columns = [pyarrow.array(labels, name_type), *lists]
             table = pyarrow.Table.from_arrays(columns, schema=schema)
             writer.write_table(table, row_group_size=BLOCK_SIZE)
-            n_documents += block.shape[0]
             n_tokens += block.data.sum(dtype="i8" if whole else "f8").item()
-        named = b"no" if names is None else b"yes"
+        named = b"no" if stored.names is None else b"yes"
         told = {N_WORDS: str(stored.shape[1]), N_TOKENS: repr(n_tokens), NAMED: named}
         writer.add_key_value_metadata(told)
 

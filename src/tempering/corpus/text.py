@@ -97,23 +97,26 @@ def from_texts(
     if out is not None and check_target(as_path(out), overwrite=False) != STREAMING:
         raise CorpusError(f"out must end in .parquet, which streams; got {out}.")
     chosen = chosen_vectorizer(vectorizer, stop_words, keep_numbers, phrases)
-    stored = _counts_of(texts, chosen, column, name_column, dictionary, phrases, n_jobs)
+    documents = _documents_of(texts, column or TEXT_COLUMN, name_column)
+    # Up to the first that is not empty, which tells what they are.
+    seen = []
+    for document in documents:
+        seen.append(document)
+        if not (isinstance(document, (list, tuple)) and len(document) == 0):
+            break
+    every = chain(seen, documents)
+    if seen and _is_bag(seen[-1]):
+        stored = counted_bags(every, dictionary)
+    else:
+        stored = TextCounts(every, chosen, column, name_column, phrases=phrases, n_jobs=n_jobs)
     if out is None:
         return gather(stored)
     write(out, stored)
     return open_source(out)
 
 
-def _counts_of(
-    texts: Any,
-    vectorizer: CountVectorizer,
-    column: str | None,
-    name_column: str | None,
-    dictionary: Mapping[int, str] | None,
-    phrases: bool,
-    n_jobs: int | None,
-) -> TextCounts | Corpus:
-    """Texts, or bags of words, as counts that are read in blocks."""
+def _documents_of(texts: Any, column: str, name_column: str | None) -> Iterator[Any]:
+    """The documents of whatever holds some."""
     wanted = "texts must be an iterable of documents"
     if isinstance(texts, (str, bytes)):
         problem = "not one string; read a file or a folder with tempering.corpus.read."
@@ -122,7 +125,6 @@ def _counts_of(
         problem = f"or a function without arguments that makes one; got {texts!r:.100}."
         raise CorpusError(f"{wanted}, {problem}")
     made: Any = texts() if callable(texts) else texts
-    column = column or TEXT_COLUMN
     if isinstance(made, Mapping):
         part = column if column in made or not made else next(iter(made))  # such as "train"
         problem = f"not one mapping: pass its list of texts, as texts[{part!r}]."
@@ -135,17 +137,7 @@ def _counts_of(
         made = _rows(made, column, name_column)
     if not isinstance(made, Iterable):
         raise CorpusError(f"{wanted}; got {made!r:.100}.")
-    items = iter(made)
-    # Up to the first that is not empty, which tells what they are.
-    seen = []
-    for item in items:
-        seen.append(item)
-        if not (isinstance(item, (list, tuple)) and len(item) == 0):
-            break
-    every = chain(seen, items)
-    if seen and _is_bag(seen[-1]):
-        return counted_bags(every, dictionary)
-    return TextCounts(every, vectorizer, column, name_column, phrases=phrases, n_jobs=n_jobs)
+    return iter(made)
 
 
 def _rows(table: Any, column: str, name_column: str | None) -> Iterator[dict[str, Any]]:

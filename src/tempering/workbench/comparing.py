@@ -38,14 +38,7 @@ SWEEPS = (30, 50)
 
 
 class Trial(NamedTuple):
-    """One fit of the search.
-
-    Examples
-    --------
-    >>> from tempering.workbench import Trial
-    >>> Trial(round=0, n_topics=10, cost=0.125, score=-6.5, behind=0.25, error=0.5).n_topics
-    10
-    """
+    """One fit of the search."""
 
     round: int
     n_topics: int

@@ -168,13 +168,11 @@ def _responsibilities(model: Any, X: Any, topic: int) -> NDArray[np.float64]:
     topics = model.components_ / model.components_.sum(axis=1, keepdims=True)
     theta = model.transform(X)
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    of_topic, whole = np.zeros(X.nnz), np.zeros(X.nnz)
-    for k in range(len(topics)):
-        part = theta[rows, k] * topics[k, X.indices]
-        whole += part
-        if k == topic:
-            of_topic = part
-    return of_topic / np.maximum(whole, np.finfo(float).tiny)
+
+    def part(k: int) -> NDArray[np.float64]:
+        return theta[rows, k] * topics[k, X.indices]
+
+    return part(topic) / np.maximum(sum(map(part, range(len(topics)))), np.finfo(float).tiny)
 
 
 def rename_topics(

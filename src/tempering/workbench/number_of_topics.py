@@ -74,15 +74,6 @@ class TopicNumber:
         All fits, by round and number; then the best one with its topics merged.
     prior_weight : float
         Σ_k α_k that predicted held-out words in the last round.
-
-    Examples
-    --------
-    >>> from tempering.workbench import TopicNumber, Trial
-    >>> answer = TopicNumber(10, [Trial(0, 10, 0.3, -6.5, 0.0, 0.0, 0.25, 0.9)])
-    >>> print(answer)
-    10 topics (1 fit, as many passes as 0.3 plain ones)
-    round  topics    score   behind   error  NPMI  diversity
-        1      10  -6.5000   0.0000  0.0000  0.25       0.90
     """
 
     n_topics: int
