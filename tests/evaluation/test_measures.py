@@ -16,7 +16,7 @@ from tempering.evaluation import (
     topic_measures,
     umass,
 )
-from tempering.evaluation.coherence import window_counts
+from tempering.evaluation.coherence import windows_with_pairs
 
 LENGTHS = [3, 9, 10, 11, 40, 109, 110, 111, 150, 0]
 TEXTS = [[(i * i + 3 * j * j + i * j) % 23 % 13 for j in range(n)] for i, n in enumerate(LENGTHS)]
@@ -46,16 +46,16 @@ def test_windows_without_a_word_twice_are_those_of_the_definition(window):
     rng = np.random.default_rng(window)
     texts = [rng.permutation(20)[:n].tolist() for n in (0, 1, 5, 20, 20)]
     topics = rng.dirichlet(np.ones(20), 2)
-    counts = window_counts(topics, texts, n_words=3, window=window)
+    n_windows, joints = windows_with_pairs(topics, texts, None, 3, window)
     windows = [
         set(text[start : start + window])
         for text in texts
         for start in range(max(len(text) - window + 1, 1))
     ]
-    words = np.unique(np.argsort(-topics, axis=1)[:, :3])
-    together = [[sum({a, b} <= seen for seen in windows) for a in words] for b in words]
-    assert counts.n_windows == len(windows)
-    assert counts.together.tolist() == together
+    assert n_windows == len(windows)
+    for words, joint in zip(np.argsort(-topics, axis=1)[:, :3], joints, strict=True):
+        together = [[sum({a, b} <= seen for seen in windows) for a in words] for b in words]
+        assert joint.tolist() == together
 
 
 def test_words_that_never_occur_gain_nothing():

@@ -6,7 +6,7 @@ mostly come from it.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -50,24 +50,25 @@ def _top_of(row: NDArray[Any], n_words: int) -> NDArray[np.intp]:
     return np.append(above[np.argsort(-row[above].astype(np.float64), kind="stable")], level)
 
 
-def words_to_pair(topics: ArrayLike, n_words: int) -> NDArray[np.intp]:
-    """:func:`top_words`, two of each topic at least."""
+def words_to_pair(topics: ArrayLike, n_words: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """The columns of all top words, two of each topic at least; places in these, [K, n_words]."""
     check_whole(2, n_words=n_words)
-    return top_words(topics, n_words)
+    words = top_words(topics, n_words)
+    union, places = np.unique(words, return_inverse=True)
+    return union, places.reshape(words.shape)
 
 
 def documents_with_pairs(
     topics: ArrayLike, X: Any, n_words: int
 ) -> tuple[int, list[NDArray[np.int64]]]:
     """How many documents there are, and of each topic how many have both of two top words."""
-    words = words_to_pair(topics, n_words)
+    union, places = words_to_pair(topics, n_words)
     documents = as_counts(X, "X", np.shape(topics)[1])
     if documents.shape[0] == 0:
         raise ValueError("X must have at least one document.")
-    union, places = np.unique(words, return_inverse=True)
     occurs = sparse.csc_array(documents[:, union])
     occurs.data = np.ones(occurs.nnz, dtype=np.int64)
-    of_topics = (occurs[:, columns] for columns in places.reshape(words.shape))
+    of_topics = (occurs[:, columns] for columns in places)
     return documents.shape[0], [(own.T @ own).toarray() for own in of_topics]
 
 
@@ -117,35 +118,22 @@ def _pair_npmi(joint: NDArray[np.int64], n_documents: int) -> NDArray[np.float64
 EPSILON = 1e-12
 
 
-class WindowCounts(NamedTuple):
-    """In how many windows the top words of topics occur, alone and in pairs."""
-
-    words: NDArray[np.intp]  # of each topic [K, n_words], as places in `together`
-    together: NDArray[np.int64]  # [U, U]; on the diagonal, windows with each word
-    n_windows: int
-
-    def of_topics(self) -> list[NDArray[np.int64]]:
-        """The windows of all pairs of each topic's words."""
-        return [self.together[np.ix_(own, own)] for own in self.words]
-
-
-def window_counts(
+def windows_with_pairs(
     topics: ArrayLike,
     texts: Iterable[Sequence[Any]],
-    vocabulary: Sequence[str] | None = None,
-    *,
-    n_words: int = 10,
-    window: int = 10,
-) -> WindowCounts:
-    """Count the windows of each text, of n − window + 1, in which top words occur together.
+    vocabulary: Sequence[str] | None,
+    n_words: int,
+    window: int,
+) -> tuple[int, list[NDArray[np.int64]]]:
+    """How many windows texts have, and of each topic how many hold both of two top words.
 
-    As in gensim, a word that leaves a window at its left end counts as gone until it comes in again
-    at the right end, also where it stands in the window a second time.
+    A text of n words has n − window + 1 windows. As in gensim, a word that leaves a window at its
+    left end counts as gone until it comes in again at the right end, also where it stands in the
+    window a second time.
     """
     check_whole(window=window)
-    top = words_to_pair(topics, n_words)
+    union, places = words_to_pair(topics, n_words)
     n_columns = np.shape(topics)[1]
-    union, places = np.unique(top, return_inverse=True)
     if vocabulary is None:
         place_of: dict[Any, int] = {int(column): place for place, column in enumerate(union)}
     else:
@@ -178,7 +166,7 @@ def window_counts(
     if not together.any():
         named = "columns of topics: for words give vocabulary=" if vocabulary is None else "words"
         raise ValueError(f"texts hold none of the topics' top words, looked for as {named}.")
-    return WindowCounts(places.reshape(top.shape), together, n_windows)
+    return n_windows, [together[np.ix_(own, own)] for own in places]
 
 
 @njit(**ENTRY)
@@ -255,10 +243,9 @@ def c_npmi(
     >>> c_npmi([[0.5, 0.5, 0, 0], [0.5, 0, 0.5, 0]], texts, words, n_words=2).round(3)
     array([ 1.  , -0.95])
     """
-    counts = window_counts(topics, texts, vocabulary, n_words=n_words, window=window)
+    n_windows, joints = windows_with_pairs(topics, texts, vocabulary, n_words, window)
     off_diagonal = ~np.eye(n_words, dtype=bool)
-    tables = [_npmi(own, counts.n_windows) for own in counts.of_topics()]
-    return np.array([own[off_diagonal].mean() for own in tables])
+    return np.array([_npmi(own, n_windows)[off_diagonal].mean() for own in joints])
 
 
 def c_v(
@@ -287,14 +274,10 @@ def c_v(
     >>> c_v([[0.5, 0.5, 0, 0], [0.5, 0, 0.5, 0]], texts, words, n_words=2).round(3)
     array([1.   , 0.026])
     """
-    counts = window_counts(topics, texts, vocabulary, n_words=n_words, window=window)
+    n_windows, joints = windows_with_pairs(topics, texts, vocabulary, n_words, window)
     # Words that never occur keep the same company, that of nothing: they count 0.
-    return np.array(
-        [
-            float(np.mean(_cosines(_npmi(own, counts.n_windows)) * (np.diag(own) > 0)))
-            for own in counts.of_topics()
-        ]
-    )
+    cosines = (_cosines(_npmi(own, n_windows)) * (np.diag(own) > 0) for own in joints)
+    return np.array([own.mean() for own in cosines])
 
 
 def _cosines(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
