@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tempering.cli import report as report_command
-from tempering.cli.options import MOST_GROUPS
+from tempering.cli.report import MOST_GROUPS
 
 
 @pytest.fixture

@@ -17,9 +17,6 @@ SCORES = "validation.json"
 #: Of the number of topics that was found, in the directory of the checkpoints.
 FOUND_TOPICS = "topics.json"
 
-#: Groups that a report tells apart.
-MOST_GROUPS = 20
-
 
 def as_frequency(text: str | float) -> int | float:
     """A number of documents (5), or a share of them (0.25)."""

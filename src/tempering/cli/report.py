@@ -6,21 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
-from tempering.cli.options import (
-    MOST_GROUPS,
-    Format,
-    Jobs,
-    Json,
-    ModelPath,
-    Overwrite,
-    TextOptions,
-    number_or,
-)
+from tempering.cli.options import Format, Jobs, Json, ModelPath, Overwrite, TextOptions, number_or
 from tempering.cli.printing import error_console, print_either, say
 
 #: Draws from the posterior of the shares: enough for the ends of intervals to be read.
 N_DRAWS = 60
-OTHERS = "(others)"
+#: Groups that a report tells apart; the rest are one.
+MOST_GROUPS, OTHERS = 20, "(others)"
 
 
 def report(

@@ -13,6 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -177,11 +178,9 @@ def choose_n_topics(
     step = -(-split.observed.shape[0] // MOST_COARSE)
     some = Split(*(half[::step] for half in split))
 
-    def fitted(n_topics: int, cost: float) -> tuple[NDArray[Any], float]:
-        return _fitted(plain, documents, n_topics, cost, random_state)
-
-    coarse = _Round(0, lambda n: fitted(n, COARSE_COST), some, prior_weight)
-    fine = _Round(1, lambda n: fitted(n, FINE_COST), split, prior_weight)
+    fitted = partial(_fitted, plain, documents, random_state)
+    coarse = _Round(0, partial(fitted, COARSE_COST), some, prior_weight)
+    fine = _Round(1, partial(fitted, FINE_COST), split, prior_weight)
     found = _looked_around(coarse.fit, _spread(numbers))
     found += _gone_up(fine.fit, numbers, min(found, key=_behind).n_topics)
     n_top = min(10, documents.shape[1])
@@ -307,7 +306,7 @@ def _numbers(candidates: Any) -> list[int]:
 
 
 def _fitted(
-    plain: LatentDirichletAllocation, documents: Any, n_topics: int, cost: float, seed: int
+    plain: LatentDirichletAllocation, documents: Any, seed: int, cost: float, n_topics: int
 ) -> tuple[NDArray[Any], float]:
     """λ of a fit of about this cost, and its cost: rather fewer passes than documents."""
     passes = max(min(LEAST_PASSES, plain.max_iter), round(cost * plain.max_iter))
