@@ -136,21 +136,16 @@ def check_decoded(path: Any, place: str, text: str, encoding: str = "utf-8") -> 
         fail(path, place, problem)
 
 
-def decoded_lines(path: Path, encoding: str = "utf-8") -> Iterator[str]:
-    """Each line without its end; refused where it is not in the encoding."""
-    for number, line in text_lines(path, encoding):
-        check_decoded(path, f"line {number}", line, encoding)
-        yield line
-
-
 class Lines:
-    """The lines of a text file, gone through again and again without keeping them."""
+    """The lines of a text file without their ends, gone through again and again, none kept."""
 
-    def __init__(self, path: str | os.PathLike[str]):
-        self.path = Path(path)
+    def __init__(self, path: str | os.PathLike[str], encoding: str = "utf-8"):
+        self.path, self.encoding = Path(path), encoding
 
     def __iter__(self) -> Iterator[str]:
-        return decoded_lines(self.path)
+        for number, line in text_lines(self.path, self.encoding):
+            check_decoded(self.path, f"line {number}", line, self.encoding)
+            yield line
 
 
 def one_line(text: str) -> str:

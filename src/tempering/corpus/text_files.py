@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 from tempering.corpus.files import (
     LINES_IN_LIMIT,
     CorpusError,
+    Lines,
     check_decoded,
     check_regular,
     cut,
-    decoded_lines,
     fail,
     reading,
     size_limit,
@@ -134,7 +134,7 @@ class Texts(Iterator[Document]):
             with self._skipping():
                 if not (file.is_file() and file.resolve().is_relative_to(root)):
                     fail(file, "", "it is a link that leads out of the folder, or to no file.")
-                text = "\n".join(decoded_lines(file, self.encoding))
+                text = "\n".join(Lines(file, self.encoding))
                 yield TextRecord(Document(file.relative_to(path).as_posix(), text))
 
     def _folder_of_tables(self) -> Iterator[TextRecord]:
