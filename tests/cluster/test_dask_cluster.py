@@ -96,15 +96,14 @@ def mortal(executor):
 @pytest.fixture
 def one_worker(executor, monkeypatch):
     """The same cluster as if it had one worker."""
-    connection = executor._connection
-    all_workers = connection.threads
+    all_workers = executor._threads
 
     def first():
         worker = min(all_workers())
         return {worker: all_workers()[worker]}
 
     def use():
-        monkeypatch.setattr(connection, "threads", first)
+        monkeypatch.setattr(executor, "_threads", first)
 
     return use
 

@@ -24,7 +24,6 @@ from tempering.inference.sources import RowReference
 distributed = pytest.importorskip("distributed")
 
 from tempering.cluster import DaskExecutor, DaskSource, dask_executor, dask_source  # noqa: E402
-from tempering.cluster.dask_connection import Connection  # noqa: E402
 
 N, V = 3000, 400
 
@@ -118,10 +117,10 @@ def test_many_runs_are_added_up_by_the_workers(executor, counts, monkeypatch):
     monkeypatch.setattr(dask_executor, "FAN_IN", 2)
     alone = topics(tempering="local").fit(counts)
     n_fetched = []
-    gather = Connection.gather
+    gather = DaskExecutor._gather
     monkeypatch.setattr(
-        Connection,
-        "gather",
+        DaskExecutor,
+        "_gather",
         lambda self, futures, used: n_fetched.append(len(futures)) or gather(self, futures, used),
     )
     shared = topics(tempering="local", executor=executor).fit(counts)
@@ -136,7 +135,7 @@ def test_data_that_come_again_at_each_step_are_sent_once(
     client, executor, counts, monkeypatch, batch_size
 ):
     n_rows = []
-    send = Connection.send
+    send = DaskExecutor._send
 
     def rows_of(thing):
         """In a block, or in shards that go with their rows."""
@@ -150,7 +149,7 @@ def test_data_that_come_again_at_each_step_are_sent_once(
 
     monkeypatch.setattr("tempering.models.lda.model.LatentDirichlet.shard_size", 500)
     monkeypatch.setattr(dask_source, "ROWS_OF_A_BLOCK", 700)
-    monkeypatch.setattr(Connection, "send", count)
+    monkeypatch.setattr(DaskExecutor, "_send", count)
     lda = topics(executor=executor, batch_size=batch_size, max_iter=4, tempering=None)
     shared = lda.fit(counts)
     assert sum(n_rows) == (N if batch_size == N else 4 * N)

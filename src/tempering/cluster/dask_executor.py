@@ -1,20 +1,26 @@
 """The same fit on a Dask cluster: local steps where the workers are, the global update here."""
 
+import asyncio
 import warnings
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from functools import partial
 from itertools import cycle
 from typing import Any, NamedTuple, Self
+from weakref import WeakKeyDictionary
 
-from tempering.cluster.dask_connection import Client, Connection, WorkerLost
+from tempering import __version__
 from tempering.cluster.dask_source import (
-    BlocksInCluster,
+    ArrayBlock,
+    Client,
     DaskBlock,
     DaskSource,
+    Future,
     RepeatedArray,
     is_dask_collection,
+    read_block,
+    require_distributed,
     solve_run,
 )
 from tempering.inference.executors import ClusterLost, Executor, SolveShard, add_in_pairs
@@ -32,6 +38,14 @@ FAN_IN = 4
 
 #: How much longer than with the finest cut a step may take, for the sake of fewer and longer runs.
 SLACK = 1.1
+
+#: Seconds between two looks at whether the workers of a step are still there; that a scheduler has
+#: to answer: it is there, or the address is wrong; that sending to one worker may wait for it.
+WATCH_SECONDS, ANSWERING_SECONDS, SENDING_SECONDS = 2.0, 10.0, 10.0
+
+
+class WorkerLost(Exception):
+    """What a step has sent out is lost with a worker: it must be made again."""
 
 
 class DaskExecutor(Executor):
@@ -69,25 +83,59 @@ class DaskExecutor(Executor):
     """
 
     def __init__(self, client: Client | str, *, direct: bool = True, timeout: float = 60.0):
-        self._connection = Connection(client, direct, timeout)
-        self._blocks = BlocksInCluster(self._connection)
+        distributed = require_distributed()
+        if not isinstance(client, str | distributed.Client):
+            raise TypeError(
+                "client must be a dask.distributed.Client or the address of a scheduler such as "
+                f"'tcp://host:8786'; got {type(client).__name__}."
+            )
+        if not isinstance(client, str) and client.asynchronous:
+            raise ValueError("client must not be asynchronous: a fit blocks until it is done.")
+        self._given: Any = client
+        self._client: Any = None if isinstance(client, str) else client
+        self._direct, self._timeout = direct, timeout
+        self._able: set[str] = set()  # workers that have this package
+        # What workers hold of arrays and files: each block from its first use to its last.
+        self._held: WeakKeyDictionary[Block, Future] = WeakKeyDictionary()
         self._warned = False
 
     @property
     def client(self) -> Client:
-        """The client."""
-        return self._connection.client
+        """The client, connected when it is first used."""
+        if self._client is None:
+            seconds = min(self._timeout, ANSWERING_SECONDS)
+            try:
+                self._client = require_distributed().Client(
+                    self._given, timeout=seconds, set_as_default=False
+                )
+            # Whatever else listens there, such as a dashboard, gives errors of any kind.
+            except Exception as error:
+                raise ClusterLost(
+                    f"no Dask scheduler answers at {self._given}: start one (dask scheduler), or "
+                    f"check the address. ({error})"
+                ) from error
+        return self._client
+
+    @property
+    def _address(self) -> str:
+        """Of the scheduler."""
+        if isinstance(self._given, str):
+            return self._given
+        scheduler = self._given.scheduler
+        return scheduler.address if scheduler is not None else "a client that was closed"
 
     def close(self) -> None:
         """Close the connection, if it was made from an address."""
-        self._blocks.forget()
-        self._connection.close()
+        self._forget()
+        if isinstance(self._given, str) and self._client is not None:
+            self._client.close()
+            self._client = None
 
     def batch_size(self, local: int = 1024) -> int:
         """The minibatch of as many documents a worker, with the workers that are there now."""
         if local < 1:
             raise ValueError(f"local must be at least 1 document; got {local}.")
-        return local * len(self._connection.threads())
+        return local * len(self._threads())
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
         return [result for run in self._solve(function, list(items), add=False) for result in run]
@@ -107,13 +155,13 @@ class DaskExecutor(Executor):
         try:
             yield source
         finally:
-            self._blocks.forget()
+            self._forget()
 
     def open(self, data: Any, batch_size: Callable[[int], int]) -> Any:
         """A Dask bag or dataframe as a source."""
         if not is_dask_collection(data):
             return data
-        self._connection.threads()  # looks whether the workers can read it
+        self._threads()  # looks whether the workers can read it
         return DaskSource(data, self.client, batch_size)
 
     def _solve(self, function: Any, items: list[Any], add: bool) -> list[Any]:
@@ -126,26 +174,25 @@ class DaskExecutor(Executor):
             try:
                 return self._attempt(function, items, add)
             except WorkerLost as lost:
-                self._blocks.forget()
+                self._forget()
                 last = lost
         raise ClusterLost(
-            f"the workers of {self._connection.address} were lost in {ATTEMPTS} attempts at one "
-            f"step: {last} Give them more memory, or make batches smaller."
+            f"the workers of {self._address} were lost in {ATTEMPTS} attempts at one step: {last} "
+            "Give them more memory, or make batches smaller."
         )
 
     def _attempt(self, function: Any, items: list[Any], add: bool) -> list[Any]:
-        connection = self._connection
-        runs = cut_into_runs(len(items), connection.threads())
+        runs = cut_into_runs(len(items), self._threads())
         named = [name_blocks(function, items[run.shards]) for run in runs]
         blocks = [
-            [self._blocks.future(block, run.worker) for block in used]
+            [self._block(block, run.worker) for block in used]
             for run, (_, used) in zip(runs, named)
         ]
         workers = sorted({run.worker for run in runs})
         holders = workers[:HOLDERS]
         contents = [(function, worker) for worker in holders]
         contents += [(shards, run.worker) for run, (shards, _) in zip(runs, named)]
-        held = connection.send(contents)
+        held = self._send(contents)
         try:
             tasks = dict(zip(workers, cycle(held[: len(holders)])))
             shards = held[len(holders) :]
@@ -154,7 +201,7 @@ class DaskExecutor(Executor):
                 isinstance(block, DaskBlock) for _, used in named for block in used
             )
             results = [
-                connection.submit(
+                self._submit(
                     solve_run,
                     tasks[run.worker],
                     sent,
@@ -167,19 +214,121 @@ class DaskExecutor(Executor):
             held += results
             while add and len(results) > FAN_IN:
                 pairs = [results[n : n + 2] for n in range(0, len(results), 2)]
-                results = [connection.submit(add_in_pairs, pair) for pair in pairs]
+                results = [self._submit(add_in_pairs, pair) for pair in pairs]
                 held += results
-            return connection.gather(results, set(workers))
+            return self._gather(results, set(workers))
         finally:
             # Not left to the garbage collector: an error that somebody keeps would hold them.
             for future in held:
                 future.release()
 
+    def _threads(self) -> dict[str, int]:
+        """The workers and how many threads each has; waits for a first one."""
+        client = self.client
+        try:
+            if client.status != "running":
+                raise OSError(f"the client is {client.status}")
+            threads = dict(client.nthreads())
+            if not threads:
+                client.wait_for_workers(1, timeout=self._timeout)
+                threads = dict(client.nthreads())
+            self._require_package(threads.keys() - self._able)
+        except TimeoutError as error:
+            raise ClusterLost(
+                f"no worker has joined the scheduler at {self._address} in {self._timeout:g} "
+                "seconds: start some (dask worker ADDRESS)."
+            ) from error
+        except (OSError, RuntimeError, CancelledError) as error:
+            raise ClusterLost(
+                f"the connection to the Dask scheduler at {self._address} is lost."
+            ) from error
+        return threads
+
+    def _require_package(self, workers: set[str]) -> None:
+        """Raise ``ImportError`` if one of these workers has not this package, of this version."""
+        if not workers:
+            return
+        # Sent without a thing of the package, which a worker that lacks it could not unpack.
+        version = "__import__('tempering.cluster.dask_source').__version__"
+        answers = self.client.run(eval, version, workers=sorted(workers), on_error="return")
+        for worker, answer in sorted(answers.items()):
+            if answer == __version__:
+                self._able.add(worker)
+            elif isinstance(answer, ImportError | str):
+                what = f"has tempering {answer}" if isinstance(answer, str) else f"says: {answer}"
+                raise ImportError(
+                    f"the worker {worker} of {self._address} {what}. Each worker needs tempering "
+                    f"{__version__}, as here: install it there (pip install 'tempering["
+                    f"distributed]=={__version__}') and start the worker again."
+                )
+
+    def _send(self, contents: Sequence[tuple[Any, str]]) -> list[Future]:
+        """Each object to its worker, all at once."""
+        options: Any = {"hash": False, "timeout": SENDING_SECONDS, "asynchronous": True}
+        scatter = partial(self.client.scatter, direct=self._direct, **options)
+
+        async def send_all() -> list[list[Future]]:
+            sending = (scatter([content], workers=[worker]) for content, worker in contents)
+            return await asyncio.gather(*sending)
+
+        try:
+            return [future for (future,) in self.client.sync(send_all)]
+        except (OSError, TimeoutError, KeyError, ValueError, CancelledError) as error:
+            raise WorkerLost(f"a worker could not be sent to: {error!r}") from error
+
+    def _submit(self, function: Any, *arguments: Any, worker: str | None = None) -> Future:
+        """A task, for a worker if it is there, or for one that Dask chooses."""
+        where = {} if worker is None else {"workers": [worker], "allow_other_workers": True}
+        return self.client.submit(function, *arguments, pure=False, **where)
+
+    def _gather(self, futures: list[Future], used: set[str]) -> list[Any]:
+        """The results; :class:`WorkerLost` if what they need was lost with one of these workers."""
+        distributed = require_distributed()
+        try:
+            while any(future.status == "pending" for future in futures):
+                try:
+                    with self.client.as_current():
+                        distributed.wait(futures, timeout=WATCH_SECONDS)
+                except TimeoutError:
+                    gone = used - self._threads().keys()
+                    if gone:
+                        raise WorkerLost(f"the worker {min(gone)} is gone.") from None
+            for future in futures:
+                if future.status == "error":
+                    future.result()  # raises: of several errors the first, as one process would
+            return list(self.client.gather(futures, direct=self._direct))
+        except CancelledError as error:
+            raise WorkerLost(str(error)) from error
+        except distributed.KilledWorker as error:
+            raise ClusterLost(
+                f"several workers of {self._address} died of the same shard; they may have too "
+                f"little memory. ({error})"
+            ) from error
+
+    def _block(self, block: Block, worker: str) -> Future:
+        """A block in the memory of a worker."""
+        if isinstance(block, DaskBlock):
+            return block.future
+        future = self._held.get(block)
+        if future is None:
+            if isinstance(block, ArrayBlock):
+                (future,) = self._send([(block.read(), worker)])
+            else:
+                future = self._submit(read_block, block, worker=worker)
+            self._held[block] = future
+        return future
+
+    def _forget(self) -> None:
+        """Let the workers drop their blocks."""
+        # Not left to the garbage collector: an error that somebody keeps would hold them.
+        while self._held:
+            self._held.popitem()[1].release()
+
     def _warn_of_idle_workers(self, function: Any, items: list[Any]) -> None:
         if self._warned or len(items) > 1 or not hasattr(function, "model"):
             return
         self._warned = True
-        n_workers, size = len(self._connection.threads()), function.model.shard_size
+        n_workers, size = len(self._threads()), function.model.shard_size
         if n_workers > 1:
             warnings.warn(
                 f"a batch is one shard of at most {size} data, so that one of the {n_workers} "
@@ -194,12 +343,11 @@ class DaskExecutor(Executor):
         return self
 
     def __reduce__(self) -> Any:
-        connection = self._connection
-        options = {"direct": connection.direct, "timeout": connection.timeout}
-        return partial(DaskExecutor, connection.address, **options), ()
+        options = {"direct": self._direct, "timeout": self._timeout}
+        return partial(DaskExecutor, self._address, **options), ()
 
     def __repr__(self) -> str:
-        return f"DaskExecutor({self._connection.address!r})"
+        return f"DaskExecutor({self._address!r})"
 
 
 def name_blocks(function: Any, items: list[Any]) -> tuple[list[Any], list[Block]]:
@@ -231,20 +379,16 @@ def cut_into_runs(n_shards: int, threads: Mapping[str, int]) -> list[ShardRange]
     Neighbours go to the same worker, which then reads few blocks, and at each step to the same.
     """
     places = [worker for worker in sorted(threads) for _ in range(threads[worker])]
+
+    def busiest(size: int) -> int:
+        """The most shards that one thread has to solve, in runs of this size."""
+        n_runs = -(-n_shards // size)
+        return min(n_shards, size * -(-n_runs // len(places)))
+
     sizes = [2**power for power in range(n_shards.bit_length() + 1)]
-    busiest = [_busiest(n_shards, size, len(places)) for size in sizes]
-    size = max(size for size, most in zip(sizes, busiest) if most <= SLACK * busiest[0])
+    size = max(size for size in sizes if busiest(size) <= SLACK * busiest(1))
     starts = range(0, n_shards, size)
     return [
         ShardRange(slice(start, start + size), places[number * len(places) // len(starts)])
         for number, start in enumerate(starts)
     ]
-
-
-def _busiest(n_shards: int, size: int, n_places: int) -> int:
-    """The most shards that one thread has to solve, in runs of this size."""
-    shards: Counter[int] = Counter()
-    n_runs = -(-n_shards // size)
-    for run in range(n_runs):
-        shards[run * n_places // n_runs] += min(size, n_shards - run * size)
-    return max(shards.values())

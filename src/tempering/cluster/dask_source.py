@@ -8,16 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from itertools import pairwise, repeat
 from typing import Any, Self
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tempering.cluster.dask_connection import Client, Connection, Future, require_distributed
 from tempering.inference.executors import add_in_pairs
 from tempering.inference.sources import ArraySource, Batch, Block, RowReference, stack, take_rows
 from tempering.inference.streaming import BlockSource
+
+# Dask's own types have each result of a client also as a coroutine, for asynchronous clients.
+Client = Any
+Future = Any
 
 # Of glibc's malloc.h. Blocks above the second go straight to the system, as do freed ones above the
 # first; the values are the largest that glibc takes, and what a step of large topics needs.
@@ -120,33 +122,6 @@ class RepeatedArray(ArraySource):
 
     def sweep(self) -> Iterator[Batch]:
         yield self._batch
-
-
-class BlocksInCluster:
-    """What workers hold of arrays and files: each block from its first use to its last."""
-
-    def __init__(self, connection: Connection):
-        self._connection = connection
-        self._futures: WeakKeyDictionary[Block, Future] = WeakKeyDictionary()
-
-    def future(self, block: Block, worker: str) -> Future:
-        """A block in the memory of a worker."""
-        if isinstance(block, DaskBlock):
-            return block.future
-        future = self._futures.get(block)
-        if future is None:
-            if isinstance(block, ArrayBlock):
-                (future,) = self._connection.send([(block.read(), worker)])
-            else:
-                future = self._connection.submit(read_block, block, worker=worker)
-            self._futures[block] = future
-        return future
-
-    def forget(self) -> None:
-        """Let the workers drop them."""
-        # Not left to the garbage collector: an error that somebody keeps would hold them.
-        while self._futures:
-            self._futures.popitem()[1].release()
 
 
 class DaskSource(BlockSource):
@@ -312,3 +287,14 @@ def is_dask_collection(data: Any) -> bool:
     from dask.base import is_dask_collection
 
     return is_dask_collection(data)
+
+
+def require_distributed() -> Any:
+    """The package, or an error that says how to get it."""
+    try:
+        import distributed
+    except ImportError:
+        raise ImportError(
+            "a fit on a cluster needs Dask: pip install 'tempering[distributed]'."
+        ) from None
+    return distributed
