@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from itertools import pairwise, repeat
+from itertools import pairwise
 from typing import Any, Self
 
 import numpy as np
@@ -117,11 +117,8 @@ class RepeatedArray(ArraySource):
         blocks = [ArrayBlock(data, start, stop) for start, stop in pairwise(ends)]
         self._batch = Batch(data, RowReference.to_blocks(blocks))
 
-    def batches(self, seed: int, first_step: int = 0) -> Iterator[Batch]:
-        return repeat(self._batch)
-
-    def sweep(self) -> Iterator[Batch]:
-        yield self._batch
+    def rows(self, rows: Any) -> Batch:
+        return self._batch
 
 
 class DaskSource(BlockSource):

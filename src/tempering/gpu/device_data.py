@@ -168,17 +168,10 @@ class CorpusSource(ArraySource):
         super().__init__(data, batch_size)
         self._corpus = DeviceCorpus(data, resident)
         self._lengths = np.diff(data.indptr)
-        self._rows = ArraySource(np.arange(self.size), batch_size)
 
-    def batches(self, seed: int, first_step: int = 0) -> Iterator[Batch]:
-        return (self.rows(batch.data) for batch in self._rows.batches(seed, first_step))
-
-    def sweep(self) -> Iterator[Batch]:
-        return (self.rows(batch.data) for batch in self._rows.sweep())
-
-    def rows(self, rows: NDArray[np.int64]) -> Batch:
-        """The documents of these rows, rising, as a batch."""
-        return Batch(DeviceDocuments(self._corpus, self._lengths, rows, self.batch_size))
+    def rows(self, rows: Any) -> Batch:
+        numbers = np.arange(self.size)[rows]
+        return Batch(DeviceDocuments(self._corpus, self._lengths, numbers, self.batch_size))
 
 
 class CorpusStream(BlockSource):
@@ -281,7 +274,6 @@ class TableSource(ArraySource):
         super().__init__(np.ascontiguousarray(data, dtype=np.float64), batch_size)
         if resident is None:
             resident = self.data.nbytes <= MEMORY_SHARE * device_memory()
-        self._rows = ArraySource(np.arange(self.size), batch_size)
         self._table = None
         if resident:
             with double_precision():
@@ -292,22 +284,17 @@ class TableSource(ArraySource):
         """Rows and columns."""
         return self.data.shape
 
-    def batches(self, seed: int, first_step: int = 0) -> Iterator[Batch]:
+    def rows(self, rows: Any) -> Batch:
         if self._table is None:
-            return super().batches(seed, first_step)
-        return map(self._batch, self._rows.batches(seed, first_step))
-
-    def sweep(self) -> Iterator[Batch]:
-        return super().sweep() if self._table is None else map(self._batch, self._rows.sweep())
-
-    def _batch(self, rows: Batch) -> Batch:
-        if rows.size == self.size:
+            return super().rows(rows)
+        if self.whole:
             return Batch(TableRows(self._table, self.size))
+        numbers = np.arange(self.size)[rows]
         # All batches have one shape, that of the largest.
         places = np.zeros(self.batch_size, np.int64)
-        places[: rows.size] = rows.data
+        places[: numbers.size] = numbers
         with double_precision():
-            return Batch(TableRows(_take(self._table, places), rows.size))
+            return Batch(TableRows(_take(self._table, places), numbers.size))
 
 
 def as_rows(data: Any) -> TableRows:

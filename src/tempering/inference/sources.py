@@ -6,7 +6,7 @@ The order of pass p depends on the seed and on p alone, so a run can be taken up
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
+from itertools import count, repeat
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -106,19 +106,23 @@ class ArraySource:
 
     def batches(self, seed: int, first_step: int = 0) -> Iterator[Batch]:
         if self.whole:
-            while True:
-                yield Batch(self.data)
+            yield from repeat(self.rows(slice(None)))
         n_batches = -(-self.size // self.batch_size)
         first_pass, skipped = divmod(first_step, n_batches)
         for epoch in count(first_pass):
             order = np.random.default_rng([seed, epoch]).permutation(self.size)
             for rows in np.array_split(order, n_batches)[skipped:]:
-                yield Batch(self.data[np.sort(rows)])
+                yield self.rows(np.sort(rows))
             skipped = 0
 
     def sweep(self) -> Iterator[Batch]:
         for start in range(0, self.size, self.batch_size):
-            yield Batch(self.data[start : start + self.batch_size])
+            yield self.rows(slice(start, start + self.batch_size))
+
+    def rows(self, rows: Any) -> Batch:
+        """Some rows, by a slice or by rising numbers, as a batch."""
+        # A slice of a sparse matrix is a copy.
+        return Batch(self.data if self.whole else self.data[rows])
 
 
 class Block:

@@ -89,9 +89,7 @@ def plot_transition_matrix(hmm: Any) -> Any:
     figure = new_figure(figsize=(1.6 + 0.6 * k, 1.2 + 0.6 * k))
     axis = figure.subplots()
     axis.imshow(moves, cmap="Blues", vmin=0, vmax=1)
-    for (row, column), probability in np.ndenumerate(moves):
-        colour = "white" if probability > 0.6 else "black"
-        axis.text(column, row, f"{probability:.2f}", ha="center", va="center", color=colour)
+    _write_numbers(axis, moves, highest=1.0)
     axis.set(xticks=range(k), yticks=range(k), xlabel="to state", ylabel="from state")
     return figure
 
@@ -120,45 +118,25 @@ def plot_loadings(factors: Any, names: Sequence[str] | None = None) -> Any:
     """
     loadings = learned(factors, "factors", "components_")
     loadings = loadings[: max(1, getattr(factors, "n_relevant_", len(loadings)))]
-    k, columns = loadings.shape
     largest = np.abs(loadings).max()
-    labels = column_names(names, columns)
-    words = 0.08 * max(map(len, labels), default=0.0)  # they stand upright
-    figure = new_figure(figsize=(2.5 + 0.45 * min(columns, 30), 1.2 + 0.45 * k + words))
-    axis = figure.subplots()
-    image = axis.imshow(loadings, cmap="RdBu_r", vmin=-largest, vmax=largest, aspect="auto")
-    if labels:
-        axis.set_xticks(range(columns), labels, rotation=90)
-    axis.set(yticks=range(k), xlabel="column", ylabel="factor")
-    figure.colorbar(image, ax=axis, label="loading")
-    return figure
-
-
-def _draw(axis: Any, X: np.ndarray, mixture: BayesianGaussianMixture) -> None:
-    """The data, and each component as its ellipse of two standard deviations."""
-    from matplotlib.patches import Ellipse
-
-    axis.plot(X[:, 0], X[:, 1], ",", color="0.6", rasterized=True)
-    covariances = mixture.covariances_
-    if mixture.covariance_type == "tied":
-        covariances = [covariances] * mixture.n_components
-    for weight, mean, covariance in zip(mixture.weights_, mixture.means_, covariances):
-        if weight * len(X) < 1:
-            continue
-        if covariance.ndim < 2:
-            covariance = np.eye(2) * covariance
-        variances, directions = np.linalg.eigh(covariance)
-        width, height = 4 * np.sqrt(variances)
-        angle = np.degrees(np.arctan2(directions[1, 0], directions[0, 0]))
-        ellipse = Ellipse(mean, width, height, angle=angle, fill=False, color="crimson", lw=1.5)
-        axis.add_patch(ellipse)
-    axis.set_aspect("equal")
-    axis.set_xticks([])
-    axis.set_yticks([])
+    labels = column_names(names, loadings.shape[1])
+    axis = _table(
+        loadings,
+        labels,
+        "loading",
+        (0.45, 1.2 + 0.45 * len(loadings)),
+        cmap="RdBu_r",
+        vmin=-largest,
+        vmax=largest,
+    )
+    axis.set(xlabel="column", ylabel="factor")
+    return axis.figure
 
 
 def plot_mixtures(X: np.ndarray, mixtures: Mapping[str, BayesianGaussianMixture]) -> Any:
     """Several mixtures of the same two-dimensional data, side by side; returns the figure.
+
+    Each component is an ellipse of two standard deviations.
 
     Parameters
     ----------
@@ -186,7 +164,16 @@ def plot_mixtures(X: np.ndarray, mixtures: Mapping[str, BayesianGaussianMixture]
     for axis, (title, mixture) in zip(
         np.atleast_1d(figure.subplots(1, len(mixtures))), mixtures.items()
     ):
-        _draw(axis, X, mixture)
+        axis.plot(X[:, 0], X[:, 1], ",", color="0.6", rasterized=True)
+        covariances = mixture.covariances_
+        if mixture.covariance_type == "tied":
+            covariances = [covariances] * mixture.n_components
+        for weight, mean, covariance in zip(mixture.weights_, mixture.means_, covariances):
+            if weight * len(X) >= 1:
+                covariance = covariance if covariance.ndim == 2 else np.eye(2) * covariance
+                _draw_ellipse(axis, mean, covariance, color="crimson", lw=1.5)
+        axis.set_aspect("equal")
+        axis.set(xticks=[], yticks=[])
         axis.set_title(f"{title}\nELBO {mixture.elbo_:,.0f}", fontsize=11)
     return figure
 
@@ -234,97 +221,105 @@ def plot_emissions(hmm: Any, X: ArrayLike | None = None, names: Sequence[str] | 
     >>> [text.get_text() for text in plot_emissions(hmm, names=["no", "yes"]).axes[0].texts]
     ['0.75', '0.25', '0.05', '0.95']
     """
-    rows = None if X is None else np.asarray(X)
     what = next((name for name in ("emissionprob_", "lambdas_") if hasattr(hmm, name)), "means_")
     points = learned(hmm, "hmm", what)
     columns = points.shape[1]
-    names = column_names(names, columns) or None
+    labels = column_names(names, columns)
     if what == "emissionprob_":
-        return _table(points, "probability", "symbol", names)
+        return _states(points, "probability", "symbol", labels)
+    rows = None if X is None else np.asarray(X)
     if rows is not None and (rows.ndim != 2 or rows.shape[1] != columns):
         raise ValueError(f"X must be a table of {columns} columns; got the shape {rows.shape}.")
     if rows is not None and not (rows.dtype.kind in "biuf" and np.isfinite(rows).all()):
         raise ValueError("X must hold finite numbers, to be drawn.")
-    if what == "lambdas_":
-        if columns > 1:
-            return _table(points, "expected count", "column", names)
-        return _counts(hmm, rows, names)
+    if what == "lambdas_" and columns > 1:
+        return _states(points, "expected count", "column", labels)
     if columns > 2:
         raise ValueError(
             f"Emissions of {columns} columns cannot be drawn: fit the model to one or two of them."
         )
-    return _curves(hmm, rows, names) if columns == 1 else _ellipses(hmm, rows, names)
-
-
-def _curves(hmm: Any, rows: np.ndarray | None, names: Sequence[str] | None) -> Any:
-    means, deviations = hmm.means_[:, 0], np.sqrt(hmm.covars_[:, 0, 0])
-    x = np.linspace((means - 4 * deviations).min(), (means + 4 * deviations).max(), 400)
-    shares = hmm.get_stationary_distribution()
-    densities = shares[:, None] * norm.pdf(x, means[:, None], deviations[:, None])
-    figure, axis = _axis(names)
-    if rows is not None:
-        axis.hist(rows[:, 0], bins="auto", density=True, color="0.85")
-    _draw_shares(axis, x, densities)
-    axis.set(ylabel="density")
+    figure = new_figure(figsize=(6, 4))
+    axis = figure.subplots()
+    axis.set(**dict(zip(("xlabel", "ylabel"), labels)))
+    if columns == 2:
+        _draw_ellipses(axis, hmm, rows)
+    elif what == "means_":
+        _draw_densities(axis, hmm, rows)
+    else:
+        _draw_counts(axis, hmm, rows)
+    axis.legend(frameon=False)
     return figure
 
 
-def _counts(hmm: Any, rows: np.ndarray | None, names: Sequence[str] | None) -> Any:
+def _draw_densities(axis: Any, hmm: Any, rows: np.ndarray | None) -> None:
+    means, deviations = hmm.means_[:, 0], np.sqrt(hmm.covars_[:, 0, 0])
+    x = np.linspace((means - 4 * deviations).min(), (means + 4 * deviations).max(), 400)
+    if rows is not None:
+        axis.hist(rows[:, 0], bins="auto", density=True, color="0.85")
+    _draw_shares(axis, hmm, x, norm.pdf(x, means[:, None], deviations[:, None]))
+    axis.set(ylabel="density")
+
+
+def _draw_counts(axis: Any, hmm: Any, rows: np.ndarray | None) -> None:
     rates = np.asarray(hmm.lambdas_)[:, 0]
     x = np.arange(int(np.ceil(rates.max() + 4 * np.sqrt(rates.max()))) + 2)
-    probabilities = hmm.get_stationary_distribution()[:, None] * poisson.pmf(x, rates[:, None])
-    figure, axis = _axis(names)
     if rows is not None:
         seen, times = np.unique(rows[:, 0], return_counts=True)
         axis.bar(seen, times / len(rows), width=0.9, color="0.85")
-    _draw_shares(axis, x, probabilities)
+    _draw_shares(axis, hmm, x, poisson.pmf(x, rates[:, None]))
     axis.set(ylabel="probability")
-    return figure
 
 
-def _draw_shares(axis: Any, x: np.ndarray, parts: np.ndarray) -> None:
+def _draw_shares(axis: Any, hmm: Any, x: np.ndarray, densities: np.ndarray) -> None:
+    parts = hmm.get_stationary_distribution()[:, None] * densities
     for k, part in enumerate(parts):
         axis.plot(x, part, color=f"C{k % 10}", label=f"state {k}")
     axis.plot(x, parts.sum(axis=0), color="0.2", lw=0.8, ls="--", label="together")
-    axis.legend(frameon=False)
 
 
-def _ellipses(hmm: Any, rows: np.ndarray | None, names: Sequence[str] | None) -> Any:
-    figure, axis = _axis(names)
+def _draw_ellipses(axis: Any, hmm: Any, rows: np.ndarray | None) -> None:
     if rows is not None:
         colours = [f"C{k % 10}" for k in hmm.predict(rows)]
         axis.scatter(rows[:, 0], rows[:, 1], s=3, c=colours, alpha=0.4, lw=0)
+    for k, (mean, covariance) in enumerate(zip(hmm.means_, hmm.covars_, strict=True)):
+        _draw_ellipse(axis, mean, covariance, color=f"C{k % 10}", label=f"state {k}")
+
+
+def _draw_ellipse(axis: Any, mean: np.ndarray, covariance: np.ndarray, **style: Any) -> None:
+    """Two standard deviations around the mean."""
     turn = np.linspace(0, 2 * np.pi, 100)
     circle = np.column_stack([np.cos(turn), np.sin(turn)])
-    for k, (mean, covariance) in enumerate(zip(hmm.means_, hmm.covars_, strict=True)):
-        edge = mean + 2 * circle @ np.linalg.cholesky(covariance).T
-        axis.plot(edge[:, 0], edge[:, 1], color=f"C{k % 10}", label=f"state {k}")
-    axis.legend(frameon=False)
-    return figure
+    edge = mean + 2 * circle @ np.linalg.cholesky(covariance).T
+    axis.plot(edge[:, 0], edge[:, 1], **style)
 
 
-def _table(values: np.ndarray, what: str, columns: str, names: Sequence[str] | None) -> Any:
+def _states(values: np.ndarray, what: str, column: str, names: list[str]) -> Any:
+    """What each state emits, with its numbers where there is room for them."""
+    axis = _table(values, names, what, (0.6, 1.4 + 0.5 * len(values)), cmap="Blues", vmin=0)
+    axis.set(xlabel=column, ylabel="state")
+    if values.shape[1] <= 12:
+        _write_numbers(axis, values, highest=values.max())
+    return axis.figure
+
+
+def _table(
+    values: np.ndarray, names: list[str], what: str, size: tuple[float, float], **colours: Any
+) -> Any:
+    """A table of colours with a bar that tells ``what`` they mean, of this width a column."""
     k, n = values.shape
-    words = 0.0 if names is None else 0.08 * max(map(len, names))
-    figure = new_figure(figsize=(2.5 + 0.6 * min(n, 30), 1.4 + 0.5 * k + words))
+    words = 0.08 * max(map(len, names), default=0.0)  # they stand upright
+    width, height = size
+    figure = new_figure(figsize=(2.5 + width * min(n, 30), height + words))
     axis = figure.subplots()
-    image = axis.imshow(values, cmap="Blues", vmin=0, aspect="auto")
-    if n <= 12:
-        for (row, column), value in np.ndenumerate(values):
-            colour = "white" if value > 0.6 * values.max() else "black"
-            axis.text(column, row, f"{value:.2f}", ha="center", va="center", color=colour)
-    if names is not None:
+    image = axis.imshow(values, aspect="auto", **colours)
+    if names:
         axis.set_xticks(range(n), names, rotation=90)
-    axis.set(yticks=range(k), xlabel=columns, ylabel="state")
+    axis.set_yticks(range(k))
     figure.colorbar(image, ax=axis, label=what)
-    return figure
+    return axis
 
 
-def _axis(names: Sequence[str] | None) -> tuple[Any, Any]:
-    figure = new_figure(figsize=(6, 4))
-    axis = figure.subplots()
-    if names is not None:
-        axis.set(xlabel=names[0])
-        if len(names) > 1:
-            axis.set(ylabel=names[1])
-    return figure, axis
+def _write_numbers(axis: Any, values: np.ndarray, highest: float) -> None:
+    for (row, column), value in np.ndenumerate(values):
+        colour = "white" if value > 0.6 * highest else "black"
+        axis.text(column, row, f"{value:.2f}", ha="center", va="center", color=colour)
