@@ -157,7 +157,7 @@ def _fit_and_save(
 def _connected(scheduler: str) -> DaskExecutor:
     """The cluster, found before the corpus is read."""
     from tempering.cluster import DaskExecutor
-    from tempering.inference.executors import ClusterLost
+    from tempering.inference.checkpoint_writer import ClusterLost
 
     executor = DaskExecutor(scheduler)
     try:

@@ -18,7 +18,7 @@ from tempering.evaluation import completion_score, split_documents
 from tempering.evaluation.checks import normalised
 from tempering.inference import BlockSource, Report
 from tempering.inference.callbacks import COMPILING, Callback, progress_bar, telling
-from tempering.inference.streaming import StoredRows
+from tempering.inference.sources import StoredRows
 from tempering.storage.atomic import atomic_file
 
 #: Documents kept for validation unless told otherwise: this share, and never more than that many.

@@ -23,9 +23,9 @@ from tempering.cluster.dask_source import (
     require_distributed,
     solve_run,
 )
-from tempering.inference.executors import ClusterLost, Executor, SolveShard, add_in_pairs
-from tempering.inference.sources import ArraySource, Block, RowReference, Source
-from tempering.inference.streaming import BlockSource
+from tempering.inference.checkpoint_writer import ClusterLost
+from tempering.inference.executors import Executor, SolveShard, add_in_pairs
+from tempering.inference.sources import ArraySource, Block, BlockSource, RowReference, Source
 
 #: How often a step is made before its workers are given up.
 ATTEMPTS = 10

@@ -14,8 +14,15 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tempering.inference.executors import add_in_pairs
-from tempering.inference.sources import ArraySource, Batch, Block, RowReference, stack, take_rows
-from tempering.inference.streaming import BlockSource
+from tempering.inference.sources import (
+    ArraySource,
+    Batch,
+    Block,
+    BlockSource,
+    RowReference,
+    stack,
+    take_rows,
+)
 
 # Dask's own types have each result of a client also as a coroutine, for asynchronous clients.
 Client = Any

@@ -42,7 +42,7 @@ from tempering.corpus.parquet import (
 )
 from tempering.corpus.text_counts import TextCounts
 from tempering.corpus.text_files import FAIL, LINES, read_texts, text_kind
-from tempering.inference.streaming import BlockSource
+from tempering.inference.sources import BlockSource
 from tempering.storage.atomic import as_path, atomic_file
 
 

@@ -13,7 +13,7 @@ from tempering.corpus.files import CorpusError
 from tempering.corpus.formats import STREAMING, check_target, open_source, write
 from tempering.corpus.text_counts import TextCounts, counted_bags
 from tempering.corpus.text_files import TEXT_COLUMN, Document, check_columns
-from tempering.inference.streaming import BlockSource
+from tempering.inference.sources import BlockSource
 from tempering.models.arguments import takes
 from tempering.storage.atomic import as_path
 

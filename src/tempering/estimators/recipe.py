@@ -13,7 +13,7 @@ import numpy as np
 from scipy.integrate import trapezoid
 
 from tempering.inference import BlockSource, RobbinsMonro, Settling
-from tempering.inference.learning_rate import LearningRate
+from tempering.inference.run import LearningRate
 from tempering.models.lda.model import LatentDirichlet, Update
 from tempering.models.lda.sampling import Settled
 from tempering.models.lda.start import SAMPLE, document_contrast, starting_inverse_temperature

@@ -33,8 +33,7 @@ from tempering.inference import Algorithm, ArraySource, Batch, BlockSource, Repo
 from tempering.inference.callbacks import Callback
 from tempering.inference.executors import Executor
 from tempering.inference.fitting import seeds_of_restarts
-from tempering.inference.learning_rate import LearningRate
-from tempering.inference.run import State
+from tempering.inference.run import LearningRate, State
 from tempering.models.arguments import as_numbers
 from tempering.models.lda.model import LatentDirichlet, TopicStart, Update
 from tempering.models.lda.priors import documents_to_predict, raised_prior

@@ -4,11 +4,9 @@ from tempering.inference.callbacks import Report
 from tempering.inference.checkpoint import Checkpoint, CheckpointWarning
 from tempering.inference.engine import Algorithm, evaluate_elbo
 from tempering.inference.fitting import fit
-from tempering.inference.learning_rate import Constant, RobbinsMonro, Settling
-from tempering.inference.run import History, Record, Result
+from tempering.inference.run import Constant, History, Record, Result, RobbinsMonro, Settling
 from tempering.inference.saddle import SaddleWarning
-from tempering.inference.sources import ArraySource, Batch, Source
-from tempering.inference.streaming import BlockSource
+from tempering.inference.sources import ArraySource, Batch, BlockSource, Source
 from tempering.storage.classes import stored
 
 __all__ = [

@@ -6,7 +6,6 @@ first called, and keeps it on disk (see ``NUMBA_CACHE_DIR``).
 
 import math
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,60 +21,52 @@ COMPILING = "compiling, once"
 
 
 class _Compilation(event.Listener):
-    """The time that this process has spent compiling, and who is to be told when it begins."""
+    """The time that this process has spent compiling, and who is to be told when it begins.
+
+    Numba compiles, and tells of it, in one thread at a time.
+    """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self._depth, self._began, self._seconds = 0, 0.0, 0.0
         self._tell: Callable[[], None] | None = None
 
     def on_start(self, event: event.Event) -> None:
         """A kernel begins to be compiled, perhaps as a part of another."""
-        with self._lock:
-            self._depth += 1
-            if self._depth > 1:
-                return
+        self._depth += 1
+        if self._depth == 1:
             self._began = time.perf_counter()
-        self.tell()
+            self.tell()
 
     def on_end(self, event: event.Event) -> None:
         """It is compiled."""
-        with self._lock:
-            self._depth -= 1
-            if self._depth == 0:
-                self._seconds += time.perf_counter() - self._began
+        self._depth -= 1
+        if self._depth == 0:
+            self.add(time.perf_counter() - self._began)
 
     def add(self, seconds: float) -> None:
-        """Something else was compiled, in so many seconds."""
-        with self._lock:
-            self._seconds += seconds
+        """Something was compiled, in so many seconds."""
+        self._seconds += seconds
 
     def seconds(self) -> float:
         """All seconds so far."""
-        with self._lock:
-            now = time.perf_counter() - self._began if self._depth else 0.0
-            return self._seconds + now
+        return self._seconds + (time.perf_counter() - self._began if self._depth else 0.0)
 
     def tell(self) -> None:
         """Tell who wants to be told, and only once."""
-        with self._lock:
-            tell, self._tell = self._tell, None
+        tell, self._tell = self._tell, None
         if tell is not None:
             tell()
 
     @contextmanager
     def telling(self, tell: Callable[[], None]) -> Iterator[None]:
         """Tell, unless somebody is to be told already."""
-        with self._lock:
-            mine = self._tell is None
-            if mine:
-                self._tell = tell
+        mine = self._tell is None
+        self._tell = self._tell or tell
         try:
             yield
         finally:
-            with self._lock:
-                if mine and self._tell is tell:
-                    self._tell = None
+            if mine:
+                self._tell = None
 
 
 _compilation = _Compilation()

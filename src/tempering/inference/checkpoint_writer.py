@@ -103,6 +103,10 @@ class OtherFit(StorageError):
     """A checkpoint is whole, and belongs to another fit."""
 
 
+class ClusterLost(ConnectionError):
+    """The cluster that a fit runs on is gone, or cannot finish a step."""
+
+
 class Restarts:
     """The results of restarts, in memory: a fit without checkpoints."""
 
@@ -133,8 +137,9 @@ class Restarts:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: Any) -> None:
-        return None
+    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
+        if isinstance(error, ClusterLost):
+            raise ClusterLost(f"{error} {self.hope()}") from error
 
 
 def open_restarts(
@@ -228,6 +233,7 @@ class CheckpointWriter(Restarts):
             stopped = isinstance(error, KeyboardInterrupt | SystemExit)
             if stopped and self.latest is not None:
                 self._save()
+        super().__exit__(kind, error, traceback)
         if not isinstance(error, KeyboardInterrupt | Terminated) or not self._good:
             return
         what = "terminated" if isinstance(error, Terminated) else "interrupted"
@@ -260,8 +266,6 @@ class CheckpointWriter(Restarts):
         best = None
         if self.best is not None:
             best = {**vars(self.best), "model": self._learned(self.best.model)}
-            if self.best.local is None:
-                del best["local"]
         numbers = [int(match[1]) for _, match in self._files()]
         path = self._directory / f"checkpoint-{max(numbers, default=0) + 1:08d}.safetensors"
         content = {"fingerprint": self._fingerprint, "elbos": self.elbos, "best": best, "run": run}
@@ -315,7 +319,7 @@ class CheckpointWriter(Restarts):
         """The restarts that are over, and the one under way; of the types and shapes of the fit."""
         best, loaded = content["best"], None
         if best is not None:
-            best = {"local": None, **best, "model": self._with_learned(best["model"])}
+            best = {**best, "model": self._with_learned(best["model"])}
             check_types(best, declared(Result))
             best = Result(**best)
             check_posterior(best.model, best.posterior)

@@ -6,7 +6,7 @@ whether it is plain VI, AVI, VT or LVT.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -24,8 +24,15 @@ from tempering.inference.executors import (
     SolveShard,
     add_in_pairs,
 )
-from tempering.inference.learning_rate import LearningRate
-from tempering.inference.run import History, Record, Result, Run, State, local_of
+from tempering.inference.run import (
+    History,
+    LearningRate,
+    Record,
+    Result,
+    Run,
+    State,
+    local_of,
+)
 from tempering.inference.saddle import MOST_ESCAPES, leave_saddle, warn_of_saddle
 from tempering.inference.sources import Batch, Source
 from tempering.models.arguments import check_number
@@ -192,29 +199,21 @@ def evaluate_elbo(
     >>> evaluate_elbo(model, result.posterior, ArraySource([[1], [2]])) == result.elbo
     True
     """
-    executor, model = executor or Serial(), model.with_bound()
+    model = model.with_bound()
     bound_of = BoundOfShard(UNTEMPERED, COLD, model, model.expectations(posterior))
     total = -model.divergence(posterior)
-    for batch in source.sweep():
-        parts = list(zip_longest(batch.shards(model.shard_size), solved))
-        for bound in executor.map(bound_of, parts):
-            total += bound
+    for bound in _over_all_data(bound_of, source, executor or Serial(), solved):
+        total += bound
     return total
 
 
-def solve_local(
-    model: Model,
-    posterior: Any,
-    source: Source,
-    executor: Executor,
-    solved: Sequence[LocalStep] = (),
-) -> Any:
-    """q(z) of all data at T = 1, from where it was ``solved`` in the last step."""
-    solve = LocalOfShard(UNTEMPERED, COLD, model, model.expectations(posterior))
-    shards: list[Any] = []
+def _over_all_data(
+    solve: SolveShard, source: Source, executor: Executor, solved: Sequence[LocalStep]
+) -> Iterator[Any]:
+    """What becomes of each shard of the data, from where it was ``solved`` in the last step."""
     for batch in source.sweep():
-        shards += executor.map(solve, list(zip_longest(batch.shards(model.shard_size), solved)))
-    return np.concatenate(shards)
+        parts = list(zip_longest(batch.shards(solve.model.shard_size), solved))
+        yield from executor.map(solve, parts)
 
 
 def run_restart(
@@ -273,7 +272,9 @@ def run_restart(
         elbo = evaluate_elbo(model, state.posterior, source, algorithm.executor, state.solved)
     local = None
     if keep_local:
-        local = solve_local(model, state.posterior, source, algorithm.executor, state.solved)
+        solve = LocalOfShard(UNTEMPERED, COLD, model, model.expectations(state.posterior))
+        shards = _over_all_data(solve, source, algorithm.executor, state.solved)
+        local = np.concatenate(list(shards))
     return Result(
         state.posterior, elbo, run.history, run.converged, run.tempered_heat, model, local=local
     )

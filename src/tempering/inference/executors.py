@@ -14,15 +14,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from tempering.inference.checkpoint_writer import Restarts
 from tempering.inference.sources import Source, read
 from tempering.models.base import LocalStep, Model
 from tempering.models.threads import number_of_threads, one_blas_thread
 from tempering.temperature import Heat, LocalTempering, TemperaturePolicy
-
-
-class ClusterLost(ConnectionError):
-    """The cluster that a fit runs on is gone, or cannot finish a step."""
 
 
 class Executor(ABC):
@@ -64,15 +59,6 @@ class Threads(Serial):
 
     def __init__(self, pool: ThreadPoolExecutor):
         self._each = pool.map
-
-
-@contextmanager
-def resumable(restarts: Restarts) -> Iterator[None]:
-    """Where a cluster is lost, say what is left of the fit."""
-    try:
-        yield
-    except ClusterLost as error:
-        raise ClusterLost(f"{error} {restarts.hope()}") from error
 
 
 def add_in_pairs(parts: Iterable[Any]) -> Any:

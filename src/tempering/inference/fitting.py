@@ -11,9 +11,8 @@ from tempering.inference.callbacks import Callback, progress_bar
 from tempering.inference.checkpoint import CheckpointLike, check_posterior
 from tempering.inference.checkpoint_writer import open_restarts
 from tempering.inference.engine import UNTEMPERED, Algorithm, run_restart
-from tempering.inference.executors import Executor, open_executor, resumable
-from tempering.inference.learning_rate import Constant, LearningRate, RobbinsMonro
-from tempering.inference.run import Result
+from tempering.inference.executors import Executor, open_executor
+from tempering.inference.run import Constant, LearningRate, Result, RobbinsMonro
 from tempering.inference.sources import ArraySource, Source
 from tempering.models.arguments import check_number, check_whole, shown, takes
 from tempering.models.base import Model
@@ -183,12 +182,10 @@ def fit(
         seed=seed,
         elbo_every=elbo_every,
         final_elbo=final_elbo,
-        # Not told where it is not asked for: checkpoints from before go on to be resumed.
-        **({"keep_local": True} if keep_local else {}),
+        keep_local=keep_local,
     )
     with (
         restarts,
-        resumable(restarts),
         open_executor(executor, n_threads) as running,
         running.reading(source) as source,
         progress_bar(progress) as bar,

@@ -17,8 +17,7 @@ from tempering.estimators.words import counts_over_words
 from tempering.evaluation import top_words
 from tempering.evaluation.checks import normalised
 from tempering.inference import BlockSource
-from tempering.inference.sources import stack
-from tempering.inference.streaming import StoredRows
+from tempering.inference.sources import StoredRows, stack
 from tempering.models.arguments import check_number, check_whole
 from tempering.workbench.editing import check_fitted_topics, topic_number
 
