@@ -27,6 +27,7 @@ from tempering.inference import (
     fit,
     stored,
 )
+from tempering.inference.checkpoint import remembered_seed
 from tempering.inference.checkpoint_writer import postponed_interrupt, read_checkpoint
 from tempering.models import Mixture
 from tempering.models.factorial_mixture import FactorialModel
@@ -638,10 +639,10 @@ def test_two_fits_in_one_directory_do_not_meet(tmp_path):
 
 
 def test_seeds_are_remembered(tmp_path):
-    checkpoint = Checkpoint(tmp_path)
-    seed = checkpoint.seed(resume=True)
-    assert checkpoint.seed(resume=True) == seed
-    assert checkpoint.seed(resume=False) != seed
+    seed = remembered_seed(None, tmp_path, resume=True)
+    assert remembered_seed(None, Checkpoint(tmp_path), resume=True) == seed
+    assert remembered_seed(None, tmp_path, resume=False) != seed
+    assert remembered_seed(7, tmp_path, resume=True) == 7
 
 
 @pytest.fixture

@@ -85,6 +85,7 @@ class DeviceCorpus:
 
     def __init__(self, data: Any, resident: bool | None = None):
         self.n_words = data.shape[1]
+        self.lengths = np.diff(data.indptr)  # distinct words of each document
         self._matrix = data
         if resident is None:
             fits = data.nnz * DEVICE_ENTRY_BYTES <= MEMORY_SHARE * device_memory()
@@ -137,7 +138,6 @@ class DeviceDocuments:
     """Some documents of a corpus, by their rows: the batch of a fit on the device."""
 
     corpus: DeviceCorpus
-    lengths: NDArray  # distinct words of each document of the corpus
     rows: NDArray[np.int64]  # rising
     batch_size: int  # the largest batch of the run
 
@@ -153,11 +153,11 @@ class DeviceDocuments:
     def can_be_sampled(self) -> bool:
         """Whether these are counts of tokens, and not too many; as on the CPU."""
         tokens = self.corpus.tokens[self.rows].sum()
-        return bool(tokens <= MOST_REPEATED * self.lengths[self.rows].sum())
+        return bool(tokens <= MOST_REPEATED * self.corpus.lengths[self.rows].sum())
 
     def groups(self, most: int, *, for_tokens: bool = False) -> Iterator[Group]:
         """The documents in groups of one size, with a place for each word or each token."""
-        lengths = self.corpus.tokens if for_tokens else self.lengths
+        lengths = self.corpus.tokens if for_tokens else self.corpus.lengths
         return cut_into_groups(lengths, self.rows, min(most, self.batch_size))
 
 
@@ -167,11 +167,9 @@ class CorpusSource(ArraySource):
     def __init__(self, data: Any, batch_size: int | None = None, resident: bool | None = None):
         super().__init__(data, batch_size)
         self._corpus = DeviceCorpus(data, resident)
-        self._lengths = np.diff(data.indptr)
 
     def rows(self, rows: Any) -> Batch:
-        numbers = np.arange(self.size)[rows]
-        return Batch(DeviceDocuments(self._corpus, self._lengths, numbers, self.batch_size))
+        return Batch(DeviceDocuments(self._corpus, np.arange(self.size)[rows], self.batch_size))
 
 
 class CorpusStream(BlockSource):
@@ -188,9 +186,8 @@ class CorpusStream(BlockSource):
         return map(self._batch, self._source.sweep())
 
     def _batch(self, batch: Batch) -> Batch:
-        data, lengths = batch.data, np.diff(batch.data.indptr)
-        rows = np.arange(batch.size)
-        return Batch(DeviceDocuments(DeviceCorpus(data, False), lengths, rows, self.batch_size))
+        corpus, rows = DeviceCorpus(batch.data, False), np.arange(batch.size)
+        return Batch(DeviceDocuments(corpus, rows, self.batch_size))
 
 
 @njit(**ENTRY)

@@ -245,7 +245,7 @@ def _sample(local: DeviceStep, data: DeviceDocuments, n_topics: int) -> tuple[An
         if mine.size:
             places = np.resize(theirs, SAMPLED_DOCUMENTS)  # of one length, to be compiled once
             gamma[mine] = np.asarray(own.gamma[places])[: mine.size, :n_topics]
-    width = ladder_step(int(data.lengths[rows].max()))
+    width = ladder_step(int(data.corpus.lengths[rows].max()))
     rectangle = data.corpus.rectangle(Group(rows, SAMPLED_DOCUMENTS, width))
     return rectangle, pad_topics(mean_proportions(gamma), 0.0)
 

@@ -8,7 +8,7 @@ import hashlib
 import os
 import secrets
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from pathlib import Path
@@ -66,22 +66,6 @@ class Checkpoint:
         if Path(self.path).exists() and not Path(self.path).is_dir():
             raise ValueError(f"checkpoint must be a directory, or not exist yet; got {self.path}.")
 
-    def part(self, name: str) -> Checkpoint:
-        """A checkpoint in a directory of this one, for one of several calls of ``fit``."""
-        return replace(self, path=Path(self.path) / name)
-
-    def seed(self, resume: bool) -> int:
-        """The seed that the first run with this checkpoint drew, for fits that were given none."""
-        file = Path(self.path) / SEED_FILE
-        if resume and file.exists():
-            seed = read_tree(file, "seed")
-            if not isinstance(seed, int) or not 0 <= seed < 2**31:
-                raise StorageError(f"{file}: it must hold a seed; got {seed!r:.60}.")
-            return seed
-        seed = secrets.randbelow(2**31)
-        write_tree(file, "seed", seed)
-        return seed
-
 
 #: What stands for a checkpoint: the object, or its path alone.
 CheckpointLike = Checkpoint | str | os.PathLike[str] | None
@@ -95,17 +79,27 @@ def as_checkpoint(checkpoint: CheckpointLike) -> Checkpoint | None:
 
 
 def remembered_seed(random_state: Any, checkpoint: CheckpointLike, resume: bool) -> Any:
-    """A random state as given; where None is, with a checkpoint, the seed that belongs to it."""
+    """A random state as given; for None, with a checkpoint, the seed that its first run drew."""
     checkpoint = as_checkpoint(checkpoint)
     if random_state is not None or checkpoint is None:
         return random_state
-    return checkpoint.seed(resume)
+    file = Path(checkpoint.path) / SEED_FILE
+    if resume and file.exists():
+        seed = read_tree(file, "seed")
+        if not isinstance(seed, int) or not 0 <= seed < 2**31:
+            raise StorageError(f"{file}: it must hold a seed; got {seed!r:.60}.")
+    else:
+        seed = secrets.randbelow(2**31)
+        write_tree(file, "seed", seed)
+    return seed
 
 
 def keeping(checkpoint: CheckpointLike, resume: bool, part: str) -> dict[str, Any]:
-    """The arguments of ``fit`` for one of the several calls that an estimator makes."""
+    """The arguments of ``fit`` for one of several calls, which has a directory in the other's."""
     checkpoint = as_checkpoint(checkpoint)
-    return {} if checkpoint is None else {"checkpoint": checkpoint.part(part), "resume": resume}
+    if checkpoint is None:
+        return {}
+    return {"checkpoint": replace(checkpoint, path=Path(checkpoint.path) / part), "resume": resume}
 
 
 def alone_with_checkpoint(fit: Method) -> Method:
@@ -114,9 +108,7 @@ def alone_with_checkpoint(fit: Method) -> Method:
     @wraps(fit)
     def run(self: Any, *arguments: Any, checkpoint: CheckpointLike = None, **options: Any) -> Any:
         kept = as_checkpoint(checkpoint)
-        with ExitStack() as stack:
-            if kept is not None:
-                stack.enter_context(alone_in(kept.path))
+        with alone_in(kept.path) if kept else nullcontext():
             return fit(self, *arguments, checkpoint=checkpoint, **options)
 
     return run  # pyright: ignore[reportReturnType]

@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager
 from copy import deepcopy
 from pathlib import Path
 from types import FrameType
-from typing import Any, Self
+from typing import Any
 
 from tempering.inference.checkpoint import (
     Checkpoint,
@@ -134,37 +134,32 @@ class Restarts:
         """What is left of a fit that cannot go on, and what to do."""
         return "Nothing of the fit was kept: give it a checkpoint, to be able to resume it."
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        if isinstance(error, ClusterLost):
-            raise ClusterLost(f"{error} {self.hope()}") from error
-
-
+@contextmanager
 def open_restarts(
     checkpoint: CheckpointLike, resume: bool, source: Source, model: Model, **settings: Any
-) -> Restarts:
+) -> Iterator[Restarts]:
     """The results of restarts, on disk or in memory alone where no checkpoint is wanted."""
     checkpoint = as_checkpoint(checkpoint)
-    if checkpoint is None:
-        return Restarts()
-    return CheckpointWriter(checkpoint, resume, model, source, settings)
+    with ExitStack() as stack:
+        restarts = Restarts()
+        if checkpoint is not None:
+            restarts = CheckpointWriter(checkpoint, model, source, settings)
+            stack.enter_context(restarts.at_work(resume))
+        try:
+            yield restarts
+        except ClusterLost as error:
+            raise ClusterLost(f"{error} {restarts.hope()}") from error
 
 
 class CheckpointWriter(Restarts):
     """Writes a fit into checkpoints, and takes it up from the last one."""
 
     def __init__(
-        self,
-        checkpoint: Checkpoint,
-        resume: bool,
-        model: Model,
-        source: Source,
-        settings: dict[str, Any],
+        self, checkpoint: Checkpoint, model: Model, source: Source, settings: dict[str, Any]
     ):
         super().__init__()
-        self._checkpoint, self._resume, self._given = checkpoint, resume, model
+        self._checkpoint, self._given = checkpoint, model
         self._directory = Path(checkpoint.path)
         self._fingerprint = {
             "data": describe_source(source),
@@ -176,16 +171,31 @@ class CheckpointWriter(Restarts):
         self._model: Model | None = None
         self._full = False
         self._steps, self._written = 0, time.monotonic()
-        self._held = ExitStack()
 
-    def __enter__(self) -> Self:
-        with ExitStack() as stack:
-            stack.enter_context(alone_in(self._directory))
-            if self._resume:
-                self._load()
-            stack.enter_context(catching_sigterm())
-            self._held = stack.pop_all()
-        return self
+    @contextmanager
+    def at_work(self, resume: bool) -> Iterator[None]:
+        """Alone in the directory; a fit that is stopped is kept, and the error tells where."""
+        try:
+            with alone_in(self._directory):
+                if resume:
+                    self._load()
+                with catching_sigterm():
+                    try:
+                        yield
+                    except (KeyboardInterrupt, SystemExit):
+                        if self.latest is not None:
+                            self._save()
+                        raise
+        except (KeyboardInterrupt, Terminated) as error:
+            if not self._good:
+                raise
+            what = "terminated" if isinstance(error, Terminated) else "interrupted"
+            problem = " The last steps are not in it." if self._full else ""
+            raise (Terminated if isinstance(error, Terminated) else KeyboardInterrupt)(
+                f"{what}; {self._good[-1]} holds the fit.{problem} To go on from there, call fit "
+                f"again with checkpoint={str(self._directory)!r}, the same data and the same "
+                "parameters."
+            ) from error
 
     def unfinished(self, model: Model) -> Run | None:
         loaded, self._loaded = self._loaded, None
@@ -227,21 +237,6 @@ class CheckpointWriter(Restarts):
         if self._good:
             return f"{self._good[-1]} holds the fit: {again} to go on when the cluster is back."
         return f"The checkpoint {self._directory} holds nothing of the fit yet: {again}."
-
-    def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> None:
-        with self._held:
-            stopped = isinstance(error, KeyboardInterrupt | SystemExit)
-            if stopped and self.latest is not None:
-                self._save()
-        super().__exit__(kind, error, traceback)
-        if not isinstance(error, KeyboardInterrupt | Terminated) or not self._good:
-            return
-        what = "terminated" if isinstance(error, Terminated) else "interrupted"
-        problem = " The last steps are not in it." if self._full else ""
-        raise (Terminated if isinstance(error, Terminated) else KeyboardInterrupt)(
-            f"{what}; {self._good[-1]} holds the fit.{problem} To go on from there, call fit again "
-            f"with checkpoint={str(self._directory)!r}, the same data and the same parameters."
-        ) from error
 
     def _save(self) -> None:
         """Write a checkpoint. Where it cannot be written, say so once: the fit goes on."""
@@ -304,7 +299,7 @@ class CheckpointWriter(Restarts):
                 warnings.warn(
                     f"{' '.join(damaged)} The fit goes on from the one before, {path}.",
                     CheckpointWarning,
-                    stacklevel=4,
+                    stacklevel=7,
                 )
             # The second newest is kept only if it is good too, which the next load would find out.
             self._good = [path]

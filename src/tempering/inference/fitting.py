@@ -167,25 +167,24 @@ def fit(
         n_steps = max_passes * source.size / getattr(source, "batch_size", source.size)
         learning_rate = RobbinsMonro(delay=min(1024.0, n_steps / 10))
 
-    restarts = open_restarts(
-        checkpoint,
-        resume,
-        source,
-        model,
-        temperature=temperature,
-        learning_rate=learning_rate,
-        max_passes=max_passes,
-        tolerance=tolerance,
-        finish=finish,
-        initial=initial,
-        n_init=n_init,
-        seed=seed,
-        elbo_every=elbo_every,
-        final_elbo=final_elbo,
-        keep_local=keep_local,
-    )
     with (
-        restarts,
+        open_restarts(
+            checkpoint,
+            resume,
+            source,
+            model,
+            temperature=temperature,
+            learning_rate=learning_rate,
+            max_passes=max_passes,
+            tolerance=tolerance,
+            finish=finish,
+            initial=initial,
+            n_init=n_init,
+            seed=seed,
+            elbo_every=elbo_every,
+            final_elbo=final_elbo,
+            keep_local=keep_local,
+        ) as restarts,
         open_executor(executor, n_threads) as running,
         running.reading(source) as source,
         progress_bar(progress) as bar,

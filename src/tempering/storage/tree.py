@@ -138,8 +138,7 @@ def from_json(value: Any, arrays: Arrays) -> Any:
         return value
     if not any(key.startswith("$") for key in value):
         return {key: from_json(entry, arrays) for key, entry in value.items()}
-    pairs: Any = value.items() if len(value) == 1 else [("", None)]
-    ((key, entry),) = pairs
+    ((key, entry),) = value.items() if len(value) == 1 else [("", None)]
     names = isinstance(entry, list) and all(isinstance(part, str) for part in entry)
     if key == "$array" and isinstance(entry, dict):
         return _array_from_json(entry, arrays)
@@ -152,7 +151,11 @@ def from_json(value: Any, arrays: Arrays) -> Any:
     if key == "$float" and entry in ("nan", "inf", "-inf"):
         return float(entry)
     if key == "$scalar" and isinstance(entry, list) and len(entry) == 2:
-        return _scalar(entry[0], from_json(entry[1], arrays))
+        # No plain number, for with arrays of float32 its type counts.
+        kind, number = entry[0], from_json(entry[1], arrays)
+        right = kind in SCALARS and isinstance(number, bool | int | float)
+        expect(right, f"a number is damaged: {short(number)} as {kind!r:.20}.")
+        return np.dtype(kind).type(number)
     if isinstance(entry, dict):
         return make_object(key[1:], from_json(entry, arrays))
     raise StorageError(f"an entry is damaged: {short(value)}.")
@@ -188,13 +191,6 @@ def _array_from_json(told: dict[str, Any], arrays: Arrays) -> NDArray[Any]:
         there = told.get(what)
         expect(here == there, f"the {what} of the array {name!r} is {here}, and should be {there}.")
     return array
-
-
-def _scalar(kind: Any, value: Any) -> Any:
-    """A NumPy scalar; it is no plain number, for with arrays of float32 its type counts."""
-    right = kind in SCALARS and isinstance(value, bool | int | float)
-    expect(right, f"a number is damaged: {short(value)} as {kind!r:.20}.")
-    return np.dtype(kind).type(value)
 
 
 def _crc32(array: NDArray[Any]) -> int:
