@@ -18,14 +18,13 @@ from tempering.cluster.dask_source import (
     DaskSource,
     Future,
     RepeatedArray,
-    is_dask_collection,
+    name_blocks,
     read_block,
-    require_distributed,
     solve_run,
 )
 from tempering.inference.checkpoint_writer import ClusterLost
 from tempering.inference.executors import Executor, SolveShard, add_in_pairs
-from tempering.inference.sources import ArraySource, Block, BlockSource, RowReference, Source
+from tempering.inference.sources import ArraySource, Block, BlockSource, Source
 
 #: How often a step is made before its workers are given up.
 ATTEMPTS = 10
@@ -159,6 +158,8 @@ class DaskExecutor(Executor):
 
     def open(self, data: Any, batch_size: Callable[[int], int]) -> Any:
         """A Dask bag or dataframe as a source."""
+        from dask.base import is_dask_collection
+
         if not is_dask_collection(data):
             return data
         self._threads()  # looks whether the workers can read it
@@ -350,20 +351,6 @@ class DaskExecutor(Executor):
         return f"DaskExecutor({self._address!r})"
 
 
-def name_blocks(function: Any, items: list[Any]) -> tuple[list[Any], list[Block]]:
-    """Items as they are sent, and the blocks in which they name their rows, if they do."""
-    if not isinstance(function, SolveShard) or not isinstance(items[0][0][1], RowReference):
-        return items, []
-    numbers: dict[Block, int] = {}
-    shards = []
-    for (place, data), before in items:
-        parts = [
-            part._replace(block=numbers.setdefault(part.block, len(numbers))) for part in data.parts
-        ]
-        shards.append(((place, parts), before))
-    return shards, list(numbers)
-
-
 class ShardRange(NamedTuple):
     """Neighbouring shards for one worker."""
 
@@ -392,3 +379,14 @@ def cut_into_runs(n_shards: int, threads: Mapping[str, int]) -> list[ShardRange]
         ShardRange(slice(start, start + size), places[number * len(places) // len(starts)])
         for number, start in enumerate(starts)
     ]
+
+
+def require_distributed() -> Any:
+    """The package, or an error that says how to get it."""
+    try:
+        import distributed
+    except ImportError:
+        raise ImportError(
+            "a fit on a cluster needs Dask: pip install 'tempering[distributed]'."
+        ) from None
+    return distributed

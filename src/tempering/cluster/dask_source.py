@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tempering.inference.executors import add_in_pairs
+from tempering.inference.executors import SolveShard, add_in_pairs
 from tempering.inference.sources import (
     ArraySource,
     Batch,
@@ -41,6 +41,20 @@ def solve_run(function: Any, items: list[Any], blocks: list[Any], add: bool) -> 
         function = function.on_threads(this_worker().state.nthreads)
     solved = (function(with_rows(item, blocks) if blocks else item) for item in items)
     return add_in_pairs(solved) if add else list(solved)
+
+
+def name_blocks(function: Any, items: list[Any]) -> tuple[list[Any], list[Block]]:
+    """Items as they are sent, and the blocks in which they name their rows, if they do."""
+    if not isinstance(function, SolveShard) or not isinstance(items[0][0][1], RowReference):
+        return items, []
+    numbers: dict[Block, int] = {}
+    shards = []
+    for (place, data), before in items:
+        parts = [
+            part._replace(block=numbers.setdefault(part.block, len(numbers))) for part in data.parts
+        ]
+        shards.append(((place, parts), before))
+    return shards, list(numbers)
 
 
 def with_rows(shard: Any, blocks: list[Any]) -> Any:
@@ -281,24 +295,3 @@ def checked_counts(ids: list[Any], counts: list[Any], partition: int) -> Any:
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     return matrix
-
-
-def is_dask_collection(data: Any) -> bool:
-    """Whether data are a Dask bag or dataframe."""
-    if type(data).__module__.split(".")[0] not in ("dask", "dask_expr"):
-        return False
-    require_distributed()
-    from dask.base import is_dask_collection
-
-    return is_dask_collection(data)
-
-
-def require_distributed() -> Any:
-    """The package, or an error that says how to get it."""
-    try:
-        import distributed
-    except ImportError:
-        raise ImportError(
-            "a fit on a cluster needs Dask: pip install 'tempering[distributed]'."
-        ) from None
-    return distributed

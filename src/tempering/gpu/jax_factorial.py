@@ -19,22 +19,11 @@ from tempering.models.factorial.activations import (
     all_states,
     sweep_orders,
 )
-from tempering.models.factorial_mixture import (
-    ACTIVATION_STEP,
-    ActivationStep,
-    FactorialModel,
-    FeatureExpectations,
-)
+from tempering.models.factorial_mixture import ActivationStep, FactorialModel, FeatureExpectations
 from tempering.models.natural import Natural
-from tempering.storage.classes import stored
 
 #: Entries of a table of points × states that is made at a time.
 STATES_AT_ONCE = 1 << 25
-
-
-@stored("jax_activation_step", constructed=False, attributes=ACTIVATION_STEP)
-class JaxActivationStep(ActivationStep):
-    """A local step whose activations are still on the device, filled up to the table's rows."""
 
 
 class JaxFactorialModel(FactorialModel):
@@ -65,13 +54,18 @@ class JaxFactorialModel(FactorialModel):
         offsets, couplings = self.interactions(products, variances)
         start = self.activation_probability if start is None else start
         s = one_for_each(inverse_temperature, rows)
+        exact = self.local == "exact"
+        orders = () if exact else sweep_orders(self.n_features, self.local_restarts)
         with double_precision():
             solved, (precision, precision_mean, squares), entropy = activation_step(
                 rows.values, rows.n, s, means / self.noise_variance, offsets, couplings,
-                _filled_up(start, rows), self.noise_variance, **self._constants(),
+                _filled_up(start, rows), self.noise_variance,
+                exact=exact, orders=tuple(tuple(int(k) for k in order) for order in orders),
+                tolerance=self.tolerance, max_sweeps=self.max_sweeps,
             )  # fmt: skip
         base = self._base_energies(np.zeros(()))
-        return JaxActivationStep(
+        # The activations are still on the device, filled up to the table's rows.
+        return ActivationStep(
             solved.activations,
             statistics=Natural(
                 precision=np.asarray(precision),
@@ -82,13 +76,6 @@ class JaxFactorialModel(FactorialModel):
             entropy=float(entropy),
             inverse_temperature=inverse_temperature,
         )
-
-    def _constants(self) -> dict[str, Any]:
-        exact = self.local == "exact"
-        orders = () if exact else sweep_orders(self.n_features, self.local_restarts)
-        as_tuples = tuple(tuple(int(k) for k in order) for order in orders)
-        ends = {"tolerance": self.tolerance, "max_sweeps": self.max_sweeps}
-        return {"exact": exact, "orders": as_tuples, **ends}
 
 
 def _filled_up(start: Any, rows: Any) -> Any:

@@ -175,7 +175,6 @@ class Lanes(NamedTuple):
     sequence: Any  # whose they are; n where there is none
     begins: Any  # whether a forward pass begins there
     counts: Any  # whether they count: not those of buffers, nor empty places
-    n: int  # sequences
 
 
 class JaxHiddenMarkov(HiddenMarkov):
@@ -213,7 +212,7 @@ class JaxHiddenMarkov(HiddenMarkov):
             lanes = lanes_of(block)
             with double_precision():
                 parts = chain_step(
-                    *lanes[:4], np.append(s[which], 1.0), np.append(block.inner.begins, False),
+                    *lanes, np.append(s[which], 1.0), np.append(block.inner.begins, False),
                     np.append(block.in_the_middle, False), starts, log_moves,
                     expectations.emissions, kind=kind, variance=variance, common=common,
                 )  # fmt: skip
@@ -262,7 +261,7 @@ def lanes_of(data: Sequences) -> Lanes:
     rows = np.where(empty[..., None], 0.0, table[np.minimum(place, len(table) - 1)])
     with double_precision():
         sent = (jax.device_put(part) for part in (rows, owner[place], begins[place], counts[place]))
-        lanes = Lanes(*sent, n=len(data))
+        lanes = Lanes(*sent)
     if rows.nbytes <= MEMORY_SHARE * device_memory():
         _sent[data] = lanes
     return lanes

@@ -138,7 +138,8 @@ def from_json(value: Any, arrays: Arrays) -> Any:
         return value
     if not any(key.startswith("$") for key in value):
         return {key: from_json(entry, arrays) for key, entry in value.items()}
-    ((key, entry),) = value.items() if len(value) == 1 else [("", None)]
+    pairs: Any = value.items() if len(value) == 1 else [("", None)]
+    ((key, entry),) = pairs
     names = isinstance(entry, list) and all(isinstance(part, str) for part in entry)
     if key == "$array" and isinstance(entry, dict):
         return _array_from_json(entry, arrays)
