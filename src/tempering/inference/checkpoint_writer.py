@@ -4,7 +4,6 @@ A checkpoint is one file, which appears whole or not at all: the run between two
 restarts came to, and a description of the data and of all parameters. The last two are kept.
 """
 
-import re
 import signal
 import threading
 import time
@@ -95,7 +94,7 @@ def postponed_interrupt() -> Iterator[None]:
 
 KEPT = 2
 KIND = "checkpoint"
-NAME = re.compile(r"checkpoint-(\d{8,})\.safetensors")
+NAMES = f"checkpoint-{'[0-9]' * 8}.safetensors"
 ANEW = "Remove it, or pass resume=False to start anew."
 
 
@@ -261,30 +260,27 @@ class CheckpointWriter(Restarts):
         best = None
         if self.best is not None:
             best = {**vars(self.best), "model": self._learned(self.best.model)}
-        numbers = [int(match[1]) for _, match in self._files()]
+        numbers = [int(path.stem[-8:]) for path in self._files()]
         path = self._directory / f"checkpoint-{max(numbers, default=0) + 1:08d}.safetensors"
         content = {"fingerprint": self._fingerprint, "elbos": self.elbos, "best": best, "run": run}
         write_tree(path, KIND, content)
         self._begun_from = None
         # Only the last good ones stay, and nothing of what killed processes left half written.
         self._good = [*self._good, path][-KEPT:]
-        for path, _ in self._files():
+        for path in self._files():
             if path not in self._good:
                 path.unlink(missing_ok=True)
         for path in self._directory.glob(".partial-*-checkpoint-*"):
             path.unlink(missing_ok=True)
 
-    def _files(self) -> list[tuple[Path, re.Match[str]]]:
+    def _files(self) -> list[Path]:
         """The checkpoints that are there, newest last."""
-        paths = self._directory.iterdir() if self._directory.is_dir() else ()
-        found = [(path, match) for path in paths if (match := NAME.fullmatch(path.name))]
-        return sorted(found, key=lambda entry: int(entry[1][1]))
+        return sorted(self._directory.glob(NAMES))
 
     def _load(self) -> None:
         """Take up the newest checkpoint that is whole, if there is one."""
         damaged: list[str] = []
-        paths = [path for path, _ in reversed(self._files())]
-        for path in paths:
+        for path in reversed(self._files()):
             try:
                 content = read_checkpoint(path)
                 with reading(path):
