@@ -144,7 +144,14 @@ def fit(
     _check_kinds(model, temperature, learning_rate, executor, callbacks)
     if max_passes is not None:
         check_number(max_passes, "max_passes", "positive", above=0)
-    _check_arguments(tolerance, n_init, elbo_every, initial, seed)
+    check_number(tolerance, "tolerance", "0 or positive", least=0)
+    check_whole(n_init=n_init, elbo_every=elbo_every)
+    check_whole(0, seed=seed)
+    if initial is not None and n_init > 1:
+        raise ValueError(
+            f"n_init={n_init} restarts from one given `initial` would all be the same: "
+            "leave one of the two out."
+        )
     source = data if isinstance(data, Source) else ArraySource(data, batch_size)
     if max_passes is None:
         max_passes = temperature.usual_passes if source.whole else USUAL_PASSES
@@ -244,17 +251,4 @@ def _check_kinds(
     if learning_rate is not None and not takes(learning_rate, 1):
         raise ValueError(
             f"learning_rate must be a function of the step, or None; got {shown(learning_rate)}."
-        )
-
-
-def _check_arguments(
-    tolerance: float, n_init: int, elbo_every: int, initial: Any, seed: int
-) -> None:
-    check_number(tolerance, "tolerance", "0 or positive", least=0)
-    check_whole(n_init=n_init, elbo_every=elbo_every)
-    check_whole(0, seed=seed)
-    if initial is not None and n_init > 1:
-        raise ValueError(
-            f"n_init={n_init} restarts from one given `initial` would all be the same: "
-            "leave one of the two out."
         )
