@@ -276,11 +276,6 @@ class TableSource(ArraySource):
             with double_precision():
                 self._table = jax.device_put(self.data)
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-        return self.data.shape
-
     def rows(self, rows: Any) -> Batch:
         if self._table is None:
             return super().rows(rows)

@@ -6,6 +6,7 @@ The order of pass p depends on the seed and on p alone, so a run can be taken up
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, MutableMapping, Sequence
 from copy import copy
 from itertools import count, pairwise, repeat
@@ -63,7 +64,46 @@ class Source(DataSource, Protocol):
         ...
 
 
-class ArraySource:
+class RowSource(ABC):
+    """What sources of rows share: each pass is cut into batches of as equal a size as can be."""
+
+    shape: tuple[int, ...]
+    batch_size: int
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return self.shape[0]
+
+    @property
+    def whole(self) -> bool:
+        """Whether each batch is the whole data."""
+        return self.batch_size == self.size
+
+    def batches(self, seed: int, first_step: int = 0) -> Iterator[Batch]:
+        """Batches for ever, pass after pass; of those before ``first_step`` nothing is read."""
+        if self.whole:
+            yield from repeat(self.rows(slice(0, self.size)))
+        n_batches = -(-self.size // self.batch_size)
+        first_pass, skipped = divmod(first_step, n_batches)
+        for epoch in count(first_pass):
+            yield from self._pass(seed, epoch, n_batches, skipped if epoch == first_pass else 0)
+
+    def sweep(self) -> Iterator[Batch]:
+        """All rows once, in order."""
+        for start in range(0, self.size, self.batch_size):
+            yield self.rows(slice(start, min(start + self.batch_size, self.size)))
+
+    @abstractmethod
+    def rows(self, rows: Any) -> Batch:
+        """Some rows, by a slice, as a batch."""
+
+    @abstractmethod
+    def _pass(self, seed: int, epoch: int, n_batches: int, skipped: int) -> Iterator[Batch]:
+        """The batches of one pass but for the first ones."""
+
+
+class ArraySource(RowSource):
     """Rows of an array or of a sparse matrix in memory.
 
     Parameters
@@ -95,36 +135,18 @@ class ArraySource:
             raise ValueError(f"data must have at least one row; got shape {data.shape}.")
         if batch_size is not None:
             check_number(batch_size, "batch_size", "at least 1, or None", least=1, whole=True)
-        self.data = data
+        self.data, self.shape = data, data.shape
         self.batch_size = min(batch_size or self.size, self.size)
-
-    @property
-    def size(self) -> int:
-        return self.data.shape[0]
-
-    @property
-    def whole(self) -> bool:
-        return self.batch_size == self.size
 
     def sample(self, n: int, rng: np.random.Generator) -> Any:
         if n >= self.size:
             return self.data
         return self.data[np.sort(rng.choice(self.size, size=n, replace=False))]
 
-    def batches(self, seed: int, first_step: int = 0) -> Iterator[Batch]:
-        if self.whole:
-            yield from repeat(self.rows(slice(None)))
-        n_batches = -(-self.size // self.batch_size)
-        first_pass, skipped = divmod(first_step, n_batches)
-        for epoch in count(first_pass):
-            order = np.random.default_rng([seed, epoch]).permutation(self.size)
-            for rows in np.array_split(order, n_batches)[skipped:]:
-                yield self.rows(np.sort(rows))
-            skipped = 0
-
-    def sweep(self) -> Iterator[Batch]:
-        for start in range(0, self.size, self.batch_size):
-            yield self.rows(slice(start, start + self.batch_size))
+    def _pass(self, seed: int, epoch: int, n_batches: int, skipped: int) -> Iterator[Batch]:
+        order = np.random.default_rng([seed, epoch]).permutation(self.size)
+        for rows in np.array_split(order, n_batches)[skipped:]:
+            yield self.rows(np.sort(rows))
 
     def rows(self, rows: Any) -> Batch:
         """Some rows, by a slice or by rising numbers, as a batch."""
@@ -226,7 +248,7 @@ class StoredRows(Protocol):
         ...
 
 
-class BlockSource:
+class BlockSource(RowSource):
     """A source of batches of a matrix on disk, whatever its format.
 
     Each pass visits every document once. It takes blocks of consecutive documents in random order
@@ -275,16 +297,6 @@ class BlockSource:
         self.edges = files.edges
         self.window_blocks = window_blocks
 
-    @property
-    def size(self) -> int:
-        """Number of documents."""
-        return self.shape[0]
-
-    @property
-    def whole(self) -> bool:
-        """Whether each batch is the whole data."""
-        return self.batch_size == self.size
-
     def sample(self, n: int, rng: np.random.Generator) -> sparse.csr_array:
         """At most n documents, drawn without replacement: the same as from :class:`ArraySource`."""
         check_whole(n=n)
@@ -294,35 +306,19 @@ class BlockSource:
         # memory is in proportion to n, not to the corpus.
         return self._read(np.sort(rng.choice(self.size, size=n, replace=False)))
 
-    def batches(self, seed: int, first_step: int = 0) -> Iterator[Batch]:
-        """Batches for ever, pass after pass; of those before ``first_step`` nothing is read."""
-        if self.whole:
-            yield from repeat(Batch(self._rows(0, self.size)))
-        n_batches = -(-self.size // self.batch_size)
-        first_pass, skipped = divmod(first_step, n_batches)
-        for epoch in count(first_pass):
-            yield from self._pass(seed, epoch, n_batches, skipped if epoch == first_pass else 0)
-
-    def sweep(self) -> Iterator[Batch]:
-        """All documents once, in order."""
-        for start in range(0, self.size, self.batch_size):
-            yield Batch(self._rows(start, min(start + self.batch_size, self.size)))
-
     def by_reference(self) -> Self:
         """The same batches, of documents that are read where they are solved."""
         referring = copy(self)
         referring.named = WeakValueDictionary()
         return referring
 
-    def _rows(self, start: int, stop: int) -> Any:
-        """The documents from ``start`` to ``stop``."""
+    def rows(self, rows: slice) -> Batch:
         if self.named is None:
-            return self.files.rows(start, stop)
-        first = int(np.searchsorted(self.edges, start, side="right")) - 1
-        last = int(np.searchsorted(self.edges, stop))
-        inside = self._blocks(range(first, last))
-        begin = start - int(self.edges[first])
-        return inside[begin : begin + stop - start]
+            return Batch(self.files.rows(rows.start, rows.stop))
+        first = int(np.searchsorted(self.edges, rows.start, side="right")) - 1
+        last = int(np.searchsorted(self.edges, rows.stop))
+        begin = rows.start - int(self.edges[first])
+        return Batch(self._blocks(range(first, last))[begin : begin + rows.stop - rows.start])
 
     def _blocks(self, numbers: Iterable[int]) -> Any:
         """All documents of some blocks."""
@@ -346,7 +342,6 @@ class BlockSource:
         return stack(parts)
 
     def _pass(self, seed: int, epoch: int, n_batches: int, skipped: int) -> Iterator[Batch]:
-        """The batches of one pass but for the first ones."""
         least, n_larger = divmod(self.size, n_batches)
         number = skipped
         to_skip = skipped * least + min(skipped, n_larger)
