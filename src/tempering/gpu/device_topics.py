@@ -158,6 +158,11 @@ class DeviceStep(LocalStep):
     def terms(self) -> LocalTerms:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.compute_terms(self)
 
+    @property
+    def gamma(self) -> Array:
+        """γ of the documents, [n, padded topics], on the host."""
+        return self.in_order(own.gamma for own in self.solved)
+
     def in_order(self, parts: Iterable[Any]) -> Array:
         """What groups have of each document, brought to the host in the order of the batch."""
         numbers = [
@@ -222,8 +227,7 @@ def temperature_terms(
         ]
         energies, normalizers = (local.in_order(part) for part in zip(*found))
     else:
-        energies = model.terms_of(local, expectations)[0]
-        gamma = local.in_order(own.gamma for own in local.solved)[:, :n_topics]
+        energies, gamma = model.terms_of(local, expectations)[0], local.gamma[:, :n_topics]
         host_z = np.asarray(log_z, float)[:n_topics]
         alpha = model.doc_topic_prior
         normalizers = log_normalizers(formula, gamma, alpha, host_z, to_grid.nodes)
