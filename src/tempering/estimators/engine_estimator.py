@@ -9,10 +9,15 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, _fit_context
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    _fit_context,
+)
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tempering.estimators.moves import model_on
 from tempering.estimators.parameters import (
@@ -215,17 +220,6 @@ class EngineEstimator(_Declared):
         )
         return X
 
-    def _activations(self, X: Any, what: str, k: int) -> Array:
-        """What ``inverse_transform`` is given, of ``k`` features."""
-        expected = f"activations, at most {LARGEST_VALUE:g}, of {k} {what}"
-        activations = as_numbers(X, "X", expected)
-        if activations.ndim != 2 or activations.shape[1] != k:
-            raise ValueError(
-                f"X must hold activations of {k} {what}; got shape {activations.shape}."
-            )
-        refuse(~(np.abs(activations) <= LARGEST_VALUE), activations, f"X must hold {expected}")
-        return activations
-
     def _summarise(self, result: Result) -> None:
         """Set the attributes that say how the fit went."""
         self.history_ = result.history
@@ -235,6 +229,32 @@ class EngineEstimator(_Declared):
         self.restart_elbos_ = list(result.restart_elbos)
         self.temperature_ = 1.0 / float(np.mean(result.heat.inverse_temperature))
         self.inverse_temperatures_ = result.heat.inverse_temperature
+
+
+class FeatureMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """An estimator of what rows have of some features."""
+
+    #: What the features are called, and the attribute [K, D] that holds them.
+    _called, _held = "components", "components_"
+
+    def inverse_transform(self: Any, X: Any) -> Array:
+        """Activations (n_samples, n_components) back to expected rows, (n_samples, n_features)."""
+        check_is_fitted(self)
+        features = getattr(self, self._held)
+        wanted = f"activations of {len(features)} {self._called}, at most {LARGEST_VALUE:g}"
+        activations = as_numbers(X, "X", wanted)
+        if activations.ndim != 2 or activations.shape[1] != len(features):
+            raise ValueError(f"X must hold {wanted}; got shape {activations.shape}.")
+        refuse(~(np.abs(activations) <= LARGEST_VALUE), activations, f"X must hold {wanted}")
+        return activations @ features
+
+    def score(self: Any, X: Any, y: Any = None) -> float:
+        """Mean of :meth:`score_samples`, in nats a row. Higher is better."""
+        return float(np.mean(self.score_samples(X)))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(getattr(self, self._held))
 
 
 class StreamEstimator(EngineEstimator):

@@ -15,11 +15,10 @@ from numbers import Real
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.engine_estimator import OnlineEstimator
+from tempering.estimators.engine_estimator import FeatureMixin, OnlineEstimator
 from tempering.estimators.moves import MovedResult, fit_table, move_features
 from tempering.estimators.parameters import (
     DEFAULTS,
@@ -61,7 +60,7 @@ Probability = Annotated[float, Interval(Real, 0, 1, closed="neither")]
 
 
 @dataclass(eq=False, repr=False)
-class FactorialMixture(ClassNamePrefixFeaturesOutMixin, TransformerMixin, OnlineEstimator):
+class FactorialMixture(FeatureMixin, OnlineEstimator):
     """Factorial mixture model: each sample is a sum of some of K features, plus noise.
 
     x_n = Σ_k z_nk μ_k + ε_n with z_nk ~ Bern(π), μ_k ~ N(0, σ_μ²·1) and ε_n ~ N(0, σ²·1). The data
@@ -151,6 +150,8 @@ random_state, n_jobs, executor, verbose
     tol: NotNegative = 1e-2
     max_iter: Whole = 300
 
+    _called, _held = "features", "features_"
+
     def _model_of_stream(self, X: Array) -> FactorialModel:
         return copy(self._model) if hasattr(self, "_state") else self._new_model(X)
 
@@ -166,11 +167,6 @@ random_state, n_jobs, executor, verbose
         X = self._validated(X, reset=False)
         return self._model.local_step(X, self._expectations, 1.0).activations
 
-    def inverse_transform(self, X: Any) -> Array:
-        """Sums of the active features, of activations (n_samples, n_components)."""
-        check_is_fitted(self)
-        return self._activations(X, "features", self.n_components) @ self.features_
-
     def score_samples(self, X: Any) -> Array:
         """Log predictive density of each sample, with the untempered model.
 
@@ -179,14 +175,6 @@ random_state, n_jobs, executor, verbose
         """
         check_is_fitted(self)
         return log_density(self._model, self._validated(X, reset=False), self._expectations)
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Mean of :meth:`score_samples`. Higher is better."""
-        return float(np.mean(self.score_samples(X)))
-
-    @property
-    def _n_features_out(self) -> int:
-        return self.n_components
 
     def _search(self, model: FactorialModel, X: Array, options: FitOptions) -> Result:
         moves = {"features": move_features} if self.moves and self.batch_size is None else {}

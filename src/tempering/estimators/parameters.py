@@ -18,6 +18,7 @@ from tempering.temperature import (
     TemperaturePolicy,
     Untempered,
     VariationalTempering,
+    schedules,
 )
 
 Tempering = str | TemperaturePolicy | None
@@ -44,6 +45,12 @@ def as_policy(tempering: Tempering, names: PolicyNames = DEFAULTS) -> Temperatur
         f"tempering must be None, one of {', '.join(map(repr, names))}, or a policy such as "
         f"tempering.Annealing(...); got {tempering!r}."
     )
+
+
+def cooling(temperature: float, passes: float, planned: float) -> Callable[[], Annealing]:
+    """Down from a temperature, linearly in 1/T, in so many passes or half of those planned."""
+    schedule = schedules.linear_inverse(temperature)
+    return lambda: Annealing(schedule, passes=min(float(passes), planned / 2))
 
 
 class _Count(Interval):

@@ -12,11 +12,11 @@ from tempering.estimators.mixture import MixtureFit
 from tempering.estimators.parameters import (
     DEFAULTS,
     Count,
-    PolicyNames,
     Positive,
     Tempering,
     Whole,
     as_policy,
+    cooling,
 )
 from tempering.estimators.starts import random_assignment
 from tempering.families import LinearGaussian
@@ -25,8 +25,7 @@ from tempering.inference.checkpoint import CheckpointLike
 from tempering.models import Mixture, Natural
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
-from tempering.temperature import Annealing, TemperaturePolicy
-from tempering.temperature.schedules import linear_inverse
+from tempering.temperature import TemperaturePolicy
 
 #: Where "auto" begins, and the passes that it spends on cooling where the run is long enough.
 FIRST_TEMPERATURE, COOLING_PASSES = 1.5, 100
@@ -184,14 +183,9 @@ executor, verbose
             rate,
         )
 
-    def _transformed(self, X: Array) -> Array:
-        return X - self._centre
-
     def _policy(self, planned_passes: float) -> TemperaturePolicy:
-        passes = min(float(COOLING_PASSES), planned_passes / 2)
-        schedule = linear_inverse(FIRST_TEMPERATURE)
-        names: PolicyNames = {"auto": lambda: Annealing(schedule, passes=passes), **DEFAULTS}
-        return as_policy(self.tempering, names)
+        auto = cooling(FIRST_TEMPERATURE, COOLING_PASSES, planned_passes)
+        return as_policy(self.tempering, {"auto": auto, **DEFAULTS})
 
     def _likelihood(self) -> LinearGaussian:
         return LinearGaussian(self.n_features_in_ + 1)

@@ -179,6 +179,12 @@ class PoissonFactors(Model):
         start = local.shapes if isinstance(local, FactorStep) else None
         return self.local_step(data, expectations, inverse_temperature, start)
 
+    def largest_first(self, posterior: Natural) -> Natural:
+        """λ with the component first that holds most of the counts."""
+        held = (posterior.shape - self.component_shape).sum(axis=0)
+        order = np.argsort(-held.round(6), kind="stable")
+        return Natural(shape=posterior.shape[:, order], rate=posterior.rate[order])
+
     def divergence(self, posterior: Natural, prior_weight: float = 1.0) -> float:
         family, prior = Gamma(self.n_columns), self.prior()
         q, p = (family.natural(part.shape.T, part.rate[:, None]) for part in (posterior, prior))
