@@ -13,7 +13,7 @@ from tempering import LatentDirichletAllocation
 from tempering.cli.topics import topic_rows
 from tempering.corpus import Corpus
 from tempering.datasets import make_lda
-from tempering.estimators.topic_health import TopicWarning
+from tempering.estimators.lda import TopicWarning
 from tempering.gpu import fit_on_device
 from tempering.models.lda.guide import Guide
 from tempering.models.lda.model import LatentDirichlet

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tempering import CategoricalHMM, GaussianHMM, PoissonHMM
-from tempering.estimators.chain_starts import joined
+from tempering.estimators.chains import joined
 from tempering.families import Poisson
 from tempering.models import HiddenMarkov, Sequences
 

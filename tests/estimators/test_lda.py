@@ -21,7 +21,7 @@ from tempering import (
     schedules,
 )
 from tempering.datasets import make_lda
-from tempering.estimators.topic_health import TopicWarning, describe_troubles, unused_topics
+from tempering.estimators.lda import TopicWarning, describe_troubles, unused_topics
 from tempering.evaluation import topic_stability
 from tempering.inference import ArraySource, evaluate_elbo
 from tempering.models.lda.topics import Topics

@@ -13,12 +13,12 @@ import tempering.evaluation as evaluation
 from tempering import LatentDirichletAllocation
 from tempering.corpus import Corpus, CorpusError
 from tempering.datasets import make_lda
-from tempering.estimators.topic_health import TopicWarning
+from tempering.estimators.lda import TopicWarning
 from tempering.evaluation import completion
 from tempering.inference import fit
 from tempering.models.lda.model import LatentDirichlet
 
-pytestmark = pytest.mark.filterwarnings("ignore::tempering.estimators.topic_health.TopicWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::tempering.estimators.lda.TopicWarning")
 
 
 def counts_of(n=60):
@@ -196,7 +196,7 @@ def test_topics_that_hold_next_to_nothing_are_told():
         LatentDirichletAllocation(50, random_state=0, n_jobs=1).fit(few)
 
 
-@pytest.mark.filterwarnings("error::tempering.estimators.topic_health.TopicWarning")
+@pytest.mark.filterwarnings("error::tempering.estimators.lda.TopicWarning")
 @pytest.mark.parametrize("make", [lambda X: X, lambda X: X * 0.01], ids=["counts", "weights"])
 def test_a_default_fit_of_enough_documents_warns_of_nothing(make):
     enough = make_lda(200, 20, n_words=500, document_length=60, seed=0).counts

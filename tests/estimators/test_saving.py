@@ -34,7 +34,7 @@ from tempering import (
     schedules,
 )
 
-pytestmark = pytest.mark.filterwarnings("ignore::tempering.estimators.topic_health.TopicWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::tempering.estimators.lda.TopicWarning")
 
 
 def documents(n=60, n_words=25):

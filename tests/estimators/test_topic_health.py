@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tempering.estimators.topic_health import sizes_and_overlaps
+from tempering.estimators.lda import sizes_and_overlaps
 from tempering.models.lda.topics import Topics
 
 PRIOR = 0.1

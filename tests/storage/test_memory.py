@@ -18,7 +18,7 @@ from tempering.inference.checkpoint_writer import read_checkpoint
 from tempering.storage.errors import StorageError
 from tempering.storage.tree import read_arrays, read_tree, write_arrays
 
-pytestmark = pytest.mark.filterwarnings("ignore::tempering.estimators.topic_health.TopicWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::tempering.estimators.lda.TopicWarning")
 
 #: Files of models are not packed: nothing but small buffers beyond what is in them.
 ALLOWANCE = 4 << 20

@@ -10,7 +10,7 @@ import tempering
 from tempering import LatentDirichletAllocation, PoissonMixture
 from tempering.corpus import Corpus
 from tempering.datasets import make_lda
-from tempering.estimators.topic_health import TopicWarning
+from tempering.estimators.lda import TopicWarning
 from tempering.workbench import find_topics, joining
 from tempering.workbench.joining import (
     LEAST_PART,

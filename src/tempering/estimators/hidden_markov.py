@@ -13,9 +13,7 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.chain_queries import ChainQueries
-from tempering.estimators.chain_starts import cold_start, fit_with_joins, start_at
-from tempering.estimators.engine_estimator import StreamEstimator
+from tempering.estimators.chains import ChainQueries, cold_start, fit_with_joins
 from tempering.estimators.moves import model_on, on_cpu
 from tempering.estimators.parameters import (
     DEFAULTS,
@@ -38,6 +36,7 @@ from tempering.inference.run import State
 from tempering.models import HiddenMarkov, Natural, Sequences
 from tempering.models.arguments import check_number
 from tempering.models.base import Array
+from tempering.models.hmm.chains import solve_paths
 from tempering.models.hmm.model import concentrations
 from tempering.models.hmm.sequences import Pieces
 from tempering.storage.classes import fits
@@ -119,7 +118,7 @@ default="annealing"
 
 
 @dataclass(eq=False, repr=False)
-class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
+class HiddenMarkovEstimator(ChainQueries):
     """A hidden Markov model with hmmlearn's interface. Subclasses say of what."""
 
     #: The attributes that a letter of ``init_params`` stands for.
@@ -161,7 +160,7 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
 
     @abstractmethod
     def _expose_emissions(self, model: HiddenMarkov, posterior: Natural) -> None:
-        """Set those attributes from the posterior."""
+        """Set the attributes of the emissions from the posterior."""
 
     def _model(self) -> HiddenMarkov:
         k = self.n_components
@@ -271,7 +270,11 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
         return self.n_init if self.n_components > 1 and computed else 1
 
     def _starts(self, model: HiddenMarkov, data: Sequences, rng: np.random.RandomState) -> Natural:
-        """λ at step 0; for the start pieces are sequences by themselves."""
+        """λ at step 0; for the start pieces are sequences by themselves.
+
+        Parameters that are kept are points, which have no posterior to begin from; the states that
+        they give the data do.
+        """
         kept, data = self._kept(), Sequences(data.table, data.inner_lengths)
         posterior = cold_start(model, data, self.init, rng)
         if not kept:
@@ -281,7 +284,11 @@ class HiddenMarkovEstimator(StreamEstimator, ChainQueries):
         for name, value in kept.items():
             setattr(self, name, value)
         X = self._emitted(data.rows) + getattr(self, "_centre", 0)
-        posterior = start_at(model, self._chain(), self._blocks(X, data.lengths), data)
+        posterior, chain, first = model.prior(), self._chain(), 0
+        for bounds, log_emissions in self._blocks(X, data.lengths):
+            block = data[first : first + len(bounds) - 1]
+            paths = solve_paths(chain, log_emissions, bounds)
+            posterior, first = posterior + model.path_statistics(block, paths), first + len(block)
         self.__dict__ = before  # for the next start
         return posterior
 

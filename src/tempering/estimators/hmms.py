@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
-from tempering.estimators.chain_queries import rows_of_states
 from tempering.estimators.covariance_types import (
     COVARIANCE_TYPES,
     CovarianceType,
     data_driven_prior,
 )
 from tempering.estimators.hidden_markov import SHARED_PARAMETERS, HiddenMarkovEstimator
-from tempering.estimators.parameters import Numbers, Positive
+from tempering.estimators.parameters import Numbers, Positive, per_column
 from tempering.families import Categorical, GaussianParameters, Likelihood, Poisson
 from tempering.families.checks import LARGEST_VALUE, check_counts, refuse
 from tempering.models import HiddenMarkov, Natural
@@ -272,12 +271,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
 
     def _prepare(self, X: Array) -> None:
         v = int(X.max()) + 1 if self.n_features is None else self.n_features
-        prior = as_numbers(self.emissionprob_prior, "emissionprob_prior", "numbers")
-        if prior.shape not in ((), (v,)) or not np.all(prior > 0):
-            raise ValueError(
-                f"emissionprob_prior must be one positive number, or {v} of them; got {prior}."
-            )
-        self._emission_prior = np.broadcast_to(prior, v).copy()
+        self._emission_prior = per_column(self.emissionprob_prior, "emissionprob_prior", v)
 
     def _transformed(self, X: Array) -> np.ndarray:
         return X[:, 0].astype(np.int64)
@@ -296,10 +290,9 @@ class CategoricalHMM(HiddenMarkovEstimator):
         return np.size(self.emissionprob_) - self.n_components
 
     def _point(self) -> tuple[Categorical, Array]:
-        weights = rows_of_states(self.emissionprob_, "emissionprob_", self.n_components)
-        if not np.allclose(weights.sum(axis=1), 1.0):
-            raise ValueError(f"the rows of emissionprob_ must sum to 1; got {weights}.")
-        return Categorical(weights.shape[1]), weights
+        n_symbols = np.shape(self.emissionprob_)[-1]
+        shape = self.n_components, n_symbols
+        return Categorical(n_symbols), self._probabilities("emissionprob_", shape)
 
 
 @dataclass(eq=False, repr=False)
@@ -357,19 +350,13 @@ class PoissonHMM(HiddenMarkovEstimator):
         return Poisson(len(self._emission_prior) // 2)
 
     def _prepare(self, X: Array) -> None:
-        d, prior = X.shape[1], []
         # An empty column has no scale of its own; its rate is then learned from the counts alone.
-        mean = X.mean(axis=0)
-        defaults = (1.0, 1.0 / np.where(mean > 0, mean, 1.0))
-        for name, default in zip(("lambdas_prior", "lambdas_weight"), defaults):
-            given = getattr(self, name)
-            part = as_numbers(default if given is None else given, name, "numbers")
-            if part.shape not in ((), (d,)) or not np.all(part > 0):
-                raise ValueError(
-                    f"{name} must be one positive number, or {d} of them; got {given!r}."
-                )
-            prior.append(np.broadcast_to(part, d))
-        self._emission_prior = np.concatenate(prior)
+        d, mean = X.shape[1], X.mean(axis=0)
+        shape = 1.0 if self.lambdas_prior is None else self.lambdas_prior
+        rate = 1.0 / np.where(mean > 0, mean, 1.0)
+        rate = rate if self.lambdas_weight is None else self.lambdas_weight
+        parts = per_column(shape, "lambdas_prior", d), per_column(rate, "lambdas_weight", d)
+        self._emission_prior = np.concatenate(parts)
 
     def _expose_emissions(self, model: HiddenMarkov, posterior: Natural) -> None:
         self.lambdas_ = model.likelihood.conjugate.point(posterior.emissions)
@@ -378,5 +365,11 @@ class PoissonHMM(HiddenMarkovEstimator):
         return np.size(self.lambdas_)
 
     def _point(self) -> tuple[Poisson, Array]:
-        rates = rows_of_states(self.lambdas_, "lambdas_", self.n_components)
+        rates, k = as_numbers(self.lambdas_, "lambdas_", "numbers"), self.n_components
+        right = np.all((rates >= 0) & (rates < np.inf))
+        if rates.ndim != 2 or len(rates) != k or not right:
+            raise ValueError(
+                f"lambdas_ must hold finite numbers of 0 or more, a row for each of {k} states; "
+                f"got {shown(rates)}."
+            )
         return Poisson(rates.shape[1]), rates

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import OnlineEstimator, row_of_largest
 from tempering.estimators.moves import Move, fit_table
-from tempering.estimators.parameters import Numbers, Positive, Tempering, Whole
+from tempering.estimators.parameters import Numbers, Positive, Tempering, Whole, per_column
 from tempering.estimators.starts import random_assignment
 from tempering.families import (
     Bernoulli,
@@ -29,7 +29,6 @@ from tempering.families.checks import refuse
 from tempering.inference import ArraySource, History, Result, evaluate_elbo
 from tempering.inference.fitting import FitOptions
 from tempering.models import Mixture, Natural
-from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
 from tempering.models.natural import emit
 from tempering.temperature import Heat
@@ -255,15 +254,13 @@ class _DiscreteMixture(MixtureEstimator):
         given: Any = self.component_prior
         given = self._default_prior(X) if given is None else given
         parts = [given] if np.isscalar(given) or getattr(given, "ndim", 1) == 0 else list(given)
-        pair = [as_numbers(part, "component_prior", "two positive numbers") for part in parts]
-        if len(pair) != 2 or any(
-            part.shape not in ((), (d,)) or not np.all(part > 0) for part in pair
-        ):
+        if len(parts) != 2:
             raise ValueError(
                 "component_prior must be two positive numbers, or two arrays of "
                 f"{d} positive numbers; got {self.component_prior!r}."
             )
-        self._component_prior = np.concatenate([np.broadcast_to(part, d) for part in pair])
+        pair = [per_column(part, "each half of component_prior", d) for part in parts]
+        self._component_prior = np.concatenate(pair)
 
     def _starts(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:
         return model.prior() + model.statistics(X, random_assignment(X, self.n_components, rng))

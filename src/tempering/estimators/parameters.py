@@ -6,11 +6,13 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
 
+import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from tempering.models.arguments import MOST_THREADS
+from tempering.models.arguments import MOST_THREADS, as_numbers
+from tempering.models.base import Array
 from tempering.temperature import (
     AdaptiveTempering,
     Annealing,
@@ -119,6 +121,14 @@ def constraints_of(kind: Any) -> list[Any]:
     if get_origin(kind) is Literal:
         return [StrOptions(set(get_args(kind)))]
     return [None if kind is NoneType else get_origin(kind) or kind]
+
+
+def per_column(given: Any, name: str, n: int) -> Array:
+    """A positive number for each of n columns, of as many or of one; or an error."""
+    numbers = as_numbers(given, name, "positive numbers")
+    if numbers.shape not in ((), (n,)) or not np.all(numbers > 0):
+        raise ValueError(f"{name} must be one positive number, or {n} of them; got {given!r}.")
+    return np.broadcast_to(numbers, n).copy()
 
 
 def check_n_components(n_components: int, n_data: float, what: str) -> None:

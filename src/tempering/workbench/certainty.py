@@ -12,7 +12,7 @@ from scipy.stats import beta
 from sklearn.base import clone
 
 from tempering.estimators import LatentDirichletAllocation
-from tempering.estimators.topic_health import TopicWarning
+from tempering.estimators.lda import TopicWarning
 from tempering.estimators.words import counts_over_words
 from tempering.evaluation import top_words
 from tempering.evaluation.checks import normalised

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from tempering.estimators import LatentDirichletAllocation
-from tempering.estimators.topic_health import TopicWarning
+from tempering.estimators.lda import TopicWarning
 from tempering.estimators.words import words_of
 from tempering.evaluation.checks import as_counts, is_corpus, normalised
 from tempering.models.arguments import check_number, check_whole, shown

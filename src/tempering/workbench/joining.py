@@ -37,7 +37,7 @@ from scipy.special import digamma, gammaln
 from sklearn.base import clone
 
 from tempering.estimators import LatentDirichletAllocation
-from tempering.estimators.topic_health import TopicWarning
+from tempering.estimators.lda import TopicWarning
 from tempering.estimators.words import remember_words
 from tempering.evaluation.checks import normalised
 from tempering.evaluation.completion import fill_probabilities

@@ -22,7 +22,7 @@ from scipy.special import xlogy
 from sklearn.base import clone
 
 from tempering.estimators import LatentDirichletAllocation
-from tempering.estimators.topic_health import TopicWarning
+from tempering.estimators.lda import TopicWarning
 from tempering.evaluation import Split, npmi, topic_diversity
 from tempering.models.arguments import check_number
 from tempering.plots.canvas import new_figure

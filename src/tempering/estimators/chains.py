@@ -1,40 +1,56 @@
-"""What is asked of a hidden Markov model whose parameters are attributes: scores, paths, draws.
+"""Hidden Markov models: what is asked of one whose parameters are attributes, which may come from a
+fit or be set by hand; and where a fit begins, from clusters, draws, or joined states.
 
-The attributes may come from a fit, or be set by hand.
+Coordinate ascent does not empty a state that has rows of its own, even where the ELBO would be
+higher without it. So pairs are joined, and stay joined if the ELBO rises: the number of states can
+be learned.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from tempering.estimators.engine_estimator import StreamEstimator
 from tempering.estimators.mixture import LARGEST_SAMPLE
+from tempering.estimators.starts import column_metric, kmeans_labels
 from tempering.families import Likelihood
-from tempering.models import Sequences
-from tempering.models.arguments import as_numbers, check_number, shown
+from tempering.families.arrays import safe_log
+from tempering.inference import ArraySource, Result, fit
+from tempering.inference.checkpoint import keeping
+from tempering.inference.fitting import FitOptions
+from tempering.models import HiddenMarkov, Natural, Sequences
+from tempering.models.arguments import as_numbers, check_number
 from tempering.models.base import Array
 from tempering.models.hmm.chains import Chain, best_paths, draw_paths, solve_paths, stationary
 from tempering.models.hmm.model import block_rows
 from tempering.models.natural import emit
 
+#: Passes of a chain without forbidden moves that say which state is which.
+FREE_PASSES = 20
 
-class ChainQueries:
+#: Rows that k-means looks at; more would change its centres little.
+MOST_KMEANS_ROWS = 20_000
+
+#: Pairs that are tried, those first whose rows either state explains, and passes for each.
+TRIALS, PASSES = 5, 20
+
+#: Rows by which pairs are compared.
+COMPARED_ROWS = 5000
+
+
+class ChainQueries(StreamEstimator):
     """Methods that read the attributes alone."""
 
-    n_components: int
-    random_state: Any
     startprob_: Array
     transmat_: Array
-
-    @abstractmethod
-    def _validated(self, X: Any, *, reset: bool) -> Array:
-        """X as a table of numbers, or an error."""
 
     @abstractmethod
     def _point(self) -> tuple[Likelihood, Any]:
@@ -66,12 +82,8 @@ class ChainQueries:
     def _chain(self) -> Chain:
         """The chain at the attributes, which may have been set by hand."""
         k = self.n_components
-        parts = [
-            self._probabilities(name, shape)
-            for name, shape in (("startprob_", (k,)), ("transmat_", (k, k)))
-        ]
-        with np.errstate(divide="ignore"):  # what cannot happen has the logarithm −∞
-            return Chain(*(np.log(part) for part in parts))
+        start, moves = (("startprob_", (k,)), ("transmat_", (k, k)))
+        return Chain(*(safe_log(self._probabilities(*part)) for part in (start, moves)))
 
     def _blocks(
         self, X: Any, lengths: ArrayLike | None
@@ -180,13 +192,84 @@ class ChainQueries:
         return self._emitted(rows), states
 
 
-def rows_of_states(values: ArrayLike, name: str, n_components: int) -> Array:
-    """Numbers that are not negative, a row for each state."""
-    rows = as_numbers(values, name, "numbers")
-    right = np.all((rows >= 0) & (rows < np.inf))
-    if rows.ndim != 2 or len(rows) != n_components or not right:
-        raise ValueError(
-            f"{name} must hold finite numbers of 0 or more, a row for each of {n_components} "
-            f"states; got {shown(rows)}."
+def cold_start(
+    model: HiddenMarkov, data: Sequences, init: str, rng: np.random.RandomState
+) -> Natural:
+    """λ at step 0: clusters of the observations for states, or states drawn at random.
+
+    Where moves are forbidden, states come from a few passes in which none is: clusters in a wrong
+    order would have to become other ones, past all that lie between.
+    """
+    n_few = max(1, len(data) * MOST_KMEANS_ROWS // len(data.rows))
+    if not model.allows_all:
+        free, few = model.without_zeros(), data[:n_few]
+        posterior = cold_start(free, data, init, rng)
+        for _ in range(FREE_PASSES):
+            found = free.local_step(few, free.expectations(posterior), 1.0).statistics
+            posterior = free.prior() + len(data) / len(few) * found
+        return model.prior() + model.restricted(posterior - free.prior())
+    source, generator = ArraySource(data), np.random.default_rng(rng.randint(2**31))
+    if init == "random" or len(data.rows) < model.n_components:
+        return model.initialize(source, generator)
+    sample = source.sample(n_few, generator)
+    labels = kmeans_labels(sample.rows @ column_metric(sample.rows), model.n_components, rng)
+    assignment = np.eye(model.n_components)[labels]
+    return model.prior() + len(data) / len(sample) * model.statistics(sample, assignment)
+
+
+def fit_with_joins(model: HiddenMarkov, data: Sequences, options: FitOptions) -> Result:
+    """A fit, and others from joined states as long as the ELBO rises. No random number is drawn."""
+    checkpoint, resume = options.pop("checkpoint", None), options.pop("resume", True)
+    options = {**options, "temperature": options.get("temperature")}
+    number, limit = 0, options.get("max_passes")
+
+    def run(**changes: Any) -> Result:
+        nonlocal number
+        kept = cast(FitOptions, keeping(checkpoint, resume, f"join-{number}"))
+        number += 1
+        return fit(model, data, **{**options, **kept, **changes})
+
+    best, rises = run(), True
+    while rises:
+        tried = (
+            run(initial=start, temperature=None, max_passes=PASSES)
+            for start in joined(model, data, best.posterior)
         )
-    return rows
+        higher = next((each for each in tried if each.elbo > best.elbo), None)
+        rises = higher is not None
+        if higher is not None:
+            best = run(initial=higher.posterior, temperature=None, max_passes=limit)
+    return best
+
+
+def joined(model: HiddenMarkov, data: Sequences, posterior: Natural) -> Iterator[Natural]:
+    """λ with two states made one and the other left empty, for the pairs most worth it."""
+    if model.fixed or not model.allows_all:  # states that are not alike to begin with
+        return
+    prior = model.prior()
+    counts = {name: part - prior[name] for name, part in posterior.items()}
+    visits = counts["start"] + counts["transitions"].sum(axis=0)
+    used = np.flatnonzero(visits > 0.5)
+    rows = data.table[:: -(-len(data.table) // COMPARED_ROWS)]
+    expected = model.expectations(posterior)
+    logs = model.likelihood.expected_log_likelihood(rows, expected.emissions)
+    shares = softmax(logs[:, used] + np.log(visits[used]), axis=1)
+    overlap = shares.T @ shares
+    size = np.sqrt(overlap.diagonal())
+    first, second = np.triu_indices(len(used), 1)
+    order = np.argsort(-(overlap / np.outer(size, size))[first, second], kind="stable")
+    for pair in order[:TRIALS]:
+        a, b = int(used[first[pair]]), int(used[second[pair]])
+        yield prior + Natural(
+            start=_add(counts["start"], a, b),
+            transitions=_add(_add(counts["transitions"], a, b).T, a, b).T,
+            emissions=_add(counts["emissions"], a, b),
+        )
+
+
+def _add(counts: np.ndarray, a: int, b: int) -> np.ndarray:
+    """Counts whose row b is added to row a."""
+    moved = counts.copy()
+    moved[a] += moved[b]
+    moved[b] = 0.0
+    return moved
