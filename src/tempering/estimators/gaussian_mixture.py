@@ -1,15 +1,13 @@
-"""Bayesian Gaussian mixture with scikit-learn's parameters, tempering, and online fitting."""
+"""Bayesian Gaussian mixture with scikit-learn's parameters, tempering, and online fitting; and the
+kinds of covariances that it and hidden Markov models have."""
 
+import math
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from tempering.estimators.covariance_types import (
-    COVARIANCE_TYPES,
-    CovarianceType,
-    data_driven_prior,
-)
 from tempering.estimators.merge_split import merge_and_split
 from tempering.estimators.mixture import MixtureEstimator, WeightPrior
 from tempering.estimators.moves import Move, MovedResult
@@ -23,14 +21,148 @@ from tempering.estimators.parameters import (
     Whole,
 )
 from tempering.estimators.starts import Reannealing, Start, start_assignment
-from tempering.families import Likelihood
+from tempering.families import (
+    DiagonalGaussian,
+    FullGaussian,
+    Likelihood,
+    SphericalGaussian,
+    TiedGaussian,
+)
 from tempering.inference import Result
 from tempering.models import Mixture, Natural
+from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
 from tempering.temperature import Untempered
 
 #: Attributes of the type of the data, as scikit-learn's are.
 SINGLE_PRECISION = ("weights_", "means_", "precisions_", "covariances_", "precisions_cholesky_")
+
+
+class Described(NamedTuple):
+    """A posterior in the usual parameters, the precisions at their central value."""
+
+    means: Array
+    mean_precision: Array
+    degrees_of_freedom: Array
+    precisions: Array
+
+
+class CovarianceType(NamedTuple):
+    """What ``covariance_type`` stands for: a likelihood, a prior, and attributes that people read.
+
+    The parameters are scikit-learn's: a component with degrees of freedom ν and scale Ψ has the
+    central covariance Ψ/ν, whatever its type.
+    """
+
+    likelihood: Callable[[int, int], Any]  # of D and K
+    shape: Callable[[int], tuple[int, ...]]  # of a covariance, for D columns
+    of_data: Callable[[Array], Array]  # from the covariance matrix of the data
+    part: Callable[[int], float]  # of ν and Ψ that are shape and rate, where there are such
+
+    @property
+    def matrices(self) -> bool:
+        return len(self.shape(2)) == 2
+
+    def n_free(self, dimension: int) -> int:
+        """Numbers of a covariance that are free."""
+        if self.matrices:  # they are symmetric
+            return dimension * (dimension + 1) // 2
+        return math.prod(self.shape(dimension))
+
+    def identity(self, dimension: int) -> Array:
+        """The covariance of unit variances."""
+        return np.eye(dimension) if self.matrices else np.ones(self.shape(dimension))
+
+    def inverse(self, precisions: Array) -> Array:
+        """Covariances."""
+        inverse = np.linalg.inv(precisions) if self.matrices else 1.0 / precisions
+        return np.asarray(inverse, float)
+
+    def precision_factors(self, covariances: Array) -> Array:
+        """Upper triangular U with precision UU', or the roots of the precisions."""
+        if not self.matrices:
+            return 1.0 / np.sqrt(covariances)
+        factor = np.linalg.cholesky(covariances)
+        return np.asarray(np.triu(np.swapaxes(np.linalg.inv(factor), -1, -2)), float)
+
+    def smallest(self, covariance: Array) -> float:
+        """The smallest variance in any direction; NaN for a matrix that is not symmetric."""
+        if not self.matrices:
+            return float(np.min(covariance))
+        if not np.allclose(covariance, covariance.T):
+            return np.nan
+        return float(np.linalg.eigvalsh(covariance)[0])
+
+    def prior(
+        self, likelihood: Any, mean: Array, precision: float, degrees: float, scale: Array
+    ) -> Array:
+        """η of one component from m, κ, ν and Ψ."""
+        part, family = self.part(likelihood.dimension), likelihood.conjugate
+        natural = family.natural(mean, precision, part * degrees, part * scale)
+        # Rows of components that share Ψ are alike: each has its share of what all have together.
+        return natural[0] if natural.ndim == 2 else natural
+
+    def describe(self, likelihood: Any, components: Array) -> Described:
+        """The posterior, from η of all components."""
+        _, kappa, degrees, _ = likelihood.conjugate.standard(components)
+        mean, precisions = likelihood.conjugate.point(components)
+        degrees = degrees / self.part(likelihood.dimension)
+        if kappa.ndim == 2:  # columns that are independent have seen the same data
+            kappa, degrees = kappa[:, 0], degrees[:, 0]
+        shared = degrees.ndim == 0
+        return Described(mean, kappa, degrees, precisions[0] if shared else precisions)
+
+
+COVARIANCE_TYPES = {
+    "full": CovarianceType(
+        lambda d, _: FullGaussian(d), lambda d: (d, d), np.asarray, lambda _: 1.0
+    ),
+    "tied": CovarianceType(TiedGaussian, lambda d: (d, d), np.asarray, lambda _: 1.0),
+    "diag": CovarianceType(
+        lambda d, _: DiagonalGaussian(d), lambda d: (d,), np.diag, lambda _: 0.5
+    ),
+    "spherical": CovarianceType(
+        lambda d, _: SphericalGaussian(d),
+        lambda _: (),
+        lambda matrix: np.diag(matrix).mean(),
+        lambda d: d / 2,
+    ),
+}
+
+
+def data_driven_prior(
+    X: Array,
+    covariance_type: str,
+    mean: Any,
+    degrees: Any,
+    scale: Any,
+    names: tuple[str, str, str],
+    ridge: float = 0.0,
+) -> tuple[Array, float, Array]:
+    """m0, ν0 and Ψ0 as given, or else of the data; the names are what the user calls them."""
+    kind, d = COVARIANCE_TYPES[covariance_type], X.shape[1]
+    mean = X.mean(axis=0) if mean is None else as_numbers(mean, names[0], f"{d} numbers")
+    if mean.shape != (d,):
+        raise ValueError(f"{names[0]} must have {d} entries; got shape {mean.shape}.")
+    degrees = d if degrees is None else degrees
+    if degrees <= d - 1:
+        raise ValueError(
+            f"The parameter '{names[1]}' should be greater than {d - 1}, but got {degrees:.3f}. It "
+            "must exceed n_features - 1; None stands for n_features."
+        )
+    if scale is None:
+        scatter = np.cov(X.T, ddof=min(1, len(X) - 1)).reshape(d, d)
+        if ridge:
+            scatter = scatter + np.diag(ridge + ridge * np.diag(scatter))
+        return mean, degrees, kind.of_data(scatter)
+    scale = as_numbers(scale, names[2], "numbers")
+    scale = scale * kind.identity(d) if scale.ndim == 0 else scale
+    if scale.shape != kind.shape(d):
+        raise ValueError(
+            f"{names[2]} must have shape {kind.shape(d)} for covariance_type={covariance_type!r}; "
+            f"got {scale.shape}."
+        )
+    return mean, degrees, scale
 
 
 @dataclass(eq=False, repr=False)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
-from tempering.estimators.covariance_types import (
+from tempering.estimators.gaussian_mixture import (
     COVARIANCE_TYPES,
     CovarianceType,
     data_driven_prior,
