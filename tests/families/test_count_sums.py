@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import gammaln, logsumexp
 
-from tempering.families.arrays import log_rising, stirling_error
+from tempering.families.base import log_rising, stirling_error
 from tempering.families.poisson import log_expected_poisson_power_sum, log_poisson_power_sum
 
 

@@ -22,7 +22,7 @@ from tempering.estimators.engine_estimator import StreamEstimator
 from tempering.estimators.mixture import LARGEST_SAMPLE
 from tempering.estimators.starts import column_metric, kmeans_labels
 from tempering.families import Likelihood
-from tempering.families.arrays import safe_log
+from tempering.families.base import safe_log
 from tempering.inference import ArraySource, Result, fit
 from tempering.inference.checkpoint import keeping
 from tempering.inference.fitting import FitOptions

@@ -6,8 +6,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln, digamma
 
-from tempering.families.arrays import align, log_rising, safe_log, sample_log_gamma, weighted_logs
-from tempering.families.base import Array, ExponentialFamily, Likelihood
+from tempering.families.base import (
+    Array,
+    ExponentialFamily,
+    Likelihood,
+    align,
+    log_rising,
+    safe_log,
+    sample_log_gamma,
+    weighted_logs,
+)
 from tempering.families.checks import check_table, refuse
 
 
@@ -92,10 +100,8 @@ class Bernoulli(Likelihood):
     array([-2.079])
     """
 
+    family = Beta
     conjugate: Beta
-
-    def __init__(self, dimension: int):
-        self.conjugate = Beta(dimension)
 
     def statistics(self, x: ArrayLike) -> Array:
         table = np.asarray(x, float)
@@ -107,16 +113,14 @@ class Bernoulli(Likelihood):
             logs = np.concatenate([np.log(probability), np.log1p(-probability)], axis=-1)
         return weighted_logs(self.statistics(x), logs)
 
-    def log_power_integral(self, parameters: ArrayLike, inverse_temperature: ArrayLike) -> Array:
-        s = np.asarray(inverse_temperature, float)
+    def log_power_integral(self, parameters: ArrayLike, power: ArrayLike) -> Array:
+        s = np.asarray(power, float)
         probability = align(parameters, s)
         success, failure = safe_log(probability), safe_log(1.0 - probability)
         return np.logaddexp(s[..., None] * success, s[..., None] * failure).sum(-1)
 
-    def log_expected_power_integral(
-        self, natural: ArrayLike, inverse_temperature: ArrayLike
-    ) -> Array:
-        return np.logaddexp(*self.conjugate.log_moment(natural, inverse_temperature)).sum(-1)
+    def log_expected_power_integral(self, natural: ArrayLike, power: ArrayLike) -> Array:
+        return np.logaddexp(*self.conjugate.log_moment(natural, power)).sum(-1)
 
     def sample(self, parameters: ArrayLike, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
         return (rng.random((n, self.dimension)) < np.asarray(parameters, float)).astype(np.int64)

@@ -5,8 +5,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from tempering.families.arrays import align, join, squared_distances
-from tempering.families.base import Array, ExponentialFamily, Likelihood
+from tempering.families.base import (
+    Array,
+    ExponentialFamily,
+    Likelihood,
+    align,
+    join,
+    squared_distances,
+)
 
 
 class NormalParameters(NamedTuple):
@@ -108,16 +114,14 @@ class IsotropicGaussian(Likelihood):
     def log_likelihood(self, x: ArrayLike, parameters: ArrayLike) -> Array:
         return self._log_peak - squared_distances(x, parameters) / (2 * self.variance)
 
-    def log_power_integral(self, parameters: ArrayLike, inverse_temperature: ArrayLike) -> Array:
-        s = np.asarray(inverse_temperature, float)
+    def log_power_integral(self, parameters: ArrayLike, power: ArrayLike) -> Array:
+        s = np.asarray(power, float)
         integral = -(1 - s) * self._log_peak - self.dimension / 2 * np.log(s)
         leading = align(np.zeros(np.shape(parameters)[:-1]), s, trailing=0)
         return leading + integral
 
-    def log_expected_power_integral(
-        self, natural: ArrayLike, inverse_temperature: ArrayLike
-    ) -> Array:
-        return self.log_power_integral(natural, inverse_temperature)
+    def log_expected_power_integral(self, natural: ArrayLike, power: ArrayLike) -> Array:
+        return self.log_power_integral(natural, power)
 
     def sample(self, parameters: ArrayLike, rng: np.random.Generator, n: int) -> Array:
         noise = rng.standard_normal((n, self.dimension))

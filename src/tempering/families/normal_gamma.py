@@ -7,8 +7,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, gammaln
 
-from tempering.families.arrays import align, join, log_rising, sample_log_gamma, squared_distances
-from tempering.families.base import Array, ExponentialFamily, Likelihood, all_positive
+from tempering.families.base import (
+    Array,
+    ExponentialFamily,
+    Likelihood,
+    align,
+    all_positive,
+    join,
+    log_rising,
+    sample_log_gamma,
+    squared_distances,
+)
 
 
 class GaussianParameters(NamedTuple):
@@ -112,8 +121,13 @@ class NormalGamma(GammaPrecision):
 class GaussianLikelihood(Likelihood):
     """What Gaussians of unknown precision share; t(x) holds squares, so log h(x) is a constant."""
 
+    @property
+    def n_numbers(self) -> int:
+        """Of a datum that are Gaussian."""
+        return self.dimension
+
     def log_base_measure(self, x: ArrayLike) -> Array:
-        return np.full(len(np.asarray(x)), -self.dimension / 2 * np.log(2 * np.pi))
+        return np.full(len(np.asarray(x)), -self.n_numbers / 2 * np.log(2 * np.pi))
 
     def sample(self, parameters: GaussianParameters, rng: np.random.Generator, n: int) -> Array:
         noise = rng.standard_normal((n, self.dimension))
@@ -133,10 +147,8 @@ class DiagonalGaussian(GaussianLikelihood):
     array([-0.919, -1.419])
     """
 
+    family = NormalGamma
     conjugate: NormalGamma
-
-    def __init__(self, dimension: int):
-        self.conjugate = NormalGamma(dimension)
 
     def statistics(self, x: ArrayLike) -> Array:
         table = np.asarray(x, float)
@@ -168,22 +180,18 @@ class DiagonalGaussian(GaussianLikelihood):
         log_determinant = np.log(precision).sum(-1, keepdims=True)
         return 0.5 * (log_determinant - squares - self.dimension * np.log(2 * np.pi))
 
-    def log_power_integral(
-        self, parameters: GaussianParameters, inverse_temperature: ArrayLike
-    ) -> Array:
-        s = np.asarray(inverse_temperature, float)
+    def log_power_integral(self, parameters: GaussianParameters, power: ArrayLike) -> Array:
+        s = np.asarray(power, float)
         log_determinant = np.log(np.asarray(parameters.precision, float)).sum(-1)
         heat = (1 - s) / 2 * (self.dimension * np.log(2 * np.pi) - align(log_determinant, s, 0))
         return heat - self.dimension / 2 * np.log(s)
 
-    def log_expected_power_integral(
-        self, natural: ArrayLike, inverse_temperature: ArrayLike
-    ) -> Array:
+    def log_expected_power_integral(self, natural: ArrayLike, power: ArrayLike) -> Array:
         """From E[τ^{−p}] = b^p Γ(a − p)/Γ(a), p = (1−s)/2; +∞ where a <= p in any dimension."""
-        s = np.asarray(inverse_temperature, float)
+        s = np.asarray(power, float)
         _, _, shape, rate = (align(block, s) for block in self.conjugate.standard(natural))
-        power = (1 - s[..., None]) / 2
-        moment = power * np.log(2 * np.pi * rate) + log_rising(shape, -power)
+        order = (1 - s[..., None]) / 2
+        moment = order * np.log(2 * np.pi * rate) + log_rising(shape, -order)
         return (moment - 0.5 * np.log(s[..., None])).sum(-1)
 
 
@@ -253,7 +261,26 @@ class SphericalNormalGamma(GammaPrecision):
         return np.concatenate([precision[..., None] * mean, np.stack(numbers, axis=-1)], axis=-1)
 
 
-class SphericalGaussian(GaussianLikelihood):
+class OnePrecision(GaussianLikelihood):
+    """A Gaussian in which all numbers of a datum share a precision that is gamma distributed."""
+
+    def log_power_integral(self, parameters: GaussianParameters, power: ArrayLike) -> Array:
+        s = np.asarray(power, float)
+        log_variance = align(np.log(2 * np.pi / np.asarray(parameters.precision, float)), s, 0)
+        return self.n_numbers / 2 * ((1 - s) * log_variance - np.log(s))
+
+    def log_expected_power_integral(self, natural: ArrayLike, power: ArrayLike) -> Array:
+        """From E[τ^{−p}] = b^p Γ(a − p)/Γ(a), p = n(1−s)/2 of n numbers; +∞ where a <= p."""
+        s = np.asarray(power, float)
+        _, _, shape, rate = self.conjugate.standard(natural)
+        order = self.n_numbers * (1 - s) / 2
+        moment = log_rising(align(shape, s, 0), -order) + order * align(
+            np.log(2 * np.pi * rate), s, 0
+        )
+        return moment - self.n_numbers / 2 * np.log(s)
+
+
+class SphericalGaussian(OnePrecision):
     """N(x | μ, 1/τ·1): t(x) = (x [D], |x|², 1, 1), log h(x) = −(D/2) log 2π.
 
     ∫ p(x | μ, τ)^s dx = (2π/τ)^{D(1−s)/2} s^{−D/2}.
@@ -267,10 +294,8 @@ class SphericalGaussian(GaussianLikelihood):
     array([-1.838])
     """
 
+    family = SphericalNormalGamma
     conjugate: SphericalNormalGamma
-
-    def __init__(self, dimension: int):
-        self.conjugate = SphericalNormalGamma(dimension)
 
     def statistics(self, x: ArrayLike) -> Array:
         table = np.asarray(x, float)
@@ -282,22 +307,3 @@ class SphericalGaussian(GaussianLikelihood):
         squares = squared_distances(x, mean)
         constant = self.dimension * np.log(precision / (2 * np.pi))
         return 0.5 * (constant[..., None] - precision[..., None] * squares)
-
-    def log_power_integral(
-        self, parameters: GaussianParameters, inverse_temperature: ArrayLike
-    ) -> Array:
-        s = np.asarray(inverse_temperature, float)
-        log_variance = align(np.log(2 * np.pi / np.asarray(parameters.precision, float)), s, 0)
-        return self.dimension / 2 * ((1 - s) * log_variance - np.log(s))
-
-    def log_expected_power_integral(
-        self, natural: ArrayLike, inverse_temperature: ArrayLike
-    ) -> Array:
-        """From E[τ^{−p}] = b^p Γ(a − p)/Γ(a), p = D(1−s)/2; +∞ where a <= p."""
-        s = np.asarray(inverse_temperature, float)
-        _, _, shape, rate = self.conjugate.standard(natural)
-        power = self.dimension * (1 - s) / 2
-        moment = log_rising(align(shape, s, 0), -power) + power * align(
-            np.log(2 * np.pi * rate), s, 0
-        )
-        return moment - self.dimension / 2 * np.log(s)

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, gammaln
 
-from tempering.families.arrays import align, join, log_rising
-from tempering.families.base import Array, ExponentialFamily
+from tempering.families.base import Array, ExponentialFamily, align, join_blocks, log_rising
 from tempering.families.normal_gamma import GaussianLikelihood, GaussianParameters
 
 
@@ -55,7 +54,7 @@ class NormalWishart(ExponentialFamily):
         kappa = np.asarray(mean_precision, float)[..., None]
         degrees = np.asarray(degrees_of_freedom, float)[..., None]
         outer = kappa[..., None] * m[..., :, None] * m[..., None, :]
-        return self._join(kappa * m, psi + outer, kappa, degrees)
+        return join_blocks(kappa * m, psi + outer, kappa, degrees)
 
     def standard(self, natural: ArrayLike) -> NormalWishartParameters:
         """m, κ, ν and Ψ from η."""
@@ -80,7 +79,7 @@ class NormalWishart(ExponentialFamily):
         quadratic = self.dimension / kappa + (linear * mean).sum(-1)
         half_degrees = (degrees[..., None] - np.arange(self.dimension)) / 2
         log_determinant = (digamma(half_degrees) + np.log(2)).sum(-1) - log_determinant_of(factor)
-        return self._join(
+        return join_blocks(
             linear, -0.5 * precision, -0.5 * quadratic[..., None], 0.5 * log_determinant[..., None]
         )
 
@@ -104,11 +103,6 @@ class NormalWishart(ExponentialFamily):
         positive = np.linalg.eigvalsh(scale)[..., 0] > 0
         return finite & positive & (eta[..., -1] > self.dimension - 1)
 
-    def _join(self, linear: Array, matrix: Array, third: Array, fourth: Array) -> Array:
-        """Concatenate the four blocks [..., D], [..., D, D], [..., 1], [..., 1]."""
-        blocks = [linear, matrix.reshape(*matrix.shape[:-2], -1), third, fourth]
-        return join(blocks, [self.dimension, self.dimension**2, 1, 1])
-
 
 class FullGaussian(GaussianLikelihood):
     """N(x | μ, Λ^{−1}): t(x) = (x, vec(xx'), 1, 1), log h(x) = −(D/2) log 2π.
@@ -124,10 +118,8 @@ class FullGaussian(GaussianLikelihood):
     array([-1.838])
     """
 
+    family = NormalWishart
     conjugate: NormalWishart
-
-    def __init__(self, dimension: int):
-        self.conjugate = NormalWishart(dimension)
 
     def statistics(self, x: ArrayLike) -> Array:
         table = np.asarray(x, float)
@@ -143,28 +135,24 @@ class FullGaussian(GaussianLikelihood):
         constant = log_determinant_of(factor) - self.dimension * np.log(2 * np.pi)
         return 0.5 * (constant[..., None] - squares)
 
-    def log_power_integral(
-        self, parameters: GaussianParameters, inverse_temperature: ArrayLike
-    ) -> Array:
-        s = np.asarray(inverse_temperature, float)
+    def log_power_integral(self, parameters: GaussianParameters, power: ArrayLike) -> Array:
+        s = np.asarray(power, float)
         log_determinant = align(np.linalg.slogdet(parameters.precision)[1], s, 0)
         return self._log_integral((s - 1) / 2 * log_determinant, s)
 
-    def log_expected_power_integral(
-        self, natural: ArrayLike, inverse_temperature: ArrayLike
-    ) -> Array:
+    def log_expected_power_integral(self, natural: ArrayLike, power: ArrayLike) -> Array:
         """From E|Λ|^{−p} = |Ψ/2|^p Γ_D(ν/2 − p)/Γ_D(ν/2), p = (1−s)/2.
 
         It is +∞ where ν/2 − p <= (D − 1)/2: that moment does not exist.
         """
-        s = np.asarray(inverse_temperature, float)
+        s = np.asarray(power, float)
         family, natural = self.components_alone(natural)
         _, _, degrees, scale = family.standard(natural)
-        power = (1 - s) / 2
+        order = (1 - s) / 2
         log_determinant = log_determinant_of(np.linalg.cholesky(scale)) - self.dimension * np.log(2)
         half_degrees = align((degrees[..., None] - np.arange(self.dimension)) / 2, s)
-        moment = log_rising(half_degrees, -power[..., None]).sum(-1)
-        return self._log_integral(moment + power * align(log_determinant, s, 0), s)
+        moment = log_rising(half_degrees, -order[..., None]).sum(-1)
+        return self._log_integral(moment + order * align(log_determinant, s, 0), s)
 
     def sample(self, parameters: GaussianParameters, rng: np.random.Generator, n: int) -> Array:
         factor = np.linalg.cholesky(np.asarray(parameters.precision, float))
@@ -218,13 +206,6 @@ class TiedNormalWishart(ExponentialFamily):
     Σ_k M_k = Ψ + Σ_k κ_k m_k m_k' and Σ_k ν_k = ν; how those sums are spread over the rows changes
     nothing. t has the rows (Λμ_k, −½Λ, −½ μ_k'Λμ_k, ½ log|Λ|), and h = |Λ|^{(K − D − 1)/2}. With
     K = 1 it is :class:`NormalWishart`.
-
-    Parameters
-    ----------
-    dimension : int
-        Length D of the means.
-    n_components : int
-        Number of means K.
 
     Examples
     --------
@@ -306,13 +287,6 @@ class TiedNormalWishart(ExponentialFamily):
 
 class TiedGaussian(FullGaussian):
     """N(x | μ_k, Λ^{−1}) with one Λ for all k; statistics and density are :class:`FullGaussian`'s.
-
-    Parameters
-    ----------
-    dimension : int
-        Number of columns D.
-    n_components : int
-        Number of components K that share Λ.
 
     Examples
     --------

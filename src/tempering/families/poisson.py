@@ -27,7 +27,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh_tridiagonal
 from scipy.special import digamma, gammaln
 
-from tempering.families.arrays import (
+from tempering.families.base import (
+    Array,
+    ExponentialFamily,
+    Likelihood,
     align,
     log_sum,
     safe_log,
@@ -35,7 +38,6 @@ from tempering.families.arrays import (
     stirling_error,
     weighted_logs,
 )
-from tempering.families.base import Array, ExponentialFamily, Likelihood
 from tempering.families.checks import check_counts, check_table
 
 #: Rates of counts that can be drawn as 64-bit integers.
@@ -103,10 +105,8 @@ class Poisson(Likelihood):
     array([-2.   , -1.307])
     """
 
+    family = Gamma
     conjugate: Gamma
-
-    def __init__(self, dimension: int):
-        self.conjugate = Gamma(dimension)
 
     def statistics(self, x: ArrayLike) -> Array:
         counts = np.asarray(x, float)
@@ -120,14 +120,12 @@ class Poisson(Likelihood):
         natural = np.concatenate([safe_log(rates), -rates], axis=-1)
         return weighted_logs(self.statistics(x), natural) + self.log_base_measure(x)
 
-    def log_power_integral(self, parameters: ArrayLike, inverse_temperature: ArrayLike) -> Array:
-        s = np.asarray(inverse_temperature, float)
+    def log_power_integral(self, parameters: ArrayLike, power: ArrayLike) -> Array:
+        s = np.asarray(power, float)
         return log_poisson_power_sum(align(parameters, s), s[..., None]).sum(-1)
 
-    def log_expected_power_integral(
-        self, natural: ArrayLike, inverse_temperature: ArrayLike
-    ) -> Array:
-        s = np.asarray(inverse_temperature, float)
+    def log_expected_power_integral(self, natural: ArrayLike, power: ArrayLike) -> Array:
+        s = np.asarray(power, float)
         shape, rate = (align(block, s) for block in self.conjugate.standard(natural))
         return log_expected_poisson_power_sum(shape, rate, s[..., None]).sum(-1)
 

@@ -4,13 +4,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, gammaln
 
-from tempering.families.arrays import align, join, log_rising, sample_log_gamma
-from tempering.families.base import Array, Likelihood
+from tempering.families.base import (
+    Array,
+    join_blocks,
+    sample_log_gamma,
+)
 from tempering.families.checks import check_table
 from tempering.families.normal_gamma import (
     GammaPrecision,
     GaussianParameters,
     NormalGammaParameters,
+    OnePrecision,
 )
 from tempering.families.normal_wishart import log_determinant_of
 
@@ -99,7 +103,7 @@ class MultivariateNormalGamma(GammaPrecision):
         return proper & (shape > 0) & (rate > 0) & (wrong < WORST_ROUNDING * rate)
 
 
-class LinearGaussian(Likelihood):
+class LinearGaussian(OnePrecision):
     """N(y | w'x, 1/τ) of rows (x [D], y), where x is given: t = (xy, vec(xx'), y², 1).
 
     log h = −½ log 2π, and ∫ p(y | x, w, τ)^s dy = (2π/τ)^{(1−s)/2} s^{−½}. An intercept is the
@@ -113,10 +117,9 @@ class LinearGaussian(Likelihood):
     array([-0.919, -1.419])
     """
 
+    family = MultivariateNormalGamma
     conjugate: MultivariateNormalGamma
-
-    def __init__(self, dimension: int):
-        self.conjugate = MultivariateNormalGamma(dimension)
+    n_numbers = 1
 
     def statistics(self, x: ArrayLike) -> Array:
         table = np.asarray(x, float)
@@ -124,32 +127,12 @@ class LinearGaussian(Likelihood):
         outer = inputs[:, :, None] * inputs[:, None, :]
         return join_blocks(inputs * target, outer, target**2, np.ones_like(target))
 
-    def log_base_measure(self, x: ArrayLike) -> Array:
-        return np.full(len(np.asarray(x)), -0.5 * np.log(2 * np.pi))
-
     def log_likelihood(self, x: ArrayLike, parameters: GaussianParameters) -> Array:
         table = np.asarray(x, float)
         mean, precision = (np.asarray(part, float) for part in parameters)
         squares = np.square(table[:, -1] - mean @ table[:, :-1].T)
         precision = precision[..., None]
         return 0.5 * (np.log(precision / (2 * np.pi)) - precision * squares)
-
-    def log_power_integral(
-        self, parameters: GaussianParameters, inverse_temperature: ArrayLike
-    ) -> Array:
-        s = np.asarray(inverse_temperature, float)
-        log_variance = align(np.log(2 * np.pi / np.asarray(parameters.precision, float)), s, 0)
-        return 0.5 * ((1 - s) * log_variance - np.log(s))
-
-    def log_expected_power_integral(
-        self, natural: ArrayLike, inverse_temperature: ArrayLike
-    ) -> Array:
-        """From E[τ^{−p}] = b^p Γ(a − p)/Γ(a), p = (1−s)/2; +∞ where a <= p."""
-        s = np.asarray(inverse_temperature, float)
-        _, _, shape, rate = self.conjugate.standard(natural)
-        power = (1 - s) / 2
-        moment = log_rising(align(shape, s, 0), -power)
-        return moment + power * align(np.log(2 * np.pi * rate), s, 0) - 0.5 * np.log(s)
 
     def sample(self, parameters: GaussianParameters, rng: np.random.Generator, n: int) -> Array:
         """n rows; x, of which the model says nothing, is standard normal."""
@@ -166,9 +149,3 @@ class LinearGaussian(Likelihood):
 
     def check(self, x: ArrayLike) -> None:
         check_table(x, self.dimension + 1, "LinearGaussian")
-
-
-def join_blocks(linear: Array, matrix: Array, third: Array, fourth: Array) -> Array:
-    """Concatenate the four blocks [..., D], [..., D, D], [..., 1], [..., 1]."""
-    blocks = [linear, matrix.reshape(*matrix.shape[:-2], -1), third, fourth]
-    return join(blocks, [block.shape[-1] for block in blocks])

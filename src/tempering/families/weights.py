@@ -8,8 +8,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, gammaln
 
-from tempering.families.arrays import align, log_rising, log_sum, safe_log, sample_log_gamma
-from tempering.families.base import Array, ExponentialFamily, Likelihood
+from tempering.families.base import (
+    Array,
+    ExponentialFamily,
+    Likelihood,
+    align,
+    log_rising,
+    log_sum,
+    safe_log,
+    sample_log_gamma,
+)
 from tempering.families.bernoulli import Beta
 
 
@@ -220,11 +228,6 @@ class SparseDirichlet(Dirichlet):
 
     The other weights have the Dirichlet distribution of the other concentrations.
 
-    Parameters
-    ----------
-    dimension : int
-        Number of categories V, with those whose weight is 0.
-
     Examples
     --------
     >>> from tempering.families import SparseDirichlet
@@ -277,10 +280,8 @@ class Categorical(Likelihood):
            [1., 0., 0.]])
     """
 
+    family = Dirichlet
     conjugate: Dirichlet
-
-    def __init__(self, dimension: int):
-        self.conjugate = Dirichlet(dimension)
 
     def statistics(self, x: ArrayLike) -> Array:
         codes = np.asarray(x)
@@ -295,14 +296,12 @@ class Categorical(Likelihood):
         # The product of the indicators with E[t(β)], without the indicators.
         return expected.T[np.asarray(x)]
 
-    def log_power_integral(self, parameters: ArrayLike, inverse_temperature: ArrayLike) -> Array:
-        s = np.asarray(inverse_temperature, float)
+    def log_power_integral(self, parameters: ArrayLike, power: ArrayLike) -> Array:
+        s = np.asarray(power, float)
         return log_sum(s[..., None] * align(safe_log(parameters), s))
 
-    def log_expected_power_integral(
-        self, natural: ArrayLike, inverse_temperature: ArrayLike
-    ) -> Array:
-        return log_sum(self.conjugate.log_moment(natural, inverse_temperature))
+    def log_expected_power_integral(self, natural: ArrayLike, power: ArrayLike) -> Array:
+        return log_sum(self.conjugate.log_moment(natural, power))
 
     def sample(self, parameters: ArrayLike, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
         return rng.choice(self.dimension, size=n, p=np.asarray(parameters, float))

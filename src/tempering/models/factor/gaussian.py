@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import digamma
 
 from tempering.families import Gamma
-from tempering.families.arrays import log_rising
+from tempering.families.base import log_rising
 from tempering.families.checks import LARGEST_VALUE, check_shape, refuse
 from tempering.models.arguments import as_numbers, check_number, check_whole
 from tempering.models.base import Array, DataSource, LocalStep, Model

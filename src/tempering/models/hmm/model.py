@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from tempering.families import Likelihood, SparseDirichlet
-from tempering.families.arrays import safe_log
+from tempering.families.base import safe_log
 from tempering.models.arguments import as_numbers, check_number, shown
 from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.hmm.chains import Chain, Paths, arranged, draw_paths, solve_paths, stationary
