@@ -4,11 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, gammaln
 
-from tempering.families.base import (
-    Array,
-    join_blocks,
-    sample_log_gamma,
-)
+from tempering.families.base import Array, join_blocks, sample_log_gamma
 from tempering.families.checks import check_table
 from tempering.families.normal_gamma import (
     GammaPrecision,

@@ -30,12 +30,7 @@ from scipy import special
 from scipy.special import logsumexp
 
 from tempering.families import Dirichlet
-from tempering.models.base import (
-    Array,
-    LocalStep,
-    TemperatureTerms,
-    UnsupportedTemperature,
-)
+from tempering.models.base import Array, LocalStep, TemperatureTerms, UnsupportedTemperature
 from tempering.models.fastmath import ENTRY, digamma, larger, log, power
 from tempering.models.lda.e_step import log_predictive
 from tempering.models.lda.layout import Documents, Float32
