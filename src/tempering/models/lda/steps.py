@@ -127,26 +127,6 @@ SAMPLED_DOCUMENTS = 10
 PROPORTION_DRAWS = 100
 
 
-class Summary(NamedTuple):
-    """What is left of documents that were solved."""
-
-    documents: Documents  # the first few, a sample of the batch: they come in random order
-    gamma: Float32  # of these
-    n_tokens: float  # words of all documents
-    prior_statistics: Array | None  # what α is learned from, summed; None where it is not, [K]
-    predictive: Array | None  # Σ_n log p̄_{w_n} of each, where energies are wanted, [n]
-
-    def joined(self, other: Summary) -> Summary:
-        """Of the documents of both; the sample is that of the first."""
-        statistics, predictive = self.prior_statistics, self.predictive
-        if statistics is not None and other.prior_statistics is not None:
-            statistics = statistics + other.prior_statistics
-        if predictive is not None and other.predictive is not None:
-            predictive = np.concatenate([predictive, other.predictive])
-        n_tokens = self.n_tokens + other.n_tokens
-        return Summary(self.documents, self.gamma, n_tokens, statistics, predictive)
-
-
 @dataclass(eq=False, repr=False)
 class DocumentStep(LocalStep):
     """A local step of documents. Its terms of the ELBO are computed only if somebody asks.
@@ -176,27 +156,35 @@ class DocumentStep(LocalStep):
 
     def detached(self, expectations: TopicExpectations, terms: bool) -> DocumentSums:
         """The step as it leaves its process; with energies only if they are asked for here."""
-        summary = summarise(self, expectations, predictive=terms)
+        n = min(SAMPLED_DOCUMENTS, self.n)
         return DocumentSums(
             self.statistics,
             self.inverse_temperature,
             self.bound,
             self.n,
             self.terms if terms else None,
-            summary,
+            self.documents.first(n),
+            self.gamma[:n].copy(),
+            float(self.documents.lengths.sum()),
+            self.prior_statistics,
+            predictive_energies(self, expectations) if terms else None,
         )
 
 
 @dataclass(eq=False, repr=False)
 class DocumentSums(LocalStep):
-    """What the steps of some documents add up to."""
+    """What the steps of some documents add up to; the first few documents are left of them."""
 
     statistics: WordStatistics
     inverse_temperature: float | Array
     bound: float
     n: int
     kept_terms: LocalTerms | None
-    summary: Summary
+    documents: Documents  # the first few, a sample of the batch: they come in random order
+    gamma: Float32  # of these
+    n_tokens: float  # words of all documents
+    prior_statistics: Array | None  # what α is learned from, summed; None where it is not, [K]
+    predictive: Array | None  # Σ_n log p̄_{w_n} of each, where energies are wanted, [n]
 
     @property
     def terms(self) -> LocalTerms:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -206,42 +194,29 @@ class DocumentSums(LocalStep):
             )
         return self.kept_terms
 
-    @property
-    def prior_statistics(self) -> Array | None:
-        """What α is learned from, summed over the documents; None where it is not learned."""
-        return self.summary.prior_statistics
-
     def __add__(self, other: LocalStep) -> LocalStep:
         if not isinstance(other, DocumentSums):
             return NotImplemented
-        terms = None
+        terms, statistics, predictive = None, self.prior_statistics, self.predictive
         if self.kept_terms is not None and other.kept_terms is not None:
             energies = np.concatenate([self.energies, other.energies])
             terms = LocalTerms(energies, self.entropy + other.entropy)
+        if statistics is not None and other.prior_statistics is not None:
+            statistics = statistics + other.prior_statistics
+        if predictive is not None and other.predictive is not None:
+            predictive = np.concatenate([predictive, other.predictive])
         return DocumentSums(
             self.statistics + other.statistics,
             join_temperatures(self, other),
             self.bound + other.bound,
             self.n + other.n,
             terms,
-            self.summary.joined(other.summary),
+            self.documents,
+            self.gamma,
+            self.n_tokens + other.n_tokens,
+            statistics,
+            predictive,
         )
-
-
-def summarise(local: LocalStep, expectations: TopicExpectations, *, predictive: bool) -> Summary:
-    """What is left of a step; of sums, what they have kept."""
-    if isinstance(local, DocumentSums):
-        return local.summary
-    assert isinstance(local, DocumentStep)
-    documents = local.documents
-    n = min(SAMPLED_DOCUMENTS, local.n)
-    return Summary(
-        documents.first(n),
-        local.gamma[:n].copy(),
-        float(documents.lengths.sum()),
-        local.prior_statistics,
-        predictive_energies(local, expectations) if predictive else None,
-    )
 
 
 def mean_proportions(gamma: Float32) -> Float32:
@@ -261,7 +236,7 @@ def predictive_energies(local: DocumentStep, expectations: TopicExpectations) ->
 
 
 def temperature_terms(
-    local: LocalStep,
+    local: Any,
     expectations: TopicExpectations,
     alpha: Array,
     grid: Array,
@@ -279,12 +254,16 @@ def temperature_terms(
     """
     check_formula(formula)
     if formula == "z-integrated":
-        summary = summarise(local, expectations, predictive=True)
-        assert summary.predictive is not None
-        return TemperatureTerms(summary.predictive, np.zeros((1, grid.size)), exact=False)
+        energies = (
+            predictive_energies(local, expectations)
+            if isinstance(local, DocumentStep)
+            else local.predictive
+        )
+        return TemperatureTerms(energies, np.zeros((1, grid.size)), exact=False)
     if formula == "calibrated" and shared:
-        summary = summarise(local, expectations, predictive=False)
-        return _sampled_documents(summary, expectations, grid)
+        if isinstance(local, DocumentStep):
+            local = local.detached(expectations, terms=False)
+        return _sampled_documents(local, expectations, grid)
     assert isinstance(local, DocumentStep)  # local temperatures are learned where it was solved
     if formula == "calibrated":
         energies = predictive_energies(local, expectations)
@@ -305,10 +284,10 @@ def check_formula(formula: str) -> None:
 
 
 def _sampled_documents(
-    summary: Summary, expectations: TopicExpectations, grid: Array
+    sums: DocumentSums, expectations: TopicExpectations, grid: Array
 ) -> TemperatureTerms:
-    """Σ log p̄ and N log Σ_v p̄^s of the first documents of a batch, which come in random order."""
-    documents, gamma = summary.documents, summary.gamma
+    """Σ log p̄ and N log Σ_v p̄^s of the documents that are left of a batch."""
+    documents, gamma = sums.documents, sums.gamma
     n = gamma.shape[0]
     weights = mean_proportions(gamma) / expectations.totals.astype(np.float32)
     log_probability = np.log(expectations.posterior.project(weights.T)).T  # [n, V]
@@ -319,7 +298,7 @@ def _sampled_documents(
     to_grid = Interpolation(grid)
     normalizers = to_grid(log_power_sums(log_probability, to_grid.nodes))
     lengths = documents.lengths
-    share = lengths.sum() / max(summary.n_tokens, 1.0)
+    share = lengths.sum() / max(sums.n_tokens, 1.0)
     return TemperatureTerms(energies, lengths[:, None] * normalizers, share or 1.0, exact=False)
 
 
