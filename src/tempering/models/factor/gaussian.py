@@ -25,7 +25,6 @@ from tempering.families.base import log_rising
 from tempering.families.checks import LARGEST_VALUE, check_shape, refuse
 from tempering.models.arguments import as_numbers, check_number, check_whole
 from tempering.models.base import Array, DataSource, LocalStep, Model
-from tempering.models.factor.rotation import right_angles, sparse_turns, varimax
 from tempering.models.natural import Natural, check_like_prior
 from tempering.storage.classes import stored
 
@@ -41,6 +40,12 @@ class LoadingExpectations(NamedTuple):
     products: Array  # E ww', [D, J, J]
     precision: Array  # E τ, [D]
     log_precision: Array  # E log τ, [D]
+
+
+def known_loadings(loadings: Array, precision: Array) -> LoadingExpectations:
+    """Those that are not in doubt."""
+    products = loadings[:, :, None] * loadings[:, None, :]
+    return LoadingExpectations(Natural(), loadings, products, precision, np.log(precision))
 
 
 class Factors(NamedTuple):
@@ -75,8 +80,7 @@ class GaussianFactors(Model):
     shard_size = 1024
 
     def __post_init__(self) -> None:
-        expected = "positive numbers, one a column"
-        self.variances = as_numbers(self.variances, "variances", expected)
+        self.variances = as_numbers(self.variances, "variances", "positive, one a column")
         self.check_parameters()
 
     def check_parameters(self) -> None:
@@ -109,9 +113,8 @@ class GaussianFactors(Model):
         check_shape(table.shape, self.n_columns, "factor analysis:")
         if table.dtype.kind not in "biuf":
             raise ValueError(f"data must be real numbers; got an array of type {table.dtype}.")
-        refuse(
-            np.abs(table) > LARGEST_VALUE, table, f"data must be at most {LARGEST_VALUE:g}, or NaN"
-        )
+        expected = f"data must be at most {LARGEST_VALUE:g}, or NaN"
+        refuse(np.abs(table) > LARGEST_VALUE, table, expected)
 
     def check_posterior(self, posterior: Any) -> None:
         check_like_prior(posterior, self._start(np.zeros((self.n_columns, self.n_components + 1))))
@@ -137,13 +140,12 @@ class GaussianFactors(Model):
     def _start(self, loadings: Array) -> Natural:
         """λ around some loadings [D, J], with the noise at half of the variances."""
         d, j = loadings.shape
-        size = 1 if self.shared_noise else d
         precision = np.eye(j) * (1e3 / self.variances)[:, None, None]
-        variances = self.variances.mean(keepdims=True) if self.shared_noise else self.variances
+        variances = self._noise_variances()
         return Natural(
             loadings_linear=(precision @ loadings[:, :, None])[..., 0],
             loadings_precision=precision,
-            noise_shape=np.full(size, 10.0),
+            noise_shape=np.full(variances.shape, 10.0),
             noise_rate=5.0 * variances,
             relevance_shape=np.full(relevances := (d, j - 1) if self.sparse else j - 1, 10.0),
             relevance_rate=np.full(relevances, 10.0),
@@ -165,10 +167,7 @@ class GaussianFactors(Model):
     def point(self, posterior: Natural) -> LoadingExpectations:
         """The posterior means as if they were known."""
         expected = self.expectations(posterior)
-        return expected._replace(
-            products=expected.loadings[:, :, None] * expected.loadings[:, None, :],
-            log_precision=np.log(expected.precision),
-        )
+        return known_loadings(expected.loadings, expected.precision)
 
     def solve(
         self, data: Any, expected: LoadingExpectations, inverse_temperature: float | Array
@@ -224,7 +223,7 @@ class GaussianFactors(Model):
 
     def global_step(self, posterior: Natural, target: Natural, rate: float) -> Natural:
         """Loadings, noise and relevance in turn, each given the others."""
-        blocks, shared, weight = dict(posterior), self.shared_noise, float(target.weight)
+        blocks, weight = dict(posterior), float(target.weight)
 
         def move(**parts: Array) -> None:
             for name, part in parts.items():
@@ -241,9 +240,9 @@ class GaussianFactors(Model):
         squares = target.squares - 2 * np.einsum("dj,dj->d", target.linear, loadings)
         squares += np.einsum("dij,dij->d", target.products, products)
         counts = target.counts
-        if shared:
+        if self.shared_noise:
             squares, counts = squares.sum(keepdims=True), counts.sum(keepdims=True)
-        a, b = self._noise_prior()
+        a, b = self.noise_prior, self.noise_prior * self._noise_variances()
         move(noise_shape=weight * a + counts / 2, noise_rate=weight * b + squares / 2)
         shape, rates = self._relevance(products, weight)
         move(relevance_shape=shape, relevance_rate=rates)
@@ -262,7 +261,11 @@ class GaussianFactors(Model):
         expected, v = self.expectations(posterior), self.variances[:, None]
         scatter = (expected.products / v[..., None]).sum(axis=0)[:k, :k]
         loadings = expected.loadings[:, :k] / np.sqrt(v)
-        turns = sparse_turns(loadings, root) if self.sparse else right_angles(scatter, root)
+        if self.sparse:  # few large loadings, or else no turn, only factors of unit covariance
+            left, _, right = np.linalg.svd(root)
+            turns = [varimax(loadings @ root), (left @ right).T]
+        else:  # loadings at right angles to each other, which one relevance a factor suits best
+            turns = [np.linalg.eigh(root.T @ scatter @ root)[1][:, ::-1]]
         for rotation in turns:
             turn = np.eye(k + 1)
             turn[:k, :k], turn[:k, k] = root @ rotation, b
@@ -282,11 +285,8 @@ class GaussianFactors(Model):
         explained = np.einsum("djj,d->j", products, 1 / self.variances)[:-1] / 2
         order = np.argsort(-(self.relevance_prior + explained).round(9), kind="stable")
         turned = self._turned(posterior, np.eye(k + 1)[:, [*order, k]])
-        relevance = {
-            f"relevance_{part}": posterior[f"relevance_{part}"][..., order]
-            for part in ("shape", "rate")
-        }
-        return Natural(**{**turned, **relevance})
+        names = "relevance_shape", "relevance_rate"
+        return Natural(**{**turned, **{name: posterior[name][..., order] for name in names}})
 
     def _turned(self, posterior: Natural, turn: Array) -> Natural:
         """λ of w' = A'w, where z = A z', but for the relevances."""
@@ -312,15 +312,13 @@ class GaussianFactors(Model):
         log_determinants = np.linalg.slogdet(posterior.loadings_precision)[1]
         entropy = 0.5 * (d * j * np.log(2 * np.pi * np.e) - log_determinants.sum())
         total = -entropy - prior_weight * log_prior
-        c = self.relevance_prior
-        for q, prior in (
-            ((posterior.noise_shape, posterior.noise_rate), self._noise_prior()),
-            ((posterior.relevance_shape, posterior.relevance_rate), (c, c)),
-        ):
-            family = Gamma(q[0].size)
-            p = family.natural(*prior)
-            own = family.natural(*(part.ravel() for part in q))
-            total += float(family.divergence(own, p, prior_weight))
+        a, c = self.noise_prior, self.relevance_prior
+        priors = ("noise", (a, a * self._noise_variances())), ("relevance", (c, c))
+        for name, prior in priors:
+            shape, rate = (posterior[f"{name}_{part}"].ravel() for part in ("shape", "rate"))
+            family = Gamma(shape.size)
+            q, p = family.natural(shape, rate), family.natural(*prior)
+            total += float(family.divergence(q, p, prior_weight))
         return float(total)
 
     def draw(self, posterior: Natural, n: int, rng: np.random.Generator) -> dict[str, Array]:
@@ -328,22 +326,17 @@ class GaussianFactors(Model):
         roots = np.linalg.cholesky(posterior.loadings_precision)
         noise = rng.standard_normal((n, *means.shape, 1))
         drawn = means + np.linalg.solve(np.swapaxes(roots, -1, -2), noise)[..., 0]
-        gammas = {
-            name: rng.gamma(shape, 1.0 / rate, size=(n, *shape.shape))
-            for name, shape, rate in (
-                ("precision", posterior.noise_shape, posterior.noise_rate),
-                ("relevance", posterior.relevance_shape, posterior.relevance_rate),
-            )
-        }
-        return {"loadings": drawn[..., :-1], "mean": drawn[..., -1], **gammas}
+        parts = {"loadings": drawn[..., :-1], "mean": drawn[..., -1]}
+        for name, part in (("precision", "noise"), ("relevance", "relevance")):
+            shape, rate = posterior[f"{part}_shape"], posterior[f"{part}_rate"]
+            parts[name] = rng.gamma(shape, 1.0 / rate, size=(n, *shape.shape))
+        return parts
 
     def log_likelihood(self, data: Any, parameters: dict[str, Array]) -> Array:
         """Of what is observed of each row, with the factors integrated out."""
         loadings = np.column_stack([parameters["loadings"], parameters["mean"]])
         precision = np.broadcast_to(parameters["precision"], self.n_columns)
-        products = loadings[:, :, None] * loadings[:, None, :]
-        known = LoadingExpectations(Natural(), loadings, products, precision, np.log(precision))
-        solved = self.solve(data, known, 1.0)
+        solved = self.solve(data, known_loadings(loadings, precision), 1.0)
         return solved.energies + solved.entropies
 
     def simulate(self, parameters: dict[str, Array], like: Any, rng: np.random.Generator) -> Array:
@@ -369,9 +362,8 @@ class GaussianFactors(Model):
         n_numbers = patterns.sum(axis=1)[:, None] + self.n_components
         return (moments.sum(axis=1) + n_numbers * gaussians)[which.reshape(-1)]
 
-    def _noise_prior(self) -> tuple[float, Array]:
-        v, a = self.variances, self.noise_prior
-        return a, a * (v.mean(keepdims=True) if self.shared_noise else v)
+    def _noise_variances(self) -> Array:
+        return self.variances.mean(keepdims=True) if self.shared_noise else self.variances
 
     def _prior_precision(self, posterior: Natural) -> Array:
         """E α / v of the loadings, and that of the mean, [D, J]."""
@@ -383,10 +375,8 @@ class GaussianFactors(Model):
     def _relevance(self, products: Array, weight: float = 1.0) -> tuple[Array, Array]:
         """Shape and rate of q(α): one α a factor from all its loadings, or one from each."""
         c, seen = self.relevance_prior, 1 if self.sparse else self.n_columns
-        squares = np.einsum(
-            "djj,d->dj" if self.sparse else "djj,d->j", products, 1 / self.variances
-        )
-        squares = squares[..., :-1]
+        of_each = "djj,d->dj" if self.sparse else "djj,d->j"
+        squares = np.einsum(of_each, products, 1 / self.variances)[..., :-1]
         return np.full(squares.shape, weight * (c + seen / 2)), weight * (c + squares / 2)
 
 
@@ -395,3 +385,17 @@ def times(rows: Array, matrices: Array, which: np.ndarray) -> Array:
     if len(matrices) == 1:
         return rows @ matrices[0]
     return (matrices[which] @ rows[..., None])[..., 0]
+
+
+def varimax(loadings: Array, iterations: int = 30) -> Array:
+    """The rotation R [K, K] for which the squares of ``loadings @ R`` vary most (Kaiser, 1958)."""
+    rotation, before = np.eye(loadings.shape[1]), 0.0
+    for _ in range(iterations):
+        turned = loadings @ rotation
+        gradient = loadings.T @ (turned**3 - turned * np.mean(turned**2, axis=0))
+        left, sizes, right = np.linalg.svd(gradient)
+        rotation = left @ right
+        if sizes.sum() <= before * (1 + 1e-9):
+            break
+        before = float(sizes.sum())
+    return np.asarray(rotation, float)
