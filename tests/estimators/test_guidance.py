@@ -15,8 +15,8 @@ from tempering.corpus import Corpus
 from tempering.datasets import make_lda
 from tempering.estimators.lda import TopicWarning
 from tempering.gpu import fit_on_device
-from tempering.models.lda.guide import Guide
 from tempering.models.lda.model import LatentDirichlet
+from tempering.models.lda.topics import Guide
 from tempering.report import collect
 from tempering.workbench import drop_topic, extend_topics, merge_topics, split_topic, topic_labels
 

@@ -20,8 +20,8 @@ from tempering.models.lda.priors import (
     prior_draws,
     share_out,
 )
-from tempering.models.lda.steps import TopicDraws
-from tempering.models.lda.topics import Interpolation, TopicPrior, Topics, WordStatistics
+from tempering.models.lda.steps import Interpolation, TopicDraws
+from tempering.models.lda.topics import TopicPrior, Topics, WordStatistics
 from tempering.temperature import (
     Annealing,
     LocalTempering,

@@ -8,10 +8,9 @@ from scipy.special import digamma, gammaln
 from tempering import Checkpoint, fit
 from tempering.datasets import make_lda
 from tempering.models.base import UnsupportedTemperature
-from tempering.models.lda.guide import Guide, split_prior
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.start import farthest_rows
-from tempering.models.lda.topics import TopicPrior, Topics, WordStatistics
+from tempering.models.lda.topics import Guide, TopicPrior, Topics, WordStatistics, split_prior
 from tempering.temperature import VariationalTempering
 
 

@@ -20,10 +20,9 @@ from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint
 from tempering.inference.executors import Serial
 from tempering.inference.fitting import FitOptions, fit
 from tempering.inference.run import State
-from tempering.models.lda.guide import Guide
 from tempering.models.lda.layout import Float64
 from tempering.models.lda.model import LatentDirichlet
-from tempering.models.lda.topics import WORDS_AT_A_TIME, Topics
+from tempering.models.lda.topics import WORDS_AT_A_TIME, Guide, Topics
 from tempering.temperature import Heat, Untempered
 
 #: What a stream of unknown length is taken for: as many documents in all, as in scikit-learn, and a

@@ -14,7 +14,7 @@ from scipy import sparse
 from tempering.evaluation.checks import as_counts, check_word_list, is_corpus
 from tempering.inference import BlockSource
 from tempering.models.arguments import as_numbers
-from tempering.models.lda.guide import KEPT_OUT, Guide, split_prior
+from tempering.models.lda.topics import KEPT_OUT, Guide, split_prior
 
 #: Of a fit to a corpus, or of a model that was saved with words; of a fit to a DataFrame.
 WORD_ATTRIBUTES = ("vocabulary_", "feature_names_in_")

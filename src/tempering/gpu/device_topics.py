@@ -25,11 +25,12 @@ from tempering.gpu.jax_functions import log_rising, pad_topics
 from tempering.models.base import Array, LocalStep, TemperatureTerms
 from tempering.models.lda.steps import (
     SAMPLED_DOCUMENTS,
+    Interpolation,
     check_formula,
     log_normalizers,
     mean_proportions,
 )
-from tempering.models.lda.topics import Interpolation, Topics
+from tempering.models.lda.topics import Topics
 from tempering.models.natural import LocalTerms
 from tempering.storage.classes import check_types, stored
 

@@ -20,8 +20,7 @@ from tempering.estimators.words import counts_over_words
 from tempering.evaluation import top_words
 from tempering.inference.fitting import fit
 from tempering.models.arguments import check_number, check_whole, shown
-from tempering.models.lda.guide import split_prior
-from tempering.models.lda.topics import Topics
+from tempering.models.lda.topics import Topics, split_prior
 
 
 def merge_topics(

@@ -65,9 +65,8 @@ class Factors(NamedTuple):
 class GaussianFactors(Model):
     """Factor analysis with automatic relevance determination, or probabilistic PCA.
 
-    ``variances`` [D] are v, the scale of each column; ``noise_prior`` and ``relevance_prior`` are a
-    and c, how many half observations the priors of τ and of α are worth. If ``sparse``, each
-    loading has an α of its own, not each factor.
+    ``variances`` [D] are v; ``noise_prior`` and ``relevance_prior`` are a and c, how many half
+    observations the priors of τ and α are worth; ``sparse`` gives each loading an α of its own.
     """
 
     n_components: int
@@ -313,8 +312,7 @@ class GaussianFactors(Model):
         entropy = 0.5 * (d * j * np.log(2 * np.pi * np.e) - log_determinants.sum())
         total = -entropy - prior_weight * log_prior
         a, c = self.noise_prior, self.relevance_prior
-        priors = ("noise", (a, a * self._noise_variances())), ("relevance", (c, c))
-        for name, prior in priors:
+        for name, prior in (("noise", (a, a * self._noise_variances())), ("relevance", (c, c))):
             shape, rate = (posterior[f"{name}_{part}"].ravel() for part in ("shape", "rate"))
             family = Gamma(shape.size)
             q, p = family.natural(shape, rate), family.natural(*prior)

@@ -27,7 +27,6 @@ from tempering.models.base import (
     UnsupportedTemperature,
 )
 from tempering.models.lda.e_step import document_energy, e_step
-from tempering.models.lda.guide import Guide
 from tempering.models.lda.layout import Documents, Float32
 from tempering.models.lda.priors import (
     LOOKS,
@@ -48,7 +47,7 @@ from tempering.models.lda.steps import (
     log_mean_power_sums,
     temperature_terms,
 )
-from tempering.models.lda.topics import TopicPrior, Topics, WordStatistics, compact_words
+from tempering.models.lda.topics import Guide, TopicPrior, Topics, WordStatistics, compact_words
 from tempering.models.natural import LocalTerms
 from tempering.storage.classes import stored
 

@@ -25,6 +25,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 from scipy import special
 from scipy.special import logsumexp
@@ -34,7 +35,7 @@ from tempering.models.base import Array, LocalStep, TemperatureTerms, Unsupporte
 from tempering.models.fastmath import ENTRY, digamma, larger, log, power
 from tempering.models.lda.e_step import log_predictive
 from tempering.models.lda.layout import Documents, Float32
-from tempering.models.lda.topics import Interpolation, Topics, WordStatistics
+from tempering.models.lda.topics import Topics, WordStatistics
 from tempering.models.natural import LocalTerms, join_temperatures
 from tempering.models.threads import WORDS_PER_BLOCK, in_blocks
 
@@ -42,6 +43,27 @@ TopicForm = Literal["variational", "mean"]
 
 # digamma(x) is about -1/x: below this it would leave the range of float32.
 SMALLEST_PARAMETER = np.float32(1e-30)
+
+
+#: Power sums are smooth in s: they are computed at so many nodes, and interpolated to the grid.
+NODES = 12
+
+
+class Interpolation:
+    """Smooth functions of s, known at Chebyshev nodes, on a grid of inverse temperatures."""
+
+    def __init__(self, inverse_temperatures: Array, n_nodes: int = NODES):
+        grid = np.asarray(inverse_temperatures, float)
+        low = min(float(grid.min()), 0.99)
+        unit_nodes = chebyshev.chebpts1(n_nodes)
+        self.nodes = low + (1.0 - low) * (unit_nodes + 1) / 2
+        position = 2 * (grid - low) / (1.0 - low) - 1
+        at_nodes = chebyshev.chebvander(unit_nodes, n_nodes - 1)
+        self._matrix = chebyshev.chebvander(position, n_nodes - 1) @ np.linalg.inv(at_nodes)
+
+    def __call__(self, values: Array) -> Array:
+        """Values at the nodes [..., n_nodes] to values on the grid [..., M]."""
+        return values @ self._matrix.T
 
 
 class TopicExpectations(NamedTuple):
