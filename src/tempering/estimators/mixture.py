@@ -254,12 +254,10 @@ class _DiscreteMixture(MixtureEstimator):
         given: Any = self.component_prior
         given = self._default_prior(X) if given is None else given
         parts = [given] if np.isscalar(given) or getattr(given, "ndim", 1) == 0 else list(given)
+        expected = f"two positive numbers, or two arrays of {d} positive numbers"
         if len(parts) != 2:
-            raise ValueError(
-                "component_prior must be two positive numbers, or two arrays of "
-                f"{d} positive numbers; got {self.component_prior!r}."
-            )
-        pair = [per_column(part, "each half of component_prior", d) for part in parts]
+            raise ValueError(f"component_prior must be {expected}; got {given!r}.")
+        pair = [per_column(part, "component_prior", d, expected) for part in parts]
         self._component_prior = np.concatenate(pair)
 
     def _starts(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:

@@ -123,11 +123,12 @@ def constraints_of(kind: Any) -> list[Any]:
     return [None if kind is NoneType else get_origin(kind) or kind]
 
 
-def per_column(given: Any, name: str, n: int) -> Array:
+def per_column(given: Any, name: str, n: int, expected: str = "") -> Array:
     """A positive number for each of n columns, of as many or of one; or an error."""
-    numbers = as_numbers(given, name, "positive numbers")
+    expected = expected or f"one positive number, or {n} of them"
+    numbers = as_numbers(given, name, expected)
     if numbers.shape not in ((), (n,)) or not np.all(numbers > 0):
-        raise ValueError(f"{name} must be one positive number, or {n} of them; got {given!r}.")
+        raise ValueError(f"{name} must be {expected}; got {given!r}.")
     return np.broadcast_to(numbers, n).copy()
 
 

@@ -9,7 +9,7 @@ counts is the piece alone, so that all pieces together count each row and each m
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -45,12 +45,19 @@ class Sequences:
 
     def __init__(self, rows: Any, lengths: ArrayLike | None = None):
         table = np.asarray(rows)
-        self._take(table, checked_lengths(lengths, len(table)))
+        whole = spans(checked_lengths(lengths, len(table)))
+        self._hold(table, own=whole, reach=whole, since=np.zeros(len(whole), np.int64))
 
-    def _take(self, rows: Any, lengths: NDArray[np.int64]) -> None:
-        self.rows, self.lengths = rows, lengths
-        #: Where each sequence begins, and at last where the last one ends.
-        self.bounds = np.concatenate([[0], np.cumsum(lengths)])
+    def _hold(self, table: Any, own: Any, reach: Any, since: Any) -> None:
+        """Data of the rows ``own`` [n, 2], solved with those of ``reach``, that have ``since`` rows
+        of their sequences before them."""
+        #: The rows of all data, each once.
+        self.table = table
+        self._own, self._reach, self._since = own, reach, since
+        #: How many rows of each datum are solved, and how many of these count.
+        self.lengths, self.inner_lengths = reach[:, 1] - reach[:, 0], own[:, 1] - own[:, 0]
+        #: Where each datum begins, and at last where the last one ends.
+        self.bounds = np.concatenate([[0], np.cumsum(self.lengths)])
 
     @property
     def shape(self) -> tuple[int]:
@@ -58,43 +65,37 @@ class Sequences:
         return (len(self.lengths),)
 
     @property
-    def table(self) -> Any:
-        """The rows of all data, each once."""
-        return self.rows
-
-    @property
-    def inner_lengths(self) -> NDArray[np.int64]:
-        """How many rows of each datum count: all of them."""
-        return self.lengths
+    def rows(self) -> Any:
+        """The rows of one datum after the other: without a copy, if they lie together."""
+        if np.array_equal(self._reach[1:, 0], self._reach[:-1, 1]):
+            return self.table[self._reach[0, 0] : self._reach[-1, 1]]
+        return np.concatenate([self.table[start:stop] for start, stop in self._reach])
 
     @property
     def inner(self) -> Inner:
-        """Which they are."""
-        return Inner(np.column_stack([self.bounds[:-1], self.bounds[1:]]), np.ones(len(self), bool))
+        """Which rows count."""
+        shift = self.bounds[:-1] - self._reach[:, 0]
+        return Inner(self._own + shift[:, None], self._since == 0)
 
     @property
     def in_the_middle(self) -> NDArray[np.bool_]:
         """Whether the rows of each datum begin in the middle of a sequence."""
-        return np.zeros(len(self), bool)
+        return self._own[:, 0] - self._reach[:, 0] < self._since
 
     def __len__(self) -> int:
         return len(self.lengths)
 
-    def __getitem__(self, which: slice | NDArray[Any]) -> Sequences:
-        """Some of the sequences: without a copy of their rows, if they lie together."""
-        chosen = np.arange(len(self))[which]
-        if len(chosen) == 0:
+    def __getitem__(self, which: slice | NDArray[Any]) -> Self:
+        """Some of the sequences, and of the table what lies between the first and the last row."""
+        own, reach, since = self._own[which], self._reach[which], self._since[which]
+        if len(since) == 0:
             raise IndexError(f"there are no sequences {which!r:.60} among {len(self)}.")
-        first, last = int(chosen[0]), int(chosen[-1])
-        if np.array_equal(chosen, np.arange(first, last + 1)):
-            rows = self.rows[self.bounds[first] : self.bounds[last + 1]]
-        else:
-            rows = np.concatenate([self.rows[self.bounds[i] : self.bounds[i + 1]] for i in chosen])
-        some = object.__new__(Sequences)  # they have been checked
-        some._take(rows, self.lengths[chosen])
+        first, last = int(reach.min()), int(reach.max())
+        some = object.__new__(type(self))  # they have been checked
+        some._hold(self.table[first:last], own - first, reach - first, since)
         return some
 
-    def blocks(self, most_rows: int) -> Iterator[tuple[slice, Sequences]]:
+    def blocks(self, most_rows: int) -> Iterator[tuple[slice, Self]]:
         """All sequences in order, so many rows at a time; a longer sequence comes alone."""
         first, n = 0, len(self)
         while first < n:
@@ -102,6 +103,12 @@ class Sequences:
             last = max(first + 1, int(np.searchsorted(self.bounds, reach, side="right")) - 1)
             yield slice(first, last), self[first:last]
             first = last
+
+
+def spans(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The first row of each of so many, one after the other, and the one after its last, [n, 2]."""
+    ends = np.cumsum(lengths)
+    return np.column_stack([ends - lengths, ends])
 
 
 def checked_lengths(lengths: ArrayLike | None, total: int) -> NDArray[np.int64]:
@@ -143,16 +150,8 @@ def piece_lengths(lengths: ArrayLike | None, total: int, longest: int) -> NDArra
 class Pieces(Sequences):
     """Data of which each is a piece of a sequence, with its buffers.
 
-    Parameters
-    ----------
-    rows : array [total, ...]
-        The observations of all sequences, one sequence after the other.
-    lengths : array of int [n], optional
-        How many of them each sequence has; by default all are one sequence.
-    piece_length : int
-        Most rows of a piece.
-    buffer : int
-        Rows before and after it that are solved with it, where its sequence has them.
+    ``piece_length`` is the most rows of a piece, ``buffer`` how many before and after it are solved
+    with it, where its sequence has them.
 
     Examples
     --------
@@ -167,55 +166,11 @@ class Pieces(Sequences):
         self, rows: Any, lengths: ArrayLike | None = None, *, piece_length: int, buffer: int
     ):
         check_number(buffer, "buffer", "a whole number, 0 or more", least=0, whole=True)
-        buffer = min(int(buffer), len(rows))
         table = np.asarray(rows)
         whole = checked_lengths(lengths, len(table))
-        own = piece_lengths(whole, len(table), piece_length)
-        ends = np.cumsum(own)
-        sequence = np.searchsorted(np.cumsum(whole), ends, side="left")
-        first = np.concatenate([[0], np.cumsum(whole)])
-        begin = ends - own
-        self._hold(
-            table,
-            own=np.column_stack([begin, ends]),
-            reach=np.column_stack(
-                [
-                    np.maximum(begin - buffer, first[sequence]),
-                    np.minimum(ends + buffer, first[sequence + 1]),
-                ]
-            ),
-            since=begin - first[sequence],
-        )
-
-    def _hold(self, table: Any, own: Any, reach: Any, since: Any) -> None:
-        # ``since``: how many rows of its sequence lie before the piece.
-        self._table, self._own, self._reach, self._since = table, own, reach, since
-        self.lengths = reach[:, 1] - reach[:, 0]
-        self.bounds = np.concatenate([[0], np.cumsum(self.lengths)])
-
-    @property
-    def table(self) -> Any:
-        return self._table
-
-    @property
-    def rows(self) -> Any:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The rows of the pieces with their buffers: a copy, of as many as there are pieces."""
-        return np.concatenate([self.table[start:stop] for start, stop in self._reach])
-
-    @property
-    def inner_lengths(self) -> NDArray[np.int64]:
-        return self._own[:, 1] - self._own[:, 0]
-
-    @property
-    def inner(self) -> Inner:
-        shift = self.bounds[:-1] - self._reach[:, 0]
-        return Inner(self._own + shift[:, None], self._since == 0)
-
-    @property
-    def in_the_middle(self) -> NDArray[np.bool_]:
-        return self._own[:, 0] - self._reach[:, 0] < self._since
-
-    def __getitem__(self, which: slice | NDArray[Any]) -> Pieces:
-        some = object.__new__(Pieces)
-        some._hold(self._table, self._own[which], self._reach[which], self._since[which])
-        return some
+        own = spans(piece_lengths(whole, len(table), piece_length))
+        sequences, buffer = spans(whole), min(int(buffer), len(table))
+        # That which each piece is of.
+        first, last = sequences[np.searchsorted(sequences[:, 1], own[:, 1])].T
+        reach = np.maximum(own[:, 0] - buffer, first), np.minimum(own[:, 1] + buffer, last)
+        self._hold(table, own, np.column_stack(reach), since=own[:, 0] - first)
