@@ -12,11 +12,11 @@ that explains next to nothing gets what the others leave over. Each candidate is
 of the data, the promising ones for longer, and the best is handed on as a new start.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from itertools import count
-from typing import Any, NamedTuple, Protocol, Unpack, cast
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -50,12 +50,9 @@ class MovedResult(Result):
     accepted: Mapping[str, int] = field(default_factory=dict)
 
 
-class Move(Protocol):
-    """A new start from where a fit has come to; None where there is none to try."""
-
-    def __call__(
-        self, model: Any, data: Array, posterior: Natural, executor: Executor
-    ) -> Natural | None: ...
+#: A new start from where a fit has come to, of model, data, λ and an executor; None where there is
+#: none to try.
+Move = Callable[[Any, Array, Natural, Executor], Natural | None]
 
 
 def fit_with_moves(
@@ -78,14 +75,9 @@ def fit_with_moves(
     def run(model: Model, initial: Any, passes: int, policy: TemperaturePolicy | None) -> Result:
         # Each phase in a checkpoint of its own. Moves draw no random number, so a fit that goes on
         # from a checkpoint comes to the same phases.
-        own: FitOptions = {
-            **options,
-            "initial": initial,
-            "max_passes": passes,
-            "temperature": policy,
-        }
-        own |= cast(FitOptions, keeping(checkpoint, resume, f"phase-{next(phases)}"))
-        return fit(model, data, **own)
+        own: Any = keeping(checkpoint, resume, f"phase-{next(phases)}")
+        own |= {"initial": initial, "max_passes": passes, "temperature": policy}
+        return fit(model, data, **{**options, **own})
 
     settles = temperature is None or isinstance(temperature, Untempered)
     passes = min(max_passes, SETTLING_PASSES) if settles else max_passes
@@ -126,15 +118,9 @@ def _continued(earlier: MovedResult, later: Result, began: float) -> MovedResult
         )
         for record in later.history
     ]
-    return replace(
-        earlier,
-        posterior=later.posterior,
-        elbo=later.elbo,
-        converged=later.converged,
-        model=later.model,
-        history=History([*earlier.history, *shifted]),
-        restart_elbos=[later.elbo],
-    )
+    taken = {name: getattr(later, name) for name in ("posterior", "elbo", "converged", "model")}
+    history = History([*earlier.history, *shifted])
+    return replace(earlier, **taken, history=history, restart_elbos=[later.elbo])
 
 
 #: Products of a pass over the data from which "auto" takes a GPU: with the tens of passes of a fit
@@ -142,32 +128,31 @@ def _continued(earlier: MovedResult, later: Result, began: float) -> MovedResult
 PRODUCTS_WORTH_A_GPU = 1e9
 
 
+#: The models that run on a device, as they do there, and how many entries the matrices have that a
+#: datum, or a row of a sequence, is multiplied with.
+ON_DEVICE: dict[type, tuple[Any, Callable[[Any], int]]] = {
+    FactorialModel: (JaxFactorialModel, lambda model: model.n_features * model.dimension),
+    HiddenMarkov: (
+        JaxHiddenMarkov,
+        lambda model: (
+            model.n_components * (model.likelihood.conjugate.size + 2 * model.n_components)
+        ),
+    ),
+    Mixture: (JaxMixture, lambda model: model.n_components * model.likelihood.conjugate.size),
+}
+
+
 def model_on(backend: Backend, model: Model, n_data: int) -> Any:
     """The model as it runs on a backend, for so many data; an error if that is not there."""
+    there, products_a_datum = ON_DEVICE[type(model)]
     worthwhile = backend != "auto" or n_data * products_a_datum(model) >= PRODUCTS_WORTH_A_GPU
-    if choose_backend(backend, worthwhile=worthwhile) == "numba":
-        return model
-    if isinstance(model, FactorialModel):
-        return JaxFactorialModel.of(model)
-    if isinstance(model, HiddenMarkov):
-        return JaxHiddenMarkov.of(model)
-    assert isinstance(model, Mixture)
-    return JaxMixture.of(model)
+    on_device = choose_backend(backend, worthwhile=worthwhile) != "numba"
+    return there.of(model) if on_device else model
 
 
 def on_cpu(model: Any) -> Any:
     """The model as it serves after a fit: anywhere."""
     return model.on_cpu() if hasattr(model, "on_cpu") else model
-
-
-def products_a_datum(model: Model) -> int:
-    """Entries of the matrices that a datum, or a row of a sequence, is multiplied with."""
-    if isinstance(model, FactorialModel):
-        return model.n_features * model.dimension
-    if isinstance(model, HiddenMarkov):
-        return model.n_components * (model.likelihood.conjugate.size + 2 * model.n_components)
-    assert isinstance(model, Mixture)
-    return model.n_components * model.likelihood.conjugate.size
 
 
 def fit_table(
