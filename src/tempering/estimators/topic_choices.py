@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
 from tempering.estimators.parameters import (
@@ -36,7 +35,7 @@ from tempering.inference.fitting import seeds_of_restarts
 from tempering.inference.run import LearningRate, State
 from tempering.models.arguments import as_numbers
 from tempering.models.lda.model import LatentDirichlet, TopicStart, Update
-from tempering.models.lda.priors import documents_to_predict, raised_prior
+from tempering.models.lda.priors import documents_to_predict, fits_float32, raised_prior
 from tempering.models.lda.start import are_few, tells_topics_apart
 from tempering.models.lda.topics import Topics
 from tempering.temperature import AdaptiveTempering, Annealing, TemperaturePolicy, Untempered
@@ -107,9 +106,7 @@ class TopicChoices(TopicTransformer):
             wanted = "one positive number, or one for each word of each topic"
             given = 1.0 / k if eta is None or learn_eta else eta
             eta = float(as_numbers(given, "topic_word_prior", wanted))
-        with np.errstate(over="ignore"):
-            narrow = alpha.astype(np.float32)  # as the kernels hold it
-        if alpha.shape not in ((), (k,)) or not np.all(np.isfinite(narrow) & (narrow > 0)):
+        if alpha.shape not in ((), (k,)) or not fits_float32(alpha):
             raise ValueError(
                 f"doc_topic_prior must be {expected}, that float32 can hold; "
                 f"got {self.doc_topic_prior!r}."
@@ -120,13 +117,16 @@ class TopicChoices(TopicTransformer):
                 f"times, once a word; got {self.topic_word_prior!r}."
             )
         size = Size(k, n_documents, mean_length, float(np.broadcast_to(alpha, k).sum()))
+        tolerance = self.doc_update_tol
+        if self.mean_change_tol is not None:
+            tolerance = min(self.mean_change_tol * k / mean_length, 0.5)
         return LatentDirichlet(
             k,
             self.n_features_in_,
             alpha,
             eta,
             update=self._update(),
-            tolerance=self._tolerance(mean_length),
+            tolerance=tolerance,
             max_iterations=self.max_doc_update_iter,
             word_power=RULES.word_power(size),
             settled=RULES.settled(size, keep_prior=keep_alpha),
@@ -165,22 +165,43 @@ class TopicChoices(TopicTransformer):
             n_steps=n_steps,
         )
 
-    def _tolerance(self, mean_length: float) -> float:
-        """The part of a document's words that may still move between topics."""
-        if self.mean_change_tol is None:
-            return self.doc_update_tol
-        return min(self.mean_change_tol * self.n_components / mean_length, 0.5)
-
     def _watches(self, source: Any, model: LatentDirichlet) -> list[Callback]:
-        """What is to be done after each pass, if anything."""
+        """What prints a line a pass, and ends a fit by the perplexity of its documents, if asked.
+
+        While a fit is tempered, perplexity falls with the cooling; only what it is at T = 1 counts.
+        """
         lines = bool(self.verbose) and not sys.stderr.isatty()  # where it is one, there is a bar
         told = self.evaluate_every > 0 and (lines or self.perp_tol > 0)
         if not lines and not told:
             return []
-        documents = told_documents(source) if told else None
+        split = split_documents(told_documents(source)) if told else None
         alpha, threads = model.doc_topic_prior, self._n_threads()
-        every, tolerance = self.evaluate_every, self.perp_tol
-        return [watch_passes(documents, alpha, every, tolerance, lines, threads)]
+        last, previous = 0, np.nan
+
+        def watch(report: Report) -> bool:
+            nonlocal last, previous
+            record = report.record
+            if record.step == 0:  # of each restart
+                last, previous = 0, np.nan
+            passes = int(record.passes + 1e-9)
+            if passes == last:
+                return False
+            last, stops = passes, False
+            line = f"iteration: {passes} of max_iter: {report.planned_passes:g}"
+            if split is not None and passes % self.evaluate_every == 0:
+                components = report.posterior.parameters().T
+                topics = components / components.sum(axis=1, keepdims=True, dtype=np.float64)
+                score = completion_score(*split, topics, alpha, inference="vi", n_threads=threads)
+                perplexity = float(np.exp(-score))
+                line += f", perplexity: {perplexity:.4f}"
+                if record.phase == "final":
+                    stops = abs(perplexity - previous) < self.perp_tol
+                    previous = perplexity
+            if lines:
+                print(line, flush=True)
+            return stops
+
+        return [watch]
 
     def _update(self) -> Update:
         if self.update != "auto":
@@ -263,42 +284,6 @@ def advance(algorithm: Algorithm, state: State, data: Any, batch_size: int, wher
         batch = Batch(data[start : start + batch_size])
         state = algorithm.advance(state, batch, evaluate=False).state
     return state
-
-
-def watch_passes(
-    documents: Any, alpha: ArrayLike, every: int, tolerance: float, lines: bool, n_threads: int
-) -> Callback:
-    """A callback that prints a line a pass, and ends a fit by the perplexity of the documents.
-
-    While a fit is tempered, perplexity falls with the cooling; only what it is at T = 1 counts.
-    """
-    split = None if documents is None else split_documents(documents)
-    last, previous = 0, np.nan
-
-    def watch(report: Report) -> bool:
-        nonlocal last, previous
-        record = report.record
-        if record.step == 0:  # of each restart
-            last, previous = 0, np.nan
-        passes = int(record.passes + 1e-9)
-        if passes == last:
-            return False
-        last, stops = passes, False
-        line = f"iteration: {passes} of max_iter: {report.planned_passes:g}"
-        if split is not None and passes % every == 0:
-            components = report.posterior.parameters().T
-            topics = components / components.sum(axis=1, keepdims=True, dtype=np.float64)
-            score = completion_score(*split, topics, alpha, inference="vi", n_threads=n_threads)
-            perplexity = float(np.exp(-score))
-            line += f", perplexity: {perplexity:.4f}"
-            if record.phase == "final":
-                stops = abs(perplexity - previous) < tolerance
-                previous = perplexity
-        if lines:
-            print(line, flush=True)
-        return stops
-
-    return watch
 
 
 def told_documents(source: Any) -> Any:

@@ -32,6 +32,7 @@ from tempering.models.lda.priors import (
     LOOKS,
     fit_concentration,
     fit_symmetric_concentration,
+    fits_float32,
     prior_draws,
     proportions_divergence,
     raised_prior,
@@ -114,10 +115,8 @@ class LatentDirichlet(Model):
 
     def check_parameters(self) -> None:
         alpha = np.asarray(self.doc_topic_prior)
-        with np.errstate(over="ignore"):
-            narrow = alpha.astype(np.float32)  # as the kernels hold it
         proper = alpha.shape == (self.n_topics,) and alpha.dtype == np.float64
-        if not proper or not np.all(np.isfinite(narrow) & (narrow > 0)):
+        if not proper or not fits_float32(alpha):
             raise ValueError(
                 f"doc_topic_prior must hold {self.n_topics} positive numbers; got {alpha!r:.60}."
             )

@@ -41,6 +41,13 @@ PREDICTION_BURN_IN, PREDICTION_SWEEPS = 10, 20
 MOST_PRIOR_TOKENS = 10.0
 
 
+def fits_float32(prior: Array) -> bool:
+    """Whether a prior is positive as kernels hold it."""
+    with np.errstate(over="ignore"):
+        narrow = prior.astype(np.float32)
+    return bool(np.all(np.isfinite(narrow) & (narrow > 0)))
+
+
 def inverse_digamma(y: Array, n_steps: int = 5) -> Array:
     """x with ψ(x) = y, by Newton's method from Minka's start."""
     small = -1.0 / (np.minimum(y, -2.22) - digamma(1.0))
