@@ -21,7 +21,6 @@ from tempering.families import (
     Bernoulli,
     Dirichlet,
     Likelihood,
-    MixingWeights,
     Poisson,
     StickBreaking,
 )
@@ -66,7 +65,11 @@ class MixtureFit(OnlineEstimator):
 
     def _model(self) -> Mixture:
         """The model, from the parameters and what :meth:`_prepare` fixed."""
-        return Mixture(self._likelihood(), *self._weights(), self._component_prior)
+        k, concentration = self.n_components, self._concentration()
+        family, prior = Dirichlet(k), np.full(k, concentration)
+        if self.weight_concentration_prior_type == "dirichlet_process":
+            family, prior = StickBreaking(k), np.repeat([1.0, concentration], k)
+        return Mixture(self._likelihood(), family, prior, self._component_prior)
 
     @property
     def _going_on(self) -> bool:
@@ -80,9 +83,16 @@ class MixtureFit(OnlineEstimator):
             )
         if not self._going_on:
             self._prepare(X)
-        model = self._model()
-        if self._going_on:
-            _check_same_shape(model.prior(), self._state.posterior)
+            return self._model()
+        model, posterior = self._model(), self._state.posterior
+        for name, part in model.prior().items():
+            if part.shape != posterior[name].shape:
+                raise ValueError(
+                    f"warm_start=True goes on from a fit whose {name} have the shape "
+                    f"{posterior[name].shape}; n_components, covariance_type and "
+                    f"weight_concentration_prior_type now ask for {part.shape}. Set "
+                    "warm_start=False to start anew."
+                )
         return model
 
     def _search(self, model: Mixture, data: Array, options: FitOptions) -> Result:
@@ -132,13 +142,6 @@ class MixtureFit(OnlineEstimator):
                 "fit the mixture with them."
             ) from error
         return scores.astype(self.weights_.dtype, copy=False)
-
-    def _weights(self) -> tuple[MixingWeights, Array]:
-        """The family of the mixing weights, and its prior."""
-        k, concentration = self.n_components, self._concentration()
-        if self.weight_concentration_prior_type == "dirichlet_process":
-            return StickBreaking(k), np.repeat([1.0, concentration], k)
-        return Dirichlet(k), np.full(k, concentration)
 
     def _concentration(self) -> float:
         given = self.weight_concentration_prior
@@ -194,17 +197,6 @@ class MixtureEstimator(DensityMixin, MixtureFit):
         family, components = model.likelihood.components_alone(posterior.components)
         rows = emit(model.likelihood, family.point(components), labels, rng)
         return rows + getattr(self, "_centre", 0), labels
-
-
-def _check_same_shape(prior: Natural, posterior: Natural) -> None:
-    for name, part in prior.items():
-        if part.shape != posterior[name].shape:
-            raise ValueError(
-                f"warm_start=True goes on from a fit whose {name} have the shape "
-                f"{posterior[name].shape}; n_components, covariance_type and "
-                f"weight_concentration_prior_type now ask for {part.shape}. Set warm_start=False "
-                "to start anew."
-            )
 
 
 _PARAMETERS = """

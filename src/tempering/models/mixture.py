@@ -94,8 +94,12 @@ class Mixture(Model):
                 as_numbers(component_prior, "component_prior", "numbers"), shape
             ),
         )
-        #: Whether components are put in the order of their size, which can only raise the ELBO.
-        self.sorts = _exchangeable_sticks(weights, self._prior)
+        #: Whether components are put in the order of their size, which can only raise the ELBO
+        #: where they differ in nothing but their place among the sticks.
+        self.sorts = isinstance(weights, StickBreaking) and all(
+            bool(np.all(part == part[..., :1, :]))
+            for part in (self._prior.weights.reshape(2, -1, 1), self._prior.components)
+        )
         if not weights.is_valid(self._prior.weights).all():
             raise ValueError(f"weights_prior is not a proper {type(weights).__name__} prior.")
         if not likelihood.conjugate.is_valid(self._prior.components).all():
@@ -265,12 +269,3 @@ class Mixture(Model):
         weights = self.weights.log_moment(posterior.weights, s)  # [M, K]
         integrals = self.likelihood.log_expected_power_integral(posterior.components, s).T
         return logsumexp(weights + integrals, axis=1)[None]
-
-
-def _exchangeable_sticks(weights: MixingWeights, prior: Natural) -> bool:
-    """Whether components differ in nothing but their place among the sticks."""
-    if not isinstance(weights, StickBreaking):
-        return False
-    sticks = prior.weights.reshape(2, -1)
-    alike = (sticks == sticks[:, :1]).all() and (prior.components == prior.components[0]).all()
-    return bool(alike)

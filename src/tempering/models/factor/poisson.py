@@ -78,12 +78,9 @@ class PoissonFactors(Model):
 
     def check_parameters(self) -> None:
         check_whole(n_components=self.n_components, n_columns=self.n_columns)
-        for part in ("activation", "component"):
-            for number in ("shape", "rate"):
-                value = getattr(self, f"{part}_{number}")
-                check_number(
-                    value, f"{part}_{number}", "from 1e-100 to 1e100", least=1e-100, most=1e100
-                )
+        for name in ("activation_shape", "activation_rate", "component_shape", "component_rate"):
+            expected = "from 1e-100 to 1e100"
+            check_number(getattr(self, name), name, expected, least=1e-100, most=1e100)
 
     def prior(self) -> Natural:
         return Natural(
@@ -158,7 +155,9 @@ class PoissonFactors(Model):
         )  # fmt: skip
         activations = shapes / rates
         energies -= activations @ totals + log_factorials(counts)
-        entropies += self._minus_divergences(shapes, rates)
+        family = Gamma(k)
+        prior = family.natural(self.activation_shape, self.activation_rate)
+        entropies -= family.divergence(family.natural(shapes, rates), prior)
         return FactorStep(
             shapes,
             rates,
@@ -200,12 +199,6 @@ class PoissonFactors(Model):
         size = (like.shape[0], self.n_components)
         activations = rng.gamma(self.activation_shape, 1.0 / self.activation_rate, size)
         return rng.poisson(activations @ parameters["components"]).astype(float)
-
-    def _minus_divergences(self, shapes: Array, rates: Array) -> Array:
-        """−KL(q(θ_i) ‖ p(θ_i)) of each row."""
-        family = Gamma(self.n_components)
-        prior = family.natural(self.activation_shape, self.activation_rate)
-        return -family.divergence(family.natural(shapes, rates), prior)
 
 
 def as_csr(data: Any) -> sparse.csr_array:

@@ -191,18 +191,14 @@ class HiddenMarkov(Model):
         )
 
     def expectations(self, posterior: Natural) -> ChainExpectations:
-        parts = (self._log_weights(name, posterior) for name in ("start", "transitions"))
-        return ChainExpectations(
-            posterior,
-            Chain(*parts),
-            self.likelihood.conjugate.expected_statistics(posterior.emissions),
+        parts = (
+            safe_log(self.fixed[name])
+            if name in self.fixed
+            else self.states.expected_log_weights(posterior[name])
+            for name in ("start", "transitions")
         )
-
-    def _log_weights(self, name: str, posterior: Natural) -> Array:
-        if name not in self.fixed:
-            return self.states.expected_log_weights(posterior[name])
-        with np.errstate(divide="ignore"):
-            return np.log(self.fixed[name])
+        emissions = self.likelihood.conjugate.expected_statistics(posterior.emissions)
+        return ChainExpectations(posterior, Chain(*parts), emissions)
 
     def solve(
         self,
@@ -214,26 +210,20 @@ class HiddenMarkov(Model):
         s = np.broadcast_to(inverse_temperature, len(data))
         chain = expectations.chain
         for which, block in data.blocks(block_rows(self.likelihood, self.n_components)):
-            if "emissions" in self.fixed:
-                log_emissions = self.likelihood.log_likelihood(
-                    block.rows, self.fixed["emissions"]
-                ).T.copy()
+            likelihood, known = self.likelihood, self.fixed.get("emissions")
+            if known is None:
+                logs = likelihood.expected_log_likelihood(block.rows, expectations.emissions)
             else:
-                log_emissions = self.likelihood.expected_log_likelihood(
-                    block.rows, expectations.emissions
-                )
+                logs = likelihood.log_likelihood(block.rows, known).T.copy()
             middle, here = block.in_the_middle, chain
             if middle.any():  # a piece begins anywhere: in a state of the long run
                 moves = np.exp(chain.log_transitions)
                 shares = stationary(moves / moves.sum(axis=1, keepdims=True))
                 log_shares = np.log(np.maximum(shares, np.finfo(float).tiny))
                 starts = np.where(middle[:, None], log_shares, chain.log_start)
-                log_emissions[block.bounds[:-1]] += starts
+                logs[block.bounds[:-1]] += starts
                 here = Chain(np.zeros(self.n_components), chain.log_transitions)
-            yield (
-                block,
-                solve_paths(here, log_emissions, block.bounds, s[which], inner=block.inner),
-            )
+            yield block, solve_paths(here, logs, block.bounds, s[which], inner=block.inner)
 
     def local_step(
         self,
@@ -268,24 +258,19 @@ class HiddenMarkov(Model):
     def log_likelihood(self, data: Sequences, parameters: dict[str, Any]) -> Array:
         """Of each sequence, with all paths summed out."""
         chain = Chain(safe_log(parameters["start"]), safe_log(parameters["transitions"]))
-        emissions = parameters["emissions"]
-        return np.concatenate(
-            [
-                solve_paths(
-                    chain, self.likelihood.log_likelihood(block.rows, emissions).T, block.bounds
-                ).log_normalizers
-                for _, block in data.blocks(block_rows(self.likelihood, self.n_components))
-            ]
-        )
+        found = []
+        for _, block in data.blocks(block_rows(self.likelihood, self.n_components)):
+            logs = self.likelihood.log_likelihood(block.rows, parameters["emissions"]).T
+            found.append(solve_paths(chain, logs, block.bounds).log_normalizers)
+        return np.concatenate(found)
 
     def simulate(
         self, parameters: dict[str, Any], like: Sequences, rng: np.random.Generator
     ) -> Sequences:
         """Sequences of the lengths of those given."""
         states = draw_paths(parameters["start"], parameters["transitions"], like.bounds, rng)
-        return Sequences(
-            emit(self.likelihood, parameters["emissions"], states, rng, like.rows), like.lengths
-        )
+        rows = emit(self.likelihood, parameters["emissions"], states, rng, like.rows)
+        return Sequences(rows, like.lengths)
 
     def local_log_normalizer(
         self,
