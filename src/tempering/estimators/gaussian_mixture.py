@@ -38,15 +38,6 @@ from tempering.temperature import Untempered
 SINGLE_PRECISION = ("weights_", "means_", "precisions_", "covariances_", "precisions_cholesky_")
 
 
-class Described(NamedTuple):
-    """A posterior in the usual parameters, the precisions at their central value."""
-
-    means: Array
-    mean_precision: Array
-    degrees_of_freedom: Array
-    precisions: Array
-
-
 class CovarianceType(NamedTuple):
     """What ``covariance_type`` stands for: a likelihood, a prior, and attributes that people read.
 
@@ -102,15 +93,15 @@ class CovarianceType(NamedTuple):
         # Rows of components that share Ψ are alike: each has its share of what all have together.
         return natural[0] if natural.ndim == 2 else natural
 
-    def describe(self, likelihood: Any, components: Array) -> Described:
-        """The posterior, from η of all components."""
+    def describe(self, likelihood: Any, components: Array) -> tuple[Array, Array, Array, Array]:
+        """Means, κ, ν, and precisions at their central value, from η of all components."""
         _, kappa, degrees, _ = likelihood.conjugate.standard(components)
         mean, precisions = likelihood.conjugate.point(components)
         degrees = degrees / self.part(likelihood.dimension)
         if kappa.ndim == 2:  # columns that are independent have seen the same data
             kappa, degrees = kappa[:, 0], degrees[:, 0]
         shared = degrees.ndim == 0
-        return Described(mean, kappa, degrees, precisions[0] if shared else precisions)
+        return mean, kappa, degrees, precisions[0] if shared else precisions
 
 
 COVARIANCE_TYPES = {
@@ -363,12 +354,10 @@ covariance_prior_
         self._expose_weights(model)
         kind = self._kind
         described = kind.describe(model.likelihood, self._state.posterior.components)
-        self.means_ = described.means + self._centre
-        self.precisions_ = described.precisions
-        self.covariances_ = kind.inverse(described.precisions)
+        means, self.mean_precision_, self.degrees_of_freedom_, self.precisions_ = described
+        self.means_ = means + self._centre
+        self.covariances_ = kind.inverse(self.precisions_)
         self.precisions_cholesky_ = kind.precision_factors(self.covariances_)
-        self.mean_precision_ = described.mean_precision
-        self.degrees_of_freedom_ = described.degrees_of_freedom
         if getattr(self, "_single_precision", False):
             for name in SINGLE_PRECISION:
                 setattr(self, name, getattr(self, name).astype(np.float32))

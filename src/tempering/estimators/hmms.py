@@ -121,9 +121,9 @@ class GaussianHMM(HiddenMarkovEstimator):
         )
 
     def _expose_emissions(self, model: HiddenMarkov, posterior: Natural) -> None:
-        described = self._kind.describe(model.likelihood, posterior.emissions)
-        self.means_ = described.means + self._centre
-        self._covars_ = self._kind.inverse(described.precisions)
+        means, _, _, precisions = self._kind.describe(model.likelihood, posterior.emissions)
+        self.means_ = means + self._centre
+        self._covars_ = self._kind.inverse(precisions)
 
     @property
     def covars_(self) -> Array:

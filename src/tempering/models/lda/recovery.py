@@ -1,32 +1,24 @@
-"""The company that words keep, and what part of each word belongs to which anchor.
+"""The company that words keep, and what part of each word belongs to which anchor or corner.
 
 A pair is two words of one document, no word with itself; each document counts once in all. A large
-corpus is cut into pieces, and threads count each piece by itself. What the pieces give is added in
-their order, whatever the number of threads.
+corpus is cut into pieces, and threads count each by itself; sums are in the order of the pieces,
+whatever the number of threads.
 
-The second half of Arora et al. (ICML 2013): the company that a word keeps is a mixture of what the
-anchors keep, and the weights of the mixture are p(topic | word); times the frequency of the word,
-they are its part in the topics. The company of an anchor is a worse guess at its topic: where
-documents mix many topics most of it is of others, and no number of documents changes that.
+**Shares.** The second half of Arora et al. (ICML 2013): the company of a word is a mixture of what
+the anchors keep, and the weights θ of the mixture are p(topic | word). They are those of least
+squares, min ‖q − θA‖² on the simplex, by exponentiated gradients; all that these need of a word are
+its products with the anchors, Aq, and G = AA'. An anchor's product with itself is too large by the
+chance in its own company: that is taken off, up to a half.
 
-Weights θ are those of least squares, min ‖q − θA‖² on the simplex, by exponentiated gradients. All
-that it needs of a word are its products with the anchors, b = Aq: ‖q − θA‖² is θGθ' − 2θb and a
-constant, with G = AA'. An anchor's product with itself is too large by the chance in its own
-company, which no other word shares: that is taken off, up to a half.
-
-Where documents mix many topics, and words belong to many, no word is an anchor, and several of the
-words that are farthest off belong to one topic. But the company of all words lies in a space of as
-many dimensions as there are topics, and chance mostly outside of it. The table of pairs of words,
-less what their frequencies alone would give and over the roots of these, has its first eigenvectors
-there. In these coordinates, as white noise, the shares of a word in the topics are a rotation away;
-and as most words have next to no part in a topic and few have much, the shares are what is as skew
-as can be: the rotation is that for which the third moments are largest (a tensor's power iteration,
-Anandkumar et al., JMLR 2014; varimax, which Rohe and Zeng, JRSS B 2023, show to find topics, takes
-the fourth). The corners are then those whose mixtures by these shares are nearest to the words.
-
-That needs many words a topic. With n words in each of D documents and V words in all, eigenvectors
-are seen where the squared length of a topic, times how much documents differ in it, exceeds the
-chance in the table, 1 / (n √(D V)).
+**Corners.** Where documents mix many topics no word is an anchor. But the company of all words lies
+in a space of as many dimensions as there are topics: the first eigenvectors of the table of pairs,
+less what frequencies alone would give and over their roots. There, as white noise, the shares of
+words are a rotation away; and as few words have much of a topic, it is the rotation with the
+largest third moments (a tensor's power iteration, Anandkumar et al., JMLR 2014; varimax, which Rohe
+and Zeng, JRSS B 2023, show to find topics, takes the fourth). The corners are those whose mixtures
+by these shares are nearest to the words. With n words in each of D documents and V words in all,
+eigenvectors are seen where the squared length of a topic, times how much documents differ in it,
+exceeds the chance in the table, 1 / (n √(D V)).
 """
 
 from collections.abc import Callable, Iterator

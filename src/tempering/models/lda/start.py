@@ -1,35 +1,27 @@
 """Where a fit starts: from which topics, and how hot.
 
-**Topics.** For each of the words that are in the most documents, count the words that it occurs
-with. Words of one topic keep the same company, and those of several topics a mixture of theirs; so
-what words of one topic would keep are the corners of all that there is. They are found in two ways:
-whether or not a word lies there; and as anchors, K words that are each the farthest off from those
-before it (Arora et al., ICML 2013). Words are then shared out among the corners by their company
-(:mod:`tempering.models.lda.recovery`, both), and what a corner gets is a topic to start from. Of
-the two starts, a fit takes the one that predicts words better.
-
-Very many topics start from corners alone, or, if they have few words each, from the company of
-their anchors. Topics that some words are to lead start from these words and their company, in the
-place of those found that are most like them. Rare words seem far off by chance. A squared distance
-is a sum over pairs of documents, and a document paired with itself has no part in what is not
-chance: what these pairs give is taken off.
+**Topics.** Words of one topic keep the same company, and those of several a mixture of theirs; so
+what words of one topic alone would keep are the corners of all company that there is. They are
+found in two ways: whether or not a word lies there (:mod:`tempering.models.lda.recovery`); and as
+anchors, K words that are each the farthest off from those before it (Arora et al., ICML 2013), less
+what chance alone puts between rare words. Words are then shared out among the corners by their
+company, and a fit takes the start that predicts words better. Very many topics start from corners
+alone, or, if they have few words each, from the company of their anchors; topics that words are to
+lead, from these words and their company, in the place of those found that are most like them.
 
 No random number takes part: fits with different seeds start alike, and end in topics that are much
 more alike than those of random starts.
 
-**Temperature.** At a high temperature all topics equal the unigram model. Let them differ a little.
-A document's proportions change with them, more with each of its sweeps: a difference of γ comes
-back from a sweep times
+**Temperature.** At a high temperature all topics equal the unigram model. Let them differ a little:
+a difference between a document's proportions comes back from a sweep times
 
-    a = s² n ψ'(α + s n),     n = N̄ / K  words a topic in a document of mean length,
+    a = s² n ψ'(α + s n),     n = N̄ / K  words a topic in a document of mean length.
 
-on top of what the topics themselves give. After m sweeps, and a full update of the topics by what
-they gave, the difference has grown by the factor  s (1 + μ (a + a² + … + a^m)).  Here μ is the
-squared second singular value of the document-word matrix, scaled by the roots of its margins: how
-much documents differ. Hot, but able to split within the run, is the smallest s for which that
-factor exceeds 1 by enough. It is far lower for short documents than for long ones: at few words a
-topic ψ' is large, and at a low temperature each document would fall at once for some topic or
-other, whatever its words.
+After m sweeps, and a full update of the topics, it has grown by the factor s (1 + μ (a + … + a^m)),
+where μ is the squared second singular value of the document-word matrix, scaled by the roots of its
+margins: how much documents differ. Hot, but able to split within the run, is the smallest s for
+which that factor exceeds 1 by enough. It is far lower for short documents: with few words a topic
+ψ' is large, and cold, each document would fall at once for some topic, whatever its words.
 """
 
 import math
