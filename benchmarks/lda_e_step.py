@@ -15,7 +15,7 @@ from lda_common import reaches, take_turns
 from lda_programs import BATCH_SIZE, Batches, as_batches, new_own, new_sklearn
 from reproduction import lda_reference as reference
 from tempering.models.lda.documents import fit_documents
-from tempering.models.lda.e_step import e_step, fill_statistics, find_occurrences, temper_rows
+from tempering.models.lda.e_step import e_step, temper_rows
 from tempering.models.lda.layout import (
     SweepSettings,
     WordCounts,
@@ -27,6 +27,7 @@ from tempering.models.lda.layout import (
     sweep_settings,
 )
 from tempering.models.lda.model import LatentDirichlet
+from tempering.models.lda.statistics import fill_statistics, find_occurrences
 from tempering.models.lda.topics import Topics
 
 E_STEP_BATCHES = 4

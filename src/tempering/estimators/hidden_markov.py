@@ -52,6 +52,9 @@ POLICIES: PolicyNames = {
 #: States at most; there is a transition for each two of them.
 MOST_STATES = 10**4
 
+#: Letters of ``init_params`` that all have, and the attributes that they stand for.
+CHAIN_LETTERS = {"s": "startprob_", "t": "transmat_"}
+
 #: What stands in the docstring of each estimator.
 SHARED_PARAMETERS = """startprob_prior : float or array of shape (n_components,), default=1.0
         Concentration of the Dirichlet prior of the first state; 0 where no sequence begins.
@@ -122,7 +125,7 @@ class HiddenMarkovEstimator(ChainQueries):
     """A hidden Markov model with hmmlearn's interface. Subclasses say of what."""
 
     #: The attributes that a letter of ``init_params`` stands for.
-    _letters: ClassVar[dict[str, str]] = {"s": "startprob_", "t": "transmat_"}
+    _letters: ClassVar[dict[str, str]] = CHAIN_LETTERS
 
     _: KW_ONLY
     startprob_prior: Numbers | Positive = 1.0

@@ -15,7 +15,11 @@ from tempering.estimators.gaussian_mixture import (
     CovarianceType,
     data_driven_prior,
 )
-from tempering.estimators.hidden_markov import SHARED_PARAMETERS, HiddenMarkovEstimator
+from tempering.estimators.hidden_markov import (
+    CHAIN_LETTERS,
+    SHARED_PARAMETERS,
+    HiddenMarkovEstimator,
+)
 from tempering.estimators.parameters import Numbers, Positive, per_column
 from tempering.families import Categorical, GaussianParameters, Likelihood, Poisson
 from tempering.families.checks import LARGEST_VALUE, check_counts, refuse
@@ -75,11 +79,7 @@ class GaussianHMM(HiddenMarkovEstimator):
     """
     )
 
-    _letters: ClassVar[dict[str, str]] = {
-        **HiddenMarkovEstimator._letters,
-        "m": "means_",
-        "c": "_covars_",
-    }
+    _letters: ClassVar = {**CHAIN_LETTERS, "m": "means_", "c": "_covars_"}
 
     covariance_type: Literal["full", "tied", "diag", "spherical"] = "diag"
     _: KW_ONLY
@@ -230,10 +230,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
     """
     )
 
-    _letters: ClassVar[dict[str, str]] = {
-        **HiddenMarkovEstimator._letters,
-        "e": "emissionprob_",
-    }
+    _letters: ClassVar = {**CHAIN_LETTERS, "e": "emissionprob_"}
 
     _: KW_ONLY
     n_features: Annotated[int, Interval(Integral, 1, MOST_SYMBOLS, closed="both")] | None = None
@@ -328,10 +325,7 @@ class PoissonHMM(HiddenMarkovEstimator):
     """
     )
 
-    _letters: ClassVar[dict[str, str]] = {
-        **HiddenMarkovEstimator._letters,
-        "l": "lambdas_",
-    }
+    _letters: ClassVar = {**CHAIN_LETTERS, "l": "lambdas_"}
 
     _: KW_ONLY
     lambdas_prior: Numbers | Positive | None = None

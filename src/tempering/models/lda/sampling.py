@@ -30,8 +30,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from tempering.models.fastmath import ENTRY, KERNEL, f32, larger, total_of
-from tempering.models.lda.e_step import find_occurrences
 from tempering.models.lda.layout import Documents, Float32, Float64, LocalResult
+from tempering.models.lda.statistics import find_occurrences
 from tempering.models.threads import WORDS_PER_BLOCK, in_blocks
 from tempering.storage.classes import stored
 
