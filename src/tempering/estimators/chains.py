@@ -6,8 +6,6 @@ higher without it. So pairs are joined, and stay joined if the ELBO rises: the n
 be learned.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any, Literal, cast

@@ -1,7 +1,5 @@
 """Bayesian factor analysis, and Poisson factorisation, with scikit-learn's interface."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace

@@ -1,7 +1,5 @@
 """What the hidden Markov estimators share: parameters and the fit."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Hidden Markov models of real vectors, of symbols and of counts, in hmmlearn's vocabulary."""
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Annotated, Any, ClassVar, Literal

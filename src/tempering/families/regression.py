@@ -115,7 +115,7 @@ class LinearGaussian(OnePrecision):
 
     family = MultivariateNormalGamma
     conjugate: MultivariateNormalGamma
-    n_numbers = 1
+    n_numbers = 1  # pyright: ignore[reportAssignmentType]
 
     def statistics(self, x: ArrayLike) -> Array:
         table = np.asarray(x, float)

@@ -12,8 +12,6 @@ q(w_d, μ_d) is a Gaussian, q(τ), q(α) are gammas: blocks that depend on each 
 in turn. q(z_n) is a Gaussian, solved exactly. Tempered is p(x, z | w, μ, τ).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

@@ -11,8 +11,6 @@ q(θ_ik) = Gamma(a + s Σ_j x_ij q_ijk, b + s Σ_j E β_kj). Zeros need no q: th
 alone, so that a sweep takes (stored entries) · K steps.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, NamedTuple

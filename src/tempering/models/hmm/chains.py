@@ -6,8 +6,6 @@ so that a step costs K² multiplications and no exponential; see :func:`_solve_s
 is exact. Where it would not be, the sequence is solved again in logarithms.
 """
 
-from __future__ import annotations
-
 import math
 from typing import NamedTuple
 

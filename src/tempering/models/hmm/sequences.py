@@ -6,8 +6,6 @@ is solved together with a few rows before and after it, its buffers, because a c
 counts is the piece alone, so that all pieces together count each row and each move once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Self
 
