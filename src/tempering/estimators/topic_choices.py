@@ -35,7 +35,7 @@ from tempering.inference.fitting import seeds_of_restarts
 from tempering.inference.run import LearningRate, State
 from tempering.models.arguments import as_numbers
 from tempering.models.lda.model import LatentDirichlet, TopicStart, Update
-from tempering.models.lda.priors import documents_to_predict, fits_float32, raised_prior
+from tempering.models.lda.priors import as_doc_topic_prior, documents_to_predict, raised_prior
 from tempering.models.lda.start import are_few, tells_topics_apart
 from tempering.models.lda.topics import Topics
 from tempering.temperature import AdaptiveTempering, Annealing, TemperaturePolicy, Untempered
@@ -98,25 +98,19 @@ class TopicChoices(TopicTransformer):
         adapts = self._update() == "sampled" and not keep_alpha
         if alpha is None or learn_alpha:
             alpha = RULES.doc_topic_prior(k, self._update(), mean_length)
-        expected = f"positive: one number, or one for each of the {k} topics"
-        alpha = as_numbers(alpha, "doc_topic_prior", expected)
+        alpha = as_doc_topic_prior(alpha, k)
         if is_guided(self):
             eta, guide = guided_prior(self, source, n_data or n_documents)
         else:
             wanted = "one positive number, or one for each word of each topic"
             given = 1.0 / k if eta is None or learn_eta else eta
             eta = float(as_numbers(given, "topic_word_prior", wanted))
-        if alpha.shape not in ((), (k,)) or not fits_float32(alpha):
-            raise ValueError(
-                f"doc_topic_prior must be {expected}, that float32 can hold; "
-                f"got {self.doc_topic_prior!r}."
-            )
         if not eta * self.n_features_in_ <= float(np.finfo(np.float32).max):
             raise ValueError(
                 f"topic_word_prior must be so small that float32 can hold it {self.n_features_in_} "
                 f"times, once a word; got {self.topic_word_prior!r}."
             )
-        size = Size(k, n_documents, mean_length, float(np.broadcast_to(alpha, k).sum()))
+        size = Size(k, n_documents, mean_length, float(alpha.sum()))
         tolerance = self.doc_update_tol
         if self.mean_change_tol is not None:
             tolerance = min(self.mean_change_tol * k / mean_length, 0.5)

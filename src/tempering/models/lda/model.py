@@ -30,9 +30,9 @@ from tempering.models.lda.e_step import document_energy, e_step
 from tempering.models.lda.layout import Documents, Float32
 from tempering.models.lda.priors import (
     LOOKS,
+    as_doc_topic_prior,
     fit_concentration,
     fit_symmetric_concentration,
-    fits_float32,
     prior_draws,
     proportions_divergence,
     raised_prior,
@@ -105,8 +105,6 @@ class LatentDirichlet(Model):
     n_threads: int = 1
 
     def __post_init__(self) -> None:
-        alpha = np.asarray(self.doc_topic_prior, float)
-        self.doc_topic_prior = np.broadcast_to(alpha, self.n_topics)
         for name in ("topic_word_prior", "word_power", "adapted_part"):
             setattr(self, name, float(getattr(self, name)))
         self._mean_prior_statistics: Array | None = None
@@ -114,12 +112,7 @@ class LatentDirichlet(Model):
         self.check_parameters()
 
     def check_parameters(self) -> None:
-        alpha = np.asarray(self.doc_topic_prior)
-        proper = alpha.shape == (self.n_topics,) and alpha.dtype == np.float64
-        if not proper or not fits_float32(alpha):
-            raise ValueError(
-                f"doc_topic_prior must hold {self.n_topics} positive numbers; got {alpha!r:.60}."
-            )
+        self.doc_topic_prior = as_doc_topic_prior(self.doc_topic_prior, self.n_topics)
         for name in ("topic_word_prior", "mean_length"):
             value, largest = getattr(self, name), float(np.finfo(np.float64).max)
             check_number(value, name, "positive and finite", above=0, most=largest)

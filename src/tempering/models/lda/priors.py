@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import digamma, gammaln, polygamma
 
+from tempering.models.arguments import as_numbers, shown
 from tempering.models.base import Array
 from tempering.models.lda.e_step import log_predictive
 from tempering.models.lda.layout import Float32
@@ -41,11 +42,17 @@ PREDICTION_BURN_IN, PREDICTION_SWEEPS = 10, 20
 MOST_PRIOR_TOKENS = 10.0
 
 
-def fits_float32(prior: Array) -> bool:
-    """Whether a prior is positive as kernels hold it."""
+def as_doc_topic_prior(given: Any, n_topics: int) -> Array:
+    """α of each topic, [K]; raise ``ValueError`` if it cannot be that."""
+    expected = f"positive: one number, or one for each of the {n_topics} topics"
+    alpha = as_numbers(given, "doc_topic_prior", expected)
     with np.errstate(over="ignore"):
-        narrow = prior.astype(np.float32)
-    return bool(np.all(np.isfinite(narrow) & (narrow > 0)))
+        narrow = alpha.astype(np.float32)  # as the kernels hold it
+    if alpha.shape not in ((), (n_topics,)) or not np.all(np.isfinite(narrow) & (narrow > 0)):
+        raise ValueError(
+            f"doc_topic_prior must be {expected}, that float32 can hold; got {shown(given)}."
+        )
+    return np.broadcast_to(alpha, n_topics)
 
 
 def inverse_digamma(y: Array, n_steps: int = 5) -> Array:
