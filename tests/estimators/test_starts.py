@@ -14,6 +14,7 @@ from tempering.estimators.starts import (
     sum_over_shards,
 )
 from tempering.inference.executors import Serial
+from tempering.models import Natural
 
 GRID = np.array([(i, j) for i in range(3) for j in range(3)], float)
 
@@ -140,8 +141,8 @@ def test_centres_that_have_not_parted_are_joined():
 
 def test_sums_over_many_shards_are_whole():
     n = 40 * SHARD_ROWS + 3
-    rows = sum_over_shards(lambda rows: [np.arange(n)[rows].sum()], n, Serial())
-    assert rows == [n * (n - 1) // 2]
+    rows = sum_over_shards(lambda rows: Natural(n=np.arange(n)[rows].sum()), n, Serial())
+    assert rows.n == n * (n - 1) // 2
 
 
 @pytest.mark.parametrize("noise", [0.12, 10.0])

@@ -102,13 +102,13 @@ def look_over(
     """One pass over the data."""
     labels = np.empty(data.shape[0], dtype=np.intp)
 
-    def sums_of(rows: slice) -> list[Array]:
+    def sums_of(rows: slice) -> Natural:
         r = model.assign(data[rows], expected).probabilities
         labels[rows] = r.argmax(axis=1)
-        return [r.sum(axis=0), model.statistics(data[rows], r).components, r.T @ r]
+        components = model.statistics(data[rows], r).components
+        return Natural(counts=r.sum(axis=0), components=components, overlaps=r.T @ r)
 
-    counts, components, overlaps = sum_over_shards(sums_of, data.shape[0], executor)
-    return Overview(counts, components, overlaps, labels)
+    return Overview(**sum_over_shards(sums_of, data.shape[0], executor), labels=labels)
 
 
 def merge_candidates(
@@ -129,13 +129,13 @@ def merge_candidates(
     if not len(first):
         return merges
 
-    def lost_entropy(rows: slice) -> list[Array]:
+    def lost_entropy(rows: slice) -> Natural:
         r = model.assign(data[rows], expected).probabilities
         a, b = r[:, first], r[:, second]
-        return [np.sum(entr(a) + entr(b) - entr(a + b), axis=0)]
+        return Natural(entropy=np.sum(entr(a) + entr(b) - entr(a + b), axis=0))
 
     gains = _joined_evidence(model, statistics, first, second)
-    gains -= sum_over_shards(lost_entropy, data.shape[0], executor)[0]
+    gains -= sum_over_shards(lost_entropy, data.shape[0], executor).entropy
     weights = _mass(counts[first] + counts[second]) - _mass(counts[first]) - _mass(counts[second])
     merges += [
         Merge(float(gain), float(gain + weight), int(a), int(b))
@@ -206,10 +206,10 @@ def _alone(
         return [(model.likelihood, own) for own in prior]
     halves, places = TiedGaussian(family.dimension, 2), np.eye(model.n_components)
 
-    def statistics_of(rows: slice) -> list[Array]:
-        return [model.statistics(data[rows], places[labels[rows]]).components]
+    def statistics_of(rows: slice) -> Natural:
+        return model.statistics(data[rows], places[labels[rows]])
 
-    posterior = prior + sum_over_shards(statistics_of, data.shape[0], executor)[0]
+    posterior = prior + sum_over_shards(statistics_of, data.shape[0], executor).components
     alone: list[tuple[Likelihood, Array]] = []
     for k in range(model.n_components):
         mean, kappa, degrees, scale = family.standard(
@@ -233,14 +233,13 @@ def split_in_two(
     halves = Mixture(likelihood, Dirichlet(2), uniform, prior)
     serial = Serial()
 
-    def cut(rows: slice) -> list[Array]:
+    def cut(rows: slice) -> Natural:
         hard = np.stack([side[rows], ~side[rows]], axis=1).astype(float)
-        statistics = halves.statistics(data[rows], hard)
         base = likelihood.log_base_measure(data[rows]).sum()
-        return [statistics.weights, statistics.components, base]
+        return Natural(**halves.statistics(data[rows], hard), base=base)
 
-    counts, statistics, base = sum_over_shards(cut, len(data), serial)
-    posterior = halves.prior() + Natural(weights=counts, components=statistics)
+    sums = sum_over_shards(cut, len(data), serial)
+    posterior = halves.prior() + sums
     algorithm = Algorithm(halves, Untempered(), Constant(), serial, len(data), SPLITTING_PASSES)
     state = algorithm.start(posterior, np.random.default_rng(0))
     for _ in range(SPLITTING_PASSES):
@@ -249,9 +248,9 @@ def split_in_two(
 
     # All data in the first half.
     family, pair = likelihood.conjugate, halves.prior().components
-    uncut = pair + np.stack([statistics.sum(axis=0), np.zeros_like(prior)])
+    uncut = pair + np.stack([sums.components.sum(axis=0), np.zeros_like(prior)])
     whole = np.sum(family.log_normalizer(uncut) - family.log_normalizer(pair))
-    score = evaluate_elbo(halves, posterior, ArraySource(data)) - whole - base
+    score = evaluate_elbo(halves, posterior, ArraySource(data)) - whole - sums.base
     weights = halves.weights.log_normalizer(posterior.weights)
     weights -= halves.weights.log_normalizer(uniform)
     share = (posterior.weights[0] - 1.0) / len(data)
@@ -317,7 +316,7 @@ def moved_statistics(
 ) -> Natural:
     """Statistics of all data with the moves made."""
 
-    def statistics_of(rows: slice) -> list[Array]:
+    def statistics_of(rows: slice) -> Natural:
         r = model.assign(data[rows], expected).probabilities
         for merge, split in moves:
             shares = split.model.assign(data[rows], split.halves).probabilities
@@ -326,11 +325,9 @@ def moved_statistics(
             r[:, receiver] += r[:, merge.second]
             r[:, merge.second] = r[:, split.component] * shares[:, 1]
             r[:, split.component] *= shares[:, 0]
-        statistics = model.statistics(data[rows], r)
-        return [statistics.weights, statistics.components]
+        return model.statistics(data[rows], r)
 
-    weights, components = sum_over_shards(statistics_of, data.shape[0], executor)
-    return Natural(weights=weights, components=components)
+    return sum_over_shards(statistics_of, data.shape[0], executor)
 
 
 def _mass(counts: Array) -> Array:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import reduce
+from operator import add
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -70,7 +71,7 @@ class Moments(NamedTuple):
 
     counts: Array  # Σ_i r_ik, [k]
     sums: Array  # Σ_i r_ik x_i, [k, D]
-    squares: Array | None  # Σ_i r_ik x_i x_i', [k, D, D]; not asked for when no centre may split
+    squares: Array | None = None  # Σ_i r_ik x_i x_i', [k, D, D]; where a centre may split
 
     @property
     def centres(self) -> Array:
@@ -113,12 +114,12 @@ def cluster_metric(
     """
     expected, (n, dimension) = model.expectations(posterior), data.shape
 
-    def sums_of(rows: slice) -> list[Array]:
+    def sums_of(rows: slice) -> Natural:
         shard = data[rows]
         r = model.assign(shard, expected).probabilities
-        return [r.sum(axis=0), r.T @ shard, shard.T @ shard]
+        return Natural(counts=r.sum(axis=0), sums=r.T @ shard, total=shard.T @ shard)
 
-    counts, sums, total = sum_over_shards(sums_of, n, executor)
+    counts, sums, total = sum_over_shards(sums_of, n, executor).values()
     held = counts > SMALLEST_COUNT
     scatter = total - (sums[held] / counts[held, None]).T @ sums[held]
     pooled = columns.T @ scatter @ columns + dimension * np.eye(dimension)
@@ -152,12 +153,10 @@ class Reannealing:
         self._metric = metric
         spheres = annealed_spheres(data, model.n_components, metric, executor)
 
-        def statistics_of(rows: slice) -> list[Array]:
-            r = spheres.assign(data[rows], model.n_components)
-            return list(model.statistics(data[rows], r).values())
+        def statistics_of(rows: slice) -> Natural:
+            return model.statistics(data[rows], spheres.assign(data[rows], model.n_components))
 
-        parts = sum_over_shards(statistics_of, data.shape[0], executor)
-        return model.prior() + Natural(**dict(zip(model.prior(), parts)))
+        return model.prior() + sum_over_shards(statistics_of, data.shape[0], executor)
 
 
 def _cool(points: Array, n_components: int, executor: Executor) -> tuple[Array, float]:
@@ -204,16 +203,15 @@ def sphere_moments(
 ) -> Moments:
     """One E-step over all data, shard by shard."""
 
-    def moments_of(rows: slice) -> list[Array]:
+    def moments_of(rows: slice) -> Natural:
         shard = points[rows]
         r = responsibilities(shard, centres, variance)
-        parts = [r.sum(axis=0), r.T @ shard]
+        parts = {"counts": r.sum(axis=0), "sums": r.T @ shard}
         if squares:
-            parts.append(np.stack([(shard * column[:, None]).T @ shard for column in r.T]))
-        return parts
+            parts["squares"] = np.stack([(shard * column[:, None]).T @ shard for column in r.T])
+        return Natural(**parts)
 
-    parts = sum_over_shards(moments_of, len(points), executor)
-    return Moments(parts[0], parts[1], parts[2] if squares else None)
+    return Moments(**sum_over_shards(moments_of, len(points), executor))
 
 
 def merge_coincident(moments: Moments, variance: float) -> Moments:
@@ -297,14 +295,11 @@ def shards(n_rows: int) -> list[slice]:
 
 
 def sum_over_shards(
-    function: Callable[[slice], list[Array]], n_rows: int, executor: Executor
-) -> list[Array]:
-    """Σ over shards of each array that the function gives, in a fixed order."""
-    pieces = shards(n_rows)
-    total: list[Array] | None = None
+    function: Callable[[slice], Natural], n_rows: int, executor: Executor
+) -> Natural:
+    """Σ over shards of the arrays that the function gives, in a fixed order."""
+    pieces, total = shards(n_rows), []
     for first in range(0, len(pieces), SHARDS_AT_ONCE):
         solved = executor.map(function, pieces[first : first + SHARDS_AT_ONCE])
-        parts = solved if total is None else [total, *solved]
-        total = reduce(lambda left, right: [a + b for a, b in zip(left, right)], parts)
-    assert total is not None
-    return total
+        total = [reduce(add, [*total, *solved])]
+    return total[0]
