@@ -244,10 +244,9 @@ random_state, n_jobs, executor, verbose
         posterior = self._state.posterior
         rates = model.local_step(X, model.expectations(posterior), 1.0).activations.mean(axis=0)
         order = np.argsort(-rates, kind="stable")
-        posterior = Natural(
+        posterior = posterior.replace(
             precision=posterior.precision[np.ix_(order, order)],
             precision_mean=posterior.precision_mean[order],
-            squares=posterior.squares,
         )
         model.activation_probability = model.activation_probability[order]
         self._model, self._state = model, self._state._replace(posterior=posterior)
@@ -291,12 +290,12 @@ class Narrow(NamedTuple):
         inside = means @ self.original.T @ self.weights
         values, vectors = np.linalg.eigh(means @ means.T - inside @ inside.T)
         outside = vectors * np.sqrt(np.maximum(values, 0.0))
-        return _with_means(posterior, np.hstack([inside, outside]))
+        return posterior.replace(precision_mean=np.hstack([inside, outside]))
 
     def back(self, posterior: Natural) -> Natural:
         """The reverse, for features that are combinations of the data."""
         inside = posterior.precision_mean[:, : self.weights.shape[1]]
-        return _with_means(posterior, inside @ self.weights.T @ self.original)
+        return posterior.replace(precision_mean=inside @ self.weights.T @ self.original)
 
     def shown_to(self, callback: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """A callback for a fit of the turned data, of one for the data as they are."""
@@ -308,10 +307,6 @@ def worthwhile(n_data: int, dimension: int, n_features: int) -> bool:
     rotation = n_data**2 * (dimension / 2 + 4 * n_data)
     saved = 2 * n_data * n_features * (dimension - n_data - n_features)
     return rotation < REPAID_PASSES * saved
-
-
-def _with_means(posterior: Natural, precision_mean: Array) -> Natural:
-    return Natural(**{**posterior, "precision_mean": precision_mean})
 
 
 def guess_variances(

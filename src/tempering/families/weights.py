@@ -112,13 +112,10 @@ class FixedWeights(MixingWeights):
         return np.zeros((*np.shape(counts)[:-1], 0))
 
     def sample_log_weights(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> Array:
-        return np.broadcast_to(self.expected_log_weights(natural), self._shape(natural, n)).copy()
+        return self._spread(safe_log(self.weights), natural, n)
 
-    def _spread(self, values: Array, natural: ArrayLike) -> Array:
-        return np.broadcast_to(values, self._shape(natural)).copy()
-
-    def _shape(self, natural: ArrayLike, *first: int) -> tuple[int, ...]:
-        return (*first, *np.shape(natural)[:-1], self.dimension)
+    def _spread(self, values: Array, natural: ArrayLike, *first: int) -> Array:
+        return np.broadcast_to(values, (*first, *np.shape(natural)[:-1], self.dimension)).copy()
 
 
 class StickBreaking(Beta, MixingWeights):

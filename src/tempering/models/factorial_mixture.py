@@ -101,9 +101,7 @@ class FactorialModel(Model):
         k, shared = self.n_features, np.ndim(self.activation_probability) == 0
         # Of the data: fewer than the dimension where the estimator has rotated them.
         self.columns = self.dimension
-        self.noise_variance = _positive(self.noise_variance, "noise_variance")
-        self.feature_variance = _positive(self.feature_variance, "feature_variance")
-        self.activation_probability = as_probabilities(self.activation_probability, k)
+        self.check_parameters()
         self.learn = frozenset(self.learn)
         # A row may be an image: then some hundred of them should already occupy several threads. Of
         # short rows, enough that their sweeps take more time than the calls around them.
@@ -124,9 +122,11 @@ class FactorialModel(Model):
             )
 
     def check_parameters(self) -> None:
-        _positive(self.noise_variance, "noise_variance")
-        _positive(self.feature_variance, "feature_variance")
-        as_probabilities(self.activation_probability, self.n_features)
+        for name in ("noise_variance", "feature_variance"):
+            if not 0 < (value := getattr(self, name)) < np.inf:
+                raise ValueError(f"{name} must be a positive number (a variance); got {value}.")
+            setattr(self, name, float(value))
+        self.activation_probability = as_probabilities(self.activation_probability, self.n_features)
 
     def check_posterior(self, posterior: Any) -> None:
         check_like_prior(posterior, self.prior())
@@ -324,12 +324,6 @@ class FactorialModel(Model):
         active = s[:, None] * np.log(self.activation_probability)
         inactive = s[:, None] * np.log1p(-self.activation_probability)
         return -self.dimension / 2 * np.log(s) + np.logaddexp(active, inactive).sum(axis=1)
-
-
-def _positive(value: float, name: str) -> float:
-    if not 0 < value < np.inf:
-        raise ValueError(f"{name} must be a positive number (a variance); got {value}.")
-    return float(value)
 
 
 def as_probabilities(value: ArrayLike, n_features: int) -> Array:

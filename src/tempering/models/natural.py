@@ -67,6 +67,10 @@ class Natural(Mapping[str, Array]):
     def __sub__(self, other: Natural) -> Natural:
         return Natural(**{name: part - other[name] for name, part in self.items()})
 
+    def replace(self, **parts: Any) -> Natural:
+        """The same, but for these parts."""
+        return Natural(**{**self._parts, **parts})
+
     def __reduce__(self):
         return partial(Natural, **self._parts), ()
 

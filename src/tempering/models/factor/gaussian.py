@@ -268,7 +268,7 @@ class GaussianFactors(Model):
             turn[:k, :k], turn[:k, k] = root @ rotation, b
             turned = self._turned(posterior, turn)
             shape, rate = self._relevance(self.expectations(turned).products)
-            turned = Natural(**{**turned, "relevance_shape": shape, "relevance_rate": rate})
+            turned = turned.replace(relevance_shape=shape, relevance_rate=rate)
             rise = self.divergence(posterior) - self.divergence(turned)
             rise -= n * np.linalg.slogdet(turn)[1]
             rise += 0.5 * np.trace(posterior.scatter - turned.scatter)
@@ -282,19 +282,16 @@ class GaussianFactors(Model):
         explained = np.einsum("djj,d->j", products, 1 / self.variances)[:-1] / 2
         order = np.argsort(-(self.relevance_prior + explained).round(9), kind="stable")
         turned = self._turned(posterior, np.eye(k + 1)[:, [*order, k]])
-        names = "relevance_shape", "relevance_rate"
-        return Natural(**{**turned, **{name: posterior[name][..., order] for name in names}})
+        shape, rate = posterior.relevance_shape[..., order], posterior.relevance_rate[..., order]
+        return turned.replace(relevance_shape=shape, relevance_rate=rate)
 
     def _turned(self, posterior: Natural, turn: Array) -> Natural:
         """λ of w' = A'w, where z = A z', but for the relevances."""
         back = np.linalg.inv(turn)
-        return Natural(
-            **{
-                **posterior,
-                "loadings_linear": posterior.loadings_linear @ back.T,
-                "loadings_precision": back @ posterior.loadings_precision @ back.T,
-                "scatter": back @ posterior.scatter @ back.T,
-            }
+        return posterior.replace(
+            loadings_linear=posterior.loadings_linear @ back.T,
+            loadings_precision=back @ posterior.loadings_precision @ back.T,
+            scatter=back @ posterior.scatter @ back.T,
         )
 
     def divergence(self, posterior: Natural, prior_weight: float = 1.0) -> float:
