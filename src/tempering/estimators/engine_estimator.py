@@ -212,12 +212,11 @@ class EngineEstimator(_Declared):
     def _validated(self, X: Any, *, reset: bool) -> Array:
         with naming_the_table():
             X = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
-        refuse(
-            ~(np.abs(X) <= LARGEST_VALUE),
-            X,
-            f"X must hold numbers, not NaN or infinity, of at most {LARGEST_VALUE:g}: rescale "
-            "columns, or leave rows out",
-        )
+        wrong, others, holes = ~(np.abs(X) <= LARGEST_VALUE), "NaN or infinity", ""
+        if "allow_nan" in self._input_tags:
+            wrong, others, holes = wrong & ~np.isnan(X), "infinity", ", or NaN where there are none"
+        expected = f"X must hold numbers, not {others}, of at most {LARGEST_VALUE:g}{holes}: "
+        refuse(wrong, X, expected + "rescale columns, or leave rows out")
         return X
 
     def _summarise(self, result: Result) -> None:

@@ -23,13 +23,7 @@ from tempering.estimators.parameters import (
     check_n_components,
     cooling,
 )
-from tempering.families.checks import (
-    LARGEST_VALUE,
-    check_compressed,
-    check_sparse_counts,
-    naming_the_table,
-    refuse,
-)
+from tempering.families.checks import check_compressed, check_sparse_counts, naming_the_table
 from tempering.inference import Result
 from tempering.inference.executors import Executor, open_executor
 from tempering.inference.fitting import FitOptions
@@ -232,17 +226,6 @@ verbose
             return np.full(centred.shape[1], total if total > 0 else 1.0)
         variances = np.nanmean(np.square(centred), axis=0)
         return np.where(variances > 0, variances, 1.0)
-
-    def _validated(self, X: Any, *, reset: bool) -> Array:
-        with naming_the_table():
-            X = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
-        refuse(
-            np.abs(X) > LARGEST_VALUE,
-            X,
-            f"X must hold numbers, not infinity, of at most {LARGEST_VALUE:g}, or NaN where there "
-            "are none: rescale columns, or leave rows out",
-        )
-        return X
 
     def _solver(self, data: Array) -> Callable[[Array], Any]:
         known = self._model.point(self._state.posterior)

@@ -17,13 +17,7 @@ from tempering.estimators.engine_estimator import OnlineEstimator, row_of_larges
 from tempering.estimators.moves import Move, fit_table
 from tempering.estimators.parameters import Numbers, Positive, Tempering, Whole, per_column
 from tempering.estimators.starts import random_assignment
-from tempering.families import (
-    Bernoulli,
-    Dirichlet,
-    Likelihood,
-    Poisson,
-    StickBreaking,
-)
+from tempering.families import Bernoulli, Dirichlet, Likelihood, Poisson, StickBreaking
 from tempering.families.checks import refuse
 from tempering.inference import ArraySource, History, Result, evaluate_elbo
 from tempering.inference.fitting import FitOptions

@@ -140,14 +140,7 @@ executor, verbose
         return float(np.mean(self.predict_log_density(X, y)))
 
     def sample(self, X: Any) -> tuple[Array, np.ndarray]:
-        """Draw y for rows of X, at the posterior's central parameters.
-
-        Returns
-        -------
-        y : array of shape (n_samples,)
-        labels : array of shape (n_samples,)
-            The component of each.
-        """
+        """Draw y, and its component, for rows of X, at the posterior's central parameters."""
         check_is_fitted(self)
         X = super()._validated(X, reset=False)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
