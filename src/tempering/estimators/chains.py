@@ -8,7 +8,8 @@ be learned.
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, Literal, cast
+from itertools import count
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -219,25 +220,22 @@ def fit_with_joins(model: HiddenMarkov, data: Sequences, options: FitOptions) ->
     """A fit, and others from joined states as long as the ELBO rises. No random number is drawn."""
     checkpoint, resume = options.pop("checkpoint", None), options.pop("resume", True)
     options = {**options, "temperature": options.get("temperature")}
-    number, limit = 0, options.get("max_passes")
+    numbers, limit = count(), options.get("max_passes")
 
     def run(**changes: Any) -> Result:
-        nonlocal number
-        kept = cast(FitOptions, keeping(checkpoint, resume, f"join-{number}"))
-        number += 1
+        kept: Any = keeping(checkpoint, resume, f"join-{next(numbers)}")
         return fit(model, data, **{**options, **kept, **changes})
 
-    best, rises = run(), True
-    while rises:
+    best = run()
+    while True:
         tried = (
             run(initial=start, temperature=None, max_passes=PASSES)
             for start in joined(model, data, best.posterior)
         )
         higher = next((each for each in tried if each.elbo > best.elbo), None)
-        rises = higher is not None
-        if higher is not None:
-            best = run(initial=higher.posterior, temperature=None, max_passes=limit)
-    return best
+        if higher is None:
+            return best
+        best = run(initial=higher.posterior, temperature=None, max_passes=limit)
 
 
 def joined(model: HiddenMarkov, data: Sequences, posterior: Natural) -> Iterator[Natural]:
