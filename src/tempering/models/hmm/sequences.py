@@ -7,6 +7,7 @@ counts is the piece alone, so that all pieces together count each row and each m
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -62,12 +63,12 @@ class Sequences:
         """The number of sequences, alone."""
         return (len(self.lengths),)
 
-    @property
+    @cached_property
     def rows(self) -> Any:
         """The rows of one datum after the other: without a copy, if they lie together."""
         if np.array_equal(self._reach[1:, 0], self._reach[:-1, 1]):
             return self.table[self._reach[0, 0] : self._reach[-1, 1]]
-        return np.concatenate([self.table[start:stop] for start, stop in self._reach])
+        return np.concatenate([self.table[start:stop] for start, stop in self._reach.tolist()])
 
     @property
     def inner(self) -> Inner:
