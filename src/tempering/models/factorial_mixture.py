@@ -102,6 +102,9 @@ class FactorialModel(Model):
         # Of the data: fewer than the dimension where the estimator has rotated them.
         self.columns = self.dimension
         self.check_parameters()
+        self.noise_variance = float(self.noise_variance)
+        self.feature_variance = float(self.feature_variance)
+        self.activation_probability = as_probabilities(self.activation_probability, k)
         self.learn = frozenset(self.learn)
         # A row may be an image: then some hundred of them should already occupy several threads. Of
         # short rows, enough that their sweeps take more time than the calls around them.
@@ -125,8 +128,7 @@ class FactorialModel(Model):
         for name in ("noise_variance", "feature_variance"):
             if not 0 < (value := getattr(self, name)) < np.inf:
                 raise ValueError(f"{name} must be a positive number (a variance); got {value}.")
-            setattr(self, name, float(value))
-        self.activation_probability = as_probabilities(self.activation_probability, self.n_features)
+        as_probabilities(self.activation_probability, self.n_features)
 
     def check_posterior(self, posterior: Any) -> None:
         check_like_prior(posterior, self.prior())
