@@ -58,9 +58,10 @@ def policy_of(name: str) -> tuple[Any, dict[str, Any]]:
             if constant.isupper():
                 setattr(adaptive, constant, value)  # of this process alone
         return AdaptiveTempering(**{c: v for c, v in values.items() if c.islower()}), {}
+    if name.startswith("VI, best of "):
+        return None, {"n_init": int(name.removeprefix("VI, best of "))}
     return {
         "VI": (None, {}),
-        "VI, best of 4": (None, {"n_init": 4}),
         "VT": (VariationalTempering(), {}),
         "adaptive": (AdaptiveTempering(), {}),
     }[name]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 
 from own_models import CategoricalHMM, ExponentialMixture, MixedRegressions, PoissonFactors
 from tempering import Annealing, FactorialMixture, LatentDirichletAllocation, Mixture, families, fit
@@ -238,6 +238,51 @@ def answers(policy, seed, **options):
     )
 
 
+def wine(policy, seed, **options):
+    """Five diagonal Gaussians of 178 wines."""
+    data = load_wine().data
+    data = (data - data.mean(0)) / data.std(0)
+    likelihood = families.DiagonalGaussian(13)
+    prior = likelihood.conjugate.natural(np.zeros(13), 0.1, 2.0, 1.0)
+    return batch(Mixture(likelihood, Dirichlet(5), np.ones(5), prior), data, policy, seed, **options)
+
+
+def iris(policy, seed, **options):
+    """Six Gaussians of 150 flowers."""
+    data = load_iris().data
+    data = (data - data.mean(0)) / data.std(0)
+    likelihood = families.FullGaussian(4)
+    prior = likelihood.conjugate.natural(np.zeros(4), 0.1, 6.0, np.eye(4))
+    return batch(Mixture(likelihood, Dirichlet(6), np.ones(6), prior), data, policy, seed, **options)
+
+
+def rings(policy, seed, **options):
+    """Thirty clusters of learned variances on three rings."""
+    rng = np.random.default_rng(seed)
+    place = rng.integers(30, size=1000)
+    radius, angle = 1 + place // 10, 2 * np.pi * (place % 10) / 10
+    data = np.c_[radius * np.cos(angle), radius * np.sin(angle)]
+    data += 0.07 * rng.normal(size=data.shape)
+    likelihood = families.DiagonalGaussian(2)
+    prior = likelihood.conjugate.natural(np.zeros(2), 0.1, 2.0, 0.02)
+    return batch(
+        Mixture(likelihood, Dirichlet(30), np.ones(30), prior), data, policy, seed, **options
+    )
+
+
+def bits(policy, seed, **options):
+    """Twelve groups of unequal size, of 30 bits."""
+    rng = np.random.default_rng(seed)
+    rates = rng.beta(0.5, 0.5, size=(12, 30))
+    z = rng.choice(12, p=rng.dirichlet(np.full(12, 2.0)), size=500)
+    data = (rng.random((500, 30)) < rates[z]).astype(float)
+    likelihood = families.Bernoulli(30)
+    prior = np.ones(likelihood.conjugate.size)
+    return batch(
+        Mixture(likelihood, Dirichlet(12), np.ones(12), prior), data, policy, seed, **options
+    )
+
+
 def topics(policy, seed, counts=None, k=20, passes=400, batch_size=None, n_init=1):
     """LDA in the paper's bound: drawn documents in batch, or a corpus in minibatches."""
     if counts is None:
@@ -259,12 +304,13 @@ def topics(policy, seed, counts=None, k=20, passes=400, batch_size=None, n_init=
         doc_update_tol=1e-3,
         init="random",
         random_state=seed,
+        n_init=n_init,
         n_jobs=1,
         backend="cpu",
     ).fit(counts)
     if online:
         return -float(np.log(model.perplexity(counts)) * counts.sum()), passes
-    passes = model.history_[-1].passes
+    passes = n_init * model.history_[-1].passes
     return float(np.asarray(model.history_["elbo"])[-1]), passes
 
 
@@ -305,6 +351,10 @@ def beds(files: list[str], documents: int = 5000) -> dict[str, Bed]:
         "topics": topics,
         "cells": cells,
         "answers": answers,
+        "wine": wine,
+        "iris": iris,
+        "rings": rings,
+        "bits": bits,
         "25, stochastic": partial(grid, stochastic),
         "20, stochastic": partial(ten, stochastic),
         **{name: bed for path in files for name, bed in of_file(path, documents).items()},

@@ -31,7 +31,7 @@ class CompiledSteps(NamedTuple):
     draw: Any  # (seed) → λ [n_words, padded topics]
     table: Any  # (λ) → log β
     solve: Any  # (rectangle, s, log β, α, statistics so far, γ to start from) → statistics, γ
-    sample: Any  # (rectangle, log β times its power, α, statistics so far) → statistics, γ
+    sample: Any  # (rectangle, log β, its power, α, statistics so far) → statistics, γ
     prior_draws: Any  # (γ, α, sum so far) → Σ_d of draws from the prior, [padded topics]
     log_proportions: Any  # (γ, documents, sum so far) → Σ_d E log θ_d, [padded topics]
     terms: Any  # (rectangle, s, log β, α, γ) → energies, entropies less divergences, [size]
@@ -103,8 +103,8 @@ def compiled_steps(
         return add(solved, statistics), solved.gamma
 
     @jax.jit
-    def sample(rectangle, log_rows, alpha, statistics):
-        sampled = sample_group(*rectangle, log_rows, alpha)
+    def sample(rectangle, log_rows, power, alpha, statistics):
+        sampled = sample_group(*rectangle, power * log_rows, alpha)
         return add(sampled, statistics), sampled.gamma
 
     def add(solved, statistics):

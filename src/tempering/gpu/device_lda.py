@@ -84,6 +84,9 @@ class DeviceLatentDirichlet(LatentDirichlet):
     def alpha_steps(self) -> int:
         return 1 if self.learn_doc_topic_prior else PRIOR_STEPS
 
+    def check(self, data: Any) -> None:
+        """Documents are checked before they are sent."""
+
     def initialize(self, source: DataSource, rng: np.random.Generator) -> Any:
         """As on the host; but Gamma(100, 1/100) draws are made on the device."""
         if self.start == "words":
@@ -104,13 +107,12 @@ class DeviceLatentDirichlet(LatentDirichlet):
         steps, alpha, log_rows = self.steps, self.placed_prior, expectations.log_rows
         at_one = self.update == "sampled" and bool(np.all(np.equal(inverse_temperature, 1.0)))
         sampled = at_one and data.can_be_sampled
-        if sampled and self.word_power != 1.0:
-            log_rows = np.float32(self.word_power) * log_rows
+        power = np.float32(self.word_power)
         statistics, prior_statistics, solved = None, None, []
         for group, rectangle, start in self._groups(data, sampled, before):
             s = temperatures_of(group, data, inverse_temperature)
             if sampled:
-                statistics, gamma = steps.sample(rectangle, log_rows, alpha, statistics)
+                statistics, gamma = steps.sample(rectangle, log_rows, power, alpha, statistics)
             else:
                 statistics, gamma = steps.solve(rectangle, s, log_rows, alpha, statistics, start)
             if self.learns_alpha_next:

@@ -34,8 +34,8 @@ from tempering.models.lda.topics import Topics
 from tempering.models.natural import LocalTerms
 from tempering.storage.classes import check_types, stored
 
-#: Steps that the host may be ahead of the device.
-STEPS_AHEAD = 2
+#: Steps that the host may be ahead of the device: it has to wait for nobody, but not to run away.
+STEPS_AHEAD = 6
 
 
 @dataclass(frozen=True)
@@ -89,10 +89,10 @@ class DeviceTopics:
 
     def parameters(self) -> np.ndarray:
         """λ, [V, K], on the host."""
-        return np.ascontiguousarray(np.asarray(self.values)[:, : self.n_topics])
+        return np.ascontiguousarray(self.values[:, : self.n_topics])
 
     def blend(self, target: Any, rate: float) -> DeviceTopics:
-        """(1 − ρ) λ + ρ λ̂, started on the device; waits for the step before the last."""
+        """(1 − ρ) λ + ρ λ̂, started on the device; waits if the device is far behind."""
         statistics = target.statistics
         eta = target.prior.concentration  # tempered where the joint is
         # They travel to the device as one array.
