@@ -38,8 +38,26 @@ SCHEDULES = {
     for length in ((50, 150) if first < 5 else (150,))
 }
 CONSTANTS = (
-    *("pace", "rest", "push", "FASTEST", "SETTLED", "PUSH_ROWS", "FORGETTING", "FRESH_ROWS"),
-    *("SAMPLED", "HANDED_OVER", "HOPE", "PLAIN_HOPE", "SEARCH_ROWS", "LEAST_SAMPLE"),
+    *(
+        "pace",
+        "rest",
+        "push",
+        "FASTEST",
+        "SETTLED",
+        "PUSH_ROWS",
+        "FORGETTING",
+        "FRESH_ROWS",
+        "ENOUGH",
+    ),
+    *(
+        "SAMPLED",
+        "HANDED_OVER",
+        "HOPE",
+        "PLAIN_HOPE",
+        "SEARCH_ROWS",
+        "LEAST_SAMPLE",
+        "PLAIN_STARTS",
+    ),
 )
 USUAL = {name: getattr(adaptive, name) for name in dir(adaptive) if name.isupper()}
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 
 from own_models import CategoricalHMM, ExponentialMixture, MixedRegressions, PoissonFactors
 from tempering import Annealing, FactorialMixture, LatentDirichletAllocation, Mixture, families, fit
@@ -244,7 +244,9 @@ def wine(policy, seed, **options):
     data = (data - data.mean(0)) / data.std(0)
     likelihood = families.DiagonalGaussian(13)
     prior = likelihood.conjugate.natural(np.zeros(13), 0.1, 2.0, 1.0)
-    return batch(Mixture(likelihood, Dirichlet(5), np.ones(5), prior), data, policy, seed, **options)
+    return batch(
+        Mixture(likelihood, Dirichlet(5), np.ones(5), prior), data, policy, seed, **options
+    )
 
 
 def iris(policy, seed, **options):
@@ -253,7 +255,9 @@ def iris(policy, seed, **options):
     data = (data - data.mean(0)) / data.std(0)
     likelihood = families.FullGaussian(4)
     prior = likelihood.conjugate.natural(np.zeros(4), 0.1, 6.0, np.eye(4))
-    return batch(Mixture(likelihood, Dirichlet(6), np.ones(6), prior), data, policy, seed, **options)
+    return batch(
+        Mixture(likelihood, Dirichlet(6), np.ones(6), prior), data, policy, seed, **options
+    )
 
 
 def rings(policy, seed, **options):
@@ -280,6 +284,55 @@ def bits(policy, seed, **options):
     prior = np.ones(likelihood.conjugate.size)
     return batch(
         Mixture(likelihood, Dirichlet(12), np.ones(12), prior), data, policy, seed, **options
+    )
+
+
+def diabetes(policy, seed, **options):
+    """Five Gaussians of 442 patients."""
+    data = load_diabetes(scaled=False).data
+    data = (data - data.mean(0)) / data.std(0)
+    likelihood = families.FullGaussian(10)
+    prior = likelihood.conjugate.natural(np.zeros(10), 0.1, 12.0, np.eye(10))
+    return batch(
+        Mixture(likelihood, Dirichlet(5), np.ones(5), prior), data, policy, seed, **options
+    )
+
+
+def spiral(policy, seed, **options):
+    """Data along a spiral, cut by 25 round Gaussians: there are no true ones."""
+    rng = np.random.default_rng(seed)
+    angle = 4 * np.pi * np.sqrt(rng.random(1200))
+    data = angle[:, None] * np.c_[np.cos(angle), np.sin(angle)] + 0.4 * rng.normal(size=(1200, 2))
+    likelihood = families.IsotropicGaussian(2, 0.5)
+    prior = likelihood.conjugate.natural(np.zeros(2), 0.01)
+    return batch(
+        Mixture(likelihood, Dirichlet(25), np.ones(25), prior), data, policy, seed, **options
+    )
+
+
+def baskets(policy, seed, **options):
+    """Fifteen kinds of customers, some of them rare, who buy few of forty goods."""
+    rng = np.random.default_rng(seed)
+    rates = rng.gamma(0.3, 1.0, size=(15, 40))
+    z = rng.choice(15, p=rng.dirichlet(np.ones(15)), size=900)
+    data = rng.poisson(rates[z]).astype(float)
+    likelihood = families.Poisson(40)
+    prior = np.r_[np.ones(likelihood.conjugate.size - 1), 1.0]
+    return batch(
+        Mixture(likelihood, Dirichlet(15), np.ones(15), prior), data, policy, seed, **options
+    )
+
+
+def directions(policy, seed, **options):
+    """Ten flat Gaussians through one point, which differ in direction alone."""
+    rng = np.random.default_rng(seed)
+    axes = rng.normal(size=(10, 4))
+    z = rng.integers(10, size=1000)
+    data = rng.normal(size=(1000, 1)) * axes[z] + 0.1 * rng.normal(size=(1000, 4))
+    likelihood = families.FullGaussian(4)
+    prior = likelihood.conjugate.natural(np.zeros(4), 0.1, 6.0, 0.1 * np.eye(4))
+    return batch(
+        Mixture(likelihood, Dirichlet(10), np.ones(10), prior), data, policy, seed, **options
     )
 
 
@@ -355,6 +408,10 @@ def beds(files: list[str], documents: int = 5000) -> dict[str, Bed]:
         "iris": iris,
         "rings": rings,
         "bits": bits,
+        "diabetes": diabetes,
+        "spiral": spiral,
+        "baskets": baskets,
+        "directions": directions,
         "25, stochastic": partial(grid, stochastic),
         "20, stochastic": partial(ten, stochastic),
         **{name: bed for path in files for name, bed in of_file(path, documents).items()},

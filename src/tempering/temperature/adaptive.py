@@ -23,9 +23,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tempering.models.arguments import check_number
-from tempering.models.base import Array, LocalStep, Model
+from tempering.models.base import Array, LocalStep, Model, start_of
 from tempering.storage.classes import stored
-from tempering.temperature.policy import Heat, Progress, Surroundings, TemperaturePolicy
+from tempering.temperature.adaptive_heat import AdaptiveHeat, Look
+from tempering.temperature.policy import Progress, Surroundings, TemperaturePolicy
 from tempering.temperature.probes import Few, critical_inverse_temperature, find_ramp, pushed
 
 logger = logging.getLogger("tempering")
@@ -44,15 +45,18 @@ PUSH_ROWS = 20
 FRESH_ROWS, FRESH_START = 40, 0.7
 #: Cooling starts at this part of the critical s, where a fit soon forgets where it was.
 FORGETTING = 0.1
-#: Where to cool again from: the best so far, heated up to where the first cooling still lacked this
-#: part of its energy, or a fresh start (None); the next of them where one found nothing better.
-#: The last is not pushed: where a prior tells components apart, pushes hide which way to separate.
-AGAIN = 0.3, 1.0, None, 1.0
-#: It ends when each of these has found nothing better; after so many attempts, when one has not.
-ATTEMPTS = 4
-#: An attempt cools a sample first, this part of the data, but so many of them at least and at most,
+#: Ways to find something better, the next of them where one did not: plain inference of fresh
+#: starts at T = 1 ("plain"); to cool again, from the best so far, heated up to where the first
+#: cooling still lacked this part of its energy; or from a fresh start ("fresh").
+AGAIN = "plain", 0.3, 1.0, "fresh"
+#: Of so many fresh starts the best is taken up.
+PLAIN_STARTS = 2
+#: After as many attempts as there are ways, or so many times the passes until the first cooling had
+#: settled, it ends when one finds nothing better.
+ENOUGH = 2.0
+#: An attempt fits a sample first, this part of the data, but so many of them at least and at most,
 #: and in so many steps at most.
-SAMPLED, LEAST_SAMPLE, MOST_SAMPLE, MOST_STEPS = 0.2, 150, 20_000, 300
+SAMPLED, LEAST_SAMPLE, MOST_SAMPLE, MOST_STEPS = 0.2, 250, 20_000, 300
 #: Then all data are cooled, from where the first cooling lacked this part of its energy, or this s.
 HANDED_OVER, HANDOVER = 0.05, 0.5
 #: Bounds that differ by less, in units, are those of one optimum.
@@ -68,82 +72,14 @@ TOO_SHORT = (
     "after %d of the %d passes that are planned. Plan some hundreds more, or take a schedule, "
     "such as Annealing()."
 )
-#: What the progress bar tells of each phase.
-PHASES = {
-    "plain": "plain inference first",
-    "plain to the end": "plain inference to its end",
-    "cooling": "cooling",
-    "settling": "settling at T = 1",
-    "cooling again": "cooling again",
-    "settling again": "settling at T = 1",
-    "ramp": "cooling",
-}
 
 
-@stored("adaptive_heat")
-@dataclass(frozen=True)
-class AdaptiveHeat(Heat):
-    """Where adaptive tempering is."""
+class Run(NamedTuple):
+    """A sample that was cooled to T = 1."""
 
-    #: "plain" (variational inference at T = 1 from the start), "cooling", "settling" (at T = 1),
-    #: "plain to the end" (which cooling did not beat), "cooling again", "settling again"; with
-    #: minibatches "ramp".
-    phase: str = "plain"
-    waited: int = 0  # steps for which the temperature has been held
-    bound_before: float = -math.inf  # L, E, the excess and s of the step before
-    energy_before: float = 0.0
-    excess_before: float = math.inf
-    inverse_temperature_before: float = 1.0
-    best: float = -math.inf  # bound at T = 1 so far, that of the state which the engine keeps
-    hope: float = -math.inf  # what plain inference, if that is the best, might still reach
-    attempts: int = 0  # how often it was cooled again
-    failures: int = 0  # how often that found nothing better
-    samples_next: bool = False  # whether the next step cools a sample
-    #: [n, 2]: s and E at each rest of the cooling; with minibatches s, and the time until it.
-    path: Array | None = None
-    seed: int = 0  # what the pushes are drawn from
-    step: int = 0
-
-    @property
-    def telling(self) -> str:
-        if self.finished:
-            return ""
-        if self.waited and self.phase in ("cooling", "cooling again"):
-            hot = 1.0 / float(self.inverse_temperature)
-            return f"holding at T = {hot:.3g}: components are separating"
-        return PHASES[self.phase]
-
-    def jump(self, phase: str, inverse_temperature: float, **changes: Any) -> AdaptiveHeat:
-        """To another phase, the first step of which has none to be compared with."""
-        return replace(
-            self,
-            phase=phase,
-            inverse_temperature=inverse_temperature,
-            waited=0,
-            bound_before=-math.inf,
-            excess_before=math.inf,
-            **changes,
-        )
-
-    def after(self, look: Look) -> AdaptiveHeat:
-        """With a step to compare the next one with."""
-        return replace(
-            self,
-            bound_before=look.bound,
-            energy_before=look.energy,
-            excess_before=look.excess,
-            inverse_temperature_before=float(self.inverse_temperature),
-        )
-
-
-class Look(NamedTuple):
-    """What one step shows. The unit is the spread of the data's energies, times their number."""
-
+    step: LocalStep
     bound: float
-    energy: float
-    unit: float
-    excess: float  # what the bound gained beyond E ds, in units
-    left: float  # what is still to be gained, if the excess goes on as it did, in units
+    n_steps: int
 
 
 @stored("adaptive_tempering")
@@ -155,8 +91,9 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
 
     1. run plain variational inference from the start, until it hardly moves;
     2. cool from above the critical temperature, and hold it while the fit moves;
-    3. cool again, from a fresh start, or from the best state heated part of the way or all of it,
-       until that finds nothing better: first a sample of the data, then all of them;
+    3. look for something better, first on a sample of the data, then on all of them: by plain
+       inference from fresh starts, and by cooling again, from the best state heated part of the
+       way or all of it, or from a fresh start;
     4. return to the best state, and continue at T = 1.
 
     With minibatches no pushes are needed, because their noise does the same, but bounds are too
@@ -192,7 +129,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
 
     usual_passes: ClassVar[float] = 1000.0
 
-    pace: float = 0.1
+    pace: float = 0.13
     rest: float = 1e-3
     push: float = 0.02
     fraction: float = 0.8
@@ -235,7 +172,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         rng = np.random.default_rng([heat.seed, heat.step])
         if heat.samples_next:
             return self._cool_sample(heat, local, surroundings, rng)
-        look = _look(heat, local, surroundings)
+        look = heat.look(local, surroundings)
         local = self._pushed(heat, local, model, data, rng)
         heat = replace(heat.after(look), step=heat.step + 1, looked_at=0)
         if s == 1.0:
@@ -275,54 +212,70 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             )
         if better:
             kept["hope"] = -math.inf
-        done = failures == len(AGAIN) or (heat.attempts >= ATTEMPTS and not found)
+        first = heat.first or passes
+        tried = heat.attempts >= len(AGAIN) or passes > ENOUGH * first
+        done = tried and not found
         if done or heat.path is None or 1.2 * passes > length:
             return AdaptiveHeat(finished=True, returns=not better, path=heat.path)
-        again = {"attempts": heat.attempts + 1, "failures": failures, **kept}
+        again = {"attempts": heat.attempts + 1, "failures": failures, "first": first, **kept}
+        if AGAIN[failures] == "plain":
+            return heat.jump("settling again", 1.0, samples_next=True, **again)
         s = max(HANDOVER, _where_lacking(heat.path, HANDED_OVER))
         return heat.jump("cooling again", s, samples_next=True, **again)
 
     def _cool_sample(
         self, heat: AdaptiveHeat, local: LocalStep, surroundings: Surroundings, rng: Any
     ) -> tuple[LocalStep, AdaptiveHeat]:
-        """Cool a sample from T > 1 to T = 1: a start for all data, at a fraction of the price."""
+        """Fit a sample first, to T = 1: a start for all data, at a fraction of the price."""
         model, data, n_data = surroundings.model, surroundings.data, local.n
         n_rows = min(max(int(SAMPLED * n_data), LEAST_SAMPLE), MOST_SAMPLE)
         rows = Few(data, n_data).sample(n_rows, rng)
         scale = n_data / rows.shape[0]
         here = surroundings._replace(data=rows, scale=scale, progress=Progress(0, 0, math.inf))
-        posterior, s = deepcopy(surroundings.posterior), FRESH_START
-        lacking = AGAIN[heat.failures]
-        if lacking is None:
+        way = AGAIN[heat.failures]
+        if way == "plain":
+            sources = PLAIN_STARTS * [Few(rows, n_data)]
+            starts = [(start_of(model, source, rng).posterior, 1.0) for source in sources]
+        elif way == "fresh":
             start = pushed(local, model, data, 1.0, FRESH_ROWS, rng)
+            posterior = deepcopy(surroundings.posterior)
             posterior = model.global_step(posterior, model.prior() + start.statistics, 1.0)
-        elif heat.path is not None:
-            s = _where_lacking(heat.path, lacking)
+            starts = [(posterior, FRESH_START)]
+        else:
+            assert heat.path is not None
+            starts = [(deepcopy(surroundings.posterior), _where_lacking(heat.path, way))]
+        runs = [self._run(heat, here, *start, rng) for start in starts]
+        start = copy(local)
+        start.statistics = scale * max(runs, key=lambda run: run.bound).step.statistics
+        looked_at = rows.shape[0] * sum(run.n_steps for run in runs)
+        return start, replace(heat, samples_next=False, looked_at=looked_at, step=heat.step + 1)
+
+    def _run(
+        self, heat: AdaptiveHeat, here: Surroundings, posterior: Any, s: float, rng: Any
+    ) -> Run:
+        """The data of a sample, cooled from s to T = 1."""
+        model, rows = here.model, here.data
         inner = heat.jump("cooling again", s)
         step = model.local_step(rows, model.expectations(posterior), s)
         n_steps = 1
-        while n_steps < MOST_STEPS:
-            look = _look(inner, step, here._replace(posterior=posterior))
-            if s == 1.0 and look.excess <= self.rest:
-                break
+        while True:
+            look = inner.look(step, here._replace(posterior=posterior))
+            if n_steps == MOST_STEPS or (s == 1.0 and look.excess <= self.rest):
+                return Run(step, look.bound, n_steps)
             target = self._pushed(inner, step, model, rows, rng).statistics
             inner = inner.after(look)
             if s < 1.0:
                 inner = self._cool(inner, look, here.progress)
                 s = float(inner.inverse_temperature)
-            posterior = model.global_step(posterior, model.prior() + scale * target, 1.0)
+            posterior = model.global_step(posterior, model.prior() + here.scale * target, 1.0)
             step = model.continue_local_step(step, rows, model.expectations(posterior), s)
             n_steps += 1
-        start = copy(local)
-        start.statistics = scale * step.statistics
-        looked_at = n_steps * rows.shape[0]
-        return start, replace(heat, samples_next=False, looked_at=looked_at, step=heat.step + 1)
 
     def _pushed(
         self, heat: AdaptiveHeat, local: LocalStep, model: Model, data: Any, rng: Any
     ) -> LocalStep:
-        """The step, with a push where T is above 1 and this is not the last way to cool again."""
-        if heat.inverse_temperature == 1.0 or not self.push or heat.failures == len(AGAIN) - 1:
+        """The step, with a push where T is above 1."""
+        if heat.inverse_temperature == 1.0 or not self.push:
             return local
         return pushed(local, model, data, self.push, PUSH_ROWS, rng)
 
@@ -370,23 +323,3 @@ def _where_lacking(path: Array, part: float) -> float:
     """The s of a cooling at which it still lacked this part of its energy."""
     s, energy = path.T
     return float(s[np.argmax(energy >= energy.max() - part * np.ptp(energy))])
-
-
-def _look(heat: AdaptiveHeat, local: LocalStep, surroundings: Surroundings) -> Look:
-    energies = np.asarray(local.energies)
-    scale = surroundings.scale
-    energy, mean = scale * float(energies.sum()), float(energies.mean())
-    # Data that are all alike have no spread.
-    unit = scale * local.n * max(float(energies.std()), 1e-6 * (1.0 + abs(mean)))
-    s = float(heat.inverse_temperature)
-    divergence = surroundings.model.divergence(surroundings.posterior)
-    bound = s * energy + scale * local.entropy - divergence
-    rise = (s - heat.inverse_temperature_before) * heat.energy_before
-    excess = (bound - heat.bound_before - rise) / unit
-    if excess <= 0.0:
-        left = 0.0
-    elif excess >= heat.excess_before or heat.excess_before == math.inf:
-        left = math.inf  # it grows: nobody knows how far
-    else:
-        left = excess**2 / (heat.excess_before - excess)
-    return Look(bound, energy, unit, excess, left)

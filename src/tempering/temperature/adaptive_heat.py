@@ -1,0 +1,111 @@
+"""Where adaptive tempering is, and what it sees of each step."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tempering.models.base import Array, LocalStep
+from tempering.storage.classes import stored
+from tempering.temperature.policy import Heat, Surroundings
+
+#: What the progress bar tells of each phase.
+PHASES = {
+    "plain": "plain inference first",
+    "plain to the end": "plain inference to its end",
+    "cooling": "cooling",
+    "settling": "settling at T = 1",
+    "cooling again": "cooling again",
+    "settling again": "settling at T = 1",
+    "ramp": "cooling",
+}
+
+
+class Look(NamedTuple):
+    """What one step shows. The unit is the spread of the data's energies, times their number."""
+
+    bound: float
+    energy: float
+    unit: float
+    excess: float  # what the bound gained beyond E ds, in units
+    left: float  # what is still to be gained, if the excess goes on as it did, in units
+
+
+@stored("adaptive_heat")
+@dataclass(frozen=True)
+class AdaptiveHeat(Heat):
+    """Where adaptive tempering is."""
+
+    #: "plain" (variational inference at T = 1 from the start), "cooling", "settling" (at T = 1),
+    #: "plain to the end" (which cooling did not beat), "cooling again", "settling again"; with
+    #: minibatches "ramp".
+    phase: str = "plain"
+    waited: int = 0  # steps for which the temperature has been held
+    bound_before: float = -math.inf  # L, E, the excess and s of the step before
+    energy_before: float = 0.0
+    excess_before: float = math.inf
+    inverse_temperature_before: float = 1.0
+    best: float = -math.inf  # bound at T = 1 so far, that of the state which the engine keeps
+    hope: float = -math.inf  # what plain inference, if that is the best, might still reach
+    first: float = 0.0  # passes until the first cooling had settled
+    attempts: int = 0  # to find something better
+    failures: int = 0  # how many ways have found nothing better
+    samples_next: bool = False  # whether the next step cools a sample
+    #: [n, 2]: s and E at each rest of the cooling; with minibatches s, and the time until it.
+    path: Array | None = None
+    seed: int = 0  # what the pushes are drawn from
+    step: int = 0
+
+    @property
+    def telling(self) -> str:
+        if self.finished:
+            return ""
+        if self.waited and self.phase in ("cooling", "cooling again"):
+            hot = 1.0 / float(self.inverse_temperature)
+            return f"holding at T = {hot:.3g}: components are separating"
+        return PHASES[self.phase]
+
+    def jump(self, phase: str, inverse_temperature: float, **changes: Any) -> AdaptiveHeat:
+        """To another phase, the first step of which has none to be compared with."""
+        return replace(
+            self,
+            phase=phase,
+            inverse_temperature=inverse_temperature,
+            waited=0,
+            bound_before=-math.inf,
+            excess_before=math.inf,
+            **changes,
+        )
+
+    def after(self, look: Look) -> AdaptiveHeat:
+        """With a step to compare the next one with."""
+        return replace(
+            self,
+            bound_before=look.bound,
+            energy_before=look.energy,
+            excess_before=look.excess,
+            inverse_temperature_before=float(self.inverse_temperature),
+        )
+
+    def look(self, local: LocalStep, surroundings: Surroundings) -> Look:
+        """What a step at the temperature of this state shows, beside the step before."""
+        energies = np.asarray(local.energies)
+        scale = surroundings.scale
+        energy, mean = scale * float(energies.sum()), float(energies.mean())
+        # Data that are all alike have no spread.
+        unit = scale * local.n * max(float(energies.std()), 1e-6 * (1.0 + abs(mean)))
+        s = float(self.inverse_temperature)
+        divergence = surroundings.model.divergence(surroundings.posterior)
+        bound = s * energy + scale * local.entropy - divergence
+        rise = (s - self.inverse_temperature_before) * self.energy_before
+        excess = (bound - self.bound_before - rise) / unit
+        if excess <= 0.0:
+            left = 0.0
+        elif excess >= self.excess_before or self.excess_before == math.inf:
+            left = math.inf  # it grows: nobody knows how far
+        else:
+            left = excess**2 / (self.excess_before - excess)
+        return Look(bound, energy, unit, excess, left)
