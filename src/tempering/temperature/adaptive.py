@@ -214,7 +214,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             kept["hope"] = -math.inf
         first = heat.first or passes
         tried = heat.attempts >= len(AGAIN) or passes > ENOUGH * first
-        done = tried and not found
+        done = failures == len(AGAIN) or (tried and not found)
         if done or heat.path is None or 1.2 * passes > length:
             return AdaptiveHeat(finished=True, returns=not better, path=heat.path)
         again = {"attempts": heat.attempts + 1, "failures": failures, "first": first, **kept}
