@@ -62,7 +62,7 @@ def test_finds_clusters_that_plain_inference_misses():
     assert sum(gap > 10 for gap in gaps) >= 2
 
 
-@pytest.mark.parametrize(("way", "seed"), [("plain", 3), (0.3, 0), (1.0, 3), ("fresh", 3)])
+@pytest.mark.parametrize(("way", "seed"), [("plain", 2), (0.3, 0), (1.0, 8), ("fresh", 3)])
 def test_each_way_to_look_again_finds_what_one_cooling_missed(way, seed, monkeypatch):
     rng = np.random.default_rng(seed)
     centres = rng.normal(size=(16, 5))
