@@ -175,4 +175,4 @@ def test_a_picture_of_every_type(covariance_type):
     X, _ = blobs()
     model = BayesianGaussianMixture(3, covariance_type=covariance_type).fit(X)
     axis = plot_mixtures(X, {covariance_type: model}).axes[0]
-    assert len(axis.patches) == 3
+    assert len(axis.lines) == 1 + 3  # the data, and the outlines
