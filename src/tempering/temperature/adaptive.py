@@ -8,7 +8,7 @@ shows, so s must wait. And components that have become equal separate only if so
 little apart.
 
 So s rises step by step, the faster the smaller the excess, and is held while the excess is large;
-each step is pushed a little. It starts just above the critical temperature, which the model's own
+each step is pushed a little. It starts well above the critical temperature, which the model's own
 updates of some data tell. No schedule, no start temperature, no log C(T).
 """
 
@@ -50,13 +50,13 @@ FORGETTING = 0.1
 #: cooling still lacked this part of its energy; or from a fresh start ("fresh").
 AGAIN = "plain", 0.3, 1.0, "fresh"
 #: Of so many fresh starts the best is taken up.
-PLAIN_STARTS = 2
+PLAIN_STARTS = 4
 #: After as many attempts as there are ways, or so many times the passes until the first cooling had
 #: settled, it ends when one finds nothing better.
 ENOUGH = 2.0
 #: An attempt fits a sample first, this part of the data, but so many of them at least and at most,
 #: and in so many steps at most.
-SAMPLED, LEAST_SAMPLE, MOST_SAMPLE, MOST_STEPS = 0.2, 250, 20_000, 300
+SAMPLED, LEAST_SAMPLE, MOST_SAMPLE, MOST_STEPS = 0.2, 150, 20_000, 300
 #: Then all data are cooled, from where the first cooling lacked this part of its energy, or this s.
 HANDED_OVER, HANDOVER = 0.05, 0.5
 #: Bounds that differ by less, in units, are those of one optimum.
@@ -74,8 +74,8 @@ TOO_SHORT = (
 )
 
 
-class Run(NamedTuple):
-    """A sample that was cooled to T = 1."""
+class SampleFit(NamedTuple):
+    """Where the fit of a sample ended: at T = 1, unless it took too long."""
 
     step: LocalStep
     bound: float
@@ -171,7 +171,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         model, data = surroundings.model, surroundings.data
         rng = np.random.default_rng([heat.seed, heat.step])
         if heat.samples_next:
-            return self._cool_sample(heat, local, surroundings, rng)
+            return self._fit_sample(heat, local, surroundings, rng)
         look = heat.look(local, surroundings)
         local = self._pushed(heat, local, model, data, rng)
         heat = replace(heat.after(look), step=heat.step + 1, looked_at=0)
@@ -223,7 +223,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         s = max(HANDOVER, _where_lacking(heat.path, HANDED_OVER))
         return heat.jump("cooling again", s, samples_next=True, **again)
 
-    def _cool_sample(
+    def _fit_sample(
         self, heat: AdaptiveHeat, local: LocalStep, surroundings: Surroundings, rng: Any
     ) -> tuple[LocalStep, AdaptiveHeat]:
         """Fit a sample first, to T = 1: a start for all data, at a fraction of the price."""
@@ -234,8 +234,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         here = surroundings._replace(data=rows, scale=scale, progress=Progress(0, 0, math.inf))
         way = AGAIN[heat.failures]
         if way == "plain":
-            sources = PLAIN_STARTS * [Few(rows, n_data)]
-            starts = [(start_of(model, source, rng).posterior, 1.0) for source in sources]
+            few = Few(rows, n_data)
+            starts = [(start_of(model, few, rng).posterior, 1.0) for _ in range(PLAIN_STARTS)]
         elif way == "fresh":
             start = pushed(local, model, data, 1.0, FRESH_ROWS, rng)
             posterior = deepcopy(surroundings.posterior)
@@ -244,15 +244,25 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         else:
             assert heat.path is not None
             starts = [(deepcopy(surroundings.posterior), _where_lacking(heat.path, way))]
-        runs = [self._run(heat, here, *start, rng) for start in starts]
+        # At most half of the passes that are left go to the sample.
+        progress = surroundings.progress
+        left = scale * (self.length(progress.planned) - progress.passes) / len(starts)
+        most_steps = max(1, min(MOST_STEPS, int(left / 2)))
+        fits = [self._cool_rows(heat, here, *start, most_steps, rng) for start in starts]
         start = copy(local)
-        start.statistics = scale * max(runs, key=lambda run: run.bound).step.statistics
-        looked_at = rows.shape[0] * sum(run.n_steps for run in runs)
+        start.statistics = scale * max(fits, key=lambda fit: fit.bound).step.statistics
+        looked_at = rows.shape[0] * sum(fit.n_steps for fit in fits)
         return start, replace(heat, samples_next=False, looked_at=looked_at, step=heat.step + 1)
 
-    def _run(
-        self, heat: AdaptiveHeat, here: Surroundings, posterior: Any, s: float, rng: Any
-    ) -> Run:
+    def _cool_rows(
+        self,
+        heat: AdaptiveHeat,
+        here: Surroundings,
+        posterior: Any,
+        s: float,
+        most_steps: int,
+        rng: Any,
+    ) -> SampleFit:
         """The data of a sample, cooled from s to T = 1."""
         model, rows = here.model, here.data
         inner = heat.jump("cooling again", s)
@@ -260,8 +270,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         n_steps = 1
         while True:
             look = inner.look(step, here._replace(posterior=posterior))
-            if n_steps == MOST_STEPS or (s == 1.0 and look.excess <= self.rest):
-                return Run(step, look.bound, n_steps)
+            if n_steps == most_steps or (s == 1.0 and look.excess <= self.rest):
+                return SampleFit(step, look.bound, n_steps)
             target = self._pushed(inner, step, model, rows, rng).statistics
             inner = inner.after(look)
             if s < 1.0:

@@ -53,7 +53,7 @@ class AdaptiveHeat(Heat):
     first: float = 0.0  # passes until the first cooling had settled
     attempts: int = 0  # to find something better
     failures: int = 0  # how many ways have found nothing better
-    samples_next: bool = False  # whether the next step cools a sample
+    samples_next: bool = False  # whether the next step fits a sample
     #: [n, 2]: s and E at each rest of the cooling; with minibatches s, and the time until it.
     path: Array | None = None
     seed: int = 0  # what the pushes are drawn from
@@ -63,7 +63,8 @@ class AdaptiveHeat(Heat):
     def telling(self) -> str:
         if self.finished:
             return ""
-        if self.waited and self.phase in ("cooling", "cooling again"):
+        # The first step has none to be compared with, and always waits.
+        if self.waited > 1 and self.phase in ("cooling", "cooling again"):
             hot = 1.0 / float(self.inverse_temperature)
             return f"holding at T = {hot:.3g}: components are separating"
         return PHASES[self.phase]
