@@ -169,7 +169,13 @@ class CorpusSource(ArraySource):
         self._corpus = DeviceCorpus(data, resident)
 
     def rows(self, rows: Any) -> Batch:
-        return Batch(DeviceDocuments(self._corpus, np.arange(self.size)[rows], self.batch_size))
+        numbers = row_numbers(rows, self.size)
+        return Batch(DeviceDocuments(self._corpus, numbers, self.batch_size))
+
+
+def row_numbers(rows: Any, size: int) -> NDArray[np.int64]:
+    """The numbers of the rows of a batch, which is a slice in a sweep."""
+    return np.arange(*rows.indices(size)) if isinstance(rows, slice) else rows
 
 
 class CorpusStream(BlockSource):
@@ -281,7 +287,7 @@ class TableSource(ArraySource):
             return super().rows(rows)
         if self.whole:
             return Batch(TableRows(self._table, self.size))
-        numbers = np.arange(self.size)[rows]
+        numbers = row_numbers(rows, self.size)
         # All batches have one shape, that of the largest.
         places = np.zeros(self.batch_size, np.int64)
         places[: numbers.size] = numbers
