@@ -82,6 +82,13 @@ def known_variance(centres: Any, n: int, deviation: float, run: Any, policy, see
     return run(Mixture(likelihood, Dirichlet(k), np.ones(k), prior), data, policy, seed, **options)
 
 
+def mixture(likelihood: Any, prior: Any, k: int, data: Any, policy, seed, **options) -> Outcome:
+    """k components with learned weights, in batch."""
+    return batch(
+        Mixture(likelihood, Dirichlet(k), np.ones(k), prior), data, policy, seed, **options
+    )
+
+
 def grid_of_centres(rng: Any) -> Any:
     return [(i, j) for i in range(5) for j in range(5)]
 
@@ -96,9 +103,7 @@ def two_gaussians(policy, seed, **options):
     data = rng.normal(np.where(rng.random(400) < 0.3, -3.2, 3.2))[:, None]
     likelihood = families.IsotropicGaussian(1, 1.0)
     prior = likelihood.conjugate.natural(np.zeros(1), 10.0)
-    return batch(
-        Mixture(likelihood, Dirichlet(2), np.ones(2), prior), data, policy, seed, **options
-    )
+    return mixture(likelihood, prior, 2, data, policy, seed, **options)
 
 
 def digits(policy, seed, **options):
@@ -106,9 +111,7 @@ def digits(policy, seed, **options):
     data = (load_digits().data > 7).astype(float)
     likelihood = families.Bernoulli(64)
     prior = np.ones(likelihood.conjugate.size)
-    return batch(
-        Mixture(likelihood, Dirichlet(40), np.ones(40), prior), data, policy, seed, **options
-    )
+    return mixture(likelihood, prior, 40, data, policy, seed, **options)
 
 
 def counts(policy, seed, **options):
@@ -117,9 +120,7 @@ def counts(policy, seed, **options):
     data = rng.poisson(rng.gamma(1.0, 5.0, size=(12, 6))[rng.integers(12, size=1500)]).astype(float)
     likelihood = families.Poisson(6)
     prior = np.r_[np.ones(likelihood.conjugate.size - 1), 0.2]
-    return batch(
-        Mixture(likelihood, Dirichlet(12), np.ones(12), prior), data, policy, seed, **options
-    )
+    return mixture(likelihood, prior, 12, data, policy, seed, **options)
 
 
 def learned_covariances(policy, seed, **options):
@@ -133,9 +134,7 @@ def learned_covariances(policy, seed, **options):
     likelihood = families.FullGaussian(d)
     scale = np.cov(data.T) / k * (d + 2)
     prior = likelihood.conjugate.natural(data.mean(0), 0.1, d + 2.0, scale)
-    return batch(
-        Mixture(likelihood, Dirichlet(k), np.ones(k), prior), data, policy, seed, **options
-    )
+    return mixture(likelihood, prior, k, data, policy, seed, **options)
 
 
 def hidden_markov(policy, seed, **options):
@@ -219,9 +218,7 @@ def cells(policy, seed, **options):
     d, k = data.shape[1], 6
     likelihood = families.DiagonalGaussian(d)
     prior = likelihood.conjugate.natural(np.zeros(d), 0.1, 2.0, 1.0)
-    return batch(
-        Mixture(likelihood, Dirichlet(k), np.ones(k), prior), data, policy, seed, **options
-    )
+    return mixture(likelihood, prior, k, data, policy, seed, **options)
 
 
 def answers(policy, seed, **options):
@@ -233,9 +230,7 @@ def answers(policy, seed, **options):
     data = np.eye(4)[chosen].reshape(600, 80)
     likelihood = families.Bernoulli(80)
     prior = np.ones(likelihood.conjugate.size)
-    return batch(
-        Mixture(likelihood, Dirichlet(7), np.ones(7), prior), data, policy, seed, **options
-    )
+    return mixture(likelihood, prior, 7, data, policy, seed, **options)
 
 
 def wine(policy, seed, **options):
@@ -244,9 +239,7 @@ def wine(policy, seed, **options):
     data = (data - data.mean(0)) / data.std(0)
     likelihood = families.DiagonalGaussian(13)
     prior = likelihood.conjugate.natural(np.zeros(13), 0.1, 2.0, 1.0)
-    return batch(
-        Mixture(likelihood, Dirichlet(5), np.ones(5), prior), data, policy, seed, **options
-    )
+    return mixture(likelihood, prior, 5, data, policy, seed, **options)
 
 
 def iris(policy, seed, **options):
@@ -255,9 +248,7 @@ def iris(policy, seed, **options):
     data = (data - data.mean(0)) / data.std(0)
     likelihood = families.FullGaussian(4)
     prior = likelihood.conjugate.natural(np.zeros(4), 0.1, 6.0, np.eye(4))
-    return batch(
-        Mixture(likelihood, Dirichlet(6), np.ones(6), prior), data, policy, seed, **options
-    )
+    return mixture(likelihood, prior, 6, data, policy, seed, **options)
 
 
 def rings(policy, seed, **options):
@@ -269,9 +260,7 @@ def rings(policy, seed, **options):
     data += 0.07 * rng.normal(size=data.shape)
     likelihood = families.DiagonalGaussian(2)
     prior = likelihood.conjugate.natural(np.zeros(2), 0.1, 2.0, 0.02)
-    return batch(
-        Mixture(likelihood, Dirichlet(30), np.ones(30), prior), data, policy, seed, **options
-    )
+    return mixture(likelihood, prior, 30, data, policy, seed, **options)
 
 
 def bits(policy, seed, **options):
@@ -282,9 +271,7 @@ def bits(policy, seed, **options):
     data = (rng.random((500, 30)) < rates[z]).astype(float)
     likelihood = families.Bernoulli(30)
     prior = np.ones(likelihood.conjugate.size)
-    return batch(
-        Mixture(likelihood, Dirichlet(12), np.ones(12), prior), data, policy, seed, **options
-    )
+    return mixture(likelihood, prior, 12, data, policy, seed, **options)
 
 
 def diabetes(policy, seed, **options):
@@ -293,9 +280,7 @@ def diabetes(policy, seed, **options):
     data = (data - data.mean(0)) / data.std(0)
     likelihood = families.FullGaussian(10)
     prior = likelihood.conjugate.natural(np.zeros(10), 0.1, 12.0, np.eye(10))
-    return batch(
-        Mixture(likelihood, Dirichlet(5), np.ones(5), prior), data, policy, seed, **options
-    )
+    return mixture(likelihood, prior, 5, data, policy, seed, **options)
 
 
 def spiral(policy, seed, **options):
@@ -305,9 +290,7 @@ def spiral(policy, seed, **options):
     data = angle[:, None] * np.c_[np.cos(angle), np.sin(angle)] + 0.4 * rng.normal(size=(1200, 2))
     likelihood = families.IsotropicGaussian(2, 0.5)
     prior = likelihood.conjugate.natural(np.zeros(2), 0.01)
-    return batch(
-        Mixture(likelihood, Dirichlet(25), np.ones(25), prior), data, policy, seed, **options
-    )
+    return mixture(likelihood, prior, 25, data, policy, seed, **options)
 
 
 def baskets(policy, seed, **options):
@@ -318,9 +301,7 @@ def baskets(policy, seed, **options):
     data = rng.poisson(rates[z]).astype(float)
     likelihood = families.Poisson(40)
     prior = np.r_[np.ones(likelihood.conjugate.size - 1), 1.0]
-    return batch(
-        Mixture(likelihood, Dirichlet(15), np.ones(15), prior), data, policy, seed, **options
-    )
+    return mixture(likelihood, prior, 15, data, policy, seed, **options)
 
 
 def directions(policy, seed, **options):
@@ -331,9 +312,7 @@ def directions(policy, seed, **options):
     data = rng.normal(size=(1000, 1)) * axes[z] + 0.1 * rng.normal(size=(1000, 4))
     likelihood = families.FullGaussian(4)
     prior = likelihood.conjugate.natural(np.zeros(4), 0.1, 6.0, 0.1 * np.eye(4))
-    return batch(
-        Mixture(likelihood, Dirichlet(10), np.ones(10), prior), data, policy, seed, **options
-    )
+    return mixture(likelihood, prior, 10, data, policy, seed, **options)
 
 
 def topics(policy, seed, counts=None, k=20, passes=400, batch_size=None, n_init=1):
