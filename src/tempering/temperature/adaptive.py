@@ -200,9 +200,9 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             if late and not (steady or converged):
                 logger.warning(TOO_SHORT, passes, progress.planned)
                 return AdaptiveHeat(finished=True)
-            first, looked_at = _first_inverse_temperature(heat, surroundings)
+            critical, looked_at = _critical_inverse_temperature(heat, surroundings)
             kept |= {"hope": -math.inf if converged else might, "looked_at": looked_at}
-            return heat.jump("cooling", FORGETTING * first, **kept)
+            return heat.jump("cooling", FORGETTING * critical, **kept)
         found = gain > SAME and look.bound > heat.hope
         failures = heat.failures + (heat.phase == "settling again" and not found)
         if heat.phase != "plain to the end" and heat.best < look.bound <= heat.hope:
@@ -212,12 +212,12 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             )
         if better:
             kept["hope"] = -math.inf
-        first = heat.first or passes
+        first = heat.first_passes or passes
         tried = heat.attempts >= len(AGAIN) or passes > ENOUGH * first
         done = failures == len(AGAIN) or (tried and not found)
         if done or heat.path is None or 1.2 * passes > length:
             return AdaptiveHeat(finished=True, returns=not better, path=heat.path)
-        again = {"attempts": heat.attempts + 1, "failures": failures, "first": first, **kept}
+        again = {"attempts": heat.attempts + 1, "failures": failures, "first_passes": first, **kept}
         if AGAIN[failures] == "plain":
             return heat.jump("settling again", 1.0, samples_next=True, **again)
         s = max(HANDOVER, _where_lacking(heat.path, HANDED_OVER))
@@ -244,7 +244,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         else:
             assert heat.path is not None
             starts = [(deepcopy(surroundings.posterior), _where_lacking(heat.path, way))]
-        # At most half of the passes that are left go to the sample.
+        # At most half of the passes that are left: else the fit would end where the sample did.
         progress = surroundings.progress
         left = scale * (self.length(progress.planned) - progress.passes) / len(starts)
         most_steps = max(1, min(MOST_STEPS, int(left / 2)))
@@ -313,14 +313,16 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         """With minibatches: the first of them says where to start."""
         if heat.phase == "ramp":
             return heat
-        critical, _ = _first_inverse_temperature(heat, surroundings)
+        critical, _ = _critical_inverse_temperature(heat, surroundings)
         first = min(RAMP_START * critical, RAMP_COLDEST)
         rng = np.random.default_rng([heat.seed, heat.step])
         path = find_ramp(surroundings.model, surroundings.data, first, rng)
         return replace(heat, phase="ramp", path=path, inverse_temperature=first)
 
 
-def _first_inverse_temperature(heat: AdaptiveHeat, surroundings: Surroundings) -> tuple[float, int]:
+def _critical_inverse_temperature(
+    heat: AdaptiveHeat, surroundings: Surroundings
+) -> tuple[float, int]:
     """The critical s, and how many data it took to find it."""
     rng = np.random.default_rng([heat.seed, heat.step])
     data = surroundings.data

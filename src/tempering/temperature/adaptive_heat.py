@@ -50,7 +50,7 @@ class AdaptiveHeat(Heat):
     inverse_temperature_before: float = 1.0
     best: float = -math.inf  # bound at T = 1 so far, that of the state which the engine keeps
     hope: float = -math.inf  # what plain inference, if that is the best, might still reach
-    first: float = 0.0  # passes until the first cooling had settled
+    first_passes: float = 0.0  # until the first cooling had settled
     attempts: int = 0  # to find something better
     failures: int = 0  # how many ways have found nothing better
     samples_next: bool = False  # whether the next step fits a sample
