@@ -40,13 +40,14 @@ def parameters(data: Any = DATA, update: Any = "sampled", **changes: Any):
 
 
 def test_the_same_bits_again_kept_or_sent_and_nothing_is_compiled_again():
-    first = parameters()
+    first, sent = parameters(), parameters(resident=False)
     n_compiled = steps_of(new_model(), "plain").n_compiled()
-    again, sent = parameters(), parameters(resident=False)
-    assert steps_of(new_model(), "plain").n_compiled() == n_compiled
-    assert_array_equal(first, again)
     assert_array_equal(first, sent)
-    assert np.any(first != parameters(seed=4))
+    assert_array_equal(first, parameters())
+    # Batches of other lengths.
+    for resident in (True, False):
+        assert np.any(first != parameters(seed=4, resident=resident))
+    assert steps_of(new_model(), "plain").n_compiled() == n_compiled
 
 
 def test_no_token_is_lost():

@@ -4,6 +4,7 @@ from functools import cache, partial
 from typing import Any, Literal, NamedTuple
 
 from tempering.gpu import jax_functions, pallas_kernels
+from tempering.gpu.device_data import Rectangle, gather
 from tempering.gpu.jax_device import has_gpu, jax, jnp, special
 from tempering.gpu.jax_functions import (
     NEVER,
@@ -30,8 +31,9 @@ class CompiledSteps(NamedTuple):
 
     draw: Any  # (seed) → λ [n_words, padded topics]
     table: Any  # (λ) → log β
-    solve: Any  # (rectangle, s, log β, α, statistics so far, γ to start from) → statistics, γ
-    sample: Any  # (rectangle, log β, its power, α, statistics so far) → statistics, γ
+    # Documents are a rectangle, or a packed group and the width of the one that is returned.
+    solve: Any  # (documents, s, log β, α, statistics so far, γ to start from) → statistics, γ, …
+    sample: Any  # (documents, log β, its power, α, statistics so far) → statistics, γ, rectangle
     prior_draws: Any  # (γ, α, sum so far) → Σ_d of draws from the prior, [padded topics]
     log_proportions: Any  # (γ, documents, sum so far) → Σ_d E log θ_d, [padded topics]
     terms: Any  # (rectangle, s, log β, α, γ) → energies, entropies less divergences, [size]
@@ -88,9 +90,14 @@ def compiled_steps(
     def table(topics):
         return jnp.where(real, log_word_table(topics, topics.sum(axis=0), mean_topics), NEVER)
 
-    @jax.jit
-    def solve(rectangle, s, log_rows, alpha, statistics, start=None):
-        columns, counts, lengths = rectangle
+    def rectangle_of(documents, width):
+        if isinstance(documents, Rectangle):
+            return documents
+        return gather(documents, width=width, n_words=n_words)
+
+    @partial(jax.jit, static_argnames="width")
+    def solve(documents, s, log_rows, alpha, statistics, start=None, *, width=None):
+        columns, counts, lengths = rectangle = rectangle_of(documents, width)
         totals = counts.sum(axis=1, keepdims=True)
         temperatures = jnp.broadcast_to(s, lengths.shape)
         if start is None:
@@ -100,12 +107,13 @@ def compiled_steps(
         solved = solve_group(
             columns, counts, lengths, temperatures, mass, log_rows, alpha, settings
         )
-        return add(solved, statistics), solved.gamma
+        return add(solved, statistics), solved.gamma, rectangle
 
-    @jax.jit
-    def sample(rectangle, log_rows, power, alpha, statistics):
+    @partial(jax.jit, static_argnames="width")
+    def sample(documents, log_rows, power, alpha, statistics, *, width=None):
+        rectangle = rectangle_of(documents, width)
         sampled = sample_group(*rectangle, power * log_rows, alpha)
-        return add(sampled, statistics), sampled.gamma
+        return add(sampled, statistics), sampled.gamma, rectangle
 
     def add(solved, statistics):
         return solved.statistics if statistics is None else statistics + solved.statistics

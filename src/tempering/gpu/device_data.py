@@ -11,6 +11,7 @@ moments lose digits.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -57,6 +58,15 @@ class Rectangle(NamedTuple):
     lengths: Any  # [size], int32: distinct words
 
 
+class PackedGroup(NamedTuple):
+    """A group whose entries lie one after the other, maybe among those of other documents."""
+
+    indices: Any  # words of all entries, int32
+    counts: Any
+    indptr: Any  # where the entries of each document begin, and where the last ones end, int32
+    rows: Any  # documents of the group, [size], int32; one beyond the last is empty
+
+
 def ladder_step(length: int) -> int:
     """The width for documents of so many distinct words: 32, 64, 128, …"""
     return max(SHORTEST, 1 << (length - 1).bit_length()) if length > 0 else SHORTEST
@@ -93,35 +103,42 @@ class DeviceCorpus:
         # There is nothing to gather from where no document has a word.
         self.resident = resident and data.nnz > 0
         if self.resident:
-            self._indptr = np.asarray(data.indptr, np.int64)
-            self._indices = on_all_devices(np.ascontiguousarray(data.indices, np.int32))
-            self._counts = on_all_devices(np.ascontiguousarray(data.data, _sent_type(data.data)))
+            self._entries = [
+                on_all_devices(np.ascontiguousarray(part, kind))
+                for part, kind in (
+                    (data.indices, np.int32),
+                    (data.data, _sent_type(data.data)),
+                    (data.indptr, np.int32),
+                )
+            ]
+        # While the corpus is sent, and the first steps run.
+        background = ThreadPoolExecutor(1)
+        self._totals = background.submit(row_totals, data)
+        background.shutdown(wait=False)
+
+    def packed(self, group: Group) -> PackedGroup:
+        """The group, to be gathered on the device."""
+        rows = np.full(group.size, len(self.lengths), np.int32)
+        rows[: group.rows.size] = group.rows
+        if self.resident:
+            return PackedGroup(*self._entries, rows)
+        # Filled up to one of few lengths: less to send than a rectangle.
+        documents = self._matrix[group.rows]
+        n, length = documents.nnz, ladder_step(documents.nnz)
+        indices, counts = np.zeros(length, np.int32), np.zeros(length, _sent_type(documents.data))
+        indices[:n], counts[:n] = documents.indices, documents.data
+        indptr = np.full(group.size + 1, n, np.int32)
+        indptr[: documents.indptr.size] = documents.indptr
+        return PackedGroup(indices, counts, indptr, np.arange(group.size, dtype=np.int32))
 
     def rectangle(self, group: Group) -> Any:
         """The group's words and counts, as arrays on the device."""
-        indices, counts, *extents = self._entries(group.rows)
-        extent = np.zeros((2, group.size), np.int32)
-        extent[:, : group.rows.size] = extents
-        return gather(indices, counts, extent, width=group.width, n_words=self.n_words)
+        return gather(self.packed(group), width=group.width, n_words=self.n_words)
 
-    def _entries(self, rows: NDArray[np.int64]) -> tuple[Any, ...]:
-        """Words and counts, and where those of these documents start, and how many they are."""
-        if self.resident:
-            starts = self._indptr[rows]
-            return self._indices, self._counts, starts, self._indptr[rows + 1] - starts
-        # One after the other, filled up to one of few lengths: less to send than a rectangle.
-        documents = self._matrix[rows]
-        length = ladder_step(documents.nnz)
-        indices, counts = np.zeros(length, np.int32), np.zeros(length, _sent_type(documents.data))
-        indices[: documents.nnz], counts[: documents.nnz] = documents.indices, documents.data
-        return indices, counts, documents.indptr[:-1], np.diff(documents.indptr)
-
-    @cached_property
+    @property
     def totals(self) -> NDArray[np.float64]:
         """Words of each document, with their weights."""
-        totals = np.empty(self._matrix.shape[0])
-        sum_rows(self._matrix.indptr, self._matrix.data, totals)
-        return totals
+        return self._totals.result()
 
     @cached_property
     def tokens(self) -> NDArray[np.float64]:
@@ -196,6 +213,13 @@ class CorpusStream(BlockSource):
         return Batch(DeviceDocuments(corpus, rows, self.batch_size))
 
 
+def row_totals(data: Any) -> NDArray[np.float64]:
+    """The sums of the rows of a CSR matrix."""
+    totals = np.empty(data.shape[0])
+    sum_rows(data.indptr, data.data, totals)
+    return totals
+
+
 @njit(**ENTRY)
 def sum_rows(starts, numbers, totals):
     """Set the sums of the rows of a CSR matrix, without a copy of its numbers in a wider type."""
@@ -218,15 +242,17 @@ def device_memory() -> float:
 
 
 @compiled
-def gather(indices, counts, extent, *, width, n_words):
-    """The rectangle of documents by where their entries start, and how many these are."""
-    starts, lengths = extent
+def gather(group, *, width, n_words):
+    """The rectangle of a packed group."""
+    last = group.indptr.size - 1
+    starts = group.indptr[group.rows]
+    lengths = group.indptr[jnp.minimum(group.rows + 1, last)] - starts
     places = jnp.arange(width)
     held = places < lengths[:, None]
     positions = jnp.where(held, starts[:, None] + places, 0)
     return Rectangle(
-        jnp.where(held, indices[positions], n_words),
-        jnp.where(held, counts[positions].astype(jnp.float32), 0.0),
+        jnp.where(held, group.indices[positions], n_words),
+        jnp.where(held, group.counts[positions].astype(jnp.float32), 0.0),
         lengths,
     )
 

@@ -107,14 +107,15 @@ class DeviceLatentDirichlet(LatentDirichlet):
         steps, alpha, log_rows = self.steps, self.placed_prior, expectations.log_rows
         at_one = self.update == "sampled" and bool(np.all(np.equal(inverse_temperature, 1.0)))
         sampled = at_one and data.can_be_sampled
-        power = np.float32(self.word_power)
         statistics, prior_statistics, solved = None, None, []
-        for group, rectangle, start in self._groups(data, sampled, before):
+        for group, documents, start in self._groups(data, sampled, before):
             s = temperatures_of(group, data, inverse_temperature)
             if sampled:
-                statistics, gamma = steps.sample(rectangle, log_rows, power, alpha, statistics)
+                given = documents, log_rows, place_number(self.word_power), alpha, statistics
+                statistics, gamma, rectangle = steps.sample(*given, width=group.width)
             else:
-                statistics, gamma = steps.solve(rectangle, s, log_rows, alpha, statistics, start)
+                given = documents, s, log_rows, alpha, statistics, start
+                statistics, gamma, rectangle = steps.solve(*given, width=group.width)
             if self.learns_alpha_next:
                 prior_statistics = self._prior_statistics(gamma, group, prior_statistics)
             solved.append(SolvedGroup(group, rectangle, s, gamma))
@@ -147,13 +148,17 @@ class DeviceLatentDirichlet(LatentDirichlet):
     def _groups(
         self, data: DeviceDocuments, sampled: bool, before: DeviceStep | None
     ) -> Iterable[tuple[Group, Any, Any]]:
-        """Groups of documents, their rectangles, and the γ that they start from, if any.
+        """Groups of documents, packed or as rectangles, and the γ that they start from, if any.
 
-        Those of the step before do again, but not for chains, which have a place for each token.
+        Rectangles of the step before do again, but not for chains, which have a place for each
+        token. What is sent has one of several lengths: so it is not gathered by the large program,
+        which would be compiled for each of them.
         """
         if before is None or sampled:
+            corpus = data.corpus
+            documents = corpus.packed if corpus.resident else corpus.rectangle
             for group in data.groups(GROUP_SIZES[self.kernel], for_tokens=sampled):
-                yield group, data.corpus.rectangle(group), None
+                yield group, documents(group), None
         else:
             yield from ((own.group, own.rectangle, own.gamma) for own in before.solved)
 
@@ -192,6 +197,12 @@ def temperatures_of(group: Group, data: DeviceDocuments, inverse_temperature: An
 def place_prior(numbers: bytes) -> Any:
     """α on the device, from its numbers: sent once, as every step needs it."""
     return on_all_devices(pad_topics(np.frombuffer(numbers), 1.0))
+
+
+@lru_cache(maxsize=16)
+def place_number(number: float) -> Any:
+    """A number on the device: sent once, as many steps need it."""
+    return on_all_devices(np.float32(number))
 
 
 def fit_on_device(

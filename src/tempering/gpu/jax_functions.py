@@ -184,25 +184,23 @@ def run_chains(columns, counts, first, second, weights, alpha, *, sweeps: Sweeps
     words = jnp.minimum(words, n_words - 1)
     longest, lanes = n_tokens.max(), jnp.arange(n_topics)
 
-    def one_hot(topics):
-        return (lanes == topics[:, None]).astype(jnp.float32)
-
     def sweep(number, state):
         def token(i, state):
             held, topics = state
-            others = held - one_hot(topics[i])
+            others = jnp.where(lanes == topics[i][:, None], held - 1.0, held)
             random = uniform(first, second, number * width + i)
-            drawn = jax.vmap(draw_topic)((others + alpha) * weights[words[:, i]], random)
+            drawn = jax.vmap(draw_topic)(others * weights[words[:, i]], random)
             drawn = jnp.where(i < n_tokens, drawn, -1)
-            return others + one_hot(drawn), topics.at[i].set(drawn)
+            held = jnp.where(lanes == drawn[:, None], others + 1.0, others)
+            return held, topics.at[i].set(drawn)
 
         held, topics, sums = state
         held, topics = jax.lax.fori_loop(0, longest, token, (held, topics))
-        return held, topics, sums + jnp.where(number > sweeps.burn_in, held, 0.0)
+        return held, topics, sums + jnp.where(number > sweeps.burn_in, held - alpha, 0.0)
 
     nothing = jnp.zeros((size, n_topics), jnp.float32)
     # No token has a topic at first, and places beyond the last token never have.
-    start = (nothing, jnp.full((width, size), -1, jnp.int32), nothing)
+    start = (alpha + nothing, jnp.full((width, size), -1, jnp.int32), nothing)
     return alpha + jax.lax.fori_loop(0, sweeps.in_all, sweep, start)[2] / sweeps.kept
 
 

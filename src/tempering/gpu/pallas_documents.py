@@ -38,11 +38,13 @@ class Tile(NamedTuple):
         return triton.CompilerParams(num_warps=max(1, min(16, n_warps)), num_stages=2)
 
 
-FIRST_TILE, FEW_TILE, LAST_TILE = Tile(2048, 32), Tile(2048, 32), Tile(8192, 64)
+FIRST_TILE, FEW_TILE, LAST_TILE = Tile(2048, 64), Tile(2048, 32), Tile(4096, 64)
 
-#: Sweeps over all topics at first; the most topics that are few; and which topics a document uses:
-#: those with this share of its words, or with twice as much where these are too many.
-FIRST_SWEEPS, MOST_USED_TOPICS, USED_SHARE = 4, 32, 0.005
+#: Sweeps over all topics at first; how many topics are few, and how many are the most that still
+#: are; and which topics a document uses: those with this share of its words, or with twice as much
+#: where these are too many.
+FIRST_SWEEPS, FEW_TOPICS, USED_SHARE = 4, (16, 32), 0.005
+MOST_USED_TOPICS = FEW_TOPICS[-1]
 
 #: With a tighter tolerance no topic is left out: from there, a document may settle elsewhere.
 LOOSE = 1e-3
@@ -64,14 +66,16 @@ def settle_documents(*inputs, settings: SweepLimits, interpret: bool) -> Any:
             out_shape=[numbers, few, sums],
             compiler_params=FIRST_TILE.compiler_params(shape),
         )(*inputs)
-        few_shape = FEW_TILE.shape(MOST_USED_TOPICS, width)
-        mass, few_sweeps = call(
-            partial(few_kernel, settings=settings._replace(min_sweeps=1), shape=few_shape),
-            out_shape=[numbers, sums],
-            compiler_params=FEW_TILE.compiler_params(few_shape),
-            input_output_aliases={len(documents): 0},
-        )(*documents, mass, topics, n_used, table, alpha)
-        before = FIRST_SWEEPS + few_sweeps
+        before, fewer = FIRST_SWEEPS, 0
+        for most in FEW_TOPICS:
+            few_shape, limits = FEW_TILE.shape(most, width), settings._replace(min_sweeps=1)
+            mass, few_sweeps = call(
+                partial(few_kernel, settings=limits, shape=few_shape, fewer=fewer),
+                out_shape=[numbers, sums],
+                compiler_params=FEW_TILE.compiler_params(few_shape),
+                input_output_aliases={len(documents): 0},
+            )(*documents, mass, topics, n_used, table, alpha)
+            before, fewer = before + few_sweeps, most
         settings = settings._replace(min_sweeps=max(1, settings.min_sweeps - FIRST_SWEEPS))
         inputs = (*documents, mass, table, alpha)
     shape = LAST_TILE.shape(n_topics, width)
@@ -124,11 +128,13 @@ class DocumentSweep:
 def until_settled(sweep, mass, nothing_to_do, settings: SweepLimits) -> Any:
     """Sweep until the mass settles, inside a kernel: the mass, and how many sweeps it took."""
 
+    limit = settings.tolerance * jnp.sum(mass)
+
     def next_sweep(state):
         mass, sweeps, _ = state
         new, sweeps = sweep(mass), sweeps + 1
         change = jnp.sum(jnp.abs(new - mass))
-        settled = (sweeps >= settings.min_sweeps) & (change <= settings.tolerance * jnp.sum(new))
+        settled = (sweeps >= settings.min_sweeps) & (change <= limit)
         return new, sweeps, settled | (sweeps >= settings.max_sweeps)
 
     state = (mass, jnp.int32(0), nothing_to_do)
@@ -161,47 +167,53 @@ def first_kernel(
 
 def few_kernel(
     columns, counts, lengths, s, mass_in, few, n_used, table, alpha, mass_out, sweeps_out,
-    *, settings, shape,
+    *, settings, shape, fewer,
 ):  # fmt: skip
     """Settle document d with the few topics that it uses; rows of its first words stay here.
 
+    One that uses so few that it was settled before, or too many for this kernel, is left alone.
     What is lost by it to the range of float32, or to the other topics, the last kernel mends.
     """
     load = triton.load
     d = pl.program_id(0)
     words, lanes = shape
-    lane, places = jnp.arange(lanes), jnp.arange(words)
-    used = lane < n_used[d]
-    topics = load(few.at[d, lane], mask=used, other=0)
-    own_alpha = load(alpha.at[topics], mask=used, other=1.0)
-    own_s = s[d]
-    n_tiles = (lengths[d] + words - 1) // words
+    sweeps_out[d] = 0
 
-    def powers_of(tile):
-        """β^s, scaled to a largest entry of 1 for each word."""
-        column = jnp.minimum(columns[d, tile * words + places], table.shape[0] - 1)
-        rows = load(table.at[column[:, None], topics[None, :]], mask=used[None, :], other=NEVER)
-        return jnp.exp2(own_s / LOG_2 * (rows - jnp.max(rows, axis=1)[:, None]))
+    @pl.when((n_used[d] > fewer) & (n_used[d] <= lanes))
+    def settle():
+        lane, places = jnp.arange(lanes), jnp.arange(words)
+        used = lane < n_used[d]
+        topics = load(few.at[d, lane], mask=used, other=0)
+        own_alpha = load(alpha.at[topics], mask=used, other=1.0)
+        own_s = s[d]
+        n_tiles = (lengths[d] + words - 1) // words
+        mass = load(mass_in.at[d, topics], mask=used, other=0.0)
+        largest = jnp.log(jnp.sum(own_alpha + own_s * mass))
 
-    def mass_of(tile, powers, weights):
-        total = jnp.sum(powers * weights[None, :], axis=1)
-        share = jnp.where(total > 0.0, counts[d, tile * words + places] / total, 0.0)
-        return weights * jnp.sum(share[:, None] * powers, axis=0)
+        def powers_of(tile):
+            """β^s, scaled to a largest entry of 1 for each word."""
+            column = jnp.minimum(columns[d, tile * words + places], table.shape[0] - 1)
+            rows = load(table.at[column[:, None], topics[None, :]], mask=used[None, :], other=NEVER)
+            return jnp.exp2(own_s / LOG_2 * (rows - jnp.max(rows, axis=1)[:, None]))
 
-    first = powers_of(0)
+        def mass_of(tile, powers, weights):
+            total = jnp.sum(powers * weights[None, :], axis=1)
+            share = jnp.where(total > 0.0, counts[d, tile * words + places] / total, 0.0)
+            return weights * jnp.sum(share[:, None] * powers, axis=0)
 
-    def sweep(mass):
-        log_theta = jnp.where(used, digamma(own_alpha + own_s * mass), NEVER)
-        weights = jnp.exp2(own_s / LOG_2 * (log_theta - jnp.max(log_theta)))
+        first = powers_of(0)
 
-        def add_tile(tile, sums):
-            return sums + mass_of(tile, powers_of(tile), weights)
+        def sweep(mass):
+            log_theta = jnp.where(used, digamma(own_alpha + own_s * mass), NEVER)
+            weights = jnp.exp2(own_s / LOG_2 * (log_theta - largest))
 
-        return jax.lax.fori_loop(1, n_tiles, add_tile, mass_of(0, first, weights))
+            def add_tile(tile, sums):
+                return sums + mass_of(tile, powers_of(tile), weights)
 
-    mass = load(mass_in.at[d, topics], mask=used, other=0.0)
-    mass, sweeps_out[d] = until_settled(sweep, mass, n_used[d] == 0, settings)
-    triton.store(mass_out.at[d, topics], mass, mask=used)
+            return jax.lax.fori_loop(1, n_tiles, add_tile, mass_of(0, first, weights))
+
+        mass, sweeps_out[d] = until_settled(sweep, mass, False, settings)
+        triton.store(mass_out.at[d, topics], mass, mask=used)
 
 
 def document_kernel(

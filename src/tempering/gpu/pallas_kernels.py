@@ -110,35 +110,41 @@ def chain_kernel(
     width, n_topics = columns.shape[1], weights.shape[1]
     lane = jnp.arange(lanes)
     real = lane < n_topics
-    own_alpha = load(alpha.at[lane], mask=real, other=1.0)
     own_streams, n_words = (first[d], second[d]), lengths[d]
-    nothing = jnp.zeros(lanes, jnp.float32)
+    alone = (n_words == 1) & (counts[d, 0] == 1)
 
-    def sweep(number, state):
+    def prior():
+        return load(alpha.at[lane], mask=real, other=1.0)
+
+    def sweep(number, held):
+        # Draws of other tokens keep the warps of a program in step, so that all of them read the
+        # topic that one of them has written. A single token needs not be read.
+        again = (number > 0) & ~alone
+
         def word(place, state):
             row = load(weights.at[columns[d, place], lane], mask=real, other=0.0)
-            count = counts[d, place].astype(jnp.int32)
-            alone = (n_words == 1) & (count == 1)
 
             def token(_, state):
                 held, i = state
-                old = jnp.where(number > 0, topics[d, i], -1)
-                # Draws of other tokens keep the warps of a program in step, so that all of them
-                # read the topic that one of them has written. A single token needs not be read.
-                others = jnp.where(alone, nothing, held - (lane == old).astype(jnp.float32))
-                random = uniform(*own_streams, number * width + i)
-                drawn = draw_topic((others + own_alpha) * row, random)
+                old = jnp.where(again, topics[d, i], -1)
+                others = jnp.where(lane == old, held - 1.0, held)
+                drawn = draw_topic(others * row, uniform(*own_streams, number * width + i))
                 topics[d, i] = drawn
-                return others + (lane == drawn).astype(jnp.float32), i + 1
+                return jnp.where(lane == drawn, others + 1.0, others), i + 1
 
-            return jax.lax.fori_loop(0, count, token, state)
+            return jax.lax.fori_loop(0, counts[d, place].astype(jnp.int32), token, state)
 
-        held, sums = state
-        held, _ = jax.lax.fori_loop(0, n_words, word, (held, jnp.int32(0)))
-        return held, sums + jnp.where(number > sweeps.burn_in, held, nothing)
+        start = jnp.where(alone, prior(), held)
+        held, _ = jax.lax.fori_loop(0, n_words, word, (start, jnp.int32(0)))
+        # In memory, as registers are what limits how many documents are worked on at a time.
+        kept = number - sweeps.burn_in
+        so_far = load(means.at[d, lane], mask=real & (kept > 1), other=0.0)
+        sums = so_far + (held - prior())
+        sums = jnp.where(kept == sweeps.kept, sums / sweeps.kept, sums)
+        store(means.at[d, lane], sums, mask=real & (kept > 0))
+        return held
 
-    _, sums = jax.lax.fori_loop(0, sweeps.in_all, sweep, (nothing, nothing))
-    store(means.at[d, lane], sums / sweeps.kept, mask=real)
+    jax.lax.fori_loop(0, sweeps.in_all, sweep, prior())
 
 
 class Entries(NamedTuple):
