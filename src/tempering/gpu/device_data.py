@@ -103,14 +103,11 @@ class DeviceCorpus:
         # There is nothing to gather from where no document has a word.
         self.resident = resident and data.nnz > 0
         if self.resident:
-            self._entries = [
-                on_all_devices(np.ascontiguousarray(part, kind))
-                for part, kind in (
-                    (data.indices, np.int32),
-                    (data.data, _sent_type(data.data)),
-                    (data.indptr, np.int32),
-                )
-            ]
+            parts = data.indices, data.data, data.indptr
+            kinds = np.int32, _sent_type(data.data), np.int32
+            self._indices, self._counts, self._indptr = (
+                on_all_devices(np.ascontiguousarray(part, kind)) for part, kind in zip(parts, kinds)
+            )
         # While the corpus is sent, and the first steps run.
         background = ThreadPoolExecutor(1)
         self._totals = background.submit(row_totals, data)
@@ -121,7 +118,7 @@ class DeviceCorpus:
         rows = np.full(group.size, len(self.lengths), np.int32)
         rows[: group.rows.size] = group.rows
         if self.resident:
-            return PackedGroup(*self._entries, rows)
+            return PackedGroup(self._indices, self._counts, self._indptr, rows)
         # Filled up to one of few lengths: less to send than a rectangle.
         documents = self._matrix[group.rows]
         n, length = documents.nnz, ladder_step(documents.nnz)
