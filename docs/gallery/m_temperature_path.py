@@ -2,7 +2,7 @@
 
 Sixteen clusters, fitted with `AdaptiveTempering()`. Plain inference comes first, then cooling. The
 temperature is held while the energy still rises (shaded), because components are separating. Later
-coolings begin from a fresh start, from the best state heated part of the way, and from the top.
+coolings begin from the best state, heated part of the way, and from a fresh start.
 """
 
 import sys

@@ -156,6 +156,28 @@ def test_a_state_that_is_returned_to_is_fitted_to_its_end(monkeypatch):
     assert result.elbo == pytest.approx(plain.elbo, abs=1e-6)
 
 
+class ChangePlaces(TemperaturePolicy[Heat]):
+    """Keeps the first state; later the two change places, and again at the end."""
+
+    def begin(self, model, n_data, rng):
+        return Heat()
+
+    def update(self, heat, local, surroundings):
+        passes = surroundings.progress.passes
+        swaps = passes in (3, 5)
+        return local, Heat(keeps=passes == 0 or swaps, returns=swaps)
+
+
+def test_states_that_are_kept_and_returned_to_change_places():
+    plain, swapped = (
+        quiet_fit(gaussian_mixture(), blobs(), temperature=policy, max_passes=9, tolerance=0)
+        for policy in (None, ChangePlaces())
+    )
+    # Steps 4 and 5 repeat those after the first; then it continues where it was after step 3.
+    order = [0, 1, 2, 3, 1, 2, 4, 5, 6]
+    np.testing.assert_allclose(swapped.history["elbo"], plain.history["elbo"][order], rtol=1e-12)
+
+
 @pytest.mark.parametrize("s", [8, 0, -0.5, np.nan, [[0.5]], [0.5, 2.0], "hot"])
 def test_a_heat_that_is_no_inverse_temperature_is_refused(s):
     with pytest.raises(ValueError, match="inverse_temperature must be 1/T, above 0 and at most 1"):

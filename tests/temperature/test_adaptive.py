@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer
 
 from tempering import AdaptiveTempering, Annealing, Mixture, Natural, fit, schedules
 from tempering.families import (
     Bernoulli,
+    DiagonalGaussian,
     Dirichlet,
     FixedWeights,
     FullGaussian,
@@ -40,6 +42,14 @@ def clusters(seed: int, n: int = 600) -> tuple[Mixture, np.ndarray]:
     return Mixture(likelihood, Dirichlet(9), np.ones(9), prior), data
 
 
+def cells() -> tuple[Mixture, np.ndarray]:
+    data = load_breast_cancer().data
+    data = (data - data.mean(axis=0)) / data.std(axis=0)
+    likelihood = DiagonalGaussian(30)
+    prior = likelihood.conjugate.natural(np.zeros(30), 0.1, 2.0, 1.0)
+    return Mixture(likelihood, Dirichlet(6), np.ones(6), prior), data
+
+
 def run(model, data, policy, seed=0, **options):
     options = {"max_passes": 600, "tolerance": 1e-4, "progress": False, "n_threads": 1, **options}
     return fit(model, data, temperature=policy, seed=seed, **options)
@@ -62,7 +72,7 @@ def test_finds_clusters_that_plain_inference_misses():
     assert sum(gap > 10 for gap in gaps) >= 2
 
 
-@pytest.mark.parametrize(("way", "seed"), [("plain", 2), (0.3, 0), (1.0, 3), ("fresh", 3)])
+@pytest.mark.parametrize(("way", "seed"), [("plain", 2), ("heated", 0), ("fresh", 3)])
 def test_each_way_to_look_again_finds_what_one_cooling_missed(way, seed, monkeypatch):
     rng = np.random.default_rng(seed)
     centres = rng.normal(size=(16, 5))
@@ -75,6 +85,27 @@ def test_each_way_to_look_again_finds_what_one_cooling_missed(way, seed, monkeyp
         monkeypatch.setattr(adaptive, "AGAIN", ways)
         elbos.append(run(model, data, AdaptiveTempering(), seed, max_passes=1000).elbo)
     assert elbos[0] > elbos[1] + 50
+
+
+def test_cooling_again_without_pushes_finds_what_they_missed(monkeypatch):
+    """Where data are few, pushes and samples decide between optima that are nearly as good."""
+    model, data = cells()
+    elbos = []
+    for ways in (("quiet",), ()):
+        monkeypatch.setattr(adaptive, "AGAIN", ways)
+        elbos.append(run(model, data, AdaptiveTempering(), max_passes=1000).elbo)
+    assert elbos[0] > elbos[1] + 50
+
+
+def test_nothing_better_is_lost_while_plain_inference_is_run_to_its_end():
+    """A cooling ends above plain inference, which was paused and might still end above it."""
+    model, data = cells()
+    told = []
+    tell = [lambda run: told.append(run.heat.telling)]
+    result = run(model, data, AdaptiveTempering(), 1302, max_passes=1000, callbacks=tell)
+    assert "plain inference to its end" in told
+    seen = result.history["elbo"][result.history["temperature"] == 1.0]
+    assert result.elbo >= seen.max()
 
 
 def test_passes_count_what_samples_took():

@@ -319,7 +319,7 @@ def _recorded(
         )
     )
     kept = deepcopy(state) if heat.keeps else run.kept
-    back = kept if heat.returns else None
+    back = run.kept if heat.returns else None  # with both, the two change places
     if back is not None:  # which has not been looked at, however little the step before it changed
         settled = False
     converged = settled and (heat.finished or (policy.settles and not finish))

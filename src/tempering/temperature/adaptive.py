@@ -35,7 +35,8 @@ logger = logging.getLogger("tempering")
 FASTEST = 4.0
 #: A bound at T = 1 has settled when what is left to gain is this part of what counts as rest.
 SETTLED = 0.1
-#: Data that tell the critical temperature, and the coldest start.
+#: Data that tell the critical temperature, if they are no more than a quarter, and the coldest
+#: start.
 SEARCH_ROWS, COLDEST_START = 125, 0.9
 #: Small steps separate components slowly near the critical temperature: a ramp starts below it.
 RAMP_START, RAMP_COLDEST = 3.0, 0.75
@@ -46,16 +47,18 @@ FRESH_ROWS, FRESH_START = 40, 0.7
 #: Cooling starts at this part of the critical s, where a fit soon forgets where it was.
 FORGETTING = 0.1
 #: Ways to find something better, the next of them where one did not: plain inference of fresh
-#: starts at T = 1 ("plain"); to cool again, from the best so far, heated up to where the first
-#: cooling still lacked this part of its energy; or from a fresh start ("fresh").
-AGAIN = "plain", 0.3, 1.0, "fresh"
+#: starts at T = 1; to cool the best so far again, after a sample; to cool it again a little, all
+#: data and without pushes; to cool a fresh start.
+AGAIN = "plain", "heated", "quiet", "fresh"
+#: The best is heated up to where the first cooling still lacked this part of its energy.
+HEATED = {"heated": 0.3, "quiet": 0.1}
 #: Of so many fresh starts the best is taken up.
 PLAIN_STARTS = 4
-#: After as many attempts as there are ways, or so many times the passes until the first cooling had
-#: settled, it ends when one finds nothing better.
+#: After as many attempts as there are ways it ends when one finds nothing better, and after so many
+#: times the passes until the first cooling had settled in any case.
 ENOUGH = 2.0
-#: An attempt fits a sample first, this part of the data, but so many of them at least and at most,
-#: and in so many steps at most.
+#: An attempt fits a sample first, this part of the data, but so many of them at least, or half of
+#: them, and at most, and in so many steps at most.
 SAMPLED, LEAST_SAMPLE, MOST_SAMPLE, MOST_STEPS = 0.2, 150, 20_000, 300
 #: Then all data are cooled, from where the first cooling lacked this part of its energy, or this s.
 HANDED_OVER, HANDOVER = 0.05, 0.5
@@ -91,9 +94,9 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
 
     1. run plain variational inference from the start, until it hardly moves;
     2. cool from above the critical temperature, and hold it while the fit moves;
-    3. look for something better, first on a sample of the data, then on all of them: by plain
-       inference from fresh starts, and by cooling again, from the best state heated part of the
-       way or all of it, or from a fresh start;
+    3. look for something better: by plain inference from fresh starts, and by cooling again, from
+       the best state, heated part of the way, or from a fresh start; all but one of these ways fit
+       a sample of the data first;
     4. return to the best state, and continue at T = 1.
 
     With minibatches no pushes are needed, because their noise does the same, but bounds are too
@@ -184,12 +187,13 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         progress = surroundings.progress
         passes, length = progress.passes + progress.step, self.length(progress.planned)
         steady = max(look.excess, look.left) <= SETTLED * self.rest
-        hope = PLAIN_HOPE if heat.phase == "plain" else HOPE
+        hope = PLAIN_HOPE if heat.phase.startswith("plain") else HOPE
         might = look.bound + hope * look.left * look.unit
         converged = look.excess * look.unit <= max(surroundings.tolerance, 1e-9 * look.unit)
         late = heat.phase.startswith("plain") and passes > PLAIN_PART * progress.planned
         hopeless = look.excess <= self.rest and might < heat.best
-        resting = late or (heat.phase != "plain to the end" and (steady or hopeless))
+        ending = heat.phase == "plain to the end"
+        resting = late or hopeless or (steady and not ending)
         if heat.waited < 3 or not (resting or converged):
             return replace(heat, waited=heat.waited + 1)
         gain = (look.bound - heat.best) / look.unit
@@ -203,23 +207,25 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             critical, looked_at = _critical_inverse_temperature(heat, surroundings)
             kept |= {"hope": -math.inf if converged else might, "looked_at": looked_at}
             return heat.jump("cooling", FORGETTING * critical, **kept)
-        found = gain > SAME and look.bound > heat.hope
-        failures = heat.failures + (heat.phase == "settling again" and not found)
-        if heat.phase != "plain to the end" and heat.best < look.bound <= heat.hope:
-            # Plain inference may end above it, and is not known to.
-            return heat.jump(
-                "plain to the end", 1.0, returns=True, hope=-math.inf, failures=failures
-            )
+        if better and not ending and look.bound <= heat.hope:
+            # Plain inference, which is the best so far, may end above it: they change places.
+            swapped = {"keeps": True, "returns": True, "best": best, "hope": -math.inf}
+            return heat.jump("plain to the end", 1.0, **swapped)
+        # Where plain inference has ended below it, the attempt before has found something.
+        found = not better if ending else gain > SAME
+        failures = heat.failures + (heat.attempts > 0 and not found)
         if better:
             kept["hope"] = -math.inf
         first = heat.first_passes or passes
-        tried = heat.attempts >= len(AGAIN) or passes > ENOUGH * first
-        done = failures == len(AGAIN) or (tried and not found)
-        if done or heat.path is None or 1.2 * passes > length:
+        tried = failures == len(AGAIN) or (heat.attempts >= len(AGAIN) and not found)
+        spent = passes > ENOUGH * first or 1.2 * passes > length
+        if tried or spent or heat.path is None:
             return AdaptiveHeat(finished=True, returns=not better, path=heat.path)
         again = {"attempts": heat.attempts + 1, "failures": failures, "first_passes": first, **kept}
         if AGAIN[failures] == "plain":
             return heat.jump("settling again", 1.0, samples_next=True, **again)
+        if AGAIN[failures] == "quiet":
+            return heat.jump("cooling again", _where_lacking(heat.path, HEATED["quiet"]), **again)
         s = max(HANDOVER, _where_lacking(heat.path, HANDED_OVER))
         return heat.jump("cooling again", s, samples_next=True, **again)
 
@@ -228,7 +234,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
     ) -> tuple[LocalStep, AdaptiveHeat]:
         """Fit a sample first, to T = 1: a start for all data, at a fraction of the price."""
         model, data, n_data = surroundings.model, surroundings.data, local.n
-        n_rows = min(max(int(SAMPLED * n_data), LEAST_SAMPLE), MOST_SAMPLE)
+        least = min(LEAST_SAMPLE, n_data // 2)
+        n_rows = min(max(int(SAMPLED * n_data), least), MOST_SAMPLE)
         rows = Few(data, n_data).sample(n_rows, rng)
         scale = n_data / rows.shape[0]
         here = surroundings._replace(data=rows, scale=scale, progress=Progress(0, 0, math.inf))
@@ -243,7 +250,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             starts = [(posterior, FRESH_START)]
         else:
             assert heat.path is not None
-            starts = [(deepcopy(surroundings.posterior), _where_lacking(heat.path, way))]
+            s = _where_lacking(heat.path, HEATED[way])
+            starts = [(deepcopy(surroundings.posterior), s)]
         # At most half of the passes that are left: else the fit would end where the sample did.
         progress = surroundings.progress
         left = scale * (self.length(progress.planned) - progress.passes) / len(starts)
@@ -285,7 +293,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         self, heat: AdaptiveHeat, local: LocalStep, model: Model, data: Any, rng: Any
     ) -> LocalStep:
         """The step, with a push where T is above 1."""
-        if heat.inverse_temperature == 1.0 or not self.push:
+        quiet = heat.phase == "cooling again" and AGAIN[heat.failures] == "quiet"
+        if heat.inverse_temperature == 1.0 or quiet or not self.push:
             return local
         return pushed(local, model, data, self.push, PUSH_ROWS, rng)
 
@@ -326,7 +335,8 @@ def _critical_inverse_temperature(
     """The critical s, and how many data it took to find it."""
     rng = np.random.default_rng([heat.seed, heat.step])
     data = surroundings.data
-    rows = Few(data, data.shape[0]).sample(SEARCH_ROWS, rng)
+    n_rows = min(SEARCH_ROWS, max(PUSH_ROWS, data.shape[0] // 4))
+    rows = Few(data, data.shape[0]).sample(n_rows, rng)
     critical, n_updates = critical_inverse_temperature(surroundings.model, rows, rng)
     return min(critical, COLDEST_START), n_updates * rows.shape[0]
 

@@ -34,7 +34,8 @@ class Heat:
     finished : bool
         Whether the policy has come to T = 1 by itself.
     keeps, returns : bool
-        Whether the engine is to keep the state after this step, and to go back to the one it kept.
+        Whether the engine is to keep the state after this step, and to go back to the one that it
+        kept before.
     looked_at : int
         Data that the policy has solved by itself in this step; passes count them too.
 
