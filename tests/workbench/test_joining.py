@@ -48,6 +48,16 @@ def split_in_parts(drawn):
         return LatentDirichletAllocation(8, max_iter=5, random_state=0).fit(drawn.counts)
 
 
+def test_one_round_that_is_worse_by_chance_does_not_end_the_search(monkeypatch):
+    X = make_lda(400, n_topics=4, n_words=100, document_length=30, seed=11).counts
+    answer = joined_number(X, 60, random_state=1)
+    assert answer.n_topics == 4
+    worse = [trial.behind > 1.5 * trial.error for trial in answer.trials]
+    assert any(worse)
+    monkeypatch.setattr(joining, "CLEAR_ROUNDS", 1)
+    assert joined_number(X, 60, random_state=1).n_topics > 4
+
+
 def whole_bound(words, documents, alpha, eta, phi):
     """The bound of the module's docstring, with responsibilities phi [tokens, K], term by term."""
     bound = 0.0

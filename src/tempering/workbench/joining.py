@@ -60,8 +60,9 @@ PASSES = 2
 #: Passes in minibatches at the end, of which λ is averaged over the second half; and their steps.
 LAST_PASSES, LAST_STEPS = 4, RobbinsMonro(50.0, 0.55)
 
-#: By how many standard errors held-out words must get worse to speak against what the bound asks.
-CLEAR_ERRORS = 1.5
+#: By how many standard errors held-out words must get worse to speak against what the bound asks,
+#: and in how many rounds on end: in one of them they may by chance.
+CLEAR_ERRORS, CLEAR_ROUNDS = 1.5, 2
 
 #: A token that is less than this with either of two topics loses next to nothing as they join.
 LEAST_PART = 1e-4
@@ -94,7 +95,8 @@ def find_topics(
     become one if that raises the evidence lower bound under a prior with learned weights of the
     topics (as in a hierarchical Dirichlet process). A fifth of the documents, 2,000 at most, is
     held out, and the rounds end when their words are predicted worse by 1.5 standard errors or
-    more. Real documents often bear out as many topics as you allow; then a warning says so.
+    more, twice on end. Real documents often bear out as many topics as you allow; then a warning
+    says so.
 
     Parameters
     ----------
@@ -166,16 +168,17 @@ def _joined(
     part = documents.shape[0] / (documents.shape[0] + split.observed.shape[0])
     numbers, costs = [int(most)], [part]
     scores = [document_scores(model.components_, split, weight)]
-    left = take_in(model, documents)
-    while pairs := best_joins(model, documents, left):
-        settled(_with_topics(model, documents, joined(left, pairs)), inside, PASSES)
+    now = left = take_in(model, documents)
+    worse = 0
+    while worse < CLEAR_ROUNDS and (pairs := best_joins(model, documents, now)):
+        settled(_with_topics(model, documents, joined(now, pairs)), inside, PASSES)
         numbers.append(model.n_components)
         costs.append(part * PASSES / model.max_iter)
         scores.append(document_scores(model.components_, split, weight))
         last = compared(0, numbers, costs, scores)[-1]
-        if last.behind > CLEAR_ERRORS * last.error:
-            break
-        left = take_in(model, documents)
+        worse = worse + 1 if last.behind > CLEAR_ERRORS * last.error else 0
+        now = take_in(model, documents)
+        left = left if worse else now
     if len(left.words) == most:
         warnings.warn(
             f"no two of most={most} topics became one, so there may be more: try twice as many.",
