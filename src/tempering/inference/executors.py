@@ -58,7 +58,12 @@ class Threads(Serial):
     """Shards on a pool of threads; NumPy and the compiled kernels release the interpreter lock."""
 
     def __init__(self, pool: ThreadPoolExecutor):
-        self._each = pool.map
+        self._pool = pool
+
+    def _each(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Iterable[Any]:
+        # To wake another thread for a single shard would cost more than many a step.
+        items = list(items)
+        return map(function, items) if len(items) == 1 else self._pool.map(function, items)
 
 
 def add_in_pairs(parts: Iterable[Any]) -> Any:
