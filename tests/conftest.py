@@ -1,5 +1,6 @@
 """What all tests need."""
 
+import os
 import signal
 from pathlib import Path
 
@@ -20,6 +21,10 @@ settings.load_profile("tempering")
 
 # Before JAX is imported, and for the processes that tests start too.
 ask_for_quick_compilation()
+
+# No test cuts the power, which is all that this is for: what a killed process wrote is there anyway.
+# A disk takes milliseconds for each of the thousands that tests ask for.
+os.fsync = lambda descriptor: None
 
 #: Each of these compiles other kernels for seconds, and takes long: if they come first, processes
 #: that share the files out neither compile the same at once nor wait for one of them at the end.

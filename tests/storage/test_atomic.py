@@ -70,6 +70,26 @@ def test_an_error_leaves_the_old_directory_and_nothing_else(tmp_path):
     assert os.listdir(tmp_path) == ["model"]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="directories are flushed on POSIX alone")
+def test_all_is_on_the_disk_before_it_gets_its_name_which_then_lasts(tmp_path, monkeypatch):
+    flushed = []
+
+    def fsync(descriptor):
+        flushed.append((os.fstat(descriptor).st_ino, path.exists()))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    path = tmp_path / "file"
+    with atomic_file(path) as aside:
+        aside.write_text("new")
+    assert flushed == [(path.stat().st_ino, False), (tmp_path.stat().st_ino, True)]
+    flushed.clear()
+    path = tmp_path / "model"
+    with atomic_directory(path) as aside:
+        (aside / "a").write_text("a")
+    within = [((path / "a").stat().st_ino, False), (path.stat().st_ino, False)]
+    assert flushed == [*within, (tmp_path.stat().st_ino, True)]
+
+
 def test_other_errors_of_the_system_stay_as_they_are(tmp_path):
     with pytest.raises(PermissionError, match="not mine"), atomic_file(tmp_path / "file"):
         raise PermissionError(errno.EACCES, "not mine")
