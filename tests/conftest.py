@@ -22,7 +22,7 @@ settings.load_profile("tempering")
 # Before JAX is imported, and for the processes that tests start too.
 ask_for_quick_compilation()
 
-# No test cuts the power, which is all that this is for: what a killed process wrote is there anyway.
+# No test cuts the power, which is all that this is for: what a killed process wrote stays anyway.
 # A disk takes milliseconds for each of the thousands that tests ask for.
 os.fsync = lambda descriptor: None
 

@@ -15,6 +15,8 @@ from numpyro.infer.autoguide import AutoNormal
 from tempering.blackbox import TemperedSVI, local_inverse_temperatures, temper_locally
 from tempering.blackbox.handlers import LocallyTempered
 
+pytestmark = pytest.mark.usefixtures("without_optimizations")
+
 KEY = jax.random.key(3)
 GRID, PRIOR = jnp.array([1.0, 0.5, 0.1]), jnp.array([0.5, 0.3, 0.2])
 LINE = np.linspace(-80, 80, 4001)

@@ -14,6 +14,8 @@ import jax.numpy as jnp
 from tempering.blackbox.heat import Adaptive, Heat, windows
 from tempering.blackbox.runs import better_of_two
 
+pytestmark = pytest.mark.usefixtures("without_optimizations")
+
 N = 500
 NOISE = jnp.asarray(np.random.default_rng(0).standard_normal(N), jnp.float32)
 

@@ -228,7 +228,6 @@ def test_goes_on_from_a_checkpoint_to_the_same_bits(tmp_path):
     assert np.sum(np.diff(whole.history["passes"]) > 1.5) >= 2
     for stop in (3, n_steps // 2, n_steps - 3):
         place = tmp_path / str(stop)
-        kept = {"checkpoint": Checkpoint(place, every_steps=1)}
         with pytest.raises(Interrupted):
             run(
                 model,
@@ -236,9 +235,9 @@ def test_goes_on_from_a_checkpoint_to_the_same_bits(tmp_path):
                 AdaptiveTempering(),
                 callbacks=[lambda r, at=stop: _stop(r, at)],
                 max_passes=300,
-                **kept,
+                checkpoint=Checkpoint(place, every_steps=1),
             )
-        resumed = run(model, data, AdaptiveTempering(), max_passes=300, **kept)
+        resumed = run(model, data, AdaptiveTempering(), max_passes=300, checkpoint=place)
         assert resumed.elbo == whole.elbo
         assert len(resumed.history) == n_steps
 
