@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 CODE := src tests arena benchmarks reproduction docs/_build_tools docs/gallery
 # A file of tests stays with one process, as do its clusters, models and compiled code; in the
-# order of tests/conftest.py, by which long files do not come last.
-PYTEST := $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
+# order of tests/conftest.py, by which long files do not come last. Bytecode is kept, even where Python is
+# told not to: each process that tests start would compile the package again.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist loadfile --no-loadscope-reorder
 # The newest Python to check a release with, beside PYTHON.
 NEWEST ?= $(PYTHON)
 

@@ -47,7 +47,7 @@ def test_eigenvectors_are_the_first_ones(monkeypatch):
 
 def test_corners_of_a_table_without_chance_are_the_topics():
     """Documents of 20 topics at once, and words of ten: there is no anchor among them."""
-    topics = np.random.default_rng(0).dirichlet(np.full(2000, 0.3), size=30)
+    topics = np.random.default_rng(0).dirichlet(np.full(600, 0.3), size=30)
     mixed = (np.eye(30) * 0.7 + 0.7**2) / (21.0 * 22.0)  # E θθ' with α = 0.7
     found = recovery.corners((topics.T @ mixed @ topics).astype(np.float32), 30)
     expected = mixed @ topics
