@@ -23,7 +23,7 @@ _HOMES = {
         "CategoricalHMM FactorialMixture GaussianHMM LatentDirichletAllocation "
         "PoissonFactorization PoissonHMM PoissonMixture RegressionMixture",
         "tempering.estimators.saving": "load",
-        "tempering.storage.errors": "StorageError",
+        "tempering.storage.state": "StorageError",
     }.items()
     for name in names.split()
 }
@@ -77,7 +77,7 @@ if TYPE_CHECKING:
     from tempering.estimators.saving import load
     from tempering.inference import Checkpoint, RobbinsMonro, fit
     from tempering.models import LocalStep, Mixture, Model, Natural
-    from tempering.storage.errors import StorageError
+    from tempering.storage.state import StorageError
     from tempering.temperature import (
         AdaptiveTempering,
         Annealing,

@@ -17,7 +17,7 @@ from tempering.inference import RobbinsMonro, evaluate_elbo, fit
 from tempering.inference.sources import ArraySource
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.topics import Topics
-from tempering.storage.errors import StorageError
+from tempering.storage.state import StorageError
 
 COUNTS = make_lda(90, 4, 60, 20.0, seed=2).counts
 DATA = sparse.csr_matrix(sparse.vstack([COUNTS[:7], 0 * COUNTS[:1], COUNTS[8:]]))

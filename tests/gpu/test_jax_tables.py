@@ -37,7 +37,7 @@ from tempering.gpu.jax_models import JaxMixture
 from tempering.inference import RobbinsMonro, fit
 from tempering.models import Mixture
 from tempering.models.factorial_mixture import FactorialModel
-from tempering.storage.tree import from_json, to_json
+from tempering.storage.state import from_json, to_json
 
 pytestmark = pytest.mark.usefixtures("without_optimizations")
 

@@ -17,7 +17,7 @@ from scipy import sparse
 from mutations import mutate
 from on_disk import on_disk
 from problems import tiny_mixture
-from raw_trees import read_raw, write_raw
+from raw_trees import contents_of, put_contents, read_raw, write_raw
 from tempering.families import Dirichlet, IsotropicGaussian
 from tempering.inference import (
     ArraySource,
@@ -28,12 +28,12 @@ from tempering.inference import (
     stored,
 )
 from tempering.inference.checkpoint import remembered_seed
-from tempering.inference.checkpoint_writer import postponed_interrupt, read_checkpoint
+from tempering.inference.checkpoint_writer import KIND, postponed_interrupt
 from tempering.models import Mixture
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.topics import Topics
-from tempering.storage.errors import StorageError
+from tempering.storage.state import ARRAYS, CONFIG, StorageError, read_tree
 from tempering.temperature import (
     Annealing,
     Heat,
@@ -269,6 +269,10 @@ def test_batches_can_begin_at_any_step():
             np.testing.assert_array_equal(next(source.batches(5, first)).data, expected[first])
 
 
+def read_checkpoint(path):
+    return read_tree(path, KIND)
+
+
 def checkpoints(path):
     return sorted(name for name in os.listdir(path) if name.startswith("checkpoint-"))
 
@@ -284,8 +288,9 @@ def test_the_last_two_are_kept(tmp_path):
 
 
 def test_leftovers_of_killed_processes_are_removed(tmp_path):
-    leftover = tmp_path / ".partial-0123abcd-checkpoint-00000001.safetensors"
-    leftover.write_text("half")
+    leftover = tmp_path / ".partial-0123abcd-checkpoint-00000001"
+    leftover.mkdir()
+    (leftover / CONFIG).write_text("half")
     mine = tmp_path / "notes.txt"
     mine.write_text("mine")
     fit(gaussian_mixture(), blobs(), progress=False, checkpoint=tmp_path, max_passes=3)
@@ -306,13 +311,13 @@ def test_a_damaged_newest_falls_back_and_says_so(tmp_path):
             **options,
         )
     older, newest = checkpoints(tmp_path)
-    content = (tmp_path / newest).read_bytes()
-    (tmp_path / newest).write_bytes(content[:-20])
+    content = (tmp_path / newest / ARRAYS).read_bytes()
+    (tmp_path / newest / ARRAYS).write_bytes(content[:-20])
     with pytest.warns(CheckpointWarning, match=rf"{newest}.* goes on from the one before.*{older}"):
         resumed = fit(gaussian_mixture(), blobs(), checkpoint=checkpoint, **options)
     assert_same_bits(whole, resumed)
     for name in checkpoints(tmp_path):
-        (tmp_path / name).write_bytes(b"nothing")
+        put_contents(tmp_path / name, {ARRAYS: b"nothing"})
     with pytest.raises(StorageError, match=r"no checkpoint in .* can be read.*resume=False"):
         fit(gaussian_mixture(), blobs(), checkpoint=checkpoint, **options)
     assert_same_bits(
@@ -668,8 +673,8 @@ def test_a_full_disk_is_told_once_and_the_fit_goes_on(small_disk):
     assert_same_bits(whole, result)
     (warning,) = told
     assert "no room to write" in str(warning.message)
-    assert "00007.safetensors" in str(warning.message)
-    assert "00006.safetensors is the last" in str(warning.message)
+    assert "checkpoint-00000007" in str(warning.message)
+    assert "checkpoint-00000006 is the last" in str(warning.message)
     assert sorted(os.listdir(small_disk / "kept")) == checkpoints(small_disk / "kept")
     filler.unlink()
     steps = []
@@ -687,11 +692,12 @@ def test_a_full_disk_is_told_once_and_the_fit_goes_on(small_disk):
 def fuzz(tmp_path, n):
     fit(learning_lda(), documents(40), max_passes=2, checkpoint=tmp_path, progress=False)
     path = tmp_path / checkpoints(tmp_path)[-1]
-    content = path.read_bytes()
+    contents = contents_of(path)
     rng = np.random.default_rng(1)
     refused = 0
-    for _ in range(n):
-        path.write_bytes(mutate(content, rng))
+    for number in range(n):
+        name = sorted(contents)[number % 2]
+        put_contents(path, {**contents, name: mutate(contents[name], rng)})
         try:
             read_checkpoint(path)
         except StorageError:

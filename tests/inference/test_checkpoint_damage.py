@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from mutations import mutate
-from raw_trees import read_raw, write_raw
+from raw_trees import contents_of, put_contents, read_raw, write_raw
 from tempering.families import (
     Bernoulli,
     Dirichlet,
@@ -21,7 +21,7 @@ from tempering.models import Mixture
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.sampling import Settled
-from tempering.storage.errors import StorageError
+from tempering.storage.state import StorageError
 from tempering.temperature import Annealing, LocalTempering, VariationalTempering, schedules
 
 
@@ -127,7 +127,7 @@ class Case:
         with pytest.raises(Killed):
             self.fit(callbacks=[strike])
         self.path = max(self.folder.glob("checkpoint-*"))
-        self.content = self.path.read_bytes()
+        self.contents = contents_of(self.path)
         self.tree = read_raw(self.path)
         assert (self.tree["content"]["best"] is not None) == ("n_init" in options)
 
@@ -179,12 +179,13 @@ def put(tree, path, value):
 @pytest.mark.parametrize("name", CASES)
 def test_a_damaged_checkpoint_is_refused(tmp_path, name):
     case, rng = Case(name, tmp_path / "kept"), np.random.default_rng(1)
-    assert case.resume(lambda path: path.write_bytes(case.content)) is None
-    for _ in range(10):
-        content = mutate(case.content, rng)
-        reason = case.resume(lambda path, content=content: path.write_bytes(content))
+    assert case.resume(lambda path: put_contents(path, case.contents)) is None
+    for number in range(10):
+        name = sorted(case.contents)[number % 2]
+        contents = {**case.contents, name: mutate(case.contents[name], rng)}
+        reason = case.resume(lambda path, contents=contents: put_contents(path, contents))
         assert reason is None or case.path.name in reason
-        assert reason is not None or content == case.content
+        assert reason is not None or contents == case.contents
 
 
 RUN = ("content", "run")

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tempering.storage.atomic import atomic_directory, atomic_file
+from tempering.storage.atomic import atomic_directory, atomic_file, check_free
 
 
 def test_a_file_appears_when_the_block_ends(tmp_path):
@@ -46,9 +46,12 @@ def test_a_directory_appears_when_the_block_ends(tmp_path):
         (aside / "inner" / "a").write_text("a")
         assert not path.exists()
     assert (path / "inner" / "a").read_text() == "a"
-    with pytest.raises(FileExistsError, match="exists already"), atomic_directory(path):
-        pass
-    with atomic_directory(path, overwrite=True) as aside:
+    for how in ("overwrite=True", "--overwrite"):
+        with pytest.raises(FileExistsError, match=f"model exists already: pass {how} to replace"):
+            check_free(path, False, how)
+    check_free(path, True)
+    check_free(tmp_path / "other", False)
+    with atomic_directory(path) as aside:
         (aside / "b").write_text("b")
     assert os.listdir(path) == ["b"]
     assert os.listdir(tmp_path) == ["model"]
@@ -60,7 +63,7 @@ def test_an_error_leaves_the_old_directory_and_nothing_else(tmp_path):
         (aside / "a").write_text("a")
 
     def fail():
-        with atomic_directory(path, overwrite=True) as aside:
+        with atomic_directory(path) as aside:
             (aside / "b").write_text("b")
             raise RuntimeError
 

@@ -3,7 +3,6 @@
 import json
 import shutil
 import warnings
-import zlib
 
 import numpy as np
 import pytest
@@ -12,11 +11,18 @@ from scipy import sparse
 import tempering
 from memory import assert_modest, measured, tracing
 from mutations import mutate
-from raw_trees import sign
+from raw_trees import put_config, sign
 from tempering import BayesianGaussianMixture, FactorialMixture, LatentDirichletAllocation
-from tempering.inference.checkpoint_writer import read_checkpoint
-from tempering.storage.errors import StorageError
-from tempering.storage.tree import read_arrays, read_tree, write_arrays
+from tempering.inference.checkpoint_writer import KIND
+from tempering.storage.state import (
+    ARRAYS,
+    CONFIG,
+    StorageError,
+    checksum_of_arrays,
+    read_tree,
+    write_arrays,
+    write_tree,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::tempering.estimators.lda.TopicWarning")
 
@@ -51,14 +57,18 @@ def folder(saved, tmp_path):
     return tmp_path / "saved"
 
 
-def checkpoint_file(folder):
+def newest(folder):
+    """The newest checkpoint."""
     return max((folder / "checkpoint").glob("checkpoint-*"))
+
+
+def read_checkpoint(path):
+    return read_tree(path, KIND)
 
 
 def take(path, reader=tempering.load, multiple=20):
     """Read, and hold the memory against all files; whether it was refused, and why."""
-    files = path.iterdir() if path.is_dir() else [path]
-    n_bytes = sum(file.stat().st_size for file in files)
+    n_bytes = sum(file.stat().st_size for file in path.iterdir())
     error = ""
     with measured() as peak, warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -73,7 +83,8 @@ def take(path, reader=tempering.load, multiple=20):
 def damage(folder, n):
     """Bytes of files of models, and of the checkpoint, are changed; how often it was refused."""
     targets = [(path, tempering.load) for name in MODELS for path in (folder / name).iterdir()]
-    targets = [*sorted(targets, key=str), (checkpoint_file(folder), read_checkpoint)]
+    targets += [(path, read_checkpoint) for path in newest(folder).iterdir()]
+    targets.sort(key=str)
     rng = np.random.default_rng(0)
     refused = 0
     with tracing():
@@ -81,7 +92,7 @@ def damage(folder, n):
             path, reader = targets[number % len(targets)]
             content = path.read_bytes()
             path.write_bytes(mutate(content, rng))
-            refused += take(path.parent if reader is tempering.load else path, reader) != ""
+            refused += take(path.parent, reader) != ""
             path.write_bytes(content)
     return refused
 
@@ -120,23 +131,19 @@ def put(tree, path, value):
 def claim(folder, chosen):
     """Sizes are said to be large, with checksums as if they had been written so."""
     cases = []
-    for name in MODELS:
-        text = (folder / name / "config.json").read_text()
-        cases += [(name, text, path) for path in sizes_in(json.loads(text))]
-    arrays, note = read_arrays(checkpoint_file(folder))
-    cases += [("checkpoint", note, path) for path in sizes_in(json.loads(note))]
+    readers = {folder / name: tempering.load for name in MODELS}
+    readers[newest(folder)] = read_checkpoint
+    for place in readers:
+        text = (place / CONFIG).read_text()
+        cases += [(place, text, path) for path in sizes_in(json.loads(text))]
     cases = [(*case, value) for case in cases for value in LARGE if case[2] != ("checksum",)]
     with tracing():
-        for name, text, path, value in chosen(cases):
+        for place, text, path, value in chosen(cases):
             tree = json.loads(text)
             put(tree, path, value)
-            if name == "checkpoint":
-                write_arrays(checkpoint_file(folder), arrays, json.dumps(sign(tree)))
-                take(checkpoint_file(folder), read_checkpoint)
-            else:
-                (folder / name / "config.json").write_text(json.dumps(sign(tree)))
-                take(folder / name)
-                (folder / name / "config.json").write_text(text)
+            put_config(place, tree)
+            take(place, readers[place])
+            (place / CONFIG).write_text(text)
 
 
 @pytest.mark.slow
@@ -153,8 +160,7 @@ def test_all_claims_of_descriptions(folder):
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("value", LARGE)
 def test_models_of_many_components_and_columns(folder, name, value):
-    path = folder / name / "config.json"
-    text = path.read_text()
+    text = (folder / name / CONFIG).read_text()
     tree = json.loads(text)
     places = [
         way
@@ -168,17 +174,16 @@ def test_models_of_many_components_and_columns(folder, name, value):
             tree = json.loads(text)
             for way in ways:
                 put(tree, way, value)
-            path.write_text(json.dumps(sign(tree)))
+            put_config(folder / name, tree)
             assert take(folder / name) != ""
 
 
 def test_a_model_of_many_features_from_one_number(folder):
     """The constructor takes one probability for all features."""
-    path = folder / "factorial" / "config.json"
-    tree = json.loads(path.read_text())
+    tree = json.loads((folder / "factorial" / CONFIG).read_text())
     model = tree["content"]["fitted"]["_model"]["$factorial_model"]
     model["n_features"], model["activation_probability"] = 10**9, 0.5
-    path.write_text(json.dumps(sign(tree)))
+    put_config(folder / "factorial", tree)
     assert "activation_probability must be of" in take(folder / "factorial")
 
 
@@ -243,28 +248,26 @@ def test_claims_of_arrays(folder, content):
     path = folder / "topics" / "model.safetensors"
     path.write_bytes(content)
     assert take(folder / "topics") != ""
-    checkpoint = checkpoint_file(folder)
-    checkpoint.write_bytes(content)
-    assert take(checkpoint, read_checkpoint) != ""
+    (newest(folder) / ARRAYS).write_bytes(content)
+    assert take(newest(folder), read_checkpoint) != ""
 
 
 def test_many_small_arrays(folder):
     names = {f"a{i}": np.zeros(0) for i in range(5000)}
-    write_arrays(folder / "topics" / "model.safetensors", names)
+    write_arrays(folder / "topics" / ARRAYS, names)
+    assert "has not the arrays" in take(folder / "topics")
+    tree = json.loads((folder / "topics" / CONFIG).read_text())
+    put_config(folder / "topics", {**tree, "arrays": checksum_of_arrays(names)})
     assert "is missing" in take(folder / "topics")
 
 
 def test_an_array_is_told_of_once(tmp_path):
     """Or else a description of a large one, again and again, would keep the reader busy."""
-    array = np.zeros(3)
-    told = {
-        "$array": {"name": "a", "dtype": "float64", "shape": [3], "crc32": zlib.crc32(array.data)}
-    }
-    path = tmp_path / "tree.safetensors"
-    whole = {"format": 1, "package": "", "kind": "pair", "content": [told, told]}
-    write_arrays(path, {"a": array}, json.dumps(sign(whole)))
-    with pytest.raises(StorageError, match="'a' is missing"):
-        read_tree(path, "pair")
+    write_tree(tmp_path / "tree", "pair", [np.zeros(3)])
+    whole = json.loads((tmp_path / "tree" / CONFIG).read_text())
+    put_config(tmp_path / "tree", {**whole, "content": 2 * whole["content"]})
+    with pytest.raises(StorageError, match="'0' is missing"):
+        read_tree(tmp_path / "tree", "pair")
 
 
 @pytest.mark.slow
@@ -277,7 +280,7 @@ def test_more_words_and_steps_than_the_model_has(folder):
         tree = json.loads(path.read_text())
         tree["content"]["fitted"][name] = part
         before = path.read_text()
-        path.write_text(json.dumps(sign(tree)))
+        put_config(folder / "topics", tree)
         assert take(folder / "topics", multiple=30) != ""
         path.write_text(before)
 
@@ -291,4 +294,4 @@ def test_a_large_model(tmp_path):
     topics.fit(counts, checkpoint=tmp_path / "checkpoint")
     topics.save(tmp_path / "model", [f"word{i}" for i in range(20_000)])
     assert take(tmp_path / "model", multiple=10) == ""
-    assert take(checkpoint_file(tmp_path), read_checkpoint, multiple=10) == ""
+    assert take(newest(tmp_path), read_checkpoint, multiple=10) == ""

@@ -13,14 +13,15 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from mutations import mutate
-from raw_trees import sign
-from tempering.storage.classes import stored
-from tempering.storage.errors import StorageError
-from tempering.storage.tree import (
-    METADATA_KEY,
+from raw_trees import contents_of, put_config, put_contents
+from tempering.storage.state import (
+    ARRAYS,
+    CONFIG,
+    StorageError,
     from_json,
     read_arrays,
     read_tree,
+    stored,
     to_json,
     write_arrays,
     write_tree,
@@ -83,7 +84,7 @@ def assert_same(one, other):
 )
 @given(tree=trees)
 def test_trees_come_back_as_they_were(tmp_path, tree):
-    path = tmp_path / "tree.safetensors"
+    path = tmp_path / "tree"
     write_tree(path, "example", tree)
     assert_same(tree, read_tree(path, "example"))
 
@@ -113,13 +114,14 @@ def example():
 
 
 def fuzz(tmp_path, n):
-    path = tmp_path / "tree.safetensors"
+    path = tmp_path / "tree"
     write_tree(path, "example", example())
-    content = path.read_bytes()
+    contents = contents_of(path)
     rng = np.random.default_rng(0)
     refused = []
-    for _ in range(n):
-        path.write_bytes(mutate(content, rng))
+    for number in range(n):
+        name = (ARRAYS, CONFIG)[number % 2]
+        put_contents(path, {**contents, name: mutate(contents[name], rng)})
         try:
             tree = read_tree(path, "example")
         except StorageError as error:
@@ -127,7 +129,9 @@ def fuzz(tmp_path, n):
         else:
             assert_same(example(), tree)
     assert len(refused) > 0.9 * n
-    assert all(str(path) in message for message in refused)
+    assert all(
+        message.startswith((f"{path / ARRAYS}: ", f"{path / CONFIG}: ")) for message in refused
+    )
 
 
 def test_damaged_files_are_told_by_name(tmp_path):
@@ -139,70 +143,83 @@ def test_many_damaged_files_are_told_by_name(tmp_path):
     fuzz(tmp_path, 3000)
 
 
-def test_arrays_are_held_against_what_is_told_of_them():
-    found = {}
-    value = to_json({"a": np.arange(6.0).reshape(2, 3)}, "", found)
-    for change, message in (
-        ({"shape": [3, 2]}, "the shape of the array 'a' is"),
-        ({"dtype": "int64"}, "the dtype of the array 'a' is"),
-        ({"crc32": 1}, "the crc32 of the array 'a' is"),
-        ({"name": "b"}, "'b' is missing"),
-        ({"name": ["a"]}, "is missing"),
+def test_arrays_are_held_against_what_was_written(tmp_path):
+    array = np.arange(6.0).reshape(2, 3)
+    write_tree(tmp_path / "tree", "example", {"a": array})
+    for other in (
+        {"a": array.reshape(3, 2)},
+        {"a": array.view(np.int64)},
+        {"a": array + 1},
+        {"b": array},
+        {"a": array, "b": array},
+        {},
     ):
-        told = {**value["a"]["$array"], **change}
-        with pytest.raises(StorageError, match=message):
-            from_json({"$array": told}, dict(found))
-    for wrong in ({"$array": 3}, {"$tuple": 1}, {"$set": [1]}, {"$float": "1"}, {"$x": 1}, 2**63):
+        write_arrays(tmp_path / "tree" / ARRAYS, other)
+        with pytest.raises(StorageError, match=rf"{ARRAYS}: it has not the arrays that were"):
+            read_tree(tmp_path / "tree", "example")
+    write_arrays(tmp_path / "tree" / ARRAYS, {"a": array})
+    assert_same({"a": array}, read_tree(tmp_path / "tree", "example"))
+
+
+def test_what_stands_for_nothing_is_refused():
+    for wrong in (
+        *({"$array": 3}, {"$array": ["a"]}, {"$tuple": 1}, {"$set": [1]}, {"$float": "1"}),
+        *({"$x": 1}, {"$tuple": [], "$set": []}, 2**63),
+        *({"$float64": "1"}, {"$object": 1}, {"$int32": [1]}, {"$float64": {}}),
+    ):
         with pytest.raises(StorageError, match="damaged"):
-            from_json(wrong, found)
-    for wrong in (["float64", "1"], ["object", 1], ["int32", 2**40], ["int32"], [["float64"], 1]):
-        with pytest.raises((StorageError, OverflowError), match=r"damaged|bounds"):
-            from_json({"$scalar": wrong}, found)
+            from_json(wrong, {"a": np.ones(2)})
+    with pytest.raises(StorageError, match="'b' is missing"):
+        from_json({"$array": "b"}, {"a": np.ones(2)})
+    with pytest.raises(OverflowError, match="bounds"):
+        from_json({"$int32": 2**40}, {})
 
 
 def test_deep_nesting_is_an_error_of_its_own(tmp_path):
-    path = tmp_path / "tree.safetensors"
-    text = "[" * 100_000 + "]" * 100_000
-    write_arrays(path, {}, text)
+    path = tmp_path / "tree"
+    write_tree(path, "example", [])
+    (path / CONFIG).write_text("[" * 100_000 + "]" * 100_000)
     with pytest.raises(StorageError, match="not JSON"):
         read_tree(path, "example")
 
 
-def test_another_s_safetensors_file_is_refused(tmp_path):
-    path = tmp_path / "other.safetensors"
-    write_arrays(path, {"a": np.ones(3)})
-    assert read_arrays(path)[0]["a"].tolist() == [1, 1, 1]
-    with pytest.raises(StorageError, match="not JSON"):
-        read_tree(path, "example")
-    with pytest.raises(StorageError, match=r"missing\.safetensors: it is missing"):
-        read_tree(tmp_path / "missing.safetensors", "example")
+def test_another_s_files_are_refused(tmp_path):
+    write_arrays(tmp_path / ARRAYS, {"a": np.ones(3)})
+    assert read_arrays(tmp_path / ARRAYS)["a"].tolist() == [1, 1, 1]
+    with pytest.raises(StorageError, match=r"config\.json: it is missing: is .* an? example that"):
+        read_tree(tmp_path, "example")
+    for text, message in (("a: 1", "not JSON"), ("{}", "no example"), ("[1]", "no example")):
+        (tmp_path / CONFIG).write_text(text)
+        with pytest.raises(StorageError, match=message):
+            read_tree(tmp_path, "example")
+    with pytest.raises(StorageError, match=r"config\.json: it is missing"):
+        read_tree(tmp_path / "nowhere", "example")
 
 
-def test_the_header_is_readable_json(tmp_path):
-    """What people see with any safetensors tool."""
-    path = tmp_path / "tree.safetensors"
-    write_tree(path, "example", example())
-    content = path.read_bytes()
-    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    whole = json.loads(header["__metadata__"][METADATA_KEY])
+def test_what_people_see_with_any_tool(tmp_path):
+    from safetensors.numpy import load_file
+
+    write_tree(tmp_path / "tree", "example", example())
+    whole = json.loads((tmp_path / "tree" / CONFIG).read_text())
     assert whole["content"]["numbers"][:5] == [1, 2.5, None, True, "text"]
+    assert sorted(load_file(tmp_path / "tree" / ARRAYS)) == ["arrays.0", "arrays.1", "arrays.2"]
 
 
 def test_another_kind_or_a_forged_header_is_refused(tmp_path):
-    path = tmp_path / "tree.safetensors"
+    path = tmp_path / "tree"
     write_tree(path, "example", [1, 2])
-    with pytest.raises(StorageError, match=r"tree\.safetensors: it is no model: .*something else"):
+    with pytest.raises(StorageError, match=r"config\.json: it is no model: .*something else"):
         read_tree(path, "model")
-    whole = json.loads(read_arrays(path)[1])
+    whole = json.loads((path / CONFIG).read_text())
     for change, message in (
         ({"format": 2, "package": "9.0"}, r"format 2, .*use the version that wrote it, 9\.0"),
         ({"content": [1, 3]}, "has not the content that was written"),
         ({"more": 1}, "entries are missing, or too many"),
     ):
-        write_arrays(path, {}, json.dumps({**whole, **change}))
+        put_config(path, {**whole, **change}, signed=False)
         with pytest.raises(StorageError, match=message):
             read_tree(path, "example")
-    write_arrays(path, {}, json.dumps(sign({**whole, "content": [1, 3]})))
+    put_config(path, {**whole, "content": [1, 3]})
     assert read_tree(path, "example") == [1, 3]
 
 

@@ -30,7 +30,7 @@ from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.saving import load
 from tempering.estimators.words import check_words, words_of
 from tempering.inference import ArraySource, BlockSource
-from tempering.storage.errors import StorageError
+from tempering.storage.state import StorageError
 
 #: Characters of a text that are kept to be quoted.
 QUOTED = 2000

@@ -202,7 +202,7 @@ def _fit(
     from tempering.cli.validation import Validation, shown
     from tempering.inference import Checkpoint
     from tempering.inference.checkpoint_writer import Terminated
-    from tempering.storage.errors import StorageError
+    from tempering.storage.state import StorageError
 
     validation = None
     if held_out is not None:

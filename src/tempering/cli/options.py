@@ -9,9 +9,9 @@ from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
 import typer
 
-from tempering.storage.atomic import InUse, alone_in
+from tempering.storage.atomic import InUse, alone_in, remove
 
-CHECKPOINTS = "checkpoint-*.safetensors"
+CHECKPOINTS = "checkpoint-*"
 #: Of the held-out scores, in the directory of a model and in that of its checkpoints.
 SCORES = "validation.json"
 #: Of the number of topics that was found, in the directory of the checkpoints.
@@ -274,18 +274,15 @@ class Keeping(NamedTuple):
     @contextmanager
     def alone(self) -> Iterator[None]:
         """Refuse, before a long fit, a place that is taken, or that another fit is at work in."""
+        from tempering.estimators.saving import check_place
+
         with ExitStack() as stack:
             try:
                 stack.enter_context(alone_in(self.checkpoint))
             except InUse as error:
                 hint = "Here, another directory is another --out."
                 raise InUse(f"{error} {hint}") from None
-            if self.out.exists() and not self.overwrite:
-                raise FileExistsError(
-                    f"{self.out} exists already: pass --overwrite to replace it, or another --out."
-                )
-            if self.out.exists() and not (self.out / "config.json").is_file():
-                raise FileExistsError(f"{self.out} is not a saved model, and is not replaced.")
+            check_place(self.out, self.overwrite, "--overwrite")
             yield
         with suppress(OSError):
             self.checkpoint.rmdir()
@@ -297,8 +294,8 @@ class Keeping(NamedTuple):
     def clear(self) -> None:
         """Remove the checkpoints, and nothing else."""
         others = (self.checkpoint / name for name in (SCORES, FOUND_TOPICS))
-        for file in [*self.checkpoint.glob(CHECKPOINTS), *others]:
-            file.unlink(missing_ok=True)
+        for path in [*self.checkpoint.glob(CHECKPOINTS), *others]:
+            remove(path)
 
 
 def with_groups(command: Callable[..., None]) -> Callable[..., None]:

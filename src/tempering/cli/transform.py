@@ -37,13 +37,12 @@ def transform(
       tempering transform model new-texts/ --out proportions.csv
     """
     from tempering.cli.corpora import ModelCorpus, Reading, load_topics
-    from tempering.storage.atomic import atomic_file
+    from tempering.storage.atomic import atomic_file, check_free
 
     write = WRITERS.get(out.suffix)
     if write is None:
         raise ValueError(f"--out must end in {', '.join(WRITERS)}; got {out}.")
-    if out.exists() and not overwrite:
-        raise FileExistsError(f"{out} exists already: pass --overwrite to replace it.")
+    check_free(out, overwrite, "--overwrite")
     fitted = load_topics(model).set_params(n_jobs=jobs)
     documents = ModelCorpus(Reading(corpus, format, texts), fitted)
     n_documents, n_topics = documents.stored.shape[0], fitted.n_components

@@ -180,7 +180,7 @@ def load_docstrings(
             pass
     corpus = _build(places)
     try:
-        with atomic_directory(kept, overwrite=True) as aside:
+        with atomic_directory(kept) as aside:
             write(aside / "corpus.npz", corpus)
             with open(aside / "texts.jsonl", "w", encoding="utf-8") as file:
                 file.writelines(json.dumps({"text": text}) + "\n" for text in corpus.texts or ())

@@ -31,7 +31,7 @@ from tempering.models.arguments import as_numbers, check_number, shown
 from tempering.models.base import Array
 from tempering.models.factor.gaussian import GaussianFactors
 from tempering.models.factor.poisson import PoissonFactors, as_csr
-from tempering.storage.errors import expect
+from tempering.storage.state import expect
 from tempering.temperature import Annealing, TemperaturePolicy
 
 #: Factors that are tried where nobody says how many.

@@ -37,8 +37,7 @@ from tempering.models.base import Array
 from tempering.models.hmm.chains import solve_paths
 from tempering.models.hmm.model import concentrations
 from tempering.models.hmm.sequences import Pieces
-from tempering.storage.classes import fits
-from tempering.storage.errors import expect
+from tempering.storage.state import expect, fits
 from tempering.temperature import Annealing, TemperaturePolicy, schedules
 
 #: Names of policies; more heat than this makes all states alike.

@@ -17,7 +17,7 @@ from tempering.inference.run import LearningRate
 from tempering.models.lda.model import LatentDirichlet, Update
 from tempering.models.lda.sampling import Settled
 from tempering.models.lda.start import SAMPLE, document_contrast, starting_inverse_temperature
-from tempering.storage.classes import stored
+from tempering.storage.state import stored
 from tempering.temperature import Annealing, schedules
 
 #: Steps of streams, and of fits whose topics are not sampled, have the size (16 + t)^−0.7.

@@ -1,7 +1,4 @@
-"""Estimators on disk: a directory, written and read by :mod:`tempering.storage.tree`.
-
-    config.json        format and package version, the class, every parameter, fitted values
-    model.safetensors  the arrays that config.json refers to
+"""Estimators on disk, as directories that :mod:`tempering.storage.state` writes and reads.
 
 A parameter that cannot be stored (a schedule of one's own, say) is stored as null, with a note
 under ``not_stored`` and a warning: the fitted model does not need it.
@@ -22,12 +19,18 @@ from tempering.inference import History
 from tempering.inference.run import State
 from tempering.models import Model
 from tempering.models.base import Array
-from tempering.storage.atomic import as_path, atomic_directory
-from tempering.storage.classes import fits, stored
-from tempering.storage.errors import StorageError, expect, reading
-from tempering.storage.tree import read_tree, to_json, write_tree
-
-ARRAYS, CONFIG = "model.safetensors", "config.json"
+from tempering.storage.atomic import as_path, check_free
+from tempering.storage.state import (
+    CONFIG,
+    StorageError,
+    expect,
+    fits,
+    read_tree,
+    reading,
+    stored,
+    to_json,
+    write_tree,
+)
 
 #: What models call their sizes: of components, and of columns.
 SIZES = (("n_topics", "n_words"), ("n_features", "dimension"), ("n_components", "n_columns"))
@@ -56,7 +59,7 @@ class SaveMixin:
             Replace a model that is there already.
         """
         check_is_fitted(self)
-        _check_place(as_path(path), overwrite)
+        check_place(as_path(path), overwrite)
         words = words_of(self, vocabulary)
         parameters, not_stored = _parameters(self)
         fitted = {name: value for name, value in vars(self).items() if name not in parameters}
@@ -69,8 +72,7 @@ class SaveMixin:
             "not_stored": not_stored,
             "fitted": fitted,
         }
-        with atomic_directory(path, overwrite=overwrite) as folder:
-            write_tree(folder / ARRAYS, "model", tree, folder / CONFIG)
+        write_tree(path, "model", tree)
 
     def _check_loaded(self: Any) -> None:
         """Hold a posterior against the model and the parameters: kernels trust shapes of arrays."""
@@ -118,34 +120,27 @@ def load(path: str | os.PathLike[str]) -> Any:
     >>> sorted(loaded.topics(n_words=2))
     [['snow', 'ice'], ['sun', 'sea']]
     """
-    path = as_path(path)
+    config = as_path(path) / CONFIG
     try:
-        return _loaded(path)
+        tree = read_tree(path, "model")
+        with reading(config):
+            estimator = _made(tree["estimator"], tree["parameters"], tree["fitted"])
+            n_columns = getattr(estimator, "n_features_in_", 0)
+            expect(fits(n_columns, int) and n_columns > 0, "n_features_in_ must be a number.")
+            for name in WORD_ATTRIBUTES:
+                expect_names(estimator, name, n_columns, "columns")
+            estimator._check_loaded()
+        return estimator
     except StorageError as error:
-        if not (path / CONFIG).is_file():
+        if not config.is_file():
             raise
         remedy = "A damaged model can be restored from a copy, or fitted and saved again."
         raise StorageError(f"{error} {remedy}") from None
 
 
-def _loaded(path: Path) -> Any:
-    tree = read_tree(path / ARRAYS, "model", path / CONFIG)
-    with reading(path / CONFIG):
-        estimator = _made(tree["estimator"], tree["parameters"], tree["fitted"])
-        n_columns = getattr(estimator, "n_features_in_", 0)
-        expect(fits(n_columns, int) and n_columns > 0, "n_features_in_ must be a number.")
-        for name in WORD_ATTRIBUTES:
-            expect_names(estimator, name, n_columns, "columns")
-        estimator._check_loaded()
-    return estimator
-
-
-def _check_place(path: Path, overwrite: bool) -> None:
-    if path.exists() and not overwrite:
-        raise FileExistsError(
-            f"{path} exists already: pass overwrite=True to replace a saved model, or choose "
-            "another path."
-        )
+def check_place(path: Path, overwrite: bool, how: str = "overwrite=True") -> None:
+    """Refuse to replace anything but a saved model, and that unless it is asked for."""
+    check_free(path, overwrite, how)
     if path.exists() and not (path / CONFIG).is_file():
         raise FileExistsError(f"{path} is not a saved model, and is not replaced.")
 

@@ -30,7 +30,7 @@ from tempering.models.base import Array
 from tempering.models.lda.e_step import e_step
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.threads import number_of_threads
-from tempering.storage.errors import expect
+from tempering.storage.state import expect
 from tempering.temperature import (
     AdaptiveTempering,
     Annealing,

@@ -32,7 +32,7 @@ from tempering.models.lda.steps import (
 )
 from tempering.models.lda.topics import Topics
 from tempering.models.natural import LocalTerms
-from tempering.storage.classes import check_types, stored
+from tempering.storage.state import check_types, stored
 
 #: Steps that the host may be ahead of the device: it has to wait for nobody, but not to run away.
 STEPS_AHEAD = 6

@@ -7,7 +7,7 @@ from tempering.inference.fitting import fit
 from tempering.inference.run import Constant, History, Record, Result, RobbinsMonro, Settling
 from tempering.inference.saddle import SaddleWarning
 from tempering.inference.sources import ArraySource, Batch, BlockSource, Source
-from tempering.storage.classes import stored
+from tempering.storage.state import stored
 
 __all__ = [
     "Algorithm",

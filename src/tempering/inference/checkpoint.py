@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial, wraps
 from pathlib import Path
-from types import CodeType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,11 +21,10 @@ from scipy import sparse
 from tempering.inference.sources import ArraySource, Source
 from tempering.models.arguments import check_number
 from tempering.models.base import Model
-from tempering.storage.atomic import alone_in, as_path
-from tempering.storage.errors import StorageError
-from tempering.storage.tree import read_tree, write_tree
+from tempering.storage.atomic import alone_in, as_path, atomic_file
+from tempering.storage.state import reading
 
-SEED_FILE = "seed.safetensors"
+SEED_FILE = "seed.txt"
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -85,12 +84,10 @@ def remembered_seed(random_state: Any, checkpoint: CheckpointLike, resume: bool)
         return random_state
     file = Path(checkpoint.path) / SEED_FILE
     if resume and file.exists():
-        seed = read_tree(file, "seed")
-        if not isinstance(seed, int) or not 0 <= seed < 2**31:
-            raise StorageError(f"{file}: it must hold a seed; got {seed!r:.60}.")
-    else:
-        seed = secrets.randbelow(2**31)
-        write_tree(file, "seed", seed)
+        with reading(file):
+            return int(file.read_text())
+    with atomic_file(file) as aside:
+        aside.write_text(str(seed := secrets.randbelow(2**31)))
     return seed
 
 
@@ -126,6 +123,15 @@ WITHOUT_EFFECT = {"n_threads"}
 #: Rows of a source that is not in memory that are looked at.
 SAMPLED_ROWS = 256
 
+#: What tells two objects of a kind apart, where that is not all of their attributes.
+TOLD_APART_BY: dict[Any, tuple[str, ...]] = {
+    (sparse.spmatrix, sparse.sparray): ("shape", "indptr", "indices", "data"),
+    FunctionType: ("__module__", "__qualname__", "__code__", "__closure__", "__defaults__"),
+    CodeType: ("co_code", "co_names", "co_consts"),
+    CellType: ("cell_contents",),
+    partial: ("func", "args", "keywords"),
+}
+
 
 def describe(value: Any) -> Any:
     """A value as JSON: equal for two values only if a fit cannot tell them apart."""
@@ -133,20 +139,32 @@ def describe(value: Any) -> Any:
         return value
     if isinstance(value, float):
         return repr(float(value))
-    if isinstance(value, np.ndarray | np.generic):
-        return _array(np.asarray(value))
-    if sparse.issparse(value):
-        parts = (value.indptr, value.indices, value.data)
-        return {"shape": list(value.shape), "parts": [_array(part) for part in parts]}
-    if isinstance(value, bytes):
+    if isinstance(value, bytes | memoryview):
         return hashlib.sha256(value).hexdigest()[:16]
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.hasobject:
+        return describe(value.tolist())
+    if isinstance(value, np.ndarray | np.generic):
+        array = np.ascontiguousarray(value).reshape(-1)
+        content = array.tolist() if array.size <= 4 else describe(array.view(np.uint8).data)
+        return [str(value.dtype), list(value.shape), str(content)]
     if isinstance(value, list | tuple):
         return [describe(part) for part in value]
     if isinstance(value, set | frozenset):
         return sorted(map(str, value))
     if isinstance(value, dict):
-        return {str(key): describe(part) for key, part in value.items()}
-    return _object(value)
+        names = (name for name in value if name not in WITHOUT_EFFECT)
+        return {str(name): describe(value[name]) for name in names}
+    if isinstance(value, type | ModuleType):
+        return f"{getattr(value, '__module__', '')}.{value.__name__}"
+    if isinstance(value, np.random.Generator | np.random.RandomState):
+        raise TypeError(f"{value!r} has no fixed state to tell.")
+    name = f"{type(value).__qualname__} {getattr(value, '__name__', '')}".strip()
+    for kind, names in TOLD_APART_BY.items():
+        if isinstance(value, kind):
+            return {"class": name, **describe({part: getattr(value, part) for part in names})}
+    state: Any = object.__getstate__(value)  # attributes, or both these and slots
+    attributes, slots = state if isinstance(state, tuple) else (state, None)
+    return {"class": name, **describe({**(attributes or {}), **(slots or {})})}
 
 
 def describe_source(source: Source) -> dict[str, Any]:
@@ -155,11 +173,11 @@ def describe_source(source: Source) -> dict[str, Any]:
         return {"batch_size": source.batch_size, "rows": describe(source.data)}
     sample = source.sample(SAMPLED_ROWS, np.random.default_rng(0))
     settings = {
-        name: describe(value)
+        name: value
         for name, value in vars(source).items()
         if isinstance(value, int | float | tuple | np.ndarray)
     }
-    return {"size": source.size, **settings, "sample": describe(sample)}
+    return describe({"size": source.size, **settings, "sample": sample})
 
 
 def differences(stored: Any, current: Any, name: str = "") -> list[str]:
@@ -173,40 +191,3 @@ def differences(stored: Any, current: Any, name: str = "") -> list[str]:
     if stored == current:
         return []
     return [f"{name} (it was {stored!s:.60}, and is {current!s:.60})"]
-
-
-def _array(array: np.ndarray) -> Any:
-    if array.size <= 4 and array.dtype.kind in "biuf":
-        return [str(array.dtype), str(array.tolist())]
-    if array.dtype.hasobject:
-        return describe(array.tolist())
-    content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return [str(array.dtype), list(array.shape), hashlib.sha256(content.data).hexdigest()[:16]]
-
-
-def _object(value: Any) -> Any:
-    if isinstance(value, FunctionType):
-        cells = [cell.cell_contents for cell in value.__closure__ or ()]
-        return {
-            "function": f"{value.__module__}.{value.__qualname__}",
-            "code": describe(value.__code__),
-            "given": describe([cells, value.__defaults__]),
-        }
-    if isinstance(value, CodeType):
-        return describe([value.co_code, value.co_names, value.co_consts])
-    if isinstance(value, partial):
-        return describe({"of": value.func, "given": [value.args, value.keywords]})
-    if isinstance(value, type | ModuleType):
-        return f"{getattr(value, '__module__', '')}.{value.__name__}"
-    if isinstance(value, np.random.Generator | np.random.RandomState):
-        raise TypeError(f"{value!r} has no fixed state to tell.")
-    state: Any = object.__getstate__(value)  # attributes, or both these and slots
-    return {
-        "class": f"{type(value).__qualname__} {getattr(value, '__name__', '')}".strip(),
-        **{
-            name: describe(part)
-            for parts in (state if isinstance(state, tuple) else (state,))
-            for name, part in sorted((parts or {}).items())
-            if name not in WITHOUT_EFFECT
-        },
-    }

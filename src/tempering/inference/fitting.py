@@ -9,7 +9,7 @@ import numpy as np
 
 from tempering.inference.callbacks import Callback, progress_bar
 from tempering.inference.checkpoint import CheckpointLike, check_posterior
-from tempering.inference.checkpoint_writer import open_restarts
+from tempering.inference.checkpoint_writer import Restarts
 from tempering.inference.engine import UNTEMPERED, Algorithm, run_restart
 from tempering.inference.executors import Executor, open_executor
 from tempering.inference.run import Constant, LearningRate, Result, RobbinsMonro
@@ -174,24 +174,21 @@ def fit(
         n_steps = max_passes * source.size / getattr(source, "batch_size", source.size)
         learning_rate = RobbinsMonro(delay=min(1024.0, n_steps / 10))
 
+    settings = {
+        "temperature": temperature,
+        "learning_rate": learning_rate,
+        "max_passes": max_passes,
+        "tolerance": tolerance,
+        "finish": finish,
+        "initial": initial,
+        "n_init": n_init,
+        "seed": seed,
+        "elbo_every": elbo_every,
+        "final_elbo": final_elbo,
+        "keep_local": keep_local,
+    }
     with (
-        open_restarts(
-            checkpoint,
-            resume,
-            source,
-            model,
-            temperature=temperature,
-            learning_rate=learning_rate,
-            max_passes=max_passes,
-            tolerance=tolerance,
-            finish=finish,
-            initial=initial,
-            n_init=n_init,
-            seed=seed,
-            elbo_every=elbo_every,
-            final_elbo=final_elbo,
-            keep_local=keep_local,
-        ) as restarts,
+        Restarts(checkpoint, source, model, settings).at_work(resume) as restarts,
         open_executor(executor, n_threads) as running,
         running.reading(source) as source,
         progress_bar(progress) as bar,

@@ -13,7 +13,7 @@ from tempering.inference.sources import ArraySource
 from tempering.models.arguments import check_number, check_whole
 from tempering.models.base import Array, LocalStep, Model
 from tempering.models.natural import entry
-from tempering.storage.classes import stored
+from tempering.storage.state import stored
 from tempering.temperature import Heat
 
 #: ρ_t of the global update, t = 1, 2, …

@@ -33,7 +33,7 @@ from tempering.models.factorial.activations import (
     settle_activations,
 )
 from tempering.models.natural import LOCAL_STEP, Natural, check_like_prior
-from tempering.storage.classes import stored
+from tempering.storage.state import stored
 
 LocalMethod = Literal["mean-field", "exact"]
 Start = Literal["small", "prior", "data"]

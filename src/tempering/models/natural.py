@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from tempering.storage.classes import stored
+from tempering.storage.state import stored
 
 Array = NDArray[np.float64]
 

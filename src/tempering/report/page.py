@@ -14,7 +14,7 @@ from typing import Any
 
 from tempering.estimators import LatentDirichletAllocation
 from tempering.report.data import ReportData, collect
-from tempering.storage.atomic import as_path, atomic_file
+from tempering.storage.atomic import as_path, atomic_file, check_free
 
 #: Put together in this order; each may use what stands before it.
 SCRIPTS = (
@@ -82,11 +82,7 @@ def check_place(path: Path, overwrite: bool) -> None:
     """Refuse to replace a file, or a folder, before the work."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file, such as {path / 'report.html'}.")
-    if path.exists() and not overwrite:
-        raise FileExistsError(
-            f"{path} exists already: pass overwrite=True (--overwrite) to replace it, or choose "
-            "another path."
-        )
+    check_free(path, overwrite, "overwrite=True (--overwrite)")
 
 
 def render(data: ReportData) -> str:

@@ -32,6 +32,14 @@ def as_path(path: Any) -> Path:
     return Path(path)
 
 
+def check_free(path: Path, overwrite: bool, how: str = "overwrite=True") -> None:
+    """Refuse, before the work, to replace what is there, unless that is asked for."""
+    if path.exists() and not overwrite:
+        raise FileExistsError(
+            f"{path} exists already: pass {how} to replace it, or choose another path."
+        )
+
+
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A path beside ``path``, which takes its place if the block ends well, or is removed."""
@@ -45,16 +53,14 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 @contextmanager
-def atomic_directory(path: str | os.PathLike[str], overwrite: bool = False) -> Iterator[Path]:
-    """An empty directory beside ``path`` to fill, which appears there when the block ends well.
+def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """An empty directory beside ``path`` to fill, which takes its place if the block ends well.
 
-    An error inside the block leaves ``path`` as it was and removes what was written. To overwrite
-    takes two renames: a process that is killed between them leaves the old directory beside the new
-    one's place, as ``.replaced-…``.
+    An error inside the block leaves ``path`` as it was and removes what was written. To replace a
+    directory takes two renames: a process that is killed between them leaves the old one beside the
+    new one's place, as ``.replaced-…``.
     """
     path = Path(path).absolute()
-    if path.exists() and not overwrite:
-        raise FileExistsError(f"{path} exists already: remove it, or choose another path.")
     with _aside(path) as aside:
         aside.mkdir()
         yield aside
@@ -66,7 +72,7 @@ def atomic_directory(path: str | os.PathLike[str], overwrite: bool = False) -> I
         if path.exists():
             os.rename(path, replaced)
         os.rename(aside, path)
-        _remove(replaced)
+        remove(replaced)
 
 
 @contextmanager
@@ -77,7 +83,7 @@ def _aside(path: Path) -> Iterator[Path]:
     try:
         yield aside
     except OSError as error:
-        _remove(aside)
+        remove(aside)
         if error.errno not in FULL:
             raise
         raise OSError(
@@ -86,7 +92,7 @@ def _aside(path: Path) -> Iterator[Path]:
             "Make room on the disk, or choose a path on another one.",
         ) from error
     except BaseException:
-        _remove(aside)
+        remove(aside)
         raise
     _flush_directory(path.parent)
 
@@ -96,7 +102,7 @@ def _hidden_name(path: Path, purpose: str) -> Path:
     return path.parent / f".{purpose}-{secrets.token_hex(4)}-{path.name}"
 
 
-def _remove(path: Path) -> None:
+def remove(path: Path) -> None:
     """Remove a file or a directory, if it is there."""
     if path.is_dir():
         shutil.rmtree(path, ignore_errors=True)
@@ -125,9 +131,8 @@ FILE = "lock"
 #: Where Windows locks a byte: nobody could read the text if it were in the locked part.
 BEYOND_THE_TEXT = 2**30
 
-#: The directories that threads of this process hold. The system's lock does not part threads.
-_held: dict[Path, tuple[int, int]] = {}
-_registry = threading.Lock()
+#: The directories that this process holds, and the thread. The system's lock does not part threads.
+_held: dict[tuple[str, int], list[int]] = {}
 
 
 class InUse(OSError):
@@ -138,17 +143,14 @@ class InUse(OSError):
 def alone_in(directory: str | os.PathLike[str]) -> Iterator[None]:
     """Hold a directory while the block runs; :class:`InUse` at once if another thread does."""
     path = Path(directory).resolve()
-    me = os.getpid(), threading.get_ident()
-    with _registry:
-        # What a parent held before it was forked is not ours.
-        holder = _held.get(path) if _held.get(path, me)[0] == me[0] else None
-        if holder is None:
-            _held[path] = me
-    if holder == me:
+    # By the process, for what a parent held before it was forked is not ours.
+    place, mine = (str(path), os.getpid()), [threading.get_ident()]
+    holder = _held.setdefault(place, mine)
+    if holder is not mine:
+        if holder != mine:
+            raise _in_use(directory, f"another thread of this process ({os.getpid()})")
         yield
         return
-    if holder is not None:
-        raise _in_use(directory, f"another thread of this process ({me[0]})")
     try:
         missing = not path.exists()
         path.mkdir(parents=True, exist_ok=True)
@@ -161,7 +163,7 @@ def alone_in(directory: str | os.PathLike[str]) -> Iterator[None]:
                 with suppress(OSError):
                     path.rmdir()
     finally:
-        del _held[path]
+        del _held[place]
 
 
 def _opened(path: Path, directory: str | os.PathLike[str]) -> int:

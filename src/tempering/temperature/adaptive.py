@@ -24,7 +24,7 @@ import numpy as np
 
 from tempering.models.arguments import check_number
 from tempering.models.base import Array, LocalStep, Model, start_of
-from tempering.storage.classes import stored
+from tempering.storage.state import stored
 from tempering.temperature.adaptive_heat import AdaptiveHeat, Look
 from tempering.temperature.policy import Progress, Surroundings, TemperaturePolicy
 from tempering.temperature.probes import Few, critical_inverse_temperature, find_ramp, pushed

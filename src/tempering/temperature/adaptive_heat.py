@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tempering.models.base import Array, LocalStep
-from tempering.storage.classes import stored
+from tempering.storage.state import stored
 from tempering.temperature.policy import Heat, Surroundings
 
 #: What the progress bar tells of each phase.

@@ -12,7 +12,7 @@ import numpy as np
 
 from tempering.models.arguments import check_number, takes
 from tempering.models.base import LocalStep, Model
-from tempering.storage.classes import stored
+from tempering.storage.state import stored
 from tempering.temperature.grid import exponential_temperatures
 from tempering.temperature.policy import (
     Heat,

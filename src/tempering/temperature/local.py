@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from tempering.models.arguments import check_number
 from tempering.models.base import Array, LocalStep, Model
-from tempering.storage.classes import stored
+from tempering.storage.state import stored
 from tempering.temperature.grid import check_grid, even_inverse_temperatures, weigh
 from tempering.temperature.policy import (
     Heat,

@@ -15,7 +15,7 @@ import numpy as np
 
 from tempering.models.arguments import as_numbers, check_number, shown
 from tempering.models.base import Array, LocalStep, Model
-from tempering.storage.classes import stored
+from tempering.storage.state import stored
 
 
 @stored("heat")

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from tempering.models.arguments import as_numbers, check_number, takes
-from tempering.storage.classes import stored
-from tempering.storage.errors import StorageError
+from tempering.storage.state import StorageError, stored
 
 # Each schedule is its formula with the settings filled in, by keyword: so it can be pickled, and
 # stored in a model by the name of the function that made it.

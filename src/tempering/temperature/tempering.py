@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from tempering.models.arguments import check_number, check_whole
 from tempering.models.base import Array, LocalStep, Model, UnsupportedTemperature
-from tempering.storage.classes import stored
+from tempering.storage.state import stored
 from tempering.temperature.grid import check_grid, exponential_temperatures, log_partition, weigh
 from tempering.temperature.policy import (
     Heat,

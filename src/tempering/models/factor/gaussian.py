@@ -24,7 +24,7 @@ from tempering.families.checks import LARGEST_VALUE, check_shape, refuse
 from tempering.models.arguments import as_numbers, check_number, check_whole
 from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.natural import Natural, check_like_prior
-from tempering.storage.classes import stored
+from tempering.storage.state import stored
 
 #: Prior precision of the mean, in units of the column's variance. Data are centred.
 MEAN_PRECISION = 1e-3

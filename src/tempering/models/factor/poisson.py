@@ -26,7 +26,7 @@ from tempering.models.arguments import check_number, check_whole
 from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.fastmath import ENTRY, KERNEL, total_of
 from tempering.models.natural import LOCAL_STEP, Natural, check_like_prior
-from tempering.storage.classes import stored
+from tempering.storage.state import stored
 
 #: Sweeps over the entries of a row at most: from nothing, and from what the last step found.
 SWEEPS, CONTINUED_SWEEPS = 100, 3

@@ -50,7 +50,7 @@ from tempering.models.lda.steps import (
 )
 from tempering.models.lda.topics import Guide, TopicPrior, Topics, WordStatistics, compact_words
 from tempering.models.natural import LocalTerms
-from tempering.storage.classes import stored
+from tempering.storage.state import stored
 
 #: η takes a pass over all topics to learn, so that is done once in so many steps.
 TOPIC_PRIOR_STEPS = 100

@@ -33,7 +33,7 @@ from tempering.models.fastmath import ENTRY, KERNEL, f32, larger, total_of
 from tempering.models.lda.layout import Documents, Float32, Float64, LocalResult
 from tempering.models.lda.statistics import find_occurrences
 from tempering.models.threads import WORDS_PER_BLOCK, in_blocks
-from tempering.storage.classes import stored
+from tempering.storage.state import stored
 
 #: Sweeps until a document's topics are its own, and sweeps that count.
 BURN_IN, N_SWEEPS = 3, 3

@@ -22,7 +22,7 @@ from scipy.special import digamma, gammaln
 
 from tempering.models.fastmath import ENTRY, exp_or_zero, f32, larger, log, smaller
 from tempering.models.lda.layout import Float32, Float64
-from tempering.storage.classes import stored
+from tempering.storage.state import stored
 
 #: Below this, c is multiplied into M again, so that M stays within the range of float32.
 SMALLEST_FACTOR = 1e-9
