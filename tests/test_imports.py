@@ -58,8 +58,9 @@ LAZY = {
     *("pyarrow", "pooch", "arviz"),
 }
 
-#: A room whose files are all of an optional package: its ``__init__`` alone loads without it.
-LOADED_ON_USE = {"blackbox": {"jax", "numpyro", "optax"}}
+#: A room whose files are all of an optional package: its ``__init__`` loads without it, or says
+#: what to install.
+LOADED_ON_USE = {"blackbox": {"jax", "numpyro", "optax"}, "cluster": {"dask", "distributed"}}
 
 
 @cache

@@ -1,6 +1,8 @@
 """What a fit on a cluster is made of, without one: sums, places, references."""
 
 import pickle
+import subprocess
+import sys
 from collections import Counter
 
 import numpy as np
@@ -10,8 +12,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from on_disk import on_disk
-from tempering.cluster.dask_executor import cut_into_runs
-from tempering.cluster.dask_source import bag_counts, checked_counts, with_width
 from tempering.datasets import make_lda
 from tempering.inference import ArraySource, fit
 from tempering.inference.executors import BoundOfShard, Executor, Serial, add_in_pairs
@@ -25,6 +25,17 @@ from tempering.temperature import (
     Untempered,
     VariationalTempering,
 )
+
+pytest.importorskip("distributed")
+
+from tempering.cluster.dask_executor import cut_into_runs
+from tempering.cluster.dask_source import bag_counts, checked_counts, with_width
+
+
+def test_without_dask_it_is_said_what_to_install():
+    code = "import sys; sys.modules['distributed'] = None; import tempering.cluster"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert "ImportError: a fit on a cluster needs Dask: pip install" in done.stderr
 
 
 class Tree(tuple):

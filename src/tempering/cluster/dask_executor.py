@@ -10,6 +10,9 @@ from itertools import cycle
 from typing import Any, NamedTuple, Self
 from weakref import WeakKeyDictionary
 
+import distributed
+from dask.base import is_dask_collection
+
 from tempering import __version__
 from tempering.cluster.dask_source import (
     ArrayBlock,
@@ -25,6 +28,7 @@ from tempering.cluster.dask_source import (
 from tempering.inference.checkpoint_writer import ClusterLost
 from tempering.inference.executors import Executor, SolveShard, add_in_pairs
 from tempering.inference.sources import ArraySource, Block, BlockSource, Source
+from tempering.models.arguments import check_whole
 
 #: How often a step is made before its workers are given up.
 ATTEMPTS = 10
@@ -82,7 +86,6 @@ class DaskExecutor(Executor):
     """
 
     def __init__(self, client: Client | str, *, direct: bool = True, timeout: float = 60.0):
-        distributed = require_distributed()
         if not isinstance(client, str | distributed.Client):
             raise TypeError(
                 "client must be a dask.distributed.Client or the address of a scheduler such as "
@@ -90,8 +93,11 @@ class DaskExecutor(Executor):
             )
         if not isinstance(client, str) and client.asynchronous:
             raise ValueError("client must not be asynchronous: a fit blocks until it is done.")
-        self._given: Any = client
-        self._client: Any = None if isinstance(client, str) else client
+        self._owned = isinstance(client, str)
+        self._client: Any = None if self._owned else client
+        self._address = client if self._owned else "a client that was closed"
+        if self._client is not None and self._client.scheduler is not None:
+            self._address = self._client.scheduler.address
         self._direct, self._timeout = direct, timeout
         self._able: set[str] = set()  # workers that have this package
         # What workers hold of arrays and files: each block from its first use to its last.
@@ -104,36 +110,27 @@ class DaskExecutor(Executor):
         if self._client is None:
             seconds = min(self._timeout, ANSWERING_SECONDS)
             try:
-                self._client = require_distributed().Client(
-                    self._given, timeout=seconds, set_as_default=False
+                self._client = distributed.Client(
+                    self._address, timeout=seconds, set_as_default=False
                 )
             # Whatever else listens there, such as a dashboard, gives errors of any kind.
             except Exception as error:
                 raise ClusterLost(
-                    f"no Dask scheduler answers at {self._given}: start one (dask scheduler), or "
+                    f"no Dask scheduler answers at {self._address}: start one (dask scheduler), or "
                     f"check the address. ({error})"
                 ) from error
         return self._client
 
-    @property
-    def _address(self) -> str:
-        """Of the scheduler."""
-        if isinstance(self._given, str):
-            return self._given
-        scheduler = self._given.scheduler
-        return scheduler.address if scheduler is not None else "a client that was closed"
-
     def close(self) -> None:
         """Close the connection, if it was made from an address."""
         self._forget()
-        if isinstance(self._given, str) and self._client is not None:
+        if self._owned and self._client is not None:
             self._client.close()
             self._client = None
 
     def batch_size(self, local: int = 1024) -> int:
         """The minibatch of as many documents a worker, with the workers that are there now."""
-        if local < 1:
-            raise ValueError(f"local must be at least 1 document; got {local}.")
+        check_whole(local=local)
         return local * len(self._threads())
 
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
@@ -158,8 +155,6 @@ class DaskExecutor(Executor):
 
     def open(self, data: Any, batch_size: Callable[[int], int]) -> Any:
         """A Dask bag or dataframe as a source."""
-        from dask.base import is_dask_collection
-
         if not is_dask_collection(data):
             return data
         self._threads()  # looks whether the workers can read it
@@ -284,7 +279,6 @@ class DaskExecutor(Executor):
 
     def _gather(self, futures: list[Future], used: set[str]) -> list[Any]:
         """The results; :class:`WorkerLost` if what they need was lost with one of these workers."""
-        distributed = require_distributed()
         try:
             while any(future.status == "pending" for future in futures):
                 try:
@@ -379,14 +373,3 @@ def cut_into_runs(n_shards: int, threads: Mapping[str, int]) -> list[ShardRange]
         ShardRange(slice(start, start + size), places[number * len(places) // len(starts)])
         for number, start in enumerate(starts)
     ]
-
-
-def require_distributed() -> Any:
-    """The package, or an error that says how to get it."""
-    try:
-        import distributed
-    except ImportError:
-        raise ImportError(
-            "a fit on a cluster needs Dask: pip install 'tempering[distributed]'."
-        ) from None
-    return distributed

@@ -7,11 +7,13 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
+from distributed import get_worker
 from numpy.typing import NDArray
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from tempering.inference.executors import SolveShard, add_in_pairs
 from tempering.inference.sources import (
@@ -38,7 +40,7 @@ def solve_run(function: Any, items: list[Any], blocks: list[Any], add: bool) -> 
     """Apply a function to each item of a run; with ``add``, only their sum leaves the worker."""
     set_up_process()
     if hasattr(function, "on_threads"):
-        function = function.on_threads(this_worker().state.nthreads)
+        function = function.on_threads(get_worker().state.nthreads)
     solved = (function(with_rows(item, blocks) if blocks else item) for item in items)
     return add_in_pairs(solved) if add else list(solved)
 
@@ -69,16 +71,9 @@ def read_block(block: Block) -> Any:
         return block.read()
     except OSError as error:
         raise OSError(
-            f"{error} This was on the worker {this_worker().address}: each worker must see the "
+            f"{error} This was on the worker {get_worker().address}: each worker must see the "
             "corpus at the same path."
         ) from error
-
-
-def this_worker() -> Any:
-    """The worker that this runs on."""
-    from distributed import get_worker
-
-    return get_worker()
 
 
 @cache
@@ -89,8 +84,6 @@ def set_up_process() -> None:
     to the system; the pages of the next shard's arrays then have to be made anew, which took a
     fifth of a step.
     """
-    from threadpoolctl import threadpool_limits
-
     threadpool_limits(limits=1, user_api="blas")
     set_option = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if set_option is not None:
@@ -121,12 +114,12 @@ class DaskBlock(Block):
     def __init__(self, client: Client, future: Future, shape: tuple[int, int]):
         self.client, self.future, self.shape = client, future, shape
 
-    def take(self, rows: NDArray[np.int32]) -> Any:
-        return self.take_there(rows).result()
+    def read(self) -> Any:
+        return self.future.result()
 
-    def take_there(self, rows: NDArray[np.int32]) -> Future:
-        """Some of the rows: only these will leave the worker."""
-        return self.client.submit(take_rows, self.future, rows, pure=False)
+    def take(self, rows: NDArray[np.int32]) -> Any:
+        """Some of the rows: only these leave the worker."""
+        return self.client.submit(take_rows, self.future, rows, pure=False).result()
 
 
 class RepeatedArray(ArraySource):
@@ -188,13 +181,8 @@ class DaskSource(BlockSource):
 
     files: DaskRows
 
-    def _read(self, chosen: NDArray[np.int64]) -> Any:
-        return self.files.take(chosen)
-
-    def by_reference(self) -> Self:
-        referring = super().by_reference()
-        referring.named = dict(enumerate(self.files.blocks))
-        return referring
+    def _block(self, number: int) -> Block:
+        return self.files.blocks[number]
 
 
 class DaskRows:
@@ -204,7 +192,6 @@ class DaskRows:
         if n_words is not None and n_words < 1:
             raise ValueError(f"n_words must be at least 1; got {n_words}.")
         self.path = f"a {type(documents).__module__.split('.')[1]} of {client.scheduler.address}"
-        self._client = client
         convert = bag_counts
         if hasattr(documents, "columns"):
             missing = {IDS, COUNTS} - set(documents.columns)
@@ -235,12 +222,7 @@ class DaskRows:
 
     def rows(self, start: int, stop: int) -> Any:
         """The documents from ``start`` to ``stop``, fetched."""
-        return self.take(slice(start, stop))
-
-    def take(self, rows: Any) -> Any:
-        """Some documents, by a slice or by rising numbers: only these leave the workers."""
-        parts = RowReference.to_blocks(self.blocks)[rows].parts
-        return stack(self._client.gather([part.block.take_there(part.rows) for part in parts]))
+        return RowReference.to_blocks(self.blocks)[start:stop].read()
 
 
 def measure(block: Any) -> tuple[int, int, int | float]:
