@@ -11,7 +11,7 @@ import typer
 
 from tempering.storage.atomic import InUse, alone_in, remove
 
-CHECKPOINTS = "checkpoint-*"
+CHECKPOINTS = f"checkpoint-{'[0-9]' * 8}"
 #: Of the held-out scores, in the directory of a model and in that of its checkpoints.
 SCORES = "validation.json"
 #: Of the number of topics that was found, in the directory of the checkpoints.

@@ -238,13 +238,9 @@ def with_width(block: Any, n_words: int) -> Any:
 
 def bag_counts(documents: Iterable[Any], partition: int) -> Any:
     """A partition of a bag."""
-    ids, counts = [], []
-    for document in documents:
-        pairs = document.items() if isinstance(document, Mapping) else document
-        both = np.array([tuple(pair) for pair in pairs], dtype=object).reshape(-1, 2)
-        ids.append(both[:, 0])
-        counts.append(both[:, 1])
-    return checked_counts(ids, counts, partition)
+    pairs = (each.items() if isinstance(each, Mapping) else each for each in documents)
+    both = [np.array([*map(tuple, each)], dtype=object).reshape(-1, 2) for each in pairs]
+    return checked_counts([each[:, 0] for each in both], [each[:, 1] for each in both], partition)
 
 
 def table_counts(table: Any, partition: int) -> Any:
