@@ -111,9 +111,9 @@ class Restarts:
         self.elbos: list[float] = []
         self.latest: Run | None = None
         self._checkpoint = as_checkpoint(checkpoint)
-        self._given = self._model = model
+        self._given = model
         self._good: list[Path] = []  # checkpoints
-        self._loaded: tuple[Model, Run] | None = None
+        self._loaded: Run | None = None
         self._begun_from: Path | None = None  # until there is a newer one
         self._full = False
         self._steps, self._written = 0, time.monotonic()
@@ -153,18 +153,15 @@ class Restarts:
                     "same parameters."
                 ) from error
 
-    def unfinished(self, model: Model) -> Run | None:
-        """The restart that a checkpoint holds; what it had learned is set in the model."""
-        loaded, self._loaded = self._loaded, None
-        if loaded is None:
-            return None
-        learned, run = loaded
-        vars(model).update(vars(learned))
-        self._begun_from = self._good[-1]
+    def unfinished(self) -> Run | None:
+        """The restart that a checkpoint holds."""
+        run, self._loaded = self._loaded, None
+        if run is not None:
+            self._begun_from = self._good[-1]
         return run
 
     @contextmanager
-    def whole_step(self, model: Model) -> Iterator[None]:
+    def whole_step(self) -> Iterator[None]:
         """A step, which sets ``latest`` when it is complete.
 
         With checkpoints Ctrl-C waits for it: posteriors change in place, and a torn one is lost.
@@ -172,7 +169,7 @@ class Restarts:
         if self._checkpoint is None:
             yield
             return
-        self.latest, self._model = None, model
+        self.latest = None
         try:
             with postponed_interrupt():
                 yield
@@ -228,7 +225,7 @@ class Restarts:
     def _write(self) -> None:
         run = best = None
         if self.latest is not None:
-            run = {**self.latest._asdict(), "model": self._learned(self._model)}
+            run = {**self.latest._asdict(), "model": self._learned(self.latest.model)}
         if self.best is not None:
             best = {**vars(self.best), "model": self._learned(self.best.model)}
         number = max((int(path.name[-8:]) for path in self._kept()), default=0) + 1
@@ -286,26 +283,23 @@ class Restarts:
                     "same parameters to go on, choose another directory for a new fit, or pass "
                     "resume=False to start anew in this one."
                 )
-        best, loaded = content["best"], None
+        best, run = self._made(Result, content["best"]), self._made(Run, content["run"])
         if best is not None:
-            best = {**best, "model": self._with_learned(best["model"])}
-            check_types(best, declared(Result))
-            best = Result(**best)
             check_posterior(best.model, best.posterior)
-        if content["run"] is not None:
-            run = dict(content["run"])
-            model = self._with_learned(run.pop("model"))
-            check_types(run, declared(Run))
-            loaded = model, Run(**run)
-            check_posterior(model, loaded[1].state.posterior)
-        self.elbos, self.best, self._loaded = content["elbos"], best, loaded
+        if run is not None:
+            check_posterior(run.model, run.state.posterior)
+        self.elbos, self.best, self._loaded = content["elbos"], best, run
 
-    def _with_learned(self, attributes: dict[str, Any]) -> Model:
-        """A copy of the model with what a run had learned."""
+    def _made(self, cls: Any, parts: dict[str, Any] | None) -> Any:
+        """A run, or its result, with the model that was given and what that had learned."""
+        if parts is None:
+            return None
         model = deepcopy(self._given)
-        vars(model).update(attributes)
+        vars(model).update(parts["model"])
         model.check_parameters()
-        return model
+        parts = {**parts, "model": model}
+        check_types(parts, declared(cls))
+        return cls(**parts)
 
     def _learned(self, model: Model) -> dict[str, Any]:
         """The attributes in which a model differs from the one that was given."""

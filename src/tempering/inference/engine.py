@@ -231,15 +231,16 @@ def run_restart(
     restarts: Restarts,
 ) -> Result:
     """One restart from start to end, or from where a checkpoint left it."""
-    model = algorithm.model
-    run = restarts.unfinished(model)
+    run = restarts.unfinished()
+    model = algorithm.model if run is None else run.model
+    algorithm = replace(algorithm, model=model)
     if run is None:
         rng = np.random.default_rng(seed)
         start = start_of(model, source, rng) if initial is None else Start(deepcopy(initial), None)
         state = algorithm.start(start.posterior, rng)
         if algorithm.continues and start.local is not None:
             state = state._replace(solved=_unsolved(start.local, source.size, model.shard_size))
-        run = Run(state, state.heat, History())
+        run = Run(model, state, state.heat, History())
     if keep_local:
         local_of(model, run.state.posterior, source.sample(1, np.random.default_rng(0)))
     started = working_seconds() - run.seconds
@@ -252,7 +253,7 @@ def run_restart(
             run = run._replace(cooled=True, state=run.state._replace(heat=COLD))
         current = replace(algorithm, temperature=UNTEMPERED) if run.cooled else algorithm
         evaluate = run.state.step % elbo_every == 0
-        with restarts.whole_step(model):
+        with restarts.whole_step():
             step = current.advance(run.state, batch, evaluate)
             rise = abs(step.tempered_elbo - run.previous)
             settled = source.whole and evaluate and rise < algorithm.tolerance
@@ -332,6 +333,7 @@ def _recorded(
     if heat.keeps or heat.returns:  # asked for once: a fit that returned goes on from there
         state = state._replace(heat=replace(state.heat, keeps=False, returns=False))
     return Run(
+        run.model,
         state,
         tempered_heat=run.tempered_heat if heat.finished else heat,
         history=run.history,

@@ -219,8 +219,9 @@ class State(NamedTuple):
 
 
 class Run(NamedTuple):
-    """One restart between two steps: with its model, all that it takes to go on from there."""
+    """One restart between two steps: all that it takes to go on from there."""
 
+    model: Model  # with what it has learned
     state: State
     tempered_heat: Heat
     history: History
