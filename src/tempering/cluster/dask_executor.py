@@ -185,28 +185,17 @@ class DaskExecutor(Executor):
             for run, (_, used) in zip(runs, named)
         ]
         workers = sorted({run.worker for run in runs})
-        holders = workers[:HOLDERS]
-        contents = [(function, worker) for worker in holders]
-        contents += [(shards, run.worker) for run, (shards, _) in zip(runs, named)]
+        contents = [(shards, run.worker) for run, (shards, _) in zip(runs, named)]
+        contents += [(function, worker) for worker in workers[:HOLDERS]]
         held = self._send(contents)
         try:
-            tasks = dict(zip(workers, cycle(held[: len(holders)])))
-            shards = held[len(holders) :]
-            # Dask knows where the blocks of its collections are, and moves as few as it can.
-            chosen_by_dask = any(
-                isinstance(block, DaskBlock) for _, used in named for block in used
-            )
-            results = [
-                self._submit(
-                    solve_run,
-                    tasks[run.worker],
-                    sent,
-                    used,
-                    add,
-                    worker=None if chosen_by_dask else run.worker,
-                )
-                for run, sent, used in zip(runs, shards, blocks)
-            ]
+            results, tasks = [], dict(zip(workers, cycle(held[len(runs) :])))
+            for run, shards, (_, used), found in zip(runs, held[: len(runs)], named, blocks):
+                # Dask knows where the blocks of its collections are, and moves as few as it can.
+                chosen_by_dask = any(isinstance(block, DaskBlock) for block in used)
+                worker = None if chosen_by_dask else run.worker
+                arguments = (tasks[run.worker], shards, found, add)
+                results.append(self._submit(solve_run, *arguments, worker=worker))
             held += results
             while add and len(results) > FAN_IN:
                 pairs = [results[n : n + 2] for n in range(0, len(results), 2)]
