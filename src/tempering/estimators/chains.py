@@ -23,7 +23,7 @@ from tempering.estimators.starts import column_metric, kmeans_labels
 from tempering.families import Likelihood
 from tempering.families.base import safe_log
 from tempering.inference import ArraySource, Result, fit
-from tempering.inference.checkpoint import keeping
+from tempering.inference.checkpoint import part_of
 from tempering.inference.fitting import FitOptions
 from tempering.models import HiddenMarkov, Natural, Sequences
 from tempering.models.arguments import as_numbers, check_number
@@ -218,13 +218,11 @@ def cold_start(
 
 def fit_with_joins(model: HiddenMarkov, data: Sequences, options: FitOptions) -> Result:
     """A fit, and others from joined states as long as the ELBO rises. No random number is drawn."""
-    checkpoint, resume = options.pop("checkpoint", None), options.pop("resume", True)
-    options = {**options, "temperature": options.get("temperature")}
     numbers, limit = count(), options.get("max_passes")
 
     def run(**changes: Any) -> Result:
-        kept: Any = keeping(checkpoint, resume, f"join-{next(numbers)}")
-        return fit(model, data, **{**options, **kept, **changes})
+        own: Any = {"checkpoint": part_of(options.get("checkpoint"), f"join-{next(numbers)}")}
+        return fit(model, data, **{**options, **own, **changes})
 
     best = run()
     while True:

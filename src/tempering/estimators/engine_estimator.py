@@ -43,7 +43,7 @@ from tempering.inference.callbacks import Callback, Report
 from tempering.inference.checkpoint import (
     CheckpointLike,
     alone_with_checkpoint,
-    keeping,
+    part_of,
     remembered_seed,
 )
 from tempering.inference.executors import Executor, open_executor
@@ -126,7 +126,8 @@ class EngineEstimator(_Declared):
             best, elbos = None, []
             for number in range(1 if going_on else self._n_starts()):
                 options: Any = {**self._run_options(), "temperature": policy}
-                options |= keeping(checkpoint, resume, f"restart-{number}")
+                kept = part_of(checkpoint, f"restart-{number}")
+                options |= {"checkpoint": kept, "resume": resume}
                 start = self._state.posterior if going_on else self._starts(model, data, rng)
                 options["initial"], options["seed"] = start, int(rng.randint(2**31 - 1))
                 result = self._search(model, data, options)

@@ -28,7 +28,7 @@ from tempering.gpu.jax_factorial import JaxFactorialModel
 from tempering.gpu.jax_models import JaxHiddenMarkov, JaxMixture
 from tempering.inference import Algorithm, Batch, Constant, History, Result, fit
 from tempering.inference.callbacks import working_seconds
-from tempering.inference.checkpoint import keeping
+from tempering.inference.checkpoint import part_of
 from tempering.inference.executors import Executor, Serial, open_executor
 from tempering.inference.fitting import FitOptions
 from tempering.models import HiddenMarkov, Mixture, Model, Natural
@@ -70,12 +70,11 @@ def fit_with_moves(
     temperature = options.pop("temperature", None)
     max_passes = int(options.get("max_passes") or USUAL_PASSES)
     n_threads = options.get("n_threads")
-    checkpoint, resume = options.pop("checkpoint", None), options.pop("resume", True)
 
     def run(model: Model, initial: Any, passes: int, policy: TemperaturePolicy | None) -> Result:
         # Each phase in a checkpoint of its own. Moves draw no random number, so a fit that goes on
         # from a checkpoint comes to the same phases.
-        own: Any = keeping(checkpoint, resume, f"phase-{next(phases)}")
+        own: Any = {"checkpoint": part_of(options.get("checkpoint"), f"phase-{next(phases)}")}
         own |= {"initial": initial, "max_passes": passes, "temperature": policy}
         return fit(model, data, **{**options, **own})
 

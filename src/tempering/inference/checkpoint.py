@@ -91,12 +91,10 @@ def remembered_seed(random_state: Any, checkpoint: CheckpointLike, resume: bool)
     return seed
 
 
-def keeping(checkpoint: CheckpointLike, resume: bool, part: str) -> dict[str, Any]:
-    """The arguments of ``fit`` for one of several calls, which has a directory in the other's."""
+def part_of(checkpoint: CheckpointLike, part: str) -> Checkpoint | None:
+    """The checkpoint of one of several calls of ``fit``: a directory in that of all."""
     checkpoint = as_checkpoint(checkpoint)
-    if checkpoint is None:
-        return {}
-    return {"checkpoint": replace(checkpoint, path=Path(checkpoint.path) / part), "resume": resume}
+    return checkpoint and replace(checkpoint, path=Path(checkpoint.path) / part)
 
 
 def alone_with_checkpoint(fit: Method) -> Method:
