@@ -1,5 +1,6 @@
 """Hidden Markov estimators under scikit-learn's checks."""
 
+import sklearn
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tempering import CategoricalHMM, GaussianHMM, PoissonHMM
@@ -43,16 +44,27 @@ class CategoricalSequence(CategoricalHMM, OneColumn):
     """The checks bring several columns; there is no tag for one column of symbols."""
 
 
+def expected_failures(estimator):
+    """The checks that do not hold, with the reason."""
+    failures = dict.fromkeys(
+        ("check_methods_sample_order_invariance", "check_methods_subset_invariance"),
+        "rows of a sequence depend on each other; score_samples gives a pair, as hmmlearn's does",
+    )
+    if sklearn.__version__.startswith(("1.6.", "1.7.")) and not isinstance(
+        estimator, GaussianSequence
+    ):
+        reason = "before 1.8 it takes a mean that is not whole from whole numbers, in place"
+        failures["check_positive_only_tag_during_fit"] = reason
+    return failures
+
+
 @parametrize_with_checks(
     [
         GaussianSequence(2, n_iter=4),
         PoissonSequence(2, n_iter=4),
         CategoricalSequence(2, n_iter=4),
     ],
-    expected_failed_checks=lambda estimator: dict.fromkeys(
-        ("check_methods_sample_order_invariance", "check_methods_subset_invariance"),
-        "rows of a sequence depend on each other; score_samples gives a pair, as hmmlearn's does",
-    ),
+    expected_failed_checks=expected_failures,
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -10,6 +10,7 @@ from 0; and SVMlight, headed by a label, with words from 1, or from 0 where word
 
 import io
 import re
+import warnings
 import zipfile
 from array import array
 from collections.abc import Callable, Iterator
@@ -185,9 +186,12 @@ class UCIFile:
             return np.empty((3, 0), np.int64)
         where = f"lines from {first_line} on"
         try:
-            lines = np.loadtxt(io.BytesIO(text), np.int64, comments=None, ndmin=2)
+            with warnings.catch_warnings():
+                # NumPy before 2.3 takes 1.5 for 1, with this warning.
+                warnings.simplefilter("error", DeprecationWarning)
+                lines = np.loadtxt(io.BytesIO(text), np.int64, comments=None, ndmin=2)
             documents, words, counts = lines.T
-        except ValueError as error:
+        except (ValueError, DeprecationWarning) as error:
             fail(self.path, where, f"each should be three whole numbers: {cut(error)}.")
         wrong = (documents < 1) | (documents > self.shape[0])
         if wrong.any():
