@@ -262,6 +262,7 @@ class TopicTransformer(
             raise ValueError(f"X must have a document and a word at least; got {given!r}.")
         check_compressed(X, "X")
         refuse_texts(X)
+        checked = X
         with naming_the_table(), warnings.catch_warnings():
             if sparse.issparse(X):  # which cannot have names
                 warnings.filterwarnings("ignore", "X does not have valid feature names")
@@ -270,7 +271,8 @@ class TopicTransformer(
             )
         if X.dtype.kind not in "biuf":
             raise ValueError(f"X must hold counts, which are real numbers; got {X.dtype}.")
-        check_compressed(X, "X")  # again: it may have come from a format without a check
+        if X is not checked:  # it may have come from a format without a check
+            check_compressed(X, "X")
         X = canonical_csr(X) if sparse.issparse(X) else sparse.csr_matrix(supported(X))
         negative = X.data.size and X.data.min() < 0
         passed = f"Negative values in data passed to {type(self).__name__}: " if negative else ""
