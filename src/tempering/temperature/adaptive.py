@@ -50,8 +50,9 @@ FORGETTING = 0.1
 #: starts at T = 1; to cool the best so far again, after a sample; to cool it again a little, all
 #: data and without pushes; to cool a fresh start.
 AGAIN = "plain", "heated", "quiet", "fresh"
-#: The best is heated up to where the first cooling still lacked this part of its energy.
-HEATED = {"heated": 0.3, "quiet": 0.1}
+#: The best is heated up to where the first cooling still lacked this part of its energy; where that
+#: takes all data, no further than to this s.
+HEATED, QUIET_START = {"heated": 0.3, "quiet": 0.1}, 0.2
 #: Of so many fresh starts the best is taken up.
 PLAIN_STARTS = 4
 #: After as many attempts as there are ways it ends when one finds nothing better, and after so many
@@ -225,7 +226,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         if AGAIN[failures] == "plain":
             return heat.jump("settling again", 1.0, samples_next=True, **again)
         if AGAIN[failures] == "quiet":
-            return heat.jump("cooling again", _where_lacking(heat.path, HEATED["quiet"]), **again)
+            s = max(QUIET_START, _where_lacking(heat.path, HEATED["quiet"]))
+            return heat.jump("cooling again", s, **again)
         s = max(HANDOVER, _where_lacking(heat.path, HANDED_OVER))
         return heat.jump("cooling again", s, samples_next=True, **again)
 
