@@ -102,7 +102,9 @@ def median_seconds(work: Any, *arguments: Any, at_once: int = 10) -> tuple[Any, 
     seconds = []
     for _ in range(10):
         started = time.perf_counter()
-        jax.block_until_ready([work(*arguments) for _ in range(at_once)][-1])
+        for _ in range(at_once):
+            result = work(*arguments)
+        jax.block_until_ready(result)
         seconds.append((time.perf_counter() - started) / at_once)
     return result, float(np.median(seconds))
 

@@ -50,6 +50,33 @@ def test_the_same_bits_again_kept_or_sent_and_nothing_is_compiled_again():
     assert steps_of(new_model(), "plain").n_compiled() == n_compiled
 
 
+def test_another_corpus_of_about_that_size_compiles_nothing():
+    parameters()
+    n_compiled = steps_of(new_model(), "plain").n_compiled()
+    smaller = sparse.vstack([DATA[:-1], 0 * DATA[-1:]], format="csr")
+    smaller.eliminate_zeros()
+    assert smaller.nnz < DATA.nnz
+    parameters(smaller)
+    assert steps_of(new_model(), "plain").n_compiled() == n_compiled
+
+
+@pytest.mark.parametrize("resident", [True, False])
+def test_zeros_that_are_stored_are_no_words(resident):
+    """The width of a rectangle is that of its tokens: such zeros would not fit in."""
+    n = DATA.shape[0]
+    zeros = sparse.csr_matrix(
+        (np.zeros(150 * n), np.tile(np.arange(150), n), 150 * np.arange(n + 1))
+    )
+    parts = [
+        np.concatenate([part[start : start + 150], own[first:last]])
+        for part, own in ((zeros.data, DATA.data), (zeros.indices, DATA.indices))
+        for start, first, last in zip(zeros.indptr, DATA.indptr, DATA.indptr[1:])
+    ]
+    values, columns = np.concatenate(parts[:n]), np.concatenate(parts[n:])
+    padded = sparse.csr_matrix((values, columns, zeros.indptr + DATA.indptr), DATA.shape)
+    assert_array_equal(parameters(padded, resident=resident), parameters(resident=resident))
+
+
 def test_no_token_is_lost():
     rate = {"learning_rate": lambda step: 1.0}
     last = parameters(**rate, batch_size=120, temperature=None)

@@ -169,6 +169,15 @@ def test_groups_hold_every_document_once(lengths, size):
     assert sorted(seen) == list(range(lengths.size))
 
 
+def test_documents_that_use_no_topic_more_than_others():
+    """Shares of 1/256 are below what counts as used."""
+    data = make_documents([0, 30, 400])
+    model = LatentDirichlet(256, N_WORDS, 0.05, 0.05, update="mean", tolerance=1e-2)
+    step = on_device("interpreted", model, data, Topics(np.ones((N_WORDS, 256)), 0.05))
+    gamma = step[0].local_step(*step[1:], 1.0).gamma[:, :256]
+    assert_allclose(gamma, 0.05 + np.tile([[0], [30 / 256], [400 / 256]], 256), rtol=1e-4)
+
+
 def test_documents_that_settle_with_few_topics_first():
     """The kernels leave topics out on the way, and end where a sweep over all moves little."""
     rng = np.random.default_rng(0)

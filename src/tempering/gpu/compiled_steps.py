@@ -32,8 +32,8 @@ class CompiledSteps(NamedTuple):
     draw: Any  # (seed) → λ [n_words, padded topics]
     table: Any  # (λ) → log β
     # Documents are a rectangle, or a packed group and the width of the one that is returned.
-    solve: Any  # (documents, s, log β, α, statistics so far, γ to start from) → statistics, γ, …
-    sample: Any  # (documents, log β, its power, α, statistics so far) → statistics, γ, rectangle
+    solve: Any  # (documents, s, log β, α, statistics, γ to start from) → statistics, γ, rectangle
+    sample: Any  # (documents, log β, its power, α, statistics) → statistics, γ, rectangle
     prior_draws: Any  # (γ, α, sum so far) → Σ_d of draws from the prior, [padded topics]
     log_proportions: Any  # (γ, documents, sum so far) → Σ_d E log θ_d, [padded topics]
     terms: Any  # (rectangle, s, log β, α, γ) → energies, entropies less divergences, [size]
@@ -76,7 +76,7 @@ def steps_of(model: LatentDirichlet, kernel: Kernel) -> CompiledSteps:
 def compiled_steps(
     n_words: int, n_topics: int, mean_topics: bool, settings: SweepLimits, kernel: Kernel
 ) -> CompiledSteps:
-    """The parts for a model of these"""
+    """The parts for all models that have these in common."""
     real = jnp.arange(padded_topics(n_topics)) < n_topics
     solve_group, sample_group = group_functions(kernel)
 

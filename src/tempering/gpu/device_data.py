@@ -94,30 +94,38 @@ class DeviceCorpus:
     """A corpus, ``resident`` in the memory of the device or sent to it in groups."""
 
     def __init__(self, data: Any, resident: bool | None = None):
+        if data.nnz and data.data.min() <= 0:  # a zero that is stored is no word of a document
+            data = data.copy()
+            data.eliminate_zeros()
         self.n_words = data.shape[1]
         self.lengths = np.diff(data.indptr)  # distinct words of each document
         self._matrix = data
         if resident is None:
             fits = data.nnz * DEVICE_ENTRY_BYTES <= MEMORY_SHARE * device_memory()
-            resident = fits and data.nnz < np.iinfo(np.int32).max
+            resident = fits
         # There is nothing to gather from where no document has a word.
-        self.resident = resident and data.nnz > 0
+        self.resident = resident and 0 < data.nnz < np.iinfo(np.int32).max
+        self._counting = None
         if self.resident:
             parts = data.indices, data.data, data.indptr
             kinds = np.int32, _sent_type(data.data), np.int32
-            self._indices, self._counts, self._indptr = (
+            sent = [
                 on_all_devices(np.ascontiguousarray(part, kind)) for part, kind in zip(parts, kinds)
+            ]
+            # Of few lengths, as what gathers documents is part of programs that compile for long.
+            self._indices, self._counts, self._indptr = (
+                filled_up(part, length=rounded_up(part.size)) for part in sent
             )
-        # While the corpus is sent, and the first steps run.
-        background = ThreadPoolExecutor(1)
-        self._totals = background.submit(row_totals, data)
-        background.shutdown(wait=False)
+            # While the corpus is sent, and the first steps run.
+            background = ThreadPoolExecutor(1)
+            self._counting = background.submit(row_totals, data)
+            background.shutdown(wait=False)
 
     def packed(self, group: Group) -> PackedGroup:
         """The group, to be gathered on the device."""
-        rows = np.full(group.size, len(self.lengths), np.int32)
-        rows[: group.rows.size] = group.rows
         if self.resident:
+            rows = np.full(group.size, len(self.lengths), np.int32)
+            rows[: group.rows.size] = group.rows
             return PackedGroup(self._indices, self._counts, self._indptr, rows)
         # Filled up to one of few lengths: less to send than a rectangle.
         documents = self._matrix[group.rows]
@@ -132,10 +140,10 @@ class DeviceCorpus:
         """The group's words and counts, as arrays on the device."""
         return gather(self.packed(group), width=group.width, n_words=self.n_words)
 
-    @property
+    @cached_property
     def totals(self) -> NDArray[np.float64]:
         """Words of each document, with their weights."""
-        return self._totals.result()
+        return row_totals(self._matrix) if self._counting is None else self._counting.result()
 
     @cached_property
     def tokens(self) -> NDArray[np.float64]:
@@ -239,6 +247,18 @@ def device_memory() -> float:
 
 
 @compiled
+def filled_up(array, *, length):
+    """The array, with its last entry as often as it takes to be so long."""
+    return jnp.pad(array, (0, length - array.size), mode="edge")
+
+
+def rounded_up(size: int) -> int:
+    """One of few sizes, at most an eighth larger."""
+    step = 1 << max(0, size.bit_length() - 4)
+    return -(-size // step) * step
+
+
+@compiled
 def gather(group, *, width, n_words):
     """The rectangle of a packed group."""
     last = group.indptr.size - 1
@@ -324,8 +344,7 @@ def as_rows(data: Any) -> TableRows:
         return data
     values = np.asarray(data, np.float64)
     n = len(values)
-    step = 1 << max(0, n.bit_length() - 4)
-    padded = np.zeros((-(-n // step) * step, values.shape[1]))
+    padded = np.zeros((rounded_up(n), values.shape[1]))
     padded[:n] = values
     with double_precision():
         return TableRows(jax.device_put(padded), n)

@@ -35,7 +35,13 @@ from tempering.gpu.device_topics import (
     SolvedGroup,
     temperature_terms,
 )
-from tempering.gpu.jax_device import counterpart, on_all_devices, require_jax, with_attributes_of
+from tempering.gpu.jax_device import (
+    counterpart,
+    device_mesh,
+    on_all_devices,
+    require_jax,
+    with_attributes_of,
+)
 from tempering.gpu.jax_functions import pad_topics
 from tempering.inference import Algorithm, BlockSource, Result, RobbinsMonro, fit
 from tempering.inference.fitting import FitOptions
@@ -78,7 +84,7 @@ class DeviceLatentDirichlet(LatentDirichlet):
     @property
     def placed_prior(self) -> Any:
         """α on the device."""
-        return place_prior(self.doc_topic_prior.tobytes())
+        return place_prior(self.doc_topic_prior.tobytes(), device_mesh())
 
     @property
     def alpha_steps(self) -> int:
@@ -111,7 +117,13 @@ class DeviceLatentDirichlet(LatentDirichlet):
         for group, documents, start in self._groups(data, sampled, before):
             s = temperatures_of(group, data, inverse_temperature)
             if sampled:
-                given = documents, log_rows, place_number(self.word_power), alpha, statistics
+                given = (
+                    documents,
+                    log_rows,
+                    place_number(self.word_power, device_mesh()),
+                    alpha,
+                    statistics,
+                )
                 statistics, gamma, rectangle = steps.sample(*given, width=group.width)
             else:
                 given = documents, s, log_rows, alpha, statistics, start
@@ -194,14 +206,14 @@ def temperatures_of(group: Group, data: DeviceDocuments, inverse_temperature: An
 
 
 @lru_cache(maxsize=16)
-def place_prior(numbers: bytes) -> Any:
-    """α on the device, from its numbers: sent once, as every step needs it."""
+def place_prior(numbers: bytes, mesh: Any) -> Any:
+    """α on the devices of the mesh, from its numbers: sent once, as every step needs it."""
     return on_all_devices(pad_topics(np.frombuffer(numbers), 1.0))
 
 
 @lru_cache(maxsize=16)
-def place_number(number: float) -> Any:
-    """A number on the device: sent once, as many steps need it."""
+def place_number(number: float, mesh: Any) -> Any:
+    """A number on the devices of the mesh: sent once, as many steps need it."""
     return on_all_devices(np.float32(number))
 
 

@@ -196,7 +196,9 @@ def run_chains(columns, counts, first, second, weights, alpha, *, sweeps: Sweeps
 
         held, topics, sums = state
         held, topics = jax.lax.fori_loop(0, longest, token, (held, topics))
-        return held, topics, sums + jnp.where(number > sweeps.burn_in, held - alpha, 0.0)
+        # Rounding would leave less than nothing of an α that is next to nothing.
+        counts = jnp.maximum(held - alpha, 0.0)
+        return held, topics, sums + jnp.where(number > sweeps.burn_in, counts, 0.0)
 
     nothing = jnp.zeros((size, n_topics), jnp.float32)
     # No token has a topic at first, and places beyond the last token never have.

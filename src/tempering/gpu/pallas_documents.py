@@ -40,9 +40,9 @@ class Tile(NamedTuple):
 
 FIRST_TILE, FEW_TILE, LAST_TILE = Tile(2048, 64), Tile(2048, 32), Tile(4096, 64)
 
-#: Sweeps over all topics at first; how many topics are few, and how many are the most that still
-#: are; and which topics a document uses: those with this share of its words, or with twice as much
-#: where these are too many.
+#: Sweeps over all topics at first; lanes of the kernels for documents that use few topics; and
+#: which topics a document uses: those with this share of its words, or with twice as much where
+#: these are too many.
 FIRST_SWEEPS, FEW_TOPICS, USED_SHARE = 4, (16, 32), 0.005
 MOST_USED_TOPICS = FEW_TOPICS[-1]
 
@@ -52,13 +52,15 @@ LOOSE = 1e-3
 
 def settle_documents(*inputs, settings: SweepLimits, interpret: bool) -> Any:
     """Mass and log θ [size, K], log normaliser of each place [size, width], sweeps [size]."""
-    (size, width), n_topics = inputs[0].shape, inputs[5].shape[1]
+    *documents, mass, table, alpha = inputs
+    documents.append(documents[1].sum(axis=1))
+    inputs = (*documents, mass, table, alpha)
+    (size, width), n_topics = documents[0].shape, table.shape[1]
     call = partial(pl.pallas_call, grid=(size,), interpret=interpret)
     numbers = jax.ShapeDtypeStruct((size, n_topics), jnp.float32)
     sums = jax.ShapeDtypeStruct((size,), jnp.int32)
     before = 0
     if settings.tolerance >= LOOSE and min(n_topics, settings.max_sweeps) > MOST_USED_TOPICS:
-        *documents, _, table, alpha = inputs
         few = jax.ShapeDtypeStruct((size, MOST_USED_TOPICS), jnp.int32)
         shape = FIRST_TILE.shape(n_topics, width)
         mass, topics, n_used = call(
@@ -125,10 +127,12 @@ class DocumentSweep:
         return jax.lax.fori_loop(0, self.n_tiles, add_tile, jnp.zeros_like(mass))
 
 
-def until_settled(sweep, mass, nothing_to_do, settings: SweepLimits) -> Any:
-    """Sweep until the mass settles, inside a kernel: the mass, and how many sweeps it took."""
+def until_settled(sweep, mass, total, settings: SweepLimits) -> Any:
+    """Sweep until the mass settles, inside a kernel: the mass, and how many sweeps it took.
 
-    limit = settings.tolerance * jnp.sum(mass)
+    It has settled when a sweep moves less than a small part of the document's ``total``.
+    """
+    limit = settings.tolerance * total
 
     def next_sweep(state):
         mass, sweeps, _ = state
@@ -137,17 +141,20 @@ def until_settled(sweep, mass, nothing_to_do, settings: SweepLimits) -> Any:
         settled = (sweeps >= settings.min_sweeps) & (change <= limit)
         return new, sweeps, settled | (sweeps >= settings.max_sweeps)
 
-    state = (mass, jnp.int32(0), nothing_to_do)
+    state = (mass, jnp.int32(0), total <= 0.0)
     return jax.lax.while_loop(lambda state: ~state[2], next_sweep, state)[:2]
 
 
 def first_kernel(
-    columns, counts, lengths, s, mass_in, table, alpha, mass_out, few_out, n_used_out, *, shape
-):
+    columns, counts, lengths, s, totals, mass_in, table, alpha, mass_out, few_out, n_used_out,
+    *, shape,
+):  # fmt: skip
     """A few sweeps of document d; then which topics it uses, and their mass.
 
-    A document that uses more topics than the next kernel takes keeps all of its mass.
+    A document that uses more topics than the next kernel takes keeps all of its mass, as does one
+    so flat that it uses none.
     """
+    del totals
     store = triton.store
     d = pl.program_id(0)
     sweep = DocumentSweep(d, columns, counts, lengths, s, table, alpha, shape)
@@ -159,14 +166,14 @@ def first_kernel(
     used = mass > jnp.where(many, 2.0 * least, least)
     places = jax.lax.cumsum(used.astype(jnp.int32)) - 1
     n_used = jnp.sum(used.astype(jnp.int32))
-    few = n_used <= MOST_USED_TOPICS
+    few = (n_used > 0) & (n_used <= MOST_USED_TOPICS)
     store(few_out.at[d, places], topics, mask=used & few)
     n_used_out[d] = jnp.where(few, n_used, 0)
     store(mass_out.at[d, topics], jnp.where(few & ~used, 0.0, mass), mask=real)
 
 
 def few_kernel(
-    columns, counts, lengths, s, mass_in, few, n_used, table, alpha, mass_out, sweeps_out,
+    columns, counts, lengths, s, totals, mass_in, few, n_used, table, alpha, mass_out, sweeps_out,
     *, settings, shape, fewer,
 ):  # fmt: skip
     """Settle document d with the few topics that it uses; rows of its first words stay here.
@@ -188,7 +195,7 @@ def few_kernel(
         own_s = s[d]
         n_tiles = (lengths[d] + words - 1) // words
         mass = load(mass_in.at[d, topics], mask=used, other=0.0)
-        largest = jnp.log(jnp.sum(own_alpha + own_s * mass))
+        largest = jnp.max(jnp.where(used, digamma(own_alpha + own_s * mass), NEVER))
 
         def powers_of(tile):
             """β^s, scaled to a largest entry of 1 for each word."""
@@ -212,12 +219,13 @@ def few_kernel(
 
             return jax.lax.fori_loop(1, n_tiles, add_tile, mass_of(0, first, weights))
 
-        mass, sweeps_out[d] = until_settled(sweep, mass, False, settings)
+        mass, sweeps_out[d] = until_settled(sweep, mass, totals[d], settings)
         triton.store(mass_out.at[d, topics], mass, mask=used)
 
 
 def document_kernel(
-    columns, counts, lengths, s, mass_in, table, alpha, mass_out, log_theta_out, log_z, sweeps_out,
+    columns, counts, lengths, s, totals, mass_in, table, alpha,
+    mass_out, log_theta_out, log_z, sweeps_out,
     *, settings, shape,
 ):  # fmt: skip
     """Settle document d, the one of this program."""
@@ -225,7 +233,7 @@ def document_kernel(
     sweep = DocumentSweep(d, columns, counts, lengths, s, table, alpha, shape)
     topics, real = sweep.topics, sweep.real
     mass = triton.load(mass_in.at[d, topics], mask=real, other=0.0)
-    mass, sweeps_out[d] = until_settled(sweep, mass, jnp.sum(mass) <= 0.0, settings)
+    mass, sweeps_out[d] = until_settled(sweep, mass, totals[d], settings)
     log_theta = sweep.log_theta(mass)
 
     def close_tile(tile, nothing):

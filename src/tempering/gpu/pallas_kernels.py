@@ -139,7 +139,7 @@ def chain_kernel(
         # In memory, as registers are what limits how many documents are worked on at a time.
         kept = number - sweeps.burn_in
         so_far = load(means.at[d, lane], mask=real & (kept > 1), other=0.0)
-        sums = so_far + (held - prior())
+        sums = so_far + jnp.maximum(held - prior(), 0.0)
         sums = jnp.where(kept == sweeps.kept, sums / sweeps.kept, sums)
         store(means.at[d, lane], sums, mask=real & (kept > 0))
         return held

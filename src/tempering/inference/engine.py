@@ -131,7 +131,7 @@ class Algorithm:
         rate = self.learning_rate(state.step + 1)
         check_number(rate, f"learning_rate({state.step + 1})", "from 0 to 1", least=0, most=1)
         posterior = model.global_step(posterior, target, rate)
-        if heat.finished:
+        if heat.finished and not heat.returns:  # else this is the state that is given up
             model.learn_hyperparameters(local, posterior, rate)
             posterior = model.revise(posterior, *progress.parts)
 

@@ -9,7 +9,8 @@ little apart.
 
 So s rises step by step, the faster the smaller the excess, and is held while the excess is large;
 each step is pushed a little. It starts well above the critical temperature, which the model's own
-updates of some data tell. No schedule, no start temperature, no log C(T).
+updates of some data tell (with minibatches a little below it). No schedule, no start temperature,
+no log C(T).
 """
 
 from __future__ import annotations
@@ -35,8 +36,7 @@ logger = logging.getLogger("tempering")
 FASTEST = 4.0
 #: A bound at T = 1 has settled when what is left to gain is this part of what counts as rest.
 SETTLED = 0.1
-#: Data that tell the critical temperature, if they are no more than a quarter, and the coldest
-#: start.
+#: Data that tell the critical temperature, or a quarter of them, and the coldest start.
 SEARCH_ROWS, COLDEST_START = 125, 0.9
 #: Small steps separate components slowly near the critical temperature: a ramp starts below it.
 RAMP_START, RAMP_COLDEST = 3.0, 0.75
@@ -188,8 +188,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         progress = surroundings.progress
         passes, length = progress.passes + progress.step, self.length(progress.planned)
         steady = max(look.excess, look.left) <= SETTLED * self.rest
-        hope = PLAIN_HOPE if heat.phase.startswith("plain") else HOPE
-        might = look.bound + hope * look.left * look.unit
+        times = PLAIN_HOPE if heat.phase.startswith("plain") else HOPE
+        might = look.bound + times * look.left * look.unit
         converged = look.excess * look.unit <= max(surroundings.tolerance, 1e-9 * look.unit)
         late = heat.phase.startswith("plain") and passes > PLAIN_PART * progress.planned
         hopeless = look.excess <= self.rest and might < heat.best
@@ -199,7 +199,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             return replace(heat, waited=heat.waited + 1)
         gain = (look.bound - heat.best) / look.unit
         better = gain > 1e-6
-        best = max(look.bound, heat.best)
+        best = look.bound if better else heat.best
         kept: dict[str, Any] = {"keeps": better, "returns": not better, "best": best}
         if heat.phase == "plain":
             if late and not (steady or converged):
@@ -211,9 +211,10 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         if better and not ending and look.bound <= heat.hope:
             # Plain inference, which is the best so far, may end above it: they change places.
             swapped = {"keeps": True, "returns": True, "best": best, "hope": -math.inf}
-            return heat.jump("plain to the end", 1.0, **swapped)
+            first = heat.first_passes or passes
+            return heat.jump("plain to the end", 1.0, first_passes=first, **swapped)
         # Where plain inference has ended below it, the attempt before has found something.
-        found = not better if ending else gain > SAME
+        found = gain < -SAME if ending else gain > SAME
         failures = heat.failures + (heat.attempts > 0 and not found)
         if better:
             kept["hope"] = -math.inf
@@ -236,7 +237,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
     ) -> tuple[LocalStep, AdaptiveHeat]:
         """Fit a sample first, to T = 1: a start for all data, at a fraction of the price."""
         model, data, n_data = surroundings.model, surroundings.data, local.n
-        least = min(LEAST_SAMPLE, n_data // 2)
+        least = min(LEAST_SAMPLE, max(n_data // 2, PUSH_ROWS))
         n_rows = min(max(int(SAMPLED * n_data), least), MOST_SAMPLE)
         rows = Few(data, n_data).sample(n_rows, rng)
         scale = n_data / rows.shape[0]
@@ -294,7 +295,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
     def _pushed(
         self, heat: AdaptiveHeat, local: LocalStep, model: Model, data: Any, rng: Any
     ) -> LocalStep:
-        """The step, with a push where T is above 1."""
+        """The step, with a push where T is above 1, but not on the quiet way."""
         quiet = heat.phase == "cooling again" and AGAIN[heat.failures] == "quiet"
         if heat.inverse_temperature == 1.0 or quiet or not self.push:
             return local

@@ -40,7 +40,7 @@ class AdaptiveHeat(Heat):
     """Where adaptive tempering is."""
 
     #: "plain" (variational inference at T = 1 from the start), "cooling", "settling" (at T = 1),
-    #: "plain to the end" (which cooling did not beat), "cooling again", "settling again"; with
+    #: "plain to the end" (which may still beat a cooling), "cooling again", "settling again"; with
     #: minibatches "ramp".
     phase: str = "plain"
     waited: int = 0  # steps for which the temperature has been held

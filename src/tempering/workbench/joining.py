@@ -146,7 +146,10 @@ def joined_number(
 def _joined(
     X: Any, most: int, estimator: Any, random_state: int
 ) -> tuple[TopicNumber, Any, Counts]:
-    """The answer, what was fitted, and what its documents held of the topics that are left."""
+    """The answer, what was fitted, and what documents held of the topics that are left.
+
+    What was fitted may have joined more of them by then.
+    """
     plain: Any = plain_topics(estimator)
     check_whole(2, most=most)
     check_whole(0, random_state=random_state)
@@ -181,7 +184,8 @@ def _joined(
         left = left if worse else now
     if len(left.words) == most:
         warnings.warn(
-            f"no two of most={most} topics became one, so there may be more: try twice as many.",
+            f"held-out words bear out all of most={most} topics, so there may be more: try twice "
+            "as many.",
             stacklevel=3,
         )
     trials = compared(0, numbers, costs, scores)
