@@ -57,6 +57,7 @@ CONSTANTS = (
         "SEARCH_ROWS",
         "LEAST_SAMPLE",
         "PLAIN_STARTS",
+        "QUIET_START",
     ),
 )
 USUAL = {name: getattr(adaptive, name) for name in dir(adaptive) if name.isupper()}
