@@ -70,25 +70,29 @@ def test_a_start_from_words_equals_that_of_the_engine():
 
 
 @pytest.mark.parametrize(
-    ("update", "steps", "batch_size", "tolerance"),
+    ("update", "steps", "batch_size", "tolerance", "n_fits"),
     [
-        ("mean", 1, 40, 1e-3),
-        ("sampled", 1, 40, 0.05),  # chains are drawn in another way there
-        pytest.param("mean", 8, 120, 0.02, marks=pytest.mark.slow),
+        ("mean", 1, 40, 1e-3, 1),
+        # Chains are drawn in another way there: single fits differ by some percent.
+        ("sampled", 1, 40, 0.04, 4),
+        pytest.param("mean", 8, 120, 0.02, 1, marks=pytest.mark.slow),
     ],
 )
 def test_alpha_adapts_to_the_documents_as_in_the_engine(
-    monkeypatch, update, steps, batch_size, tolerance
+    monkeypatch, update, steps, batch_size, tolerance, n_fits
 ):
     monkeypatch.setattr(device_lda, "PRIOR_STEPS", steps)
     model = new_model(update=update, tolerance=1e-5, max_iterations=500, adapted_part=0.9)
     run = {**RUN, "max_passes": batch_size / 2, "batch_size": batch_size}
     topics = new_topics(model)
-    expected = fit(
-        model, DATA, **run, initial=topics, n_threads=1, progress=False, final_elbo=False
-    )
-    result = fit_on_device(model, DATA, **run, initial=topics, kernel="plain")
-    ours, other = (r.model.doc_topic_prior for r in (result, expected))
+    on_host = {"n_threads": 1, "progress": False, "final_elbo": False}
+    priors = []
+    for seed in range(run["seed"], run["seed"] + n_fits):
+        own = {**run, "seed": seed, "initial": topics}
+        expected = fit(model, DATA, **own, **on_host)
+        result = fit_on_device(model, DATA, **own, kernel="plain")
+        priors.append([r.model.doc_topic_prior for r in (result, expected)])
+    ours, other = np.mean(priors, axis=0)
     assert ours.sum() == pytest.approx(0.5)
     assert np.ptp(other) > 0.01
     np.testing.assert_allclose(ours, other, rtol=tolerance)
