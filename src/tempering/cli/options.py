@@ -11,7 +11,6 @@ import typer
 
 from tempering.storage.atomic import InUse, alone_in, remove
 
-CHECKPOINTS = f"checkpoint-{'[0-9]' * 8}"
 #: Of the held-out scores, in the directory of a model and in that of its checkpoints.
 SCORES = "validation.json"
 #: Of the number of topics that was found, in the directory of the checkpoints.
@@ -289,12 +288,16 @@ class Keeping(NamedTuple):
 
     def has_checkpoint(self) -> bool:
         """Whether there is a fit to go on with."""
-        return any(self.checkpoint.glob(CHECKPOINTS))
+        from tempering.inference.checkpoint_writer import checkpoints_in
+
+        return bool(checkpoints_in(self.checkpoint))
 
     def clear(self) -> None:
         """Remove the checkpoints, and nothing else."""
+        from tempering.inference.checkpoint_writer import checkpoints_in
+
         others = (self.checkpoint / name for name in (SCORES, FOUND_TOPICS))
-        for path in [*self.checkpoint.glob(CHECKPOINTS), *others]:
+        for path in [*checkpoints_in(self.checkpoint), *others]:
             remove(path)
 
 

@@ -53,8 +53,7 @@ LOOSE = 1e-3
 def settle_documents(*inputs, settings: SweepLimits, interpret: bool) -> Any:
     """Mass and log θ [size, K], log normaliser of each place [size, width], sweeps [size]."""
     *documents, mass, table, alpha = inputs
-    documents.append(documents[1].sum(axis=1))
-    inputs = (*documents, mass, table, alpha)
+    documents.append(documents[1].sum(axis=1))  # totals
     (size, width), n_topics = documents[0].shape, table.shape[1]
     call = partial(pl.pallas_call, grid=(size,), interpret=interpret)
     numbers = jax.ShapeDtypeStruct((size, n_topics), jnp.float32)
@@ -79,13 +78,12 @@ def settle_documents(*inputs, settings: SweepLimits, interpret: bool) -> Any:
             )(*documents, mass, topics, n_used, table, alpha)
             before, fewer = before + few_sweeps, most
         settings = settings._replace(min_sweeps=max(1, settings.min_sweeps - FIRST_SWEEPS))
-        inputs = (*documents, mass, table, alpha)
     shape = LAST_TILE.shape(n_topics, width)
     mass, log_theta, log_z, sweeps = call(
         partial(document_kernel, settings=settings, shape=shape),
         out_shape=[numbers, numbers, jax.ShapeDtypeStruct((size, width), jnp.float32), sums],
         compiler_params=LAST_TILE.compiler_params(shape),
-    )(*inputs)
+    )(*documents, mass, table, alpha)
     return mass, log_theta, log_z, before + sweeps
 
 
@@ -146,15 +144,13 @@ def until_settled(sweep, mass, total, settings: SweepLimits) -> Any:
 
 
 def first_kernel(
-    columns, counts, lengths, s, totals, mass_in, table, alpha, mass_out, few_out, n_used_out,
-    *, shape,
-):  # fmt: skip
+    columns, counts, lengths, s, mass_in, table, alpha, mass_out, few_out, n_used_out, *, shape
+):
     """A few sweeps of document d; then which topics it uses, and their mass.
 
     A document that uses more topics than the next kernel takes keeps all of its mass, as does one
     so flat that it uses none.
     """
-    del totals
     store = triton.store
     d = pl.program_id(0)
     sweep = DocumentSweep(d, columns, counts, lengths, s, table, alpha, shape)

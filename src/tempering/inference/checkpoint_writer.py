@@ -44,7 +44,6 @@ TERMINATED = 128 + signal.SIGTERM
 
 KEPT = 2
 KIND = "checkpoint"
-NAMES = f"checkpoint-{'[0-9]' * 8}"
 ANEW = "Remove it, or pass resume=False to start anew."
 
 
@@ -69,6 +68,11 @@ class Terminated(SystemExit):
 
 def _terminate(number: int, frame: FrameType | None) -> None:
     raise Terminated
+
+
+def checkpoints_in(directory: Path) -> list[Path]:
+    """The checkpoints of a fit, oldest first."""
+    return sorted(directory.glob(f"checkpoint-{'[0-9]' * 8}"))
 
 
 def _handlers() -> dict[int, Any]:
@@ -228,25 +232,22 @@ class Restarts:
             run = {**self.latest._asdict(), "model": self._learned(self.latest.model)}
         if self.best is not None:
             best = {**vars(self.best), "model": self._learned(self.best.model)}
-        number = max((int(path.name[-8:]) for path in self._kept()), default=0) + 1
+        there = checkpoints_in(self._directory)
+        number = int(there[-1].name[-8:]) + 1 if there else 1
         path = self._directory / f"checkpoint-{number:08d}"
         content = {"fingerprint": self._fingerprint, "elbos": self.elbos, "best": best, "run": run}
         write_tree(path, KIND, content)
         self._begun_from = None
         # Only the last good ones stay, and nothing of what killed processes left half written.
         self._good = [*self._good, path][-KEPT:]
-        for path in [*self._kept(), *self._directory.glob(".partial-*-checkpoint-*")]:
+        for path in [*there, *self._directory.glob(".partial-*-checkpoint-*")]:
             if path not in self._good:
                 remove(path)
-
-    def _kept(self) -> list[Path]:
-        """The checkpoints that are there, newest last."""
-        return sorted(self._directory.glob(NAMES))
 
     def _load(self) -> None:
         """Take up the newest checkpoint that is whole, if there is one."""
         damaged: list[str] = []
-        for path in reversed(self._kept()):
+        for path in reversed(checkpoints_in(self._directory)):
             try:
                 content = read_tree(path, KIND)
                 with reading(path):
