@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tempering.gpu.jax_device import LazyModule, jax, jnp
-from tempering.gpu.jax_functions import NEVER, SweepLimits, digamma
+from tempering.gpu.jax_functions import NEVER, SMALLEST_PARAMETER, SweepLimits, digamma
 
 pl: Any = LazyModule("jax.experimental.pallas")
 #: What of Pallas is for GPUs: masked loads and stores, and compiler parameters.
@@ -42,12 +42,16 @@ FIRST_TILE, FEW_TILE, LAST_TILE = Tile(2048, 64), Tile(2048, 32), Tile(4096, 64)
 
 #: Sweeps over all topics at first; lanes of the kernels for documents that use few topics; and
 #: which topics a document uses: those with this share of its words, or with twice as much where
-#: these are too many.
-FIRST_SWEEPS, FEW_TOPICS, USED_SHARE = 4, (16, 32), 0.005
+#: these are too many. They must have half of its words between them: hot documents are flat.
+FIRST_SWEEPS, FEW_TOPICS, USED_SHARE, LEAST_USED = 4, (16, 32), 0.005, 0.5
 MOST_USED_TOPICS = FEW_TOPICS[-1]
 
-#: With a tighter tolerance no topic is left out: from there, a document may settle elsewhere.
+#: With a tighter tolerance no topic is left out, and nothing is extrapolated: from there, documents
+#: may settle elsewhere.
 LOOSE = 1e-3
+
+#: Steps shrink by no more than this in a sweep, as far as they are extrapolated.
+SLOWEST = 0.9
 
 
 def settle_documents(*inputs, settings: SweepLimits, interpret: bool) -> Any:
@@ -59,7 +63,8 @@ def settle_documents(*inputs, settings: SweepLimits, interpret: bool) -> Any:
     numbers = jax.ShapeDtypeStruct((size, n_topics), jnp.float32)
     sums = jax.ShapeDtypeStruct((size,), jnp.int32)
     before = 0
-    if settings.tolerance >= LOOSE and min(n_topics, settings.max_sweeps) > MOST_USED_TOPICS:
+    loose = settings.tolerance >= LOOSE and min(n_topics, settings.max_sweeps) > MOST_USED_TOPICS
+    if loose:
         few = jax.ShapeDtypeStruct((size, MOST_USED_TOPICS), jnp.int32)
         shape = FIRST_TILE.shape(n_topics, width)
         mass, topics, n_used = call(
@@ -80,7 +85,7 @@ def settle_documents(*inputs, settings: SweepLimits, interpret: bool) -> Any:
         settings = settings._replace(min_sweeps=max(1, settings.min_sweeps - FIRST_SWEEPS))
     shape = LAST_TILE.shape(n_topics, width)
     mass, log_theta, log_z, sweeps = call(
-        partial(document_kernel, settings=settings, shape=shape),
+        partial(document_kernel, settings=settings, shape=shape, loose=loose),
         out_shape=[numbers, numbers, jax.ShapeDtypeStruct((size, width), jnp.float32), sums],
         compiler_params=LAST_TILE.compiler_params(shape),
     )(*documents, mass, table, alpha)
@@ -125,22 +130,31 @@ class DocumentSweep:
         return jax.lax.fori_loop(0, self.n_tiles, add_tile, jnp.zeros_like(mass))
 
 
-def until_settled(sweep, mass, total, settings: SweepLimits) -> Any:
+def until_settled(sweep, mass, total, settings: SweepLimits, loose: bool) -> Any:
     """Sweep until the mass settles, inside a kernel: the mass, and how many sweeps it took.
 
-    It has settled when a sweep moves less than a small part of the document's ``total``.
+    It has settled when a sweep moves less than a small part of the document's ``total``. Steps
+    shrink by much the same factor in each sweep: where the end may be ``loose``, every other sweep
+    goes as far ahead as all steps to come would.
     """
     limit = settings.tolerance * total
 
     def next_sweep(state):
-        mass, sweeps, _ = state
+        mass, step_before, sweeps, _ = state
         new, sweeps = sweep(mass), sweeps + 1
-        change = jnp.sum(jnp.abs(new - mass))
-        settled = (sweeps >= settings.min_sweeps) & (change <= limit)
-        return new, sweeps, settled | (sweeps >= settings.max_sweeps)
+        step = new - mass
+        settled = (sweeps >= settings.min_sweeps) & (jnp.sum(jnp.abs(step)) <= limit)
+        settled |= sweeps >= settings.max_sweeps
+        if loose:
+            squares = jnp.maximum(jnp.sum(step_before * step_before), SMALLEST_PARAMETER)
+            factor = jnp.clip(jnp.sum(step * step_before) / squares, 0.0, SLOWEST)
+            ahead = jnp.where(settled | (sweeps % 2 == 1), 0.0, factor / (1.0 - factor))
+            new = jnp.maximum(new + ahead * step, 0.0)
+        return new, step, sweeps, settled
 
-    state = (mass, jnp.int32(0), total <= 0.0)
-    return jax.lax.while_loop(lambda state: ~state[2], next_sweep, state)[:2]
+    state = (mass, jnp.zeros_like(mass), jnp.int32(0), total <= 0.0)
+    mass, _, sweeps, _ = jax.lax.while_loop(lambda state: ~state[3], next_sweep, state)
+    return mass, sweeps
 
 
 def first_kernel(
@@ -149,7 +163,7 @@ def first_kernel(
     """A few sweeps of document d; then which topics it uses, and their mass.
 
     A document that uses more topics than the next kernel takes keeps all of its mass, as does one
-    so flat that it uses none.
+    so flat that they have little of it.
     """
     store = triton.store
     d = pl.program_id(0)
@@ -162,7 +176,8 @@ def first_kernel(
     used = mass > jnp.where(many, 2.0 * least, least)
     places = jax.lax.cumsum(used.astype(jnp.int32)) - 1
     n_used = jnp.sum(used.astype(jnp.int32))
-    few = (n_used > 0) & (n_used <= MOST_USED_TOPICS)
+    enough = jnp.sum(jnp.where(used, mass, 0.0)) > LEAST_USED * jnp.sum(mass)
+    few = enough & (n_used <= MOST_USED_TOPICS)
     store(few_out.at[d, places], topics, mask=used & few)
     n_used_out[d] = jnp.where(few, n_used, 0)
     store(mass_out.at[d, topics], jnp.where(few & ~used, 0.0, mass), mask=real)
@@ -215,21 +230,21 @@ def few_kernel(
 
             return jax.lax.fori_loop(1, n_tiles, add_tile, mass_of(0, first, weights))
 
-        mass, sweeps_out[d] = until_settled(sweep, mass, totals[d], settings)
+        mass, sweeps_out[d] = until_settled(sweep, mass, totals[d], settings, loose=True)
         triton.store(mass_out.at[d, topics], mass, mask=used)
 
 
 def document_kernel(
     columns, counts, lengths, s, totals, mass_in, table, alpha,
     mass_out, log_theta_out, log_z, sweeps_out,
-    *, settings, shape,
+    *, settings, shape, loose,
 ):  # fmt: skip
     """Settle document d, the one of this program."""
     d = pl.program_id(0)
     sweep = DocumentSweep(d, columns, counts, lengths, s, table, alpha, shape)
     topics, real = sweep.topics, sweep.real
     mass = triton.load(mass_in.at[d, topics], mask=real, other=0.0)
-    mass, sweeps_out[d] = until_settled(sweep, mass, totals[d], settings)
+    mass, sweeps_out[d] = until_settled(sweep, mass, totals[d], settings, loose)
     log_theta = sweep.log_theta(mass)
 
     def close_tile(tile, nothing):
