@@ -4,6 +4,7 @@ import ast
 import os
 import subprocess
 import sys
+from functools import cache
 
 import pytest
 
@@ -28,17 +29,18 @@ tests = ["temperature/test_schedules.py"]
 """
 
 
+@cache
 def names_in(file):
     """The tests of a file, as pytest names them but for parameters."""
-    tree = ast.parse((TESTS / file).read_text())
-    for node in tree.body:
+    names = set()
+    for node in ast.parse((TESTS / file).read_text()).body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            yield node.name
+            names.add(node.name)
         if isinstance(node, ast.ClassDef):
-            yield from (f"{node.name}::{part.name}" for part in node.body if hasattr(part, "name"))
+            names |= {f"{node.name}::{part.name}" for part in node.body if hasattr(part, "name")}
+    return names
 
 
-@pytest.mark.slow
 def test_each_change_has_its_place_and_its_tests():
     changes = read_changes(LISTS)
     assert len(changes) >= 100
