@@ -101,26 +101,47 @@ def browser():
         chromium.close()
 
 
+def new_page(browser, **options):
+    return browser.new_context(reduced_motion="reduce", **options).new_page()
+
+
+@pytest.fixture(scope="session")
+def usual_page(browser):
+    """A page for all tests: each opens its address anew, but the process behind it is warm."""
+    return new_page(browser)
+
+
 @pytest.fixture
-def open_page(browser):
+def open_page(browser, usual_page):
     """Opens an address; after the test, the page must have been silent and alone."""
-    pages = []
+    opened = []
 
     def open_page(address, **options):
-        page = browser.new_context(reduced_motion="reduce", **options).new_page()
+        page = new_page(browser, **options) if opened or options else usual_page
+        # So that nothing is left of the last test, not even where its pointer was.
+        page.goto("about:blank")
+        page.mouse.move(0, 0)
         messages, requests = [], []
-        page.on("console", lambda message: messages.append(message.text))
-        page.on("pageerror", lambda error: messages.append(str(error)))
-        page.on("request", lambda request: requests.append(request.url))
-        pages.append((page, address, messages, requests))
+        listeners = {
+            "console": lambda message: messages.append(message.text),
+            "pageerror": lambda error: messages.append(str(error)),
+            "request": lambda request: requests.append(request.url),
+        }
+        for event, listener in listeners.items():
+            page.on(event, listener)
+        opened.append((page, address, messages, requests, listeners))
         page.goto(address)
         page.wait_for_selector("html[data-ready]", state="attached")
         page.wait_for_selector("#topic-words .word")
         return page
 
     yield open_page
-    for page, address, messages, requests in pages:
+    for page, address, messages, requests, listeners in opened:
         assert page.evaluate("window.broken") is None
-        page.context.close()
+        page.evaluate("localStorage.clear()")
+        for event, listener in listeners.items():
+            page.remove_listener(event, listener)
+        if page is not usual_page:
+            page.context.close()
         assert messages == []
         assert {url.partition("#")[0] for url in requests} == {address.partition("#")[0]}
