@@ -1,5 +1,6 @@
 """What all tests need."""
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -39,3 +40,14 @@ FIRST = (
 def pytest_collection_modifyitems(items):
     places = {Path(__file__).parent / file: place for place, file in enumerate(FIRST)}
     items.sort(key=lambda item: places.get(item.path, len(FIRST)))
+
+
+def pytest_collection_finish():
+    """What was imported stays: each search for garbage may leave it out."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_sessionfinish():
+    """Nothing is told any more, but pytest and Python would look for garbage for ten seconds."""
+    gc.freeze()
