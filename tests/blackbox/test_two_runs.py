@@ -40,11 +40,14 @@ def step(state: Toy) -> tuple[Toy, jax.Array]:
 
 
 def race(*states: Toy, step: Any = step, progress_bar: bool = False, skip_nan: bool = False) -> Any:
-    return better_of_two(
-        step, (states[0], states[1]), N, progress_bar=progress_bar, skip_nan=skip_nan
-    )
+    def run(*states: Toy) -> Any:
+        return better_of_two(step, states, N, progress_bar=progress_bar, skip_nan=skip_nan)
+
+    # As one program: op by op it would be forty. A bar is not moved from within one.
+    return (run if progress_bar else jax.jit(run))(*states)
 
 
+@jax.jit
 def alone(state: Toy) -> tuple[Toy, jax.Array, np.ndarray]:
     def one(state: Toy, _: None) -> Any:
         s = state.heat.inverse_temperature
