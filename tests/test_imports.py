@@ -76,16 +76,19 @@ def walk_outside_functions(node):
             yield from walk_outside_functions(child)
 
 
+@cache
 def imported_modules(path):
     """(module, whether it loads with the file) of every import in a file."""
     tree = parsed(path)
     top_level = set(walk_outside_functions(tree))
+    modules = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from ((alias.name, node in top_level) for alias in node.names)
+            modules += [(alias.name, node in top_level) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: write imports out in full"
-            yield node.module, node in top_level
+            modules.append((node.module, node in top_level))
+    return modules
 
 
 FILES = sorted(SOURCE.rglob("*.py"))
