@@ -129,7 +129,7 @@ def test_the_exact_density_of_a_mixture_is_the_mean_over_draws(kind):
     rng = np.random.default_rng(0)
     data = rng.normal(rng.choice([-3.0, 3.0], size=(40, 1)), size=(40, 2))
     result = quiet_fit(model, data)
-    drawn = Model.predictive(model, data[:5], result.posterior, 3000)
+    drawn = Model.predictive(model, data[:5], result.posterior, 1000)
     np.testing.assert_allclose(result.predictive(data[:5]), drawn, atol=0.15)
 
 
