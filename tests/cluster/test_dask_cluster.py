@@ -240,7 +240,7 @@ def test_a_worker_that_is_killed_within_a_step_changes_nothing(mortal, batch_siz
     victim = min(pids)
     result = fit_slowly(
         mortal,
-        0.2,
+        0.1,
         in_the_next_step(lambda: os.kill(pids[victim], signal.SIGKILL), 1),
         batch_size,
     )
