@@ -29,7 +29,7 @@ from tempering.temperature import (
 pytest.importorskip("distributed")
 
 from tempering.cluster.dask_executor import cut_into_runs
-from tempering.cluster.dask_source import bag_counts, checked_counts, with_width
+from tempering.cluster.dask_source import count_words, with_width
 
 
 def test_without_dask_it_is_said_what_to_install():
@@ -71,20 +71,19 @@ def test_runs_can_be_added_up_elsewhere(n, power):
 def test_runs_cover_all_shards_and_keep_workers_busy(n_shards, n_workers):
     threads = {f"{number:02}": 1 for number in range(n_workers)}
     runs = cut_into_runs(n_shards, threads)
-    shards = [shard for run in runs for shard in range(n_shards)[run.shards]]
-    assert shards == list(range(n_shards))
-    size = runs[0].shards.stop
+    assert [shard for run, _ in runs for shard in range(n_shards)[run]] == list(range(n_shards))
+    size = runs[0][0].stop
     assert size & (size - 1) == 0
-    assert all(run.shards.start % size == 0 for run in runs)
+    assert all(run.start % size == 0 for run, _ in runs)
     load = Counter()
-    for run in runs:
-        load[run.worker] += len(range(n_shards)[run.shards])
+    for run, worker in runs:
+        load[worker] += len(range(n_shards)[run])
     assert max(load.values()) <= 1.1 * -(-n_shards // n_workers)
 
 
 def test_workers_have_a_fixed_order_and_runs_for_each_thread():
     runs = cut_into_runs(6, {"b": 1, "a": 2})
-    assert [(run.shards.start, run.worker) for run in runs] == [(0, "a"), (2, "a"), (4, "b")]
+    assert [(run.start, worker) for run, worker in runs] == [(0, "a"), (2, "a"), (4, "b")]
 
 
 def corpus(n=3000, n_words=300):
@@ -224,12 +223,18 @@ def test_the_bound_of_a_shard_is_a_number():
     assert value == local.energy + local.entropy
 
 
+class Table(dict):
+    """Columns by name, as a dataframe has them."""
+
+    columns = ("ids", "counts")
+
+
 def test_bags_and_tables_become_counts():
-    block = bag_counts([{3: 2, 1: 1}, [(0, 1), (0, 4), (2, 0)], {}], 0)
+    block = count_words([{3: 2, 1: 1}, [(0, 1), (0, 4), (2, 0)], {}], 0)
     assert_array_equal(block.toarray(), [[0, 1, 0, 2], [5, 0, 0, 0], [0, 0, 0, 0]])
     assert_array_equal(with_width(block, 5).toarray()[:, 4], 0)
     assert block.dtype == np.int32
-    assert checked_counts([[0]], [[0.5]], 0).dtype == np.float64
+    assert count_words(Table(ids=[[0]], counts=[[0.5]]), 0).dtype == np.float64
 
 
 @pytest.mark.parametrize(
@@ -253,4 +258,4 @@ def test_bags_and_tables_become_counts():
 )
 def test_what_cannot_be_a_document_is_refused_by_its_place(ids, counts, problem):
     with pytest.raises(ValueError, match=problem):
-        checked_counts(ids, counts, 7)
+        count_words(Table(ids=ids, counts=counts), 7)

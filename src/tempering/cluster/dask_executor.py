@@ -7,7 +7,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from functools import partial
 from itertools import cycle
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 from weakref import WeakKeyDictionary
 
 import distributed
@@ -33,18 +33,11 @@ from tempering.models.arguments import check_whole
 #: How often a step is made before its workers are given up.
 ATTEMPTS = 10
 
-#: Workers that the client sends the posterior to itself; the others fetch it from these.
-HOLDERS = 8
-
 #: Sums of runs that the client adds itself; of more, the workers add pairs first.
 FAN_IN = 4
 
-#: How much longer than with the finest cut a step may take, for the sake of fewer and longer runs.
-SLACK = 1.1
-
-#: Seconds between two looks at whether the workers of a step are still there; that a scheduler has
-#: to answer: it is there, or the address is wrong; that sending to one worker may wait for it.
-WATCH_SECONDS, ANSWERING_SECONDS, SENDING_SECONDS = 2.0, 10.0, 10.0
+#: Seconds that a scheduler has to answer, and a worker to take what is sent.
+ANSWERING_SECONDS = 10.0
 
 
 class WorkerLost(Exception):
@@ -94,10 +87,10 @@ class DaskExecutor(Executor):
         if not isinstance(client, str) and client.asynchronous:
             raise ValueError("client must not be asynchronous: a fit blocks until it is done.")
         self._owned = isinstance(client, str)
-        self._client: Any = None if self._owned else client
-        self._address = client if self._owned else "a client that was closed"
-        if self._client is not None and self._client.scheduler is not None:
-            self._address = self._client.scheduler.address
+        self._client: Any = None if isinstance(client, str) else client
+        self._address = client
+        if not isinstance(client, str):
+            self._address = getattr(client.scheduler, "address", "a client that was closed")
         self._direct, self._timeout = direct, timeout
         self._able: set[str] = set()  # workers that have this package
         # What workers hold of arrays and files: each block from its first use to its last.
@@ -136,9 +129,18 @@ class DaskExecutor(Executor):
     def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
         return [result for run in self._solve(function, list(items), add=False) for result in run]
 
-    def add_up(self, function: Callable[[Any], Any], items: Iterable[Any]) -> Any:
+    def add_up(self, function: Any, items: Iterable[Any]) -> Any:
         items = list(items)
-        self._warn_of_idle_workers(function, items)
+        if len(items) == 1 and not self._warned and hasattr(function, "model"):
+            self._warned = True
+            n_workers, size = len(self._threads()), function.model.shard_size
+            if n_workers > 1:
+                warnings.warn(
+                    f"a batch is one shard of at most {size} data, so that one of the {n_workers} "
+                    f"workers does all the work: a batch_size of {size * n_workers} would occupy "
+                    "them all.",
+                    stacklevel=2,
+                )
         return add_in_pairs(self._solve(function, items, add=True))
 
     @contextmanager
@@ -179,23 +181,19 @@ class DaskExecutor(Executor):
 
     def _attempt(self, function: Any, items: list[Any], add: bool) -> list[Any]:
         runs = cut_into_runs(len(items), self._threads())
-        named = [name_blocks(function, items[run.shards]) for run in runs]
-        blocks = [
-            [self._block(block, run.worker) for block in used]
-            for run, (_, used) in zip(runs, named)
-        ]
-        workers = sorted({run.worker for run in runs})
-        contents = [(shards, run.worker) for run, (shards, _) in zip(runs, named)]
-        contents += [(function, worker) for worker in workers[:HOLDERS]]
+        named = [name_blocks(function, items[shards]) for shards, _ in runs]
+        workers = sorted({worker for _, worker in runs})
+        contents = [(shards, worker) for (shards, _), (_, worker) in zip(named, runs)]
+        # The others fetch the posterior from the first ones.
+        contents += [(function, worker) for worker in workers[:8]]
         held = self._send(contents)
         try:
             results, tasks = [], dict(zip(workers, cycle(held[len(runs) :])))
-            for run, shards, (_, used), found in zip(runs, held[: len(runs)], named, blocks):
+            for shards, (_, worker), (_, used) in zip(held, runs, named):
+                arguments = (tasks[worker], shards, [self._block(each, worker) for each in used])
                 # Dask knows where the blocks of its collections are, and moves as few as it can.
-                chosen_by_dask = any(isinstance(block, DaskBlock) for block in used)
-                worker = None if chosen_by_dask else run.worker
-                arguments = (tasks[run.worker], shards, found, add)
-                results.append(self._submit(solve_run, *arguments, worker=worker))
+                where = None if used and isinstance(used[0], DaskBlock) else worker
+                results.append(self._submit(solve_run, *arguments, add, worker=where))
             held += results
             while add and len(results) > FAN_IN:
                 pairs = [results[n : n + 2] for n in range(0, len(results), 2)]
@@ -203,7 +201,6 @@ class DaskExecutor(Executor):
                 held += results
             return self._gather(results, set(workers))
         finally:
-            # Not left to the garbage collector: an error that somebody keeps would hold them.
             for future in held:
                 future.release()
 
@@ -217,7 +214,8 @@ class DaskExecutor(Executor):
             if not threads:
                 client.wait_for_workers(1, timeout=self._timeout)
                 threads = dict(client.nthreads())
-            self._require_package(threads.keys() - self._able)
+            if unknown := threads.keys() - self._able:
+                self._require_package(unknown)
         except TimeoutError as error:
             raise ClusterLost(
                 f"no worker has joined the scheduler at {self._address} in {self._timeout:g} "
@@ -231,8 +229,6 @@ class DaskExecutor(Executor):
 
     def _require_package(self, workers: set[str]) -> None:
         """Raise ``ImportError`` if one of these workers has not this package, of this version."""
-        if not workers:
-            return
         # Sent without a thing of the package, which a worker that lacks it could not unpack.
         version = "__import__('tempering.cluster.dask_source').__version__"
         answers = self.client.run(eval, version, workers=sorted(workers), on_error="return")
@@ -249,7 +245,7 @@ class DaskExecutor(Executor):
 
     def _send(self, contents: Sequence[tuple[Any, str]]) -> list[Future]:
         """Each object to its worker, all at once."""
-        options: Any = {"hash": False, "timeout": SENDING_SECONDS, "asynchronous": True}
+        options: Any = {"hash": False, "timeout": ANSWERING_SECONDS, "asynchronous": True}
         scatter = partial(self.client.scatter, direct=self._direct, **options)
 
         async def send_all() -> list[list[Future]]:
@@ -272,10 +268,9 @@ class DaskExecutor(Executor):
             while any(future.status == "pending" for future in futures):
                 try:
                     with self.client.as_current():
-                        distributed.wait(futures, timeout=WATCH_SECONDS)
+                        distributed.wait(futures, timeout=2.0)
                 except TimeoutError:
-                    gone = used - self._threads().keys()
-                    if gone:
+                    if gone := used - self._threads().keys():
                         raise WorkerLost(f"the worker {min(gone)} is gone.") from None
             for future in futures:
                 if future.status == "error":
@@ -308,19 +303,6 @@ class DaskExecutor(Executor):
         while self._held:
             self._held.popitem()[1].release()
 
-    def _warn_of_idle_workers(self, function: Any, items: list[Any]) -> None:
-        if self._warned or len(items) > 1 or not hasattr(function, "model"):
-            return
-        self._warned = True
-        n_workers, size = len(self._threads()), function.model.shard_size
-        if n_workers > 1:
-            warnings.warn(
-                f"a batch is one shard of at most {size} data, so that one of the {n_workers} "
-                f"workers does all the work: a batch_size of {size * n_workers} would occupy them "
-                "all.",
-                stacklevel=2,
-            )
-
     # Estimators are cloned and sent about with their parameters: a connection is shared.
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -334,15 +316,8 @@ class DaskExecutor(Executor):
         return f"DaskExecutor({self._address!r})"
 
 
-class ShardRange(NamedTuple):
-    """Neighbouring shards for one worker."""
-
-    shards: slice
-    worker: str
-
-
-def cut_into_runs(n_shards: int, threads: Mapping[str, int]) -> list[ShardRange]:
-    """The longest runs that keep the threads of all workers about equally busy.
+def cut_into_runs(n_shards: int, threads: Mapping[str, int]) -> list[tuple[slice, str]]:
+    """The longest runs of shards, with their workers, that take a tenth longer than short ones.
 
     A run has 2^m shards and begins at a multiple of 2^m, so that its sum is one that
     :func:`add_in_pairs` makes anyway: where shards are solved never changes what comes out.
@@ -356,9 +331,9 @@ def cut_into_runs(n_shards: int, threads: Mapping[str, int]) -> list[ShardRange]
         return min(n_shards, size * -(-n_runs // len(places)))
 
     sizes = [2**power for power in range(n_shards.bit_length() + 1)]
-    size = max(size for size in sizes if busiest(size) <= SLACK * busiest(1))
+    size = max(size for size in sizes if busiest(size) <= 1.1 * busiest(1))
     starts = range(0, n_shards, size)
     return [
-        ShardRange(slice(start, start + size), places[number * len(places) // len(starts)])
+        (slice(start, start + size), places[number * len(places) // len(starts)])
         for number, start in enumerate(starts)
     ]

@@ -1,10 +1,8 @@
 """What workers of a cluster run, and the rows that they keep; Dask bags and dataframes."""
 
-from __future__ import annotations
-
 import ctypes
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -30,10 +28,8 @@ from tempering.inference.sources import (
 Client = Any
 Future = Any
 
-# Of glibc's malloc.h. Blocks above the second go straight to the system, as do freed ones above the
-# first; the values are the largest that glibc takes, and what a step of large topics needs.
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-KEPT_BYTES, LARGEST_KEPT = 2**28, 2**25
+#: Rows of an array that workers are sent as one.
+ROWS_OF_A_BLOCK = 4096
 
 
 def solve_run(function: Any, items: list[Any], blocks: list[Any], add: bool) -> Any:
@@ -49,14 +45,12 @@ def name_blocks(function: Any, items: list[Any]) -> tuple[list[Any], list[Block]
     """Items as they are sent, and the blocks in which they name their rows, if they do."""
     if not isinstance(function, SolveShard) or not isinstance(items[0][0][1], RowReference):
         return items, []
-    numbers: dict[Block, int] = {}
+    seen: dict[Block, int] = {}
     shards = []
     for (place, data), before in items:
-        parts = [
-            part._replace(block=numbers.setdefault(part.block, len(numbers))) for part in data.parts
-        ]
+        parts = [part._replace(block=seen.setdefault(part.block, len(seen))) for part in data.parts]
         shards.append(((place, parts), before))
-    return shards, list(numbers)
+    return shards, list(seen)
 
 
 def with_rows(shard: Any, blocks: list[Any]) -> Any:
@@ -85,20 +79,10 @@ def set_up_process() -> None:
     fifth of a step.
     """
     threadpool_limits(limits=1, user_api="blas")
-    set_option = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
-    if set_option is not None:
-        set_option(M_MMAP_THRESHOLD, LARGEST_KEPT)
-        set_option(M_TRIM_THRESHOLD, KEPT_BYTES)
-
-
-#: Columns of a dataframe.
-IDS, COUNTS = "ids", "counts"
-
-#: Words have smaller numbers than this.
-LARGEST_WORD = np.iinfo(np.int32).max
-
-#: Rows of an array that workers are sent as one.
-ROWS_OF_A_BLOCK = 4096
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
+    if mallopt is not None:
+        mallopt(-3, 2**25)  # M_MMAP_THRESHOLD, the largest that glibc takes
+        mallopt(-1, 2**28)  # M_TRIM_THRESHOLD, what a step of large topics needs
 
 
 class ArrayBlock(Block):
@@ -178,11 +162,10 @@ class DaskSource(BlockSource):
         files = DaskRows(documents, client, n_words)
         size = batch_size(files.shape[0]) if callable(batch_size) else batch_size
         super().__init__(files, size)
-
-    files: DaskRows
+        self._held = files.blocks
 
     def _block(self, number: int) -> Block:
-        return self.files.blocks[number]
+        return self._held[number]
 
 
 class DaskRows:
@@ -192,17 +175,15 @@ class DaskRows:
         if n_words is not None and n_words < 1:
             raise ValueError(f"n_words must be at least 1; got {n_words}.")
         self.path = f"a {type(documents).__module__.split('.')[1]} of {client.scheduler.address}"
-        convert = bag_counts
         if hasattr(documents, "columns"):
-            missing = {IDS, COUNTS} - set(documents.columns)
-            if missing:
+            if missing := {"ids", "counts"} - set(documents.columns):
                 raise ValueError(
-                    f"a dataframe of documents must have the columns {IDS!r} and {COUNTS!r}; "
+                    "a dataframe of documents must have the columns 'ids' and 'counts'; "
                     f"{', '.join(sorted(missing))} is missing."
                 )
-            documents, convert = documents[[IDS, COUNTS]], table_counts
+            documents = documents[["ids", "counts"]]
         partitions = client.compute(documents.to_delayed())
-        made = client.map(convert, partitions, range(len(partitions)), pure=False)
+        made = client.map(count_words, partitions, range(len(partitions)), pure=False)
         measures = client.gather(client.map(measure, made, pure=False))
         largest = max((word for _, word, _ in measures), default=-1)
         if n_words is not None and largest >= n_words:
@@ -236,25 +217,19 @@ def with_width(block: Any, n_words: int) -> Any:
     return sparse.csr_array((block.data, block.indices, block.indptr), shape=shape)
 
 
-def bag_counts(documents: Iterable[Any], partition: int) -> Any:
-    """A partition of a bag."""
-    pairs = (each.items() if isinstance(each, Mapping) else each for each in documents)
-    both = [np.array([*map(tuple, each)], dtype=object).reshape(-1, 2) for each in pairs]
-    return checked_counts([each[:, 0] for each in both], [each[:, 1] for each in both], partition)
-
-
-def table_counts(table: Any, partition: int) -> Any:
-    """A partition of a dataframe."""
-    return checked_counts(list(table[IDS]), list(table[COUNTS]), partition)
-
-
-def checked_counts(ids: list[Any], counts: list[Any], partition: int) -> Any:
-    """Lists of words and of counts as a matrix; what is no document is refused, by its place."""
+def count_words(documents: Any, partition: int) -> Any:
+    """A partition of a bag or of a dataframe as a matrix; what is no document is refused."""
+    if hasattr(documents, "columns"):
+        both = list(zip(documents["ids"], documents["counts"]))
+    else:
+        pairs = (each.items() if isinstance(each, Mapping) else each for each in documents)
+        both = [np.array([*map(tuple, each)], dtype=object).reshape(-1, 2).T for each in pairs]
+    largest = np.iinfo(np.int32).max
     words, values, ends = [np.empty(0)], [np.empty(0)], [0]
-    for number, lists in enumerate(zip(ids, counts)):
+    for number, lists in enumerate(both):
         try:
             own, times = (np.asarray(each, np.float64) for each in lists)
-            right = own.shape == times.shape and np.all((own >= 0) & (own < LARGEST_WORD))
+            right = own.shape == times.shape and np.all((own >= 0) & (own < largest))
             if not right or np.any(own % 1) or not np.all((times >= 0) & np.isfinite(times)):
                 raise ValueError(f"got {own} and {times}")
         except (TypeError, ValueError) as error:
@@ -266,9 +241,9 @@ def checked_counts(ids: list[Any], counts: list[Any], partition: int) -> Any:
         values.append(times)
         ends.append(ends[-1] + own.size)
     columns, numbers = np.concatenate(words), np.concatenate(values)
-    if not np.any(numbers % 1) and numbers.max(initial=0) <= np.iinfo(np.int32).max:
+    if not np.any(numbers % 1) and numbers.max(initial=0) <= largest:
         numbers = numbers.astype(np.int32)
-    shape = (len(ids), int(columns.max(initial=-1)) + 1)
+    shape = (len(both), int(columns.max(initial=-1)) + 1)
     matrix: Any = sparse.csr_array((numbers, columns.astype(np.int32), ends), shape=shape)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
