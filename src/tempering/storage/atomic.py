@@ -42,14 +42,34 @@ def check_free(path: Path, overwrite: bool, how: str = "overwrite=True") -> None
 
 @contextmanager
 def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path beside ``path``, which takes its place if the block ends well, or is removed."""
+    """A path beside ``path``, which takes its place if the block ends well, or is removed.
+
+    It ends as ``path`` does, for writers that look at suffixes.
+    """
     path = Path(path).absolute()
-    with _aside(path) as aside:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    mark = f"{secrets.token_hex(4)}-{path.name}"
+    aside, replaced = path.parent / f".partial-{mark}", path.parent / f".replaced-{mark}"
+    try:
         yield aside
-        if not aside.is_file():
+        if not aside.exists():
             raise FileNotFoundError(f"nothing was written to {aside}, which was to become {path}.")
-        _flush_file(aside)
+        for part in [*aside.rglob("*"), aside]:
+            _flush(part)
+        if aside.is_dir() and path.exists():
+            os.rename(path, replaced)
         os.replace(aside, path)
+    except BaseException as error:
+        remove(aside)
+        if not isinstance(error, OSError) or error.errno not in FULL:
+            raise
+        raise OSError(
+            error.errno,
+            f"no room to write {path} ({os.strerror(error.errno)}); it is as it was before. "
+            "Make room on the disk, or choose a path on another one.",
+        ) from error
+    remove(replaced)
+    _flush(path.parent)
 
 
 @contextmanager
@@ -60,46 +80,9 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
     directory takes two renames: a process that is killed between them leaves the old one beside the
     new one's place, as ``.replaced-…``.
     """
-    path = Path(path).absolute()
-    with _aside(path) as aside:
+    with atomic_file(path) as aside:
         aside.mkdir()
         yield aside
-        for folder, _, files in os.walk(aside):
-            for name in files:
-                _flush_file(Path(folder, name))
-            _flush_directory(Path(folder))
-        replaced = _hidden_name(path, "replaced")
-        if path.exists():
-            os.rename(path, replaced)
-        os.rename(aside, path)
-        remove(replaced)
-
-
-@contextmanager
-def _aside(path: Path) -> Iterator[Path]:
-    """An unused name beside ``path``: removed if the block fails, made to last if it does not."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = _hidden_name(path, "partial")
-    try:
-        yield aside
-    except OSError as error:
-        remove(aside)
-        if error.errno not in FULL:
-            raise
-        raise OSError(
-            error.errno,
-            f"no room to write {path} ({os.strerror(error.errno)}); it is as it was before. "
-            "Make room on the disk, or choose a path on another one.",
-        ) from error
-    except BaseException:
-        remove(aside)
-        raise
-    _flush_directory(path.parent)
-
-
-def _hidden_name(path: Path, purpose: str) -> Path:
-    """A name beside ``path`` that ends as it does, for writers that look at suffixes."""
-    return path.parent / f".{purpose}-{secrets.token_hex(4)}-{path.name}"
 
 
 def remove(path: Path) -> None:
@@ -110,26 +93,20 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _flush_file(path: Path) -> None:
-    """Force a file to the disk. (Windows flushes only what is open for writing.)"""
-    with open(path, "rb+") as file:
-        os.fsync(file.fileno())
+def _flush(path: Path) -> None:
+    """Force a file, or the names in a directory, to the disk.
 
+    Windows flushes files that are open for writing, and neither can nor needs to flush directories.
+    """
+    folder = path.is_dir()
+    if folder and os.name != "posix":
+        return
+    descriptor = os.open(path, os.O_RDONLY if folder else os.O_RDWR)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
-def _flush_directory(path: Path) -> None:
-    """Make a rename last; Windows neither can nor needs to."""
-    if os.name == "posix":
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-FILE = "lock"
-
-#: Where Windows locks a byte: nobody could read the text if it were in the locked part.
-BEYOND_THE_TEXT = 2**30
 
 #: The directories that this process holds, and the thread. The system's lock does not part threads.
 _held: dict[tuple[str, int], list[int]] = {}
@@ -152,15 +129,19 @@ def alone_in(directory: str | os.PathLike[str]) -> Iterator[None]:
         yield
         return
     try:
-        missing = not path.exists()
+        missing, lock = not path.exists(), path / "lock"
         path.mkdir(parents=True, exist_ok=True)
-        file = _opened(path / FILE, directory)
+        file = _opened(lock, directory)
         try:
             yield
         finally:
-            _let_go(path / FILE, file)
-            if missing:
-                with suppress(OSError):
+            with suppress(OSError):
+                lock.unlink()
+            os.close(file)
+            with suppress(OSError):
+                if os.name == "nt":  # which removes only what is closed
+                    lock.unlink()
+                if missing:
                     path.rmdir()
     finally:
         del _held[place]
@@ -171,7 +152,9 @@ def _opened(path: Path, directory: str | os.PathLike[str]) -> int:
     while True:
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            if not _locked(file):
+            free = _locked(file)
+            os.lseek(file, 0, os.SEEK_SET)
+            if not free:
                 raise _in_use(directory, os.read(file, 200).decode(errors="replace").strip())
             # Who held it before may have removed it after we opened it.
             if path.exists() and os.path.samestat(os.fstat(file), path.stat()):
@@ -191,31 +174,16 @@ def _locked(file: int) -> bool:
         if os.name == "nt":
             import msvcrt
 
-            os.lseek(file, BEYOND_THE_TEXT, os.SEEK_SET)
-            try:
-                msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # pyright: ignore[reportAttributeAccessIssue]
-            finally:
-                os.lseek(file, 0, os.SEEK_SET)
+            os.lseek(file, 2**30, os.SEEK_SET)  # nobody could read text that is locked
+            msvcrt.locking(file, msvcrt.LK_NBLCK, 1)  # pyright: ignore[reportAttributeAccessIssue]
         else:
             import fcntl
 
             # Of the process, not of the open file: a child that outlives it does not keep it.
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return False
-    except OSError:
-        return True
+    except OSError as error:
+        return not isinstance(error, BlockingIOError | PermissionError)
     return True
-
-
-def _let_go(path: Path, file: int) -> None:
-    """Remove the file, then let go of it; Windows removes only what is closed."""
-    with suppress(OSError):
-        path.unlink()
-    os.close(file)
-    if os.name == "nt":
-        with suppress(OSError):
-            path.unlink()
 
 
 def _in_use(directory: str | os.PathLike[str], holder: str) -> InUse:

@@ -20,24 +20,16 @@ import re
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import lru_cache, partial
 from inspect import signature
 from pathlib import Path
 from types import UnionType
-from typing import (
-    Any,
-    Literal,
-    NamedTuple,
-    NoReturn,
-    TypeVar,
-    Union,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
 
 from tempering import __version__
 from tempering.storage.atomic import atomic_directory
@@ -45,12 +37,6 @@ from tempering.storage.atomic import atomic_directory
 ARRAYS, CONFIG = "model.safetensors", "config.json"
 
 FORMAT = 1
-
-#: Types of NumPy scalars that are stored.
-SCALARS = ("bool", "int32", "int64", "float32", "float64")
-
-#: What to do about an object of another class.
-STORED = ' Put @tempering.inference.stored("a name") before its class.'
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -77,7 +63,7 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except StorageError as error:
         raise type(error)(f"{path}: {error}") from None
-    except (*WRONG, OSError, RecursionError) as error:
+    except (*WRONG, OSError, RecursionError, SafetensorError) as error:
         raise StorageError(f"{path}: it is damaged: {error}") from None
 
 
@@ -87,16 +73,23 @@ def short(value: Any) -> str:
     return text if len(text) <= 80 else text[:77] + "..."
 
 
-class Form(NamedTuple):
-    """How the objects of one class are stored."""
+#: NumPy scalars that are stored: with arrays of float32, say, the type of a number counts.
+SCALARS = (np.bool_, np.int32, np.int64, np.float32, np.float64)
 
-    name: str
-    take: Callable[[Any], dict[str, Any]]
-    make: Callable[[dict[str, Any]], Any]
+#: Types by what they are called in a file, and by what is taken of a value to be stored.
+TAKEN: dict[type, tuple[str, Callable[[Any], Any]]] = {
+    tuple: ("tuple", list),
+    **{scalar: (scalar.__name__, scalar.item) for scalar in SCALARS},
+}
 
-
-FORMS: dict[type, Form] = {}
-_BY_NAME: dict[str, Form] = {}
+#: Names in a file with the type of what stands under them, and what makes a value of that.
+MADE: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "tuple": (list, tuple),
+    "set": (list[str], set),
+    "names": (list[str], partial(np.array, dtype=object)),
+    "float": (Literal["nan", "inf", "-inf"], float),
+    **{scalar.__name__: (bool | int | float, scalar) for scalar in SCALARS},
+}
 
 
 def stored(
@@ -158,19 +151,10 @@ def stored(
                     object.__setattr__(made, field, parts[field])
             return made
 
-        FORMS[cls] = _BY_NAME[name] = Form(name, take or take_fields, make or make_object)
+        TAKEN[cls], MADE[name] = (name, take or take_fields), (dict, make or make_object)
         return cls
 
     return register
-
-
-def make_object(name: str, parts: Any) -> Any:
-    """The object of a file, by the name of its class and what was stored of it."""
-    expect(name in _BY_NAME and isinstance(parts, dict), f"an object {name!r:.40} is not known.")
-    try:
-        return _BY_NAME[name].make(parts)
-    except WRONG as error:
-        raise StorageError(f"an object {name!r} is damaged: {error}") from None
 
 
 def declared(cls: Any) -> dict[str, Any]:
@@ -249,12 +233,8 @@ def read_tree(path: str | os.PathLike[str], kind: str) -> Any:
 
 def _described(text: str | bytes, kind: str) -> dict[str, Any]:
     """A JSON part, held against its checksum."""
-
-    def refuse(name: str) -> NoReturn:
-        raise ValueError(f"{name} is no number of JSON.")
-
     try:
-        whole = json.loads(text, parse_constant=refuse)
+        whole = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise StorageError(f"it is damaged, and not JSON: {error}") from None
     expect(isinstance(whole, dict) and "format" in whole, f"it is no {kind}.")
@@ -292,27 +272,23 @@ def to_json(tree: Any, name: str, arrays: Arrays) -> Any:
     """A tree as JSON values; its arrays are put under the names by which these refer to them."""
     if tree is None or isinstance(tree, bool | str) or _is_integer(tree):
         return tree
-    if type(tree) in FORMS:
-        form = FORMS[type(tree)]
-        return {f"${form.name}": to_json(form.take(tree), name, arrays)}
-    if isinstance(tree, np.generic) and tree.dtype.name in SCALARS:
-        return {f"${tree.dtype.name}": to_json(tree.item(), name, arrays)}
+    if type(tree) in TAKEN:
+        kind, take = TAKEN[type(tree)]
+        return {f"${kind}": to_json(take(tree), name, arrays)}
     if isinstance(tree, float):
         return tree if math.isfinite(tree) else {"$float": str(tree)}
     if hasattr(type(tree), "__array__"):  # that of a device comes to the host
         return _array_to_json(np.asarray(tree), name.lstrip(".") or "value", arrays)
-    if type(tree) is tuple:
-        return {"$tuple": to_json(list(tree), name, arrays)}
     if type(tree) is list:
         return [to_json(part, f"{name}.{i}", arrays) for i, part in enumerate(tree)]
     if isinstance(tree, set | frozenset) and all(isinstance(part, str) for part in tree):
         return {"$set": sorted(tree)}
     if type(tree) is dict and all(isinstance(k, str) and not k.startswith("$") for k in tree):
         return {key: to_json(part, f"{name}.{key}", arrays) for key, part in tree.items()}
-    remedy = "" if type(tree).__module__ == "builtins" else STORED
-    raise StorageError(
-        f"{name.lstrip('.') or 'the value'} cannot be stored: {short(tree)}.{remedy}"
-    )
+    problem = f"{name.lstrip('.') or 'the value'} cannot be stored: {short(tree)}."
+    if type(tree).__module__ != "builtins":
+        problem += ' Put @tempering.inference.stored("a name") before its class.'
+    raise StorageError(problem)
 
 
 def _array_to_json(array: NDArray[Any], name: str, arrays: Arrays) -> dict[str, Any]:
@@ -336,29 +312,20 @@ def from_json(value: Any, arrays: Arrays) -> Any:
         return value
     if not any(key.startswith("$") for key in value):
         return {key: from_json(entry, arrays) for key, entry in value.items()}
-    pairs: Any = value.items() if len(value) == 1 else [("", None)]
-    ((key, entry),) = pairs
-    names = isinstance(entry, list) and all(isinstance(part, str) for part in entry)
+    expect(len(value) == 1, f"an entry is damaged: {short(value)}.")
+    ((key, entry),) = value.items()
     if key in ("$array", "$array_by_columns") and isinstance(entry, str):
-        # Each stands once; a file that names a large one again and again would take for ever.
         expect(entry in arrays, f"the array {entry!r} is missing.")
+        # Each stands once; a file that names a large one again and again would take for ever.
         return arrays.pop(entry) if key == "$array" else arrays.pop(entry).T
-    if key == "$tuple" and isinstance(entry, list):
-        return tuple(from_json(entry, arrays))
-    if key == "$set" and names:
-        return set(entry)
-    if key == "$names" and names:
-        return np.array(entry, dtype=object)
-    if key == "$float" and entry in ("nan", "inf", "-inf"):
-        return float(entry)
-    if key[1:] in SCALARS:
-        # No plain number, for with arrays of float32 its type counts.
-        number = from_json(entry, arrays)
-        expect(isinstance(number, bool | int | float), f"a number is damaged: {short(number)}.")
-        return np.dtype(key[1:]).type(number)
-    if isinstance(entry, dict):
-        return make_object(key[1:], from_json(entry, arrays))
-    raise StorageError(f"an entry is damaged: {short(value)}.")
+    name, content = key[1:], from_json(entry, arrays)
+    expect(name in MADE, f"an object {name!r:.40} is not known, or damaged.")
+    kind, make = MADE[name]
+    try:
+        expect(fits(content, kind), f"got {short(content)}.")
+        return make(content)
+    except WRONG as error:
+        raise StorageError(f"an object {name!r} is damaged: {error}") from None
 
 
 def _is_integer(value: Any) -> bool:
@@ -368,9 +335,6 @@ def _is_integer(value: Any) -> bool:
 
 def write_arrays(path: Path, arrays: Arrays) -> None:
     """Write a safetensors file; not atomic by itself."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import save_file
-
     path.touch()
     mode = path.stat().st_mode
     try:
@@ -387,12 +351,6 @@ def write_arrays(path: Path, arrays: Arrays) -> None:
 
 def read_arrays(path: Path) -> Arrays:
     """The arrays of a safetensors file, writable."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load_file
-
     expect(path.is_file(), "it is missing.")
-    try:
-        arrays = load_file(path)
-    except (SafetensorError, OSError, ValueError, TypeError, KeyError, AttributeError) as error:
-        raise StorageError(f"it is damaged, or no safetensors file: {error}") from None
+    arrays = load_file(path)
     return {name: np.require(array, requirements=["A", "W"]) for name, array in arrays.items()}
