@@ -14,9 +14,6 @@ from tempering.families.normal_gamma import (
 )
 from tempering.families.normal_wishart import log_determinant_of
 
-#: Part of the rate that may be lost in rounding; more, and it is no rate.
-WORST_ROUNDING = 1e-3
-
 
 class MultivariateNormalGamma(GammaPrecision):
     """Coefficients w of length D, and the precision τ of the noise:
@@ -93,10 +90,11 @@ class MultivariateNormalGamma(GammaPrecision):
         proper = finite & (np.linalg.eigvalsh(scaled)[..., 0] > 0)
         eta = np.where(proper[..., None], eta, harmless)
         mean, matrix, shape, rate = self.standard(eta)
-        # By as much the rate may be wrong, of rounding in the mean.
+        # By as much the rate may be wrong, of rounding in the mean; if it is more than a
+        # thousandth, it is no rate.
         residual = eta[..., :d] - (matrix @ mean[..., None])[..., 0]
         wrong = np.abs(mean * residual).sum(-1)
-        return proper & (shape > 0) & (rate > 0) & (wrong < WORST_ROUNDING * rate)
+        return proper & (shape > 0) & (rate > 0) & (wrong < 1e-3 * rate)
 
 
 class LinearGaussian(OnePrecision):

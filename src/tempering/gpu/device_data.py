@@ -35,9 +35,6 @@ LARGEST_GROUP = 1 << 22
 #: The part of the device's memory that a corpus may fill.
 MEMORY_SHARE = 0.4
 
-#: Bytes of one entry: its word and its count.
-DEVICE_ENTRY_BYTES = 8
-
 
 class Group(NamedTuple):
     """Some documents, by their rows in a CSR matrix, and the shape of their rectangle."""
@@ -100,9 +97,8 @@ class DeviceCorpus:
         self.n_words = data.shape[1]
         self.lengths = np.diff(data.indptr)  # distinct words of each document
         self._matrix = data
-        if resident is None:
-            fits = data.nnz * DEVICE_ENTRY_BYTES <= MEMORY_SHARE * device_memory()
-            resident = fits
+        if resident is None:  # if it fits: an entry has a word and a count, of four bytes each
+            resident = 8 * data.nnz <= MEMORY_SHARE * device_memory()
         # There is nothing to gather from where no document has a word.
         self.resident = resident and 0 < data.nnz < np.iinfo(np.int32).max
         self._counting = None

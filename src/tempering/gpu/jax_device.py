@@ -24,16 +24,6 @@ logger = logging.getLogger("tempering")
 #: What the drivers of GPUs leave in the file system: NVIDIA's, the same under Windows (WSL), AMD's.
 DRIVER_FILES = ("/proc/driver/nvidia", "/dev/nvidiactl", "/dev/dxg", "/dev/kfd")
 
-#: Seconds of compilation from which it is kept; JAX's own 1 would leave most kernels out.
-WORTH_KEEPING = 0.1
-#: Seconds from which it is told. JAX says what it has compiled afterwards; more is to come then.
-WORTH_TELLING = 0.5
-#: What JAX calls the two parts of compilation.
-COMPILATION_EVENTS = (
-    "/jax/core/compile/jaxpr_to_mlir_module_duration",
-    "/jax/core/compile/backend_compile_duration",
-)
-
 INSTALL = "Install it with: pip install 'tempering[gpu]'"
 
 
@@ -130,13 +120,15 @@ def keep_compiled() -> None:
         logger.info("what JAX compiles is not kept: %s.", error)
         return
     jax.config.update("jax_compilation_cache_dir", str(place))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", WORTH_KEEPING)
+    # JAX's own second would leave most kernels out.
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
 
 
 def _on_duration(event: str, duration_secs: float, **_: Any) -> None:
-    if event in COMPILATION_EVENTS:
+    compilation = ("jaxpr_to_mlir_module_duration", "backend_compile_duration")
+    if event.removeprefix("/jax/core/compile/") in compilation:
         add_compilation(duration_secs)
-        if duration_secs >= WORTH_TELLING:
+        if duration_secs >= 0.5:  # JAX tells afterwards; more is to come then
             begin_compilation()
 
 

@@ -10,7 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tempering.gpu.device_data import as_rows, double_precision, one_for_each, shard_rows
+from tempering.gpu.device_data import (
+    NUMBERS_AT_ONCE,
+    as_rows,
+    double_precision,
+    one_for_each,
+    shard_rows,
+)
 from tempering.gpu.jax_device import compiled, counterpart, jax, jnp
 from tempering.models.base import Array
 from tempering.models.factorial.activations import (
@@ -21,9 +27,6 @@ from tempering.models.factorial.activations import (
 )
 from tempering.models.factorial_mixture import ActivationStep, FactorialModel, FeatureExpectations
 from tempering.models.natural import Natural
-
-#: Entries of a table of points × states that is made at a time.
-STATES_AT_ONCE = 1 << 25
 
 
 class JaxFactorialModel(FactorialModel):
@@ -211,7 +214,7 @@ def enumerate_all(fields, couplings, s, weights, states) -> tuple[Activations, A
     interactions = -0.5 * ((states @ couplings) * states).sum(axis=1)
     n, n_features = fields.shape
     n_states = states.shape[0]
-    at_once = min(n, max(1, STATES_AT_ONCE // n_states))
+    at_once = min(n, max(1, NUMBERS_AT_ONCE // n_states))
 
     def add_piece(piece, state):
         solved, mean = state

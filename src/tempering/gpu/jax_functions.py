@@ -17,9 +17,6 @@ from tempering.models.lda.sampling import BURN_IN, N_SWEEPS
 #: digamma(x) is about -1/x: below this it would leave the range of float32.
 SMALLEST_PARAMETER = 1e-30
 
-#: Where powers of topics are taken, parameters below this count as this.
-SMALLEST_RISING = 1e-8
-
 #: log weight of a topic that is only there to fill a row; finite, as differences are taken. No row
 #: may hold nothing else: rounding errors of its differences would be as large as numbers get.
 NEVER = -1e30
@@ -72,7 +69,7 @@ def digamma(x) -> Any:
 
 def log_rising(x, s) -> Any:
     """log Γ(x + s)/Γ(x), as in :func:`tempering.models.lda.topics.power_sums`."""
-    x = jnp.maximum(x, SMALLEST_RISING)
+    x = jnp.maximum(x, 1e-8)  # as there
     inverse = 1.0 / (x + 4.0)
     second = s * (s - 1.0) * 0.5
     third, fourth = second * (s - 0.5) / 3.0, second * second / 3.0

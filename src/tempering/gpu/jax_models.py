@@ -33,6 +33,7 @@ from tempering.gpu.device_data import (
     device_memory,
     double_precision,
     one_for_each,
+    rounded_up,
     shard_rows,
 )
 from tempering.gpu.jax_device import compiled, counterpart, jax, jnp, special
@@ -283,16 +284,11 @@ def places(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
         height, lane = filled[0]
         found.append((number, height, lane))
         heapreplace(filled, (height + sizes[number], lane))
-    place = np.full((_rounded(max(filled)[0]), _rounded(len(filled))), total)
+    place = np.full((rounded_up(max(filled)[0]), rounded_up(len(filled))), total)
     for number, height, lane in found:
         own = np.arange(sizes[number])
         place[height + own, lane] = starts[number] + own
     return place
-
-
-def _rounded(size: int) -> int:
-    step = 1 << max(0, size.bit_length() - 4)
-    return -(-size // step) * step
 
 
 @compiled

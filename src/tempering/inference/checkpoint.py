@@ -24,8 +24,6 @@ from tempering.models.base import Model
 from tempering.storage.atomic import alone_in, as_path, atomic_file
 from tempering.storage.state import reading
 
-SEED_FILE = "seed.txt"
-
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
@@ -82,7 +80,7 @@ def remembered_seed(random_state: Any, checkpoint: CheckpointLike, resume: bool)
     checkpoint = as_checkpoint(checkpoint)
     if random_state is not None or checkpoint is None:
         return random_state
-    file = Path(checkpoint.path) / SEED_FILE
+    file = Path(checkpoint.path) / "seed.txt"
     if resume and file.exists():
         with reading(file):
             return int(file.read_text())
@@ -115,12 +113,6 @@ def check_posterior(model: Model, posterior: Any) -> None:
         model.check_posterior(posterior)
 
 
-#: Attributes that never change a result.
-WITHOUT_EFFECT = {"n_threads"}
-
-#: Rows of a source that is not in memory that are looked at.
-SAMPLED_ROWS = 256
-
 #: What tells two objects of a kind apart, where that is not all of their attributes.
 TOLD_APART_BY: dict[Any, tuple[str, ...]] = {
     (sparse.spmatrix, sparse.sparray): ("shape", "indptr", "indices", "data"),
@@ -150,7 +142,7 @@ def describe(value: Any) -> Any:
     if isinstance(value, set | frozenset):
         return sorted(map(str, value))
     if isinstance(value, dict):
-        names = (name for name in value if name not in WITHOUT_EFFECT)
+        names = (name for name in value if name != "n_threads")  # which never changes a result
         return {str(name): describe(value[name]) for name in names}
     if isinstance(value, type | ModuleType):
         return f"{getattr(value, '__module__', '')}.{value.__name__}"
@@ -166,10 +158,10 @@ def describe(value: Any) -> Any:
 
 
 def describe_source(source: Source) -> dict[str, Any]:
-    """A source of data: all that is in memory, or a sample; and how it cuts batches."""
+    """A source of data: all that is in memory, or some rows; and how it cuts batches."""
     if isinstance(source, ArraySource):
         return {"batch_size": source.batch_size, "rows": describe(source.data)}
-    sample = source.sample(SAMPLED_ROWS, np.random.default_rng(0))
+    sample = source.sample(256, np.random.default_rng(0))
     settings = {
         name: value
         for name, value in vars(source).items()

@@ -39,12 +39,8 @@ from tempering.storage.state import (
     write_tree,
 )
 
-#: What a shell reports of a process that SIGTERM has ended.
-TERMINATED = 128 + signal.SIGTERM
-
 KEPT = 2
 KIND = "checkpoint"
-ANEW = "Remove it, or pass resume=False to start anew."
 
 
 class OtherFit(StorageError):
@@ -59,7 +55,7 @@ class Terminated(SystemExit):
     """SIGTERM has ended a fit; the message tells what is kept of it."""
 
     def __init__(self, message: str = "terminated."):
-        super().__init__(TERMINATED)
+        super().__init__(128 + signal.SIGTERM)  # as a shell reports it
         self.message = message
 
     def __str__(self) -> str:
@@ -113,11 +109,10 @@ class Restarts:
     ):
         self.best: Result | None = None
         self.elbos: list[float] = []
-        self.latest: Run | None = None
+        self.latest: Run | None = None  # of the restart that is under way
         self._checkpoint = as_checkpoint(checkpoint)
         self._given = model
         self._good: list[Path] = []  # checkpoints
-        self._loaded: Run | None = None
         self._begun_from: Path | None = None  # until there is a newer one
         self._full = False
         self._steps, self._written = 0, time.monotonic()
@@ -157,13 +152,6 @@ class Restarts:
                     "same parameters."
                 ) from error
 
-    def unfinished(self) -> Run | None:
-        """The restart that a checkpoint holds."""
-        run, self._loaded = self._loaded, None
-        if run is not None:
-            self._begun_from = self._good[-1]
-        return run
-
     @contextmanager
     def whole_step(self) -> Iterator[None]:
         """A step, which sets ``latest`` when it is complete.
@@ -181,7 +169,8 @@ class Restarts:
             if self._begun_from is None:
                 raise
             raise StorageError(
-                f"{self._begun_from}: the fit could not go on from it: {error} {ANEW}"
+                f"{self._begun_from}: the fit could not go on from it: {error} Remove it, or pass "
+                "resume=False to start anew."
             ) from error
         self._steps += 1
         every_steps, minutes = self._checkpoint.every_steps, self._checkpoint.every_minutes
@@ -265,6 +254,7 @@ class Restarts:
                 )
             # The second newest is kept only if it is good too, which the next load would find out.
             self._good = [path]
+            self._begun_from = path if self.latest is not None else None
             return
         if damaged:
             raise StorageError(
@@ -289,7 +279,7 @@ class Restarts:
             check_posterior(best.model, best.posterior)
         if run is not None:
             check_posterior(run.model, run.state.posterior)
-        self.elbos, self.best, self._loaded = content["elbos"], best, run
+        self.elbos, self.best, self.latest = content["elbos"], best, run
 
     def _made(self, cls: Any, parts: dict[str, Any] | None) -> Any:
         """A run, or its result, with the model that was given and what that had learned."""

@@ -231,7 +231,7 @@ def run_restart(
     restarts: Restarts,
 ) -> Result:
     """One restart from start to end, or from where a checkpoint left it."""
-    run = restarts.unfinished()
+    run = restarts.latest
     model = algorithm.model if run is None else run.model
     algorithm = replace(algorithm, model=model)
     if run is None:

@@ -21,9 +21,6 @@ from scipy import sparse
 from tempering.models.arguments import check_number, check_whole
 from tempering.models.base import DataSource
 
-#: Threads that read blocks side by side, each of which it holds in memory.
-MOST_READERS = 8
-
 
 class Batch(NamedTuple):
     """Some rows of the data."""
@@ -334,7 +331,8 @@ class BlockSource(RowSource):
     def _read(self, chosen: NDArray[np.int64]) -> Any:
         """Some documents, in ascending order; those of a block in one go, blocks side by side."""
         ends = np.searchsorted(chosen, self.edges)
-        parts = Parallel(min(cpu_count(), MOST_READERS), require="sharedmem")(
+        # Each of the threads holds a block in memory.
+        parts = Parallel(min(cpu_count(), 8), require="sharedmem")(
             delayed(self._block(number).take)(chosen[first:last] - self.edges[number])
             for number, (first, last) in enumerate(pairwise(ends))
             if last > first

@@ -19,14 +19,12 @@ from tempering.storage.state import StorageError, stored
 # stored in a model by the name of the function that made it.
 Schedule = Callable[[float], float]
 
-#: Hotter than this, 1/T is 0 to any computation with it.
-LARGEST = 1e100
-
 
 def _check(**temperatures: float) -> None:
     """Raise ``ValueError`` unless all are temperatures: told where it was made."""
     for name, value in temperatures.items():
-        check_number(value, name, ">= 1 and finite, as a temperature", least=1, most=LARGEST)
+        # Hotter than that, 1/T is 0 to any computation with it.
+        check_number(value, name, ">= 1 and finite, as a temperature", least=1, most=1e100)
 
 
 def constant(temperature: float) -> Schedule:
