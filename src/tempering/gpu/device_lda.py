@@ -84,7 +84,7 @@ class DeviceLatentDirichlet(LatentDirichlet):
     @property
     def placed_prior(self) -> Any:
         """α on the device."""
-        return place_prior(self.doc_topic_prior.tobytes(), device_mesh())
+        return placed(self.doc_topic_prior.tobytes(), device_mesh())
 
     @property
     def alpha_steps(self) -> int:
@@ -117,17 +117,12 @@ class DeviceLatentDirichlet(LatentDirichlet):
         for group, documents, start in self._groups(data, sampled, before):
             s = temperatures_of(group, data, inverse_temperature)
             if sampled:
-                given = (
-                    documents,
-                    log_rows,
-                    place_number(self.word_power, device_mesh()),
-                    alpha,
-                    statistics,
-                )
-                statistics, gamma, rectangle = steps.sample(*given, width=group.width)
+                given = documents, log_rows, placed(self.word_power, device_mesh()), alpha
+                found = steps.sample(*given, statistics, width=group.width)
             else:
                 given = documents, s, log_rows, alpha, statistics, start
-                statistics, gamma, rectangle = steps.solve(*given, width=group.width)
+                found = steps.solve(*given, width=group.width)
+            statistics, gamma, rectangle = found
             if self.learns_alpha_next:
                 prior_statistics = self._prior_statistics(gamma, group, prior_statistics)
             solved.append(SolvedGroup(group, rectangle, s, gamma))
@@ -205,16 +200,12 @@ def temperatures_of(group: Group, data: DeviceDocuments, inverse_temperature: An
     return s
 
 
-@lru_cache(maxsize=16)
-def place_prior(numbers: bytes, mesh: Any) -> Any:
-    """α on the devices of the mesh, from its numbers: sent once, as every step needs it."""
-    return on_all_devices(pad_topics(np.frombuffer(numbers), 1.0))
-
-
-@lru_cache(maxsize=16)
-def place_number(number: float, mesh: Any) -> Any:
-    """A number on the devices of the mesh: sent once, as many steps need it."""
-    return on_all_devices(np.float32(number))
+@lru_cache(maxsize=32)
+def placed(value: bytes | float, mesh: Any) -> Any:
+    """A number, or α from its bytes, on the devices of the mesh: sent once, as all steps need it."""
+    if isinstance(value, bytes):
+        return on_all_devices(pad_topics(np.frombuffer(value), 1.0))
+    return on_all_devices(np.float32(value))
 
 
 def fit_on_device(

@@ -19,12 +19,7 @@ from tempering.gpu.device_data import (
 )
 from tempering.gpu.jax_device import compiled, counterpart, jax, jnp
 from tempering.models.base import Array
-from tempering.models.factorial.activations import (
-    SAME,
-    WARMING_SWEEPS,
-    all_states,
-    sweep_orders,
-)
+from tempering.models.factorial.activations import SAME, WARMING_SWEEPS, all_states, sweep_orders
 from tempering.models.factorial_mixture import ActivationStep, FactorialModel, FeatureExpectations
 from tempering.models.natural import Natural
 

@@ -82,12 +82,12 @@ def _handlers() -> dict[int, Any]:
 def postponed_interrupt() -> Iterator[None]:
     """Let the first Ctrl-C or SIGTERM wait until the block is done; the second acts at once."""
     handlers = {number: handler for number, handler in _handlers().items() if callable(handler)}
-    waiting: list[tuple[int, FrameType | None]] = []
+    waiting: list[int] = []
 
     def wait(number: int, frame: FrameType | None) -> None:
         if waiting:
             handlers[number](number, frame)
-        waiting.append((number, frame))
+        waiting.append(number)
 
     for number in handlers:
         signal.signal(number, wait)
@@ -97,8 +97,7 @@ def postponed_interrupt() -> Iterator[None]:
         for number, handler in handlers.items():
             signal.signal(number, handler)
     if waiting:
-        number, frame = waiting[0]
-        handlers[number](number, frame)
+        signal.raise_signal(waiting[0])
 
 
 class Restarts:

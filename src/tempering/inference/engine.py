@@ -24,15 +24,7 @@ from tempering.inference.executors import (
     SolveShard,
     add_in_pairs,
 )
-from tempering.inference.run import (
-    History,
-    LearningRate,
-    Record,
-    Result,
-    Run,
-    State,
-    local_of,
-)
+from tempering.inference.run import History, LearningRate, Record, Result, Run, State, local_of
 from tempering.inference.saddle import MOST_ESCAPES, leave_saddle, warn_of_saddle
 from tempering.inference.sources import Batch, Source
 from tempering.models.arguments import check_number
