@@ -246,7 +246,8 @@ class SphericalNormalGamma(GammaPrecision):
         precision = shape / rate
         square = self.dimension / kappa + precision * np.square(mean).sum(-1)
         log_precision = digamma(shape) - np.log(rate)
-        return self._join(mean, precision, square, log_precision)
+        numbers = [-0.5 * precision, -0.5 * square, self.dimension / 2 * log_precision]
+        return np.concatenate([precision[..., None] * mean, np.stack(numbers, axis=-1)], axis=-1)
 
     def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> GaussianParameters:
         mean, kappa, shape, rate = self.standard(natural)
@@ -254,11 +255,6 @@ class SphericalNormalGamma(GammaPrecision):
         noise = rng.standard_normal((*precision.shape, self.dimension))
         means = mean + noise / np.sqrt(kappa * precision)[..., None]
         return GaussianParameters(means, precision)
-
-    def _join(self, mean: Array, precision: Array, square: Array, log_precision: Array) -> Array:
-        """t from μ (or m), τ, τ|μ|² and log τ, or their expectations."""
-        numbers = [-0.5 * precision, -0.5 * square, self.dimension / 2 * log_precision]
-        return np.concatenate([precision[..., None] * mean, np.stack(numbers, axis=-1)], axis=-1)
 
 
 class OnePrecision(GaussianLikelihood):

@@ -202,7 +202,7 @@ def temperatures_of(group: Group, data: DeviceDocuments, inverse_temperature: An
 
 @lru_cache(maxsize=32)
 def placed(value: bytes | float, mesh: Any) -> Any:
-    """A number, or α from its bytes, on the devices of the mesh: sent once, as all steps need it."""
+    """A number, or α of its bytes, on the devices of the mesh: sent once, as steps need it."""
     if isinstance(value, bytes):
         return on_all_devices(pad_topics(np.frombuffer(value), 1.0))
     return on_all_devices(np.float32(value))

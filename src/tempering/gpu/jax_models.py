@@ -195,10 +195,7 @@ class JaxHiddenMarkov(HiddenMarkov):
         return counterpart(self, HiddenMarkov)
 
     def local_step(
-        self,
-        data: Sequences,
-        expectations: ChainExpectations,
-        inverse_temperature: float | Array,
+        self, data: Sequences, expectations: ChainExpectations, inverse_temperature: float | Array
     ) -> LocalStep:
         log_start, log_moves = expectations.chain
         moves = np.exp(log_moves)

@@ -21,62 +21,51 @@ COMPILING = "compiling, once"
 
 
 class _Compilation(event.Listener):
-    """The time that this process has spent compiling, and who is to be told when it begins.
+    """What this process compiles: Numba does, and tells of it, in one thread at a time."""
 
-    Numba compiles, and tells of it, in one thread at a time.
-    """
-
-    def __init__(self) -> None:
-        self._depth, self._began, self._seconds = 0, 0.0, 0.0
-        self._tell: Callable[[], None] | None = None
+    depth, began, seconds = 0, 0.0, 0.0
+    tell: Callable[[], None] | None = None  # whom to tell when it begins
 
     def on_start(self, event: event.Event) -> None:
         """A kernel begins to be compiled, perhaps as a part of another."""
-        self._depth += 1
-        if self._depth == 1:
-            self._began = time.perf_counter()
-            self.tell()
+        self.depth += 1
+        if self.depth == 1:
+            self.began = time.perf_counter()
+            begin_compilation()
 
     def on_end(self, event: event.Event) -> None:
         """It is compiled."""
-        self._depth -= 1
-        if self._depth == 0:
-            self.add(time.perf_counter() - self._began)
-
-    def add(self, seconds: float) -> None:
-        """Something was compiled, in so many seconds."""
-        self._seconds += seconds
-
-    def seconds(self) -> float:
-        """All seconds so far."""
-        return self._seconds + (time.perf_counter() - self._began if self._depth else 0.0)
-
-    def tell(self) -> None:
-        """Tell who wants to be told, and only once."""
-        tell, self._tell = self._tell, None
-        if tell is not None:
-            tell()
-
-    @contextmanager
-    def telling(self, tell: Callable[[], None]) -> Iterator[None]:
-        """Tell, unless somebody is to be told already."""
-        mine = self._tell is None
-        self._tell = self._tell or tell
-        try:
-            yield
-        finally:
-            if mine:
-                self._tell = None
+        self.depth -= 1
+        if self.depth == 0:
+            add_compilation(time.perf_counter() - self.began)
 
 
 _compilation = _Compilation()
 event.register("numba:compile", _compilation)
 
-#: ``with telling(tell)``: ``tell()`` is called when compilation begins, if it does, and once.
-telling = _compilation.telling
 
-#: Another compiler than Numba tells by these that it is at work, and how long it took.
-begin_compilation, add_compilation = _compilation.tell, _compilation.add
+def begin_compilation() -> None:
+    """Tell who wants to be told that a compiler is at work, and only once."""
+    tell, _compilation.tell = _compilation.tell, None
+    if tell is not None:
+        tell()
+
+
+def add_compilation(seconds: float) -> None:
+    """Something was compiled, in so many seconds."""
+    _compilation.seconds += seconds
+
+
+@contextmanager
+def telling(tell: Callable[[], None]) -> Iterator[None]:
+    """Call ``tell`` once if compilation begins, unless somebody is to be told already."""
+    mine = _compilation.tell is None
+    _compilation.tell = _compilation.tell or tell
+    try:
+        yield
+    finally:
+        if mine:
+            _compilation.tell = None
 
 
 def say_compiling() -> None:
@@ -86,7 +75,8 @@ def say_compiling() -> None:
 
 def working_seconds() -> float:
     """A clock that stands still during compilation, for differences."""
-    return time.perf_counter() - _compilation.seconds()
+    now = _compilation.began if _compilation.depth else time.perf_counter()
+    return now - _compilation.seconds
 
 
 class Report(NamedTuple):

@@ -27,7 +27,6 @@ from tempering.temperature.tempering import TemperingHeat, VariationalTempering
 #: What finds the start, where the data are to find it: one update of variational tempering.
 FINDER = VariationalTempering(exponential_temperatures(1000.0, 400), fraction=None)
 
-IS_ONE = "schedule must be a function of progress, such as schedules.linear(5.0)"
 MAKES_ONE = (
     "with start='auto', schedule must make a schedule from its first temperature, as "
     "schedules.linear does"
@@ -92,7 +91,8 @@ class Annealing(TemperaturePolicy[AnnealingHeat]):
             shape = linear_inverse if self.start == "auto" else linear_inverse(5.0)
             object.__setattr__(self, "schedule", shape)
         if not takes(self.schedule, 0.0):
-            what = MAKES_ONE if self.start == "auto" else IS_ONE
+            is_one = "schedule must be a function of progress, such as schedules.linear(5.0)"
+            what = MAKES_ONE if self.start == "auto" else is_one
             raise ValueError(f"{what}; got {self.schedule!r}.")
         self._inverse_temperature(0.0, first=2.0)
 
