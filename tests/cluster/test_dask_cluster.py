@@ -26,7 +26,7 @@ from tempering import (
 )
 from tempering.datasets import make_lda
 from tempering.families import Dirichlet, IsotropicGaussian
-from tempering.inference.checkpoint_writer import ClusterLost
+from tempering.inference.executors import ClusterLost
 from tempering.models import Mixture
 
 distributed = pytest.importorskip("distributed")

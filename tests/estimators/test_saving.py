@@ -493,7 +493,7 @@ class Killed(Exception):
 
 def kill_at_write(monkeypatch, number):
     """Kill the process, as it were, at the write of so many checkpoints from now."""
-    from tempering.inference import checkpoint_writer
+    from tempering.inference import checkpoint as checkpoints
 
     seen = []
 
@@ -503,9 +503,9 @@ def kill_at_write(monkeypatch, number):
             raise Killed
         original(*arguments)
 
-    original = checkpoint_writer.write_tree
-    monkeypatch.setattr(checkpoint_writer, "write_tree", write)
-    return lambda: monkeypatch.setattr(checkpoint_writer, "write_tree", original)
+    original = checkpoints.write_tree
+    monkeypatch.setattr(checkpoints, "write_tree", write)
+    return lambda: monkeypatch.setattr(checkpoints, "write_tree", original)
 
 
 @pytest.mark.parametrize(

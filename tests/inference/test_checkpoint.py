@@ -27,12 +27,12 @@ from tempering.inference import (
     fit,
     stored,
 )
-from tempering.inference.checkpoint import remembered_seed
-from tempering.inference.checkpoint_writer import KIND, postponed_interrupt
+from tempering.inference.checkpoint import KIND, remembered_seed
 from tempering.models import Mixture
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.topics import Topics
+from tempering.storage.atomic import postponed_interrupt
 from tempering.storage.state import ARRAYS, CONFIG, StorageError, read_tree
 from tempering.temperature import (
     Annealing,

@@ -13,7 +13,7 @@ from memory import assert_modest, measured, tracing
 from mutations import mutate
 from raw_trees import put_config, sign
 from tempering import BayesianGaussianMixture, FactorialMixture, LatentDirichletAllocation
-from tempering.inference.checkpoint_writer import KIND
+from tempering.inference.checkpoint import KIND
 from tempering.storage.state import (
     ARRAYS,
     CONFIG,

@@ -171,7 +171,7 @@ def test_what_stands_for_nothing_is_refused():
             from_json(wrong, {"a": np.ones(2)})
     with pytest.raises(StorageError, match="'b' is missing"):
         from_json({"$array": "b"}, {"a": np.ones(2)})
-    with pytest.raises(StorageError, match="'int32' is damaged: .*bounds"):
+    with pytest.raises(StorageError, match=r"'int32' is damaged: .*bounds"):
         from_json({"$int32": 2**40}, {})
 
 

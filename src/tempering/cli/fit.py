@@ -157,7 +157,7 @@ def _fit_and_save(
 def _connected(scheduler: str) -> DaskExecutor:
     """The cluster, found before the corpus is read."""
     from tempering.cluster import DaskExecutor
-    from tempering.inference.checkpoint_writer import ClusterLost
+    from tempering.inference.executors import ClusterLost
 
     executor = DaskExecutor(scheduler)
     try:
@@ -201,7 +201,7 @@ def _fit(
     """Fit the model; the scores on the documents that were kept out, if any can be scored."""
     from tempering.cli.validation import Validation, shown
     from tempering.inference import Checkpoint
-    from tempering.inference.checkpoint_writer import Terminated
+    from tempering.storage.atomic import Terminated
     from tempering.storage.state import StorageError
 
     validation = None

@@ -288,13 +288,13 @@ class Keeping(NamedTuple):
 
     def has_checkpoint(self) -> bool:
         """Whether there is a fit to go on with."""
-        from tempering.inference.checkpoint_writer import checkpoints_in
+        from tempering.inference.checkpoint import checkpoints_in
 
         return bool(checkpoints_in(self.checkpoint))
 
     def clear(self) -> None:
         """Remove the checkpoints, and nothing else."""
-        from tempering.inference.checkpoint_writer import checkpoints_in
+        from tempering.inference.checkpoint import checkpoints_in
 
         others = (self.checkpoint / name for name in (SCORES, FOUND_TOPICS))
         for path in [*checkpoints_in(self.checkpoint), *others]:

@@ -25,8 +25,7 @@ from tempering.cluster.dask_source import (
     read_block,
     solve_run,
 )
-from tempering.inference.checkpoint_writer import ClusterLost
-from tempering.inference.executors import Executor, SolveShard, add_in_pairs
+from tempering.inference.executors import ClusterLost, Executor, SolveShard, add_in_pairs
 from tempering.inference.sources import ArraySource, Block, BlockSource, Source
 from tempering.models.arguments import check_whole
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tempering.inference.callbacks import Callback, Report, working_seconds
-from tempering.inference.checkpoint_writer import Restarts
+from tempering.inference.checkpoint import Restarts
 from tempering.inference.executors import (
     BoundOfShard,
     Executor,

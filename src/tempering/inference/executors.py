@@ -20,6 +20,10 @@ from tempering.models.threads import number_of_threads, one_blas_thread
 from tempering.temperature import Heat, LocalTempering, TemperaturePolicy
 
 
+class ClusterLost(ConnectionError):
+    """The cluster that a fit runs on is gone, or cannot finish a step."""
+
+
 class Executor(ABC):
     """What the engine asks of an executor; :meth:`map` is all that one must have."""
 

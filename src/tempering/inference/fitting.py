@@ -8,8 +8,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from tempering.inference.callbacks import Callback, progress_bar
-from tempering.inference.checkpoint import CheckpointLike, check_posterior
-from tempering.inference.checkpoint_writer import Restarts
+from tempering.inference.checkpoint import CheckpointLike, Restarts, check_posterior
 from tempering.inference.engine import UNTEMPERED, Algorithm, run_restart
 from tempering.inference.executors import Executor, open_executor
 from tempering.inference.run import Constant, LearningRate, Result, RobbinsMonro

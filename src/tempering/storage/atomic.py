@@ -1,4 +1,5 @@
-"""Files and directories that appear whole, or not at all; and one process at a time in a directory.
+"""Files and directories that appear whole, or not at all; one process at a time in a directory;
+and signals that wait for what is to be whole.
 
 What is written is written aside, forced to disk and renamed. A process that is killed in between
 may leave something named ``.partial-…``, safe to delete. A file ``lock`` tells who is at work in a
@@ -10,11 +11,13 @@ import errno
 import os
 import secrets
 import shutil
+import signal
 import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 #: What the system answers when there is no more room.
@@ -191,3 +194,60 @@ def _in_use(directory: str | os.PathLike[str], holder: str) -> InUse:
         f"{directory} is in use by {holder or 'another process'}: wait until that fit has ended, "
         "or choose another directory for this one."
     )
+
+
+class Terminated(SystemExit):
+    """SIGTERM has ended a fit; the message tells what is kept of it."""
+
+    def __init__(self, message: str = "terminated."):
+        super().__init__(128 + signal.SIGTERM)  # as a shell reports it
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def _handlers() -> dict[int, Any]:
+    """What Ctrl-C and SIGTERM do now; only the main thread may change it."""
+    if threading.current_thread() is not threading.main_thread():
+        return {}
+    return {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+
+@contextmanager
+def postponed_interrupt() -> Iterator[None]:
+    """Let the first Ctrl-C or SIGTERM wait until the block is done; the second acts at once."""
+    handlers = {number: handler for number, handler in _handlers().items() if callable(handler)}
+    waiting: list[int] = []
+
+    def wait(number: int, frame: FrameType | None) -> None:
+        if waiting:
+            handlers[number](number, frame)
+        waiting.append(number)
+
+    for number in handlers:
+        signal.signal(number, wait)
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    if waiting:
+        signal.raise_signal(waiting[0])
+
+
+@contextmanager
+def raising_sigterm() -> Iterator[None]:
+    """Have SIGTERM raise :class:`Terminated`, unless the program has its own way with it."""
+
+    def terminate(number: int, frame: FrameType | None) -> None:
+        raise Terminated
+
+    free = _handlers().get(signal.SIGTERM) is signal.SIG_DFL
+    if free:
+        signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        if free:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -164,8 +164,9 @@ def declared(cls: Any) -> dict[str, Any]:
     return {name: hints.get(name, Any) for name in signature(cls).parameters}
 
 
-def check_types(parts: Mapping[str, Any], hints: Mapping[str, Any]) -> None:
-    """Raise unless there are values of these names and types, and no others."""
+def check_types(parts: Mapping[str, Any], hints: Mapping[str, Any] | type) -> None:
+    """Raise unless there are values of these names and types, or of a class, and no others."""
+    hints = declared(hints) if isinstance(hints, type) else hints
     other = sorted(parts.keys() ^ hints.keys())
     expect(not other, f"{', '.join(other)!r:.60} is missing, or too much.")
     for name, hint in hints.items():
