@@ -174,7 +174,7 @@ def test_samples_have_the_expected_statistics(name, data):
     assert_mean(statistics, family.expected_statistics(natural))
 
 
-@pytest.mark.parametrize("name", [n for n in FAMILIES if hasattr(FAMILIES[n][0], "standard")])
+@pytest.mark.parametrize("name", [n for n in FAMILIES if hasattr(FAMILIES[n][0], "natural")])
 @quick
 @given(data=st.data())
 def test_usual_parameters_and_back(name, data):

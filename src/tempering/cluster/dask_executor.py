@@ -316,7 +316,7 @@ class DaskExecutor(Executor):
 
 
 def cut_into_runs(n_shards: int, threads: Mapping[str, int]) -> list[tuple[slice, str]]:
-    """The longest runs of shards, with their workers, that take a tenth longer than short ones.
+    """The longest runs of shards, with their workers, that take at most a tenth longer.
 
     A run has 2^m shards and begins at a multiple of 2^m, so that its sum is one that
     :func:`add_in_pairs` makes anyway: where shards are solved never changes what comes out.

@@ -32,7 +32,7 @@ class ExponentialFamily(ABC):
     >>> from tempering.families import Beta, Bernoulli
     >>> coin, toss = Beta(1), Bernoulli(1)
     >>> posterior = coin.natural(1.0, 1.0) + toss.statistics(np.array([[1], [1], [0]])).sum(axis=0)
-    >>> coin.standard(posterior).successes, coin.standard(posterior).failures
+    >>> coin.standard(posterior)
     (array([3.]), array([2.]))
     """
 
@@ -49,6 +49,10 @@ class ExponentialFamily(ABC):
     def size(self) -> int:
         """Length of the natural parameter vector."""
         return self.blocks * self.dimension
+
+    def standard(self, natural: ArrayLike) -> tuple[Array, ...]:
+        """The usual parameters, from η: its blocks [..., D], where nothing else is said."""
+        return tuple(np.split(np.asarray(natural, float), self.blocks, axis=-1))
 
     @abstractmethod
     def log_normalizer(self, natural: ArrayLike) -> Array:

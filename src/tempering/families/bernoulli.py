@@ -1,7 +1,5 @@
 """The beta distribution, and the Bernoulli likelihood that it is conjugate to."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaln, digamma
@@ -17,13 +15,6 @@ from tempering.families.base import (
     weighted_logs,
 )
 from tempering.families.checks import check_table, refuse
-
-
-class BetaParameters(NamedTuple):
-    """The usual parameters of :class:`Beta`, each [..., D]."""
-
-    successes: Array
-    failures: Array
 
 
 class Beta(ExponentialFamily):
@@ -47,10 +38,6 @@ class Beta(ExponentialFamily):
         """η from a and b, each [..., D] or broadcast to it."""
         a, b, _ = np.broadcast_arrays(successes, failures, np.empty(self.dimension))
         return np.concatenate([a, b], axis=-1).astype(float)
-
-    def standard(self, natural: ArrayLike) -> BetaParameters:
-        """a and b from η."""
-        return BetaParameters(*np.split(np.asarray(natural, float), 2, axis=-1))
 
     def log_normalizer(self, natural: ArrayLike) -> Array:
         return betaln(*self.standard(natural)).sum(-1)

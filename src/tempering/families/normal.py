@@ -1,7 +1,5 @@
 """A Gaussian mean with isotropic variance, and the Gaussian likelihood of known variance."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -13,13 +11,6 @@ from tempering.families.base import (
     join,
     squared_distances,
 )
-
-
-class NormalParameters(NamedTuple):
-    """The usual parameters of :class:`Normal`: mean [..., D], variance [...]."""
-
-    mean: Array
-    variance: Array
 
 
 class Normal(ExponentialFamily):
@@ -46,10 +37,10 @@ class Normal(ExponentialFamily):
         precision = 1.0 / np.asarray(variance, float)[..., None]
         return join([np.asarray(mean, float) * precision, precision], [self.dimension, 1])
 
-    def standard(self, natural: ArrayLike) -> NormalParameters:
-        """m and v from η."""
+    def standard(self, natural: ArrayLike) -> tuple[Array, Array]:
+        """m [..., D] and v [...] from η."""
         eta = np.asarray(natural, float)
-        return NormalParameters(eta[..., :-1] / eta[..., -1:], 1.0 / eta[..., -1])
+        return eta[..., :-1] / eta[..., -1:], 1.0 / eta[..., -1]
 
     def log_normalizer(self, natural: ArrayLike) -> Array:
         mean, variance = self.standard(natural)
@@ -66,7 +57,7 @@ class Normal(ExponentialFamily):
         return mean + np.sqrt(variance)[..., None] * rng.standard_normal((n, *mean.shape))
 
     def point(self, natural: ArrayLike) -> Array:
-        return self.standard(natural).mean
+        return self.standard(natural)[0]
 
     def is_valid(self, natural: ArrayLike) -> NDArray[np.bool_]:
         eta = np.asarray(natural, float)

@@ -1,6 +1,5 @@
 """Normal-gamma distributions, and the Gaussians whose precision is diagonal or a number."""
 
-from abc import abstractmethod
 from typing import NamedTuple
 
 import numpy as np
@@ -30,25 +29,8 @@ class GaussianParameters(NamedTuple):
     precision: Array
 
 
-class NormalGammaParameters(NamedTuple):
-    """The usual parameters of :class:`NormalGamma`, each [..., D].
-
-    Of :class:`SphericalNormalGamma`, all but the mean are [...]; of
-    :class:`MultivariateNormalGamma`, ``mean_precision`` is a matrix [..., D, D] besides.
-    """
-
-    mean: Array
-    mean_precision: Array
-    shape: Array
-    rate: Array
-
-
 class GammaPrecision(ExponentialFamily):
     """What families of a mean and of precisions that are gamma distributed share."""
-
-    @abstractmethod
-    def standard(self, natural: ArrayLike) -> NormalGammaParameters:
-        """The usual parameters, from η."""
 
     def point(self, natural: ArrayLike) -> GaussianParameters:
         mean, _, shape, rate = self.standard(natural)
@@ -89,11 +71,11 @@ class NormalGamma(GammaPrecision):
         m, kappa, a, b, _ = np.broadcast_arrays(*values, np.empty(self.dimension))
         return np.concatenate([kappa * m, 2 * b + kappa * m**2, kappa, 2 * a], axis=-1)
 
-    def standard(self, natural: ArrayLike) -> NormalGammaParameters:
-        """m, κ, a and b from η."""
+    def standard(self, natural: ArrayLike) -> tuple[Array, ...]:
+        """m, κ, a and b from η, each [..., D]."""
         linear, quadratic, kappa, degrees = np.split(np.asarray(natural, float), 4, axis=-1)
         mean = linear / kappa
-        return NormalGammaParameters(mean, kappa, degrees / 2, (quadratic - linear * mean) / 2)
+        return mean, kappa, degrees / 2, (quadratic - linear * mean) / 2
 
     def log_normalizer(self, natural: ArrayLike) -> Array:
         _, kappa, shape, rate = self.standard(natural)
@@ -228,13 +210,13 @@ class SphericalNormalGamma(GammaPrecision):
         numbers = np.stack(np.broadcast_arrays(*last), axis=-1)
         return join([kappa[..., None] * m, numbers], [self.dimension, 3])
 
-    def standard(self, natural: ArrayLike) -> NormalGammaParameters:
+    def standard(self, natural: ArrayLike) -> tuple[Array, ...]:
         """m [..., D], and κ, a and b, each [...], from η."""
         eta, d = np.asarray(natural, float), self.dimension
         quadratic, kappa, degrees = np.moveaxis(eta[..., d:], -1, 0)
         mean = eta[..., :d] / kappa[..., None]
         rate = (quadratic - (eta[..., :d] * mean).sum(-1)) / 2
-        return NormalGammaParameters(mean, kappa, d * degrees / 2, rate)
+        return mean, kappa, d * degrees / 2, rate
 
     def log_normalizer(self, natural: ArrayLike) -> Array:
         _, kappa, shape, rate = self.standard(natural)

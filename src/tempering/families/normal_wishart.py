@@ -1,23 +1,12 @@
 """Normal-Wishart distributions, and the Gaussians with a full precision matrix: each with its own,
 or one for all components."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma, gammaln
 
 from tempering.families.base import Array, ExponentialFamily, align, join_blocks, log_rising
 from tempering.families.normal_gamma import GaussianLikelihood, GaussianParameters
-
-
-class NormalWishartParameters(NamedTuple):
-    """The usual parameters: m [..., D], κ [...], ν [...] and Ψ [..., D, D]."""
-
-    mean: Array
-    mean_precision: Array
-    degrees_of_freedom: Array
-    scale: Array
 
 
 class NormalWishart(ExponentialFamily):
@@ -56,15 +45,15 @@ class NormalWishart(ExponentialFamily):
         outer = kappa[..., None] * m[..., :, None] * m[..., None, :]
         return join_blocks(kappa * m, psi + outer, kappa, degrees)
 
-    def standard(self, natural: ArrayLike) -> NormalWishartParameters:
-        """m, κ, ν and Ψ from η."""
+    def standard(self, natural: ArrayLike) -> tuple[Array, ...]:
+        """m [..., D], κ [...], ν [...] and Ψ [..., D, D] from η."""
         eta, d = np.asarray(natural, float), self.dimension
         kappa = eta[..., -2]
         mean = eta[..., :d] / kappa[..., None]
         moment = eta[..., d:-2].reshape(*eta.shape[:-1], d, d)
         moment = (moment + np.swapaxes(moment, -1, -2)) / 2
         scale = moment - eta[..., :d, None] * mean[..., None, :]
-        return NormalWishartParameters(mean, kappa, eta[..., -1], scale)
+        return mean, kappa, eta[..., -1], scale
 
     def log_normalizer(self, natural: ArrayLike) -> Array:
         _, kappa, degrees, scale = self.standard(natural)
@@ -99,7 +88,7 @@ class NormalWishart(ExponentialFamily):
         harmless = self.natural(
             np.zeros(self.dimension), 1.0, self.dimension, np.eye(self.dimension)
         )
-        scale = self.standard(np.where(finite[..., None], eta, harmless)).scale
+        *_, scale = self.standard(np.where(finite[..., None], eta, harmless))
         positive = np.linalg.eigvalsh(scale)[..., 0] > 0
         return finite & positive & (eta[..., -1] > self.dimension - 1)
 
@@ -243,10 +232,10 @@ class TiedNormalWishart(ExponentialFamily):
         )
         return np.broadcast_to(rows, (*rows.shape[:-2], k, self.size)).copy()
 
-    def standard(self, natural: ArrayLike) -> NormalWishartParameters:
+    def standard(self, natural: ArrayLike) -> tuple[Array, ...]:
         """m [..., K, D], κ [..., K], ν [...] and Ψ [..., D, D] from η."""
         mean, kappa, degrees, scales = self.alone.standard(natural)
-        return NormalWishartParameters(mean, kappa, degrees.sum(-1), scales.sum(-3))
+        return mean, kappa, degrees.sum(-1), scales.sum(-3)
 
     def marginals(self, natural: ArrayLike) -> Array:
         """Natural parameters [..., K, size] of (μ_k, Λ), a normal-Wishart for each k."""

@@ -20,7 +20,6 @@ probability): λ = 10^5 costs no digits.
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -44,13 +43,6 @@ from tempering.families.checks import check_counts, check_table
 LARGEST_RATE = 9e18
 
 
-class GammaParameters(NamedTuple):
-    """The usual parameters of :class:`Gamma`, each [..., D]."""
-
-    shape: Array
-    rate: Array
-
-
 class Gamma(ExponentialFamily):
     """Gamma(a_d, b_d) over D independent positive numbers λ_d, with mean a_d/b_d.
 
@@ -70,10 +62,6 @@ class Gamma(ExponentialFamily):
         """η from a and b, each [..., D] or broadcast to it."""
         a, b, _ = np.broadcast_arrays(shape, rate, np.empty(self.dimension))
         return np.concatenate([a, b], axis=-1).astype(float)
-
-    def standard(self, natural: ArrayLike) -> GammaParameters:
-        """a and b from η."""
-        return GammaParameters(*np.split(np.asarray(natural, float), 2, axis=-1))
 
     def log_normalizer(self, natural: ArrayLike) -> Array:
         shape, rate = self.standard(natural)

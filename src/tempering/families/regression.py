@@ -6,12 +6,7 @@ from scipy.special import digamma, gammaln
 
 from tempering.families.base import Array, join_blocks, sample_log_gamma
 from tempering.families.checks import check_table
-from tempering.families.normal_gamma import (
-    GammaPrecision,
-    GaussianParameters,
-    NormalGammaParameters,
-    OnePrecision,
-)
+from tempering.families.normal_gamma import GammaPrecision, GaussianParameters, OnePrecision
 from tempering.families.normal_wishart import log_determinant_of
 
 
@@ -46,14 +41,14 @@ class MultivariateNormalGamma(GammaPrecision):
         degrees = 2 * np.asarray(shape, float)
         return join_blocks(linear, matrix, quadratic[..., None], degrees[..., None])
 
-    def standard(self, natural: ArrayLike) -> NormalGammaParameters:
+    def standard(self, natural: ArrayLike) -> tuple[Array, ...]:
         """m [..., D], K [..., D, D], and a and b, each [...], from η."""
         eta, d = np.asarray(natural, float), self.dimension
         matrix = eta[..., d:-2].reshape(*eta.shape[:-1], d, d)
         matrix = (matrix + np.swapaxes(matrix, -1, -2)) / 2
         mean = np.asarray(np.linalg.solve(matrix, eta[..., :d, None])[..., 0], float)
         rate = (eta[..., -2] - (eta[..., :d] * mean).sum(-1)) / 2
-        return NormalGammaParameters(mean, matrix, eta[..., -1] / 2, rate)
+        return mean, matrix, eta[..., -1] / 2, rate
 
     def log_normalizer(self, natural: ArrayLike) -> Array:
         _, matrix, shape, rate = self.standard(natural)
