@@ -96,7 +96,7 @@ def test_local_tempering(name):
         solved = model.assign(data, model.expectations(posterior), r @ GRID)
         assigned = solved.probabilities
         values.append(tempered(posterior, assigned, r))
-        r = weigh(solved.energies, log_c, GRID, PRIOR).probabilities
+        r, _, _ = weigh(solved.energies, log_c, GRID, PRIOR)
         values.append(tempered(posterior, assigned, r))
         posterior = model.prior() + model.statistics(data, (r @ GRID)[:, None] * assigned)
         values.append(tempered(posterior, assigned, r))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from heapq import heapify, heapreplace
-from typing import Any, NamedTuple
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -169,15 +169,6 @@ def mixture_step(table, n, s, log_weights, components, *, kind, variance):
     return jax.lax.fori_loop(0, -(-n_rows // at_once), add_piece, start)
 
 
-class Lanes(NamedTuple):
-    """Rows of sequences as the device reads them, [steps, lanes]; places that are left are empty"""
-
-    rows: Any  # the observations, [steps, lanes, D], 0 where there is none
-    sequence: Any  # whose they are; n where there is none
-    begins: Any  # whether a forward pass begins there
-    counts: Any  # whether they count: not those of buffers, nor empty places
-
-
 class JaxHiddenMarkov(HiddenMarkov):
     """:class:`tempering.models.HiddenMarkov` with its local step in JAX, in double precision."""
 
@@ -241,11 +232,13 @@ def _blocks(data: Sequences, most_rows: int) -> Any:
 
 
 #: What was sent to the device, for as long as the data are there.
-_sent: WeakKeyDictionary[Sequences, Lanes] = WeakKeyDictionary()
+_sent: WeakKeyDictionary[Sequences, tuple[Any, ...]] = WeakKeyDictionary()
 
 
-def lanes_of(data: Sequences) -> Lanes:
-    """The sequences on the device: kept there, if they leave room for others."""
+def lanes_of(data: Sequences) -> tuple[Any, ...]:
+    """The rows of sequences on the device, [steps, lanes, D]; then, [steps, lanes], whose they are,
+    whether a forward pass begins there, and whether they count: not those of buffers, nor places
+    that are left empty. They are kept there, if they leave room for others."""
     if data in _sent:
         return _sent[data]
     place = places(data.lengths)
@@ -258,8 +251,8 @@ def lanes_of(data: Sequences) -> Lanes:
         counts[first:last] = True
     rows = np.where(empty[..., None], 0.0, table[np.minimum(place, len(table) - 1)])
     with double_precision():
-        sent = (jax.device_put(part) for part in (rows, owner[place], begins[place], counts[place]))
-        lanes = Lanes(*sent)
+        parts = rows, owner[place], begins[place], counts[place]
+        lanes = tuple(jax.device_put(part) for part in parts)
     if rows.nbytes <= MEMORY_SHARE * device_memory():
         _sent[data] = lanes
     return lanes

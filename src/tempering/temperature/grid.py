@@ -7,7 +7,7 @@ is the tempered partition function, with c(s; β) = ∫∫ p(x, z | β)^s dx dz,
 """
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,14 +15,6 @@ from scipy.special import logsumexp, xlogy
 
 from tempering.models.arguments import as_numbers, check_number, check_whole
 from tempering.models.base import Array, Model, UnsupportedTemperature
-
-
-class Weights(NamedTuple):
-    """q(T) over a grid: its probabilities, E_q[1/T], and what it adds to the tempered ELBO."""
-
-    probabilities: Array  # [..., M]
-    inverse_temperature: Array  # [...]
-    bound: Array  # [...]
 
 
 def exponential_temperatures(maximum: float = 10.0, n: int = 100) -> Array:
@@ -64,8 +56,11 @@ def check_grid(inverse_temperatures: ArrayLike, prior: ArrayLike | None) -> tupl
 
 def weigh(
     energy: ArrayLike, log_normalizer: Array, grid: Array, prior: Array, power: ArrayLike = 1.0
-) -> Weights:
-    """q(T = T_m) ∝ exp{ p_m ( s_m E − log c(s_m) + log π_m ) } with p = 1, or as in the paper."""
+) -> tuple[Array, Array, Array]:
+    """q(T = T_m) ∝ exp{ p_m ( s_m E − log c(s_m) + log π_m ) } with p = 1, or as in the paper.
+
+    Its probabilities [..., M], E_q[1/T] [...], and what it adds to the tempered ELBO [...].
+    """
     scores = np.asarray(energy)[..., None] * grid - log_normalizer + np.log(prior)
     exponents = np.asarray(power) * scores
     exponents = exponents - exponents.max(axis=-1, keepdims=True)
@@ -75,7 +70,7 @@ def weigh(
     bound = np.sum(
         probabilities * (np.log(prior) - penalty) - xlogy(probabilities, probabilities), axis=-1
     )
-    return Weights(probabilities, probabilities @ grid, bound)
+    return probabilities, probabilities @ grid, bound
 
 
 Method = Literal["auto", "closed-form", "monte-carlo", "map"]

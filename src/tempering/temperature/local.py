@@ -141,13 +141,13 @@ class LocalTempering(TemperaturePolicy[LocalHeat]):
             terms = model.temperature_terms(
                 local, expectations, grid, data, self.formula, shared=False
             )
-            learned = weigh(terms.energies, terms.log_normalizers, grid, prior, power)
-            damped = heat.level * learned.inverse_temperature
+            _, learned, bound = weigh(terms.energies, terms.log_normalizers, grid, prior, power)
+            damped = heat.level * learned
             change = np.max(np.abs(damped - s), initial=0.0)
             s = damped
             exact = terms.exact and heat.level == 1.0
             local = model.continue_local_step(local, data, expectations, s)
-            local.bound = float(np.sum(learned.bound)) if exact else math.nan
+            local.bound = float(np.sum(bound)) if exact else math.nan
             if change < self.tolerance:
                 break
         return local

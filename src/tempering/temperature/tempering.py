@@ -125,16 +125,12 @@ class VariationalTempering(TemperaturePolicy[TemperingHeat]):
             return local, heat
         grid, prior = self._grid()
         energy, penalty, exact = self._energy_and_penalty(heat, local, surroundings)
-        learned = weigh(energy, penalty, grid, prior)
+        weights, s, bound = weigh(energy, penalty, grid, prior)
         here = float(heat.inverse_temperature)
         follow = -np.expm1(-progress.step * self.every / self.damping) if self.damping else 1.0
-        there = here + follow * (float(learned.inverse_temperature) - here)
-        heat = replace(
-            heat,
-            inverse_temperature=there,
-            weights=learned.probabilities,
-            bound=float(learned.bound) if exact else math.nan,
-        )
+        there = here + follow * (float(s) - here)
+        added = float(bound) if exact else math.nan
+        heat = replace(heat, inverse_temperature=there, weights=weights, bound=added)
         heat = self.cool(heat, progress)
         return local.reweighted(float(heat.inverse_temperature)), heat
 
