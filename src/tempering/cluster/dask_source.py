@@ -48,7 +48,7 @@ def name_blocks(function: Any, items: list[Any]) -> tuple[list[Any], list[Block]
     seen: dict[Block, int] = {}
     shards = []
     for (place, data), before in items:
-        parts = [part._replace(block=seen.setdefault(part.block, len(seen))) for part in data.parts]
+        parts = [(seen.setdefault(block, len(seen)), rows) for block, rows in data.parts]
         shards.append(((place, parts), before))
     return shards, list(seen)
 
@@ -56,7 +56,7 @@ def name_blocks(function: Any, items: list[Any]) -> tuple[list[Any], list[Block]
 def with_rows(shard: Any, blocks: list[Any]) -> Any:
     """A shard with its rows, which it named."""
     (place, parts), before = shard
-    return (place, stack([take_rows(blocks[part.block], part.rows) for part in parts])), before
+    return (place, stack([take_rows(blocks[number], rows) for number, rows in parts])), before
 
 
 def read_block(block: Block) -> Any:

@@ -167,43 +167,34 @@ class Block:
         return take_rows(self.read(), rows)
 
 
-class BlockRows(NamedTuple):
-    """Some rows of a block."""
-
-    block: Any
-    rows: NDArray[np.int32]  # within the block, rising
-
-
 class RowReference:
-    """Rows by their places in blocks, read when somebody looks into them."""
+    """Rows by blocks and their rising numbers there, read when somebody looks into them."""
 
-    def __init__(self, parts: list[BlockRows]):
+    def __init__(self, parts: list[tuple[Any, NDArray[np.int32]]]):
         self.parts = parts
-        self.shape = (sum(part.rows.size for part in parts), *parts[0].block.shape[1:])
+        self.shape = (sum(rows.size for _, rows in parts), *parts[0][0].shape[1:])
 
     @classmethod
     def to_blocks(cls, blocks: list[Any]) -> RowReference:
         """All rows of some blocks."""
-        return cls(
-            [BlockRows(block, np.arange(block.shape[0], dtype=np.int32)) for block in blocks]
-        )
+        return cls([(block, np.arange(block.shape[0], dtype=np.int32)) for block in blocks])
 
     def __getitem__(self, rows: Any) -> RowReference:
         """Some of the rows, by a slice or by rising numbers."""
         rows = np.arange(self.shape[0])[rows]
-        ends = np.cumsum([0, *(part.rows.size for part in self.parts)])
+        ends = np.cumsum([0, *(own.size for _, own in self.parts)])
         places = np.searchsorted(rows, ends)
         return RowReference(
             [
-                part._replace(rows=part.rows[rows[first:last] - end])
-                for part, end, first, last in zip(self.parts, ends, places, places[1:])
+                (block, own[rows[first:last] - end])
+                for (block, own), end, first, last in zip(self.parts, ends, places, places[1:])
                 if last > first
             ]
         )
 
     def read(self) -> Any:
         """The rows themselves."""
-        return stack([part.block.take(part.rows) for part in self.parts])
+        return stack([block.take(rows) for block, rows in self.parts])
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or "parts" not in self.__dict__:
