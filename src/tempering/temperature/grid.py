@@ -6,8 +6,9 @@ is the tempered partition function, with c(s; β) = ∫∫ p(x, z | β)^s dx dz,
 (the paper drops it). C(1) = 1.
 """
 
+import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,6 +16,7 @@ from scipy.special import logsumexp, xlogy
 
 from tempering.models.arguments import as_numbers, check_number, check_whole
 from tempering.models.base import Array, Model, UnsupportedTemperature
+from tempering.temperature.policy import State, TemperaturePolicy, check_fraction
 
 
 def exponential_temperatures(maximum: float = 10.0, n: int = 100) -> Array:
@@ -52,6 +54,30 @@ def check_grid(inverse_temperatures: ArrayLike, prior: ArrayLike | None) -> tupl
             f"got {np.array2string(weights, threshold=6)}."
         )
     return grid, weights / weights.sum()
+
+
+class GridPolicy(TemperaturePolicy[State]):
+    """What policies share that learn 1/T on a grid, with a prior over it."""
+
+    settles: ClassVar[bool] = True
+
+    inverse_temperatures: ArrayLike
+    prior: ArrayLike | None
+    damping: float
+    fraction: float | None
+
+    def __post_init__(self) -> None:
+        grid, prior = check_grid(self.inverse_temperatures, self.prior)
+        object.__setattr__(self, "inverse_temperatures", grid)
+        object.__setattr__(self, "prior", prior)
+        check_fraction(self.fraction)
+        check_number(self.damping, "damping", "0 or a positive number of passes", least=0)
+
+    def length(self, planned: float) -> float:
+        return math.inf if self.fraction is None else self.fraction * planned
+
+    def _grid(self) -> tuple[Array, Array]:
+        return np.asarray(self.inverse_temperatures), np.asarray(self.prior)
 
 
 def weigh(

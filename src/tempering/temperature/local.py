@@ -9,22 +9,16 @@ global update weights each datum by E_q[1/T_i] (Section 3.4 of Mandt et al., 201
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from tempering.models.arguments import check_number
-from tempering.models.base import Array, LocalStep, Model
+from tempering.models.base import LocalStep, Model
 from tempering.storage.state import stored
-from tempering.temperature.grid import check_grid, even_inverse_temperatures, weigh
-from tempering.temperature.policy import (
-    Heat,
-    Progress,
-    Surroundings,
-    TemperaturePolicy,
-    check_fraction,
-)
+from tempering.temperature.grid import GridPolicy, even_inverse_temperatures, weigh
+from tempering.temperature.policy import Heat, Progress, Surroundings
 
 
 @stored("local_heat")
@@ -41,7 +35,7 @@ class LocalHeat(Heat):
 
 @stored("local_tempering")
 @dataclass(frozen=True, eq=False)
-class LocalTempering(TemperaturePolicy[LocalHeat]):
+class LocalTempering(GridPolicy[LocalHeat]):
     """Learn a temperature for each datum.
 
     Parameters
@@ -77,8 +71,6 @@ class LocalTempering(TemperaturePolicy[LocalHeat]):
     200
     """
 
-    settles: ClassVar[bool] = True
-
     inverse_temperatures: ArrayLike = field(default_factory=even_inverse_temperatures)
     prior: ArrayLike | None = None
     formula: Literal["calibrated", "paper"] = "calibrated"
@@ -88,20 +80,13 @@ class LocalTempering(TemperaturePolicy[LocalHeat]):
     fraction: float | None = 2 / 3
 
     def __post_init__(self) -> None:
-        grid, prior = check_grid(self.inverse_temperatures, self.prior)
-        object.__setattr__(self, "inverse_temperatures", grid)
-        object.__setattr__(self, "prior", prior)
-        check_fraction(self.fraction)
+        super().__post_init__()
         if self.formula not in ("calibrated", "paper"):
             raise ValueError(f"formula must be 'calibrated' or 'paper'; got {self.formula!r}.")
-        check_number(self.damping, "damping", "0 or a number of passes", least=0)
         check_number(self.tolerance, "tolerance", "0 or positive", least=0)
         check_number(
             self.max_alternations, "max_alternations", "at least 1, and whole", least=1, whole=True
         )
-
-    def length(self, planned: float) -> float:
-        return math.inf if self.fraction is None else self.fraction * planned
 
     def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> LocalHeat:
         model.require_learned_temperatures()
@@ -163,6 +148,3 @@ class LocalTempering(TemperaturePolicy[LocalHeat]):
     def reads_energies(self, heat: LocalHeat) -> bool:
         """Not here: local temperatures were learned with their data."""
         return False
-
-    def _grid(self) -> tuple[Array, Array]:
-        return np.asarray(self.inverse_temperatures), np.asarray(self.prior)

@@ -7,22 +7,16 @@ Eq. 10 of Mandt et al. (2016); the fit is tempered by E_q[1/T_y] = Σ_m q(m) s_m
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tempering.models.arguments import check_number, check_whole
+from tempering.models.arguments import check_whole
 from tempering.models.base import Array, LocalStep, Model, UnsupportedTemperature
 from tempering.storage.state import stored
-from tempering.temperature.grid import check_grid, exponential_temperatures, log_partition, weigh
-from tempering.temperature.policy import (
-    Heat,
-    Progress,
-    Surroundings,
-    TemperaturePolicy,
-    check_fraction,
-)
+from tempering.temperature.grid import GridPolicy, exponential_temperatures, log_partition, weigh
+from tempering.temperature.policy import Heat, Progress, Surroundings
 
 Formula = Literal[
     "auto", "closed-form", "monte-carlo", "map", "calibrated", "z-integrated", "paper"
@@ -40,7 +34,7 @@ class TemperingHeat(Heat):
 
 @stored("variational_tempering")
 @dataclass(frozen=True, eq=False)
-class VariationalTempering(TemperaturePolicy[TemperingHeat]):
+class VariationalTempering(GridPolicy[TemperingHeat]):
     """Learn one temperature for all data.
 
     Parameters
@@ -76,8 +70,6 @@ class VariationalTempering(TemperaturePolicy[TemperingHeat]):
     (True, 1.0)
     """
 
-    settles: ClassVar[bool] = True
-
     inverse_temperatures: ArrayLike = field(default_factory=exponential_temperatures)
     prior: ArrayLike | None = None
     formula: Formula = "auto"
@@ -87,19 +79,12 @@ class VariationalTempering(TemperaturePolicy[TemperingHeat]):
     n_samples: int = 1000
 
     def __post_init__(self) -> None:
-        grid, prior = check_grid(self.inverse_temperatures, self.prior)
-        object.__setattr__(self, "inverse_temperatures", grid)
-        object.__setattr__(self, "prior", prior)
-        check_fraction(self.fraction)
-        check_number(self.damping, "damping", "0 or a positive number of passes", least=0)
+        super().__post_init__()
         check_whole(every=self.every, n_samples=self.n_samples)
         if self.formula not in get_args(Formula):
             raise ValueError(
                 f"formula must be one of {', '.join(get_args(Formula))}; got {self.formula!r}."
             )
-
-    def length(self, planned: float) -> float:
-        return math.inf if self.fraction is None else self.fraction * planned
 
     def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> TemperingHeat:
         """q(y) = π, as in the paper, and log C on the whole grid."""
@@ -160,9 +145,6 @@ class VariationalTempering(TemperaturePolicy[TemperingHeat]):
             return energy, log_partition, terms.exact
         penalty = scale * len(terms.energies) * terms.log_normalizers.mean(axis=0)
         return energy, penalty, terms.exact
-
-    def _grid(self) -> tuple[Array, Array]:
-        return np.asarray(self.inverse_temperatures), np.asarray(self.prior)
 
     def _log_partition(self, model: Model, n_data: int, rng: np.random.Generator) -> Array | None:
         """log C on the grid, or None where each datum is normalised instead."""
