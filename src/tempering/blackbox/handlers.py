@@ -31,13 +31,7 @@ from tempering.blackbox.normalizers import base_of, log_normalizer
 from tempering.temperature import even_inverse_temperatures
 from tempering.temperature.grid import check_grid
 
-#: The Jacobian of a site's transform, as NumPyro names it.
-JACOBIAN = re.compile("_.*_log_det")
 Sites = Literal["likelihood", "joint"] | Collection[str]
-
-#: Heat widens these and leaves their place. Powers of a Bernoulli come nearer to 1/2, so a fit
-#: makes up for them by larger logits: these were far off where no label was wrong.
-LOCATED = dist.Normal, dist.Laplace
 
 
 class Wrapped(dist.Distribution):
@@ -127,8 +121,9 @@ class temper(Messenger):
 
 def is_tempered(site: Any, sites: Sites) -> bool:
     """Whether a site of a trace is among those that are tempered."""
-    # NumPyro adds a factor where MCMC moves in unconstrained space: it is no part of the model.
-    if site["type"] != "sample" or JACOBIAN.fullmatch(site["name"]):
+    # NumPyro adds the Jacobian of a transform where MCMC moves in unconstrained space: it is no
+    # part of the model.
+    if site["type"] != "sample" or re.fullmatch("_.*_log_det", site["name"]):
         return False
     if isinstance(sites, str):
         return sites == "joint" or site["is_observed"]
@@ -213,7 +208,9 @@ class temper_locally(Messenger):
         if not is_tempered(msg, self.sites) or (isinstance(msg["fn"], dist.Unit) and not named):
             return
         density = base_of(msg["fn"])
-        if not isinstance(density, LOCATED):
+        # Heat widens these and leaves their place. Powers of a Bernoulli come nearer to 1/2, so a
+        # fit makes up for them by larger logits: these were far off where no label was wrong.
+        if not isinstance(density, dist.Normal | dist.Laplace):
             raise ValueError(
                 f"the site {msg['name']!r} is {type(density).__name__}, and temper_locally takes "
                 "Normal and Laplace, or vectors of them: name such sites in sites=, or write a "

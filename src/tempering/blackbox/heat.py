@@ -24,14 +24,6 @@ from tempering.temperature import (
     VariationalTempering,
 )
 
-#: The last third of an adaptive run is at T = 1, whatever happens before it.
-HOT_PART = 2 / 3
-#: How often an adaptive run asks whether to go on cooling, and at how many of them it would cool
-#: if it never held.
-WINDOWS, MOVES = 60, 30
-#: A window still rises if its second half is above its first by so many standard errors.
-RISE = 2.0
-
 
 class Heat(NamedTuple):
     """Where the temperature is: the number of steps made, s, and where it was and will be."""
@@ -110,7 +102,7 @@ class Adaptive:
             inverse_temperature=s,
             path=jnp.full(max(-(-hot // length), 1), s),
             recent=jnp.zeros(length, s.dtype),
-            move=-jnp.log(s) / MOVES,
+            move=-jnp.log(s) / 30,  # of the 60 windows, if it never held
             hot=jnp.full((), hot, int),
         )
 
@@ -239,9 +231,9 @@ def hot_start(log_likelihoods: jax.Array) -> jax.Array:
 
 
 def windows(num_steps: int) -> tuple[int, int]:
-    """How many steps are hot, and how many make a window."""
-    hot = int(HOT_PART * num_steps)
-    return hot, max(hot // WINDOWS, 4)
+    """How many steps are hot, all but a third, and how many make one of 60 windows."""
+    hot = int(2 / 3 * num_steps)
+    return hot, max(hot // 60, 4)
 
 
 def _rises(losses: jax.Array) -> jax.Array:
@@ -249,4 +241,4 @@ def _rises(losses: jax.Array) -> jax.Array:
     middle = losses.size // 2
     first, second = losses[:middle], losses[middle:]
     noise = jnp.sqrt(first.var(ddof=1) / first.size + second.var(ddof=1) / second.size)
-    return first.mean() - second.mean() > RISE * noise
+    return first.mean() - second.mean() > 2.0 * noise

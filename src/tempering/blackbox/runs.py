@@ -17,13 +17,6 @@ import tqdm
 
 from tempering.blackbox.heat import Adaptive, Heat, windows
 
-#: One in so many steps, the last ones, is made by the better run alone.
-ALONE = 6
-#: At most so many losses judge a run, the last ones before that.
-COMPARED = 100
-#: By so many standard errors the second run must be ahead, which so many batches of losses tell.
-CLEARLY, BATCHES = 3.0, 10
-
 #: A state of SVI, and the losses up to it.
 Run = tuple[Any, jax.Array]
 
@@ -71,20 +64,20 @@ def better_of_two(
     skip_nan: bool,
 ) -> Run:
     """The last state and the losses of the better run."""
-    decided = num_steps - num_steps // ALONE
+    decided = num_steps - num_steps // 6
     hot, length = windows(num_steps)
     # By then all is at T = 1: each loss is an estimate of the ELBO, and costs nothing more.
-    judging = slice(max(decided - COMPARED, hot), decided)
+    judging = slice(max(decided - 100, hot), decided)
     mean = jnp.nanmean if skip_nan else jnp.mean
 
     def better(losses: jax.Array) -> jax.Array:
         """0 or 1. The noise of both runs is the same, so it is no part of what they differ by."""
         differences = losses[0] - losses[1]
-        size = max(differences.size // BATCHES, 1)
+        size = max(differences.size // 10, 1)
         whole = differences.size // size * size
         batches = jnp.nanmean(differences[:whole].reshape(-1, size), axis=1)
         error = jnp.sqrt(jnp.nanvar(batches, ddof=1) / batches.size)
-        clear = jnp.nanmean(differences) > CLEARLY * error
+        clear = jnp.nanmean(differences) > 3.0 * error
         # A run that broke off in NaN is no better than any other.
         first, second = jnp.isnan(mean(losses, axis=1))
         return jnp.where(~second & (first | clear), 1, 0)

@@ -30,9 +30,6 @@ from tempering.blackbox.runs import (
 from tempering.models.arguments import check_whole, shown
 from tempering.temperature import Annealing
 
-#: Random places at which the likelihood is looked at, to find where to start.
-PLACES = 64
-
 
 class TemperedSVI(SVI):
     """:class:`numpyro.infer.SVI` with a temperature; the methods and their arguments are the same.
@@ -123,7 +120,7 @@ class TemperedSVI(SVI):
         if not self._is_plain:
             finds = self.policy.finds_start and not self._from_cold
             # One place would do to see that there is something to temper.
-            values = self._log_likelihoods(rng_key, PLACES if finds else 1, args, kwargs)
+            values = self._log_likelihoods(rng_key, 64 if finds else 1, args, kwargs)
             if self.policy.finds_start:
                 start = hot_start(values) if finds else jnp.ones((), values.dtype)
         heat = self.policy.begin(1 if self.num_steps is None else self.num_steps, start)

@@ -32,9 +32,6 @@ from tempering.estimators.words import check_words, words_of
 from tempering.inference import ArraySource, BlockSource
 from tempering.storage.state import StorageError
 
-#: Characters of a text that are kept to be quoted.
-QUOTED = 2000
-
 
 class Reading(NamedTuple):
     """A corpus, and how it is to be read."""
@@ -55,7 +52,7 @@ class Reading(NamedTuple):
         return open_corpus(self.path, self.format, **options, **self._records())
 
     def texts(self, others: Sequence[str] = ()) -> tuple[list[str], list[list[Any]]]:
-        """The beginnings of the texts, where the corpus is text; and other columns."""
+        """The beginnings of the texts, to be quoted, where it is text; and other columns."""
         with warnings.catch_warnings():
             # They were told when the texts were counted.
             warnings.simplefilter("ignore")
@@ -63,7 +60,7 @@ class Reading(NamedTuple):
             read = read_texts(self.path, **self._records(), **kind, others=others).records
             texts, values = [], []
             for document, beside in read:
-                texts.append(document.text[:QUOTED])
+                texts.append(document.text[:2000])
                 values.append(beside)
         return texts, [list(column) for column in zip(*values)] or [[] for _ in others]
 

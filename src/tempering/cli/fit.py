@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from tempering.corpus import Stored
     from tempering.estimators import LatentDirichletAllocation
 
-#: Documents of a stream by which the number of topics is chosen.
-SEARCHED_DOCUMENTS = 20_000
 #: Topics that are printed; `tempering topics` prints all.
 PRINTED = 20
 
@@ -184,7 +182,7 @@ def _find_n_topics(
             return int(json.loads(file.read_text())["n_topics"]), []
     documents = training
     if isinstance(training, BlockSource):
-        documents = training.sample(SEARCHED_DOCUMENTS, np.random.default_rng(settings.seed))
+        documents = training.sample(20_000, np.random.default_rng(settings.seed))
     plain = clone(model).set_params(executor=None)
     with error_console().status("Looking for the number of topics"):
         look = joined_number if str(settings.topics) == "hdp" else choose_n_topics

@@ -22,15 +22,9 @@ from rich.text import Text
 
 from tempering.cli.options import with_groups
 
-KNOWN_ERROR = 1
-INTERRUPTED = 130
-#: What the package and the system raise with a message for the user; anything else is a bug.
-KNOWN = (ValueError, OSError, ImportError, MemoryError)
 #: What `tempering --traceback` sets.
 show_traceback = False
 
-#: Where lines are not cut: in files and pipes.
-UNLIMITED = 10_000
 #: Characters that a terminal obeys, or that turn the order of a line round; not tab and line feed.
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
@@ -53,8 +47,8 @@ class CleanConsole(Console):
 
 
 def console() -> Console:
-    """Standard output; lines are broken on a terminal only."""
-    return CleanConsole(width=None if sys.stdout.isatty() else UNLIMITED, highlight=False)
+    """Standard output; lines are broken on a terminal only, not in files and pipes."""
+    return CleanConsole(width=None if sys.stdout.isatty() else 10_000, highlight=False)
 
 
 def error_console() -> Console:
@@ -127,17 +121,18 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
                 raise
             except KeyboardInterrupt as interrupt:
                 say(str(interrupt) or "interrupted.")
-                raise typer.Exit(INTERRUPTED) from None
+                raise typer.Exit(130) from None
             except SystemExit as end:
                 # A fit that SIGTERM has ended tells what is kept of it.
                 if hasattr(end, "message"):
                     say(str(end))
                 raise
-            except KNOWN as error:
+            # With a message for the user; anything else is a bug.
+            except (ValueError, OSError, ImportError, MemoryError) as error:
                 if show_traceback:
                     typer.echo(cleaned(traceback.format_exc()), err=True)
                 say(str(error) or type(error).__name__)
-                raise typer.Exit(KNOWN_ERROR) from None
+                raise typer.Exit(1) from None
 
     return run
 

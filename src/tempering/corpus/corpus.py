@@ -28,9 +28,6 @@ from tempering.storage.atomic import atomic_file
 BLOCK_SIZE = 8192
 LARGEST_COUNT = np.iinfo(np.int32).max
 MOST_WORDS = np.iinfo(np.int32).max
-# Documents that a header may claim beyond one for each two bytes of the file. Empty documents take
-# room in memory but none in some formats, so that a claim alone could fill the memory.
-SPARE_DOCUMENTS = 65536
 UCI_NAME = re.compile(r"docword\.(.+)\.txt(\.gz)?")
 WORDS, NAMES, COUNTING = "vocab", "documents", "counting"
 
@@ -176,7 +173,8 @@ def canonical(counts: Any, path: Any = "counts") -> Any:
 def check_shape(path: Any, place: str, n_documents: int, n_words: int, n_bytes: int) -> None:
     """Refuse a size that a file of ``n_bytes`` cannot have, before memory is taken for it."""
     check_n_words(path, place, n_words)
-    if not 0 <= n_documents <= n_bytes // 2 + SPARE_DOCUMENTS:
+    # Empty documents take room in memory but none in some formats.
+    if not 0 <= n_documents <= n_bytes // 2 + 65536:
         problem = f"{n_documents} documents are claimed, too many for a file of {n_bytes} bytes."
         fail(path, place, problem)
 

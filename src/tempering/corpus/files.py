@@ -14,17 +14,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-#: The most bytes that a corpus may take in memory, or a part of it that is read in one go.
-MAX_BYTES = 4 << 30
 VARIABLE = "TEMPERING_MAX_BYTES"
 LONGEST_QUOTE = 80
 CHUNK_BYTES = 1 << 19
 # A line is read in one go, but a file of one endless line is refused long before memory is full.
 LINES_IN_LIMIT = 64
-LINE_BREAKS = re.compile(r"[\r\n]+")
-#: What takes the place of bytes that are no characters of the encoding.
-UNDECODED = re.compile("[\udc80-\udcff]")
-GZIP_MAGIC = b"\x1f\x8b"
 
 
 class CorpusError(ValueError):
@@ -62,8 +56,8 @@ def reading(path: Any, place: str = "") -> Iterator[None]:
 
 
 def size_limit() -> int:
-    """The most bytes to take for a corpus: the environment's word, or 4 GiB."""
-    told = os.environ.get(VARIABLE, str(MAX_BYTES))
+    """The most bytes that a corpus may take in memory: the environment's word, or 4 GiB."""
+    told = os.environ.get(VARIABLE, str(4 << 30))
     if not (told.isascii() and told.isdigit() and 0 < int(told[:20]) < 2**63):
         raise CorpusError(f"{VARIABLE} must be a number of bytes; got {cut(told)!r}.")
     return int(told)
@@ -89,7 +83,7 @@ def check_regular(path: Path) -> None:
 def open_bytes(path: Path) -> Any:
     """A file's content, unpacked if it is gzipped."""
     with open(path, "rb") as file:
-        is_packed = file.read(2) == GZIP_MAGIC
+        is_packed = file.read(2) == b"\x1f\x8b"
     return gzip.open(path) if is_packed else open(path, "rb")
 
 
@@ -130,7 +124,7 @@ def _check_length(path: Path, line: int, length: int, longest: int) -> None:
 
 def check_decoded(path: Any, place: str, text: str, encoding: str = "utf-8") -> None:
     """Refuse text with bytes that are no characters of its encoding."""
-    if wrong := UNDECODED.search(text):
+    if wrong := re.search("[\udc80-\udcff]", text):  # what stands in their place
         byte = ord(wrong[0]) - 0xDC00
         problem = f"it is not {encoding.upper()} (byte 0x{byte:02x}); name another encoding."
         fail(path, place, problem)
@@ -150,4 +144,4 @@ class Lines:
 
 def one_line(text: str) -> str:
     """A name that may hold line breaks, as one line."""
-    return LINE_BREAKS.sub(" ", text)
+    return re.sub(r"[\r\n]+", " ", text)

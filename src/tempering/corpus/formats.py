@@ -69,7 +69,6 @@ FORMATS = {
 }
 #: What batches can be drawn from without reading all of it.
 STREAMING = "parquet"
-PAIR = re.compile(rb"(\d+|qid):[-+.\deE]+")
 #: What is not counted yet.
 TEXT = "text"
 #: What can be read beside FORMATS.
@@ -311,6 +310,7 @@ def _detect_by_content(path: Path) -> str | None:
         return "uci"
     head, *pairs = (lines[0] if lines else None) or [b""]
     # The last pair may be cut off.
-    if not pairs or not all(PAIR.fullmatch(pair) for pair in pairs[:-1] or pairs):
+    whole = pairs[:-1] or pairs
+    if not pairs or not all(re.fullmatch(rb"(\d+|qid):[-+.\deE]+", pair) for pair in whole):
         return None
     return "lda-c" if head == b"%d" % len(pairs) else "svmlight"

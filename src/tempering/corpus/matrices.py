@@ -37,8 +37,6 @@ from tempering.corpus.corpus import (
 )
 from tempering.corpus.files import check_size, cut, fail, line_chunks, reading, text_lines
 
-KINDS = ("csr", "csc", "coo")
-
 
 def open_npz(path: Path) -> Corpus:
     """Read a matrix, in CSR, CSC or COO form."""
@@ -47,9 +45,8 @@ def open_npz(path: Path) -> Corpus:
             check_size(path, sum(member.file_size for member in archive.infolist()))
         # It takes no pickled objects, so that nothing in the file is run.
         matrix: Any = sparse.load_npz(path)
-    if matrix.format not in KINDS or matrix.ndim != 2:
-        problem = f"the matrix must be of kind {', '.join(KINDS)}; got {matrix.format!r}."
-        fail(path, "", problem)
+    if matrix.format not in ("csr", "csc", "coo") or matrix.ndim != 2:
+        fail(path, "", f"the matrix must be of kind csr, csc, coo; got {matrix.format!r}.")
     n_documents, n_words = matrix.shape
     check_shape(path, "shape.npy", n_documents, n_words, path.stat().st_size)
     if matrix.format != "csr":
@@ -75,12 +72,7 @@ def write_npz(file: IO[bytes], stored: Stored) -> None:
     sparse.save_npz(file, gather(stored).counts, compressed=True)
 
 
-FIELDS = ("integer", "unsigned-integer", "real", "double", "pattern")
-WANTED = "%%MatrixMarket matrix coordinate integer|real|pattern general"
 HEADER = ("documents", "words", "entries")
-#: Bytes that an entry takes while it is read, and a document.
-ENTRY_BYTES, DOCUMENT_BYTES = 24, 8
-LINE = re.compile(r"^Line (\d+): ")
 
 
 def content_of(path: Path) -> bytes:
@@ -102,10 +94,12 @@ def open_matrix_market(path: Path) -> Corpus:
         fail(path, "", "it holds a byte 0.")
     n_documents, n_words, n_entries, *kind = _scan(path, content, scipy_io.mminfo)
     layout, field, symmetry = kind
-    if layout != "coordinate" or field not in FIELDS or symmetry != "general":
-        fail(path, "line 1", f"it should be {WANTED!r}; got {' '.join(kind)!r}.")
+    known = ("integer", "unsigned-integer", "real", "double", "pattern")
+    if layout != "coordinate" or field not in known or symmetry != "general":
+        wanted = "%%MatrixMarket matrix coordinate integer|real|pattern general"
+        fail(path, "line 1", f"it should be {wanted!r}; got {' '.join(kind)!r}.")
     check_shape(path, "the line of sizes", n_documents, n_words, path.stat().st_size)
-    check_size(path, ENTRY_BYTES * n_entries + DOCUMENT_BYTES * n_documents)
+    check_size(path, 24 * n_entries + 8 * n_documents)  # bytes that they take while they are read
     entries = _scan(path, content, scipy_io.mmread)
     del content  # it takes as much memory as they do
     order = np.lexsort((entries.col, entries.row))
@@ -119,8 +113,8 @@ def _scan(path: Path, content: bytes, scan: Callable[[Any], Any]) -> Any:
     try:
         return scan(io.BytesIO(content))
     except (ValueError, OverflowError, MemoryError, TypeError) as error:
-        told = LINE.match(str(error))
-        problem = cut(LINE.sub("", str(error))).rstrip(".")
+        told = re.match(r"Line (\d+): ", str(error))
+        problem = cut(str(error)[told.end() if told else 0 :]).rstrip(".")
         fail(path, f"line {told[1]}" if told else "", f"{problem}.")
 
 

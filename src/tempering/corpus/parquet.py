@@ -23,10 +23,6 @@ from tempering.corpus.corpus import (
 from tempering.corpus.files import check_regular, check_size, fail, one_line, reading
 from tempering.inference.sources import stack
 
-# Fewer than of counts: a row may be a whole book.
-TEXTS_AT_A_TIME = 256
-#: Bytes that a row takes in memory, however well it is packed in the file.
-ROW_BYTES = 8
 IDS, COUNTS, NAME = "ids", "counts", "doc_id"
 #: What our files tell beyond what Parquet itself does.
 N_WORDS, N_TOKENS, NAMED = b"tempering.n_words", b"tempering.n_tokens", b"tempering.named"
@@ -55,7 +51,8 @@ def open_file(path: Path) -> Any:
             fail(path, "", problem)
         for number, group in enumerate(groups):
             # Its columns would tell more, but pyarrow ends the process where they are damaged.
-            n_bytes = max(group.total_byte_size, ROW_BYTES * group.num_rows)
+            # However well it is packed in the file, a row takes eight bytes in memory.
+            n_bytes = max(group.total_byte_size, 8 * group.num_rows)
             check_size(path, n_bytes, f"row group {number}")
     return file
 
@@ -72,9 +69,8 @@ def column_values(path: Path, columns: list[str]) -> Iterator[tuple[str, tuple[A
     for group in range(file.metadata.num_row_groups):
         place, row = f"row group {group}", 0
         with reading(path, place):
-            for batch in file.iter_batches(
-                TEXTS_AT_A_TIME, [group], columns=columns, use_threads=False
-            ):
+            # Fewer at a time than of counts: a row may be a whole book.
+            for batch in file.iter_batches(256, [group], columns=columns, use_threads=False):
                 for values in zip(*(batch.column(name) for name in columns)):
                     yield f"{place}, row {row} (from 0)", values
                     row += 1

@@ -107,9 +107,6 @@ PACKAGES = {
     "pandas": "pandas",
     "matplotlib": "matplotlib",
 }
-LEAST_WORDS = 20
-#: Words of the vocabulary that a document has at least.
-LEAST_TOKENS = 10
 #: Words that tell of the form of docstrings, not of what they are about.
 BOILERPLATE = """
     arg args argument arguments attribute attributes autosummary bool callable class default
@@ -120,16 +117,8 @@ BOILERPLATE = """
     true tuple type types use used uses using value values version versionadded versionchanged
     warning www
 """
-EXAMPLE = re.compile(r"^\s*(>>>|\.\.\.).*$", re.MULTILINE)
-WORD = re.compile(r"[A-Za-z]{2,}")
 #: Directories that hold tests, or other projects' code.
 PASSED_OVER = {"tests", "test", "_tests", "testing", "_vendor", "vendored", "externals"}
-#: A file without any of these holds no docstring, and need not be parsed.
-QUOTES = (b'"""', b"'''")
-#: numpy and scipy give docstrings to compiled functions in calls of this.
-ADD_DOCSTRING = "add_newdoc"
-#: Statements that may hold definitions, besides classes.
-BRANCHES = (ast.If, ast.Try, ast.With, ast.ExceptHandler)
 # To be raised when the corpus changes for the same packages.
 EDITION = 1
 
@@ -204,7 +193,7 @@ def _key(places: dict[str, Path]) -> str:
 def _build(places: dict[str, Path]) -> Corpus:
     documents, seen = [], set()
     for package, place in places.items():
-        for document in docstrings(package, place, LEAST_WORDS):
+        for document in docstrings(package, place, least_words=20):
             # Each text once: methods often repeat one another's.
             if document.text not in seen:
                 seen.add(document.text)
@@ -215,9 +204,10 @@ def _build(places: dict[str, Path]) -> Corpus:
         min_df=5,
         max_df=0.25,
     )
-    prose = (Document(name, EXAMPLE.sub("", text)) for name, text in documents)
+    code = re.compile(r"^\s*(>>>|\.\.\.).*$", re.MULTILINE)
+    prose = (Document(name, code.sub("", text)) for name, text in documents)
     corpus = from_texts(prose, vectorizer=vectorizer)
-    kept = np.flatnonzero(corpus.counts.sum(axis=1) >= LEAST_TOKENS)
+    kept = np.flatnonzero(corpus.counts.sum(axis=1) >= 10)
     return Corpus(
         corpus.counts[kept],
         corpus.vocabulary,
@@ -241,7 +231,7 @@ def docstrings(package: str, directory: Path, least_words: int) -> Iterator[Docu
         if PASSED_OVER.intersection(parts) or any(part.startswith("test_") for part in parts):
             continue
         source = path.read_bytes()
-        if not any(quotes in source for quotes in QUOTES):
+        if b'"""' not in source and b"'''" not in source:  # it need not be parsed
             continue
         try:
             tree = ast.parse(source)
@@ -250,7 +240,7 @@ def docstrings(package: str, directory: Path, least_words: int) -> Iterator[Docu
             continue
         module = ".".join([package, *(part for part in parts if part != "__init__")])
         for document in _in_scope(tree, module):
-            if len(WORD.findall(document.text)) >= least_words:
+            if len(re.findall(r"[A-Za-z]{2,}", document.text)) >= least_words:
                 yield document
 
 
@@ -265,16 +255,15 @@ def _in_scope(node: ast.AST, name: str) -> Iterator[Document]:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             yield from _in_scope(child, f"{name}.{child.name}")
-        elif isinstance(child, BRANCHES):
+        elif isinstance(child, (ast.If, ast.Try, ast.With, ast.ExceptHandler)):
             yield from _in_scope(child, name)
         elif isinstance(child, ast.Expr) and isinstance(child.value, ast.Call):
             yield from _added(child.value, name)
 
 
 def _added(call: ast.Call, module: str) -> Iterator[Document]:
-    """The docstring that a call gives to a compiled function."""
-    function = getattr(call.func, "id", getattr(call.func, "attr", None))
-    if function != ADD_DOCSTRING:
+    """The docstring that a call gives to a compiled function, as in numpy and scipy."""
+    if getattr(call.func, "id", getattr(call.func, "attr", None)) != "add_newdoc":
         return
     texts = [
         part.value

@@ -32,18 +32,6 @@ from tempering.models.hmm.chains import Chain, best_paths, draw_paths, solve_pat
 from tempering.models.hmm.model import block_rows
 from tempering.models.natural import emit
 
-#: Passes of a chain without forbidden moves that say which state is which.
-FREE_PASSES = 20
-
-#: Rows that k-means looks at; more would change its centres little.
-MOST_KMEANS_ROWS = 20_000
-
-#: Pairs that are tried, those first whose rows either state explains, and passes for each.
-TRIALS, PASSES = 5, 20
-
-#: Rows by which pairs are compared.
-COMPARED_ROWS = 5000
-
 
 class ChainQueries(StreamEstimator):
     """Methods that read the attributes alone."""
@@ -199,11 +187,12 @@ def cold_start(
     Where moves are forbidden, states come from a few passes in which none is: clusters in a wrong
     order would have to become other ones, past all that lie between.
     """
-    n_few = max(1, len(data) * MOST_KMEANS_ROWS // len(data.rows))
+    # About 20,000 rows; more would change the centres of k-means little.
+    n_few = max(1, len(data) * 20_000 // len(data.rows))
     if not model.allows_all:
         free, few = model.without_zeros(), data[:n_few]
         posterior = cold_start(free, data, init, rng)
-        for _ in range(FREE_PASSES):
+        for _ in range(20):
             found = free.local_step(few, free.expectations(posterior), 1.0).statistics
             posterior = free.prior() + len(data) / len(few) * found
         return model.prior() + model.restricted(posterior - free.prior())
@@ -227,7 +216,7 @@ def fit_with_joins(model: HiddenMarkov, data: Sequences, options: FitOptions) ->
     best = run()
     while True:
         tried = (
-            run(initial=start, temperature=None, max_passes=PASSES)
+            run(initial=start, temperature=None, max_passes=20)
             for start in joined(model, data, best.posterior)
         )
         higher = next((each for each in tried if each.elbo > best.elbo), None)
@@ -244,7 +233,7 @@ def joined(model: HiddenMarkov, data: Sequences, posterior: Natural) -> Iterator
     counts = {name: part - prior[name] for name, part in posterior.items()}
     visits = counts["start"] + counts["transitions"].sum(axis=0)
     used = np.flatnonzero(visits > 0.5)
-    rows = data.table[:: -(-len(data.table) // COMPARED_ROWS)]
+    rows = data.table[:: -(-len(data.table) // 5000)]
     expected = model.expectations(posterior)
     logs = model.likelihood.expected_log_likelihood(rows, expected.emissions)
     shares = softmax(logs[:, used] + np.log(visits[used]), axis=1)
@@ -252,7 +241,7 @@ def joined(model: HiddenMarkov, data: Sequences, posterior: Natural) -> Iterator
     size = np.sqrt(overlap.diagonal())
     first, second = np.triu_indices(len(used), 1)
     order = np.argsort(-(overlap / np.outer(size, size))[first, second], kind="stable")
-    for pair in order[:TRIALS]:
+    for pair in order[:5]:  # those whose rows either state explains
         a, b = int(used[first[pair]]), int(used[second[pair]])
         yield prior + Natural(
             start=_add(counts["start"], a, b),

@@ -42,18 +42,6 @@ from tempering.models.natural import Natural
 from tempering.models.threads import one_blas_thread
 from tempering.temperature import Annealing, TemperaturePolicy
 
-#: Passes that the default spends on cooling, where the run is long enough.
-COOLING_PASSES = 50
-
-#: Hot starts of each datum in each step, by default: fewer miss explanations, more find few.
-RESTARTS = 2
-
-#: Passes in which what is saved has to make up for the rotation.
-REPAID_PASSES = 100
-
-#: Rows that the guess of the noise looks at.
-SAMPLE_ROWS = 2000
-
 #: Variances that there is a computer for: beyond, their squares are 0 or infinite.
 Variance = Annotated[float, Interval(Real, 1e-100, 1e100, closed="both")]
 Probability = Annotated[float, Interval(Real, 0, 1, closed="neither")]
@@ -144,7 +132,7 @@ random_state, n_jobs, executor, verbose
     learn: tuple | list | set | frozenset = ()
     tempering: Tempering = "auto"
     local: Literal["auto", "exact", "mean-field"] = "auto"
-    local_restarts: CountFromZero = RESTARTS
+    local_restarts: CountFromZero = 2  # fewer miss explanations, more find few
     init: Literal["small", "prior", "data"] | Numbers = "small"
     moves: Flag = True
     tol: NotNegative = 1e-2
@@ -199,7 +187,7 @@ random_state, n_jobs, executor, verbose
         self.n_moves_ = sum(accepted.values())
 
     def _policy(self, planned_passes: float) -> TemperaturePolicy:
-        passes = min(float(COOLING_PASSES), planned_passes / 2)
+        passes = min(50.0, planned_passes / 2)
         # Linear in 1/T: in the toy problem of the paper, linear in T lost a feature now and then.
         names = {"auto": lambda: Annealing(passes=passes, start="auto"), **DEFAULTS}
         return as_policy(self.tempering, names)
@@ -303,10 +291,10 @@ class Narrow(NamedTuple):
 
 
 def worthwhile(n_data: int, dimension: int, n_features: int) -> bool:
-    """Whether the rotation takes less time than it saves."""
+    """Whether the rotation takes less time than it saves in a hundred passes."""
     rotation = n_data**2 * (dimension / 2 + 4 * n_data)
     saved = 2 * n_data * n_features * (dimension - n_data - n_features)
-    return rotation < REPAID_PASSES * saved
+    return rotation < 100 * saved
 
 
 def guess_variances(
@@ -325,15 +313,14 @@ def guess_variances(
     if noise_variance is None:
         # Data that K features explain fully still need some noise.
         floor = max(1e-3 * square, np.finfo(float).tiny ** 0.5)
-        noise_variance = max(_variance_beyond(X, n_features), floor)
+        noise_variance = max(_variance_beyond(X[:: -(-len(X) // 2000)], n_features), floor)
     if feature_variance is None:
         feature_variance = max(square - noise_variance, noise_variance) / n_active
     return noise_variance, feature_variance
 
 
-def _variance_beyond(X: Array, rank: int) -> float:
+def _variance_beyond(rows: Array, rank: int) -> float:
     """Variance a dimension that the best approximation of some rank leaves over."""
-    rows = X[:: -(-len(X) // SAMPLE_ROWS)]
     n, d = rows.shape
     left = min(n, d) - rank
     if left <= 0:

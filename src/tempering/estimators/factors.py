@@ -34,16 +34,6 @@ from tempering.models.factor.poisson import PoissonFactors, as_csr
 from tempering.storage.state import expect
 from tempering.temperature import Annealing, TemperaturePolicy
 
-#: Factors that are tried where nobody says how many.
-MOST_FACTORS = 50
-
-#: A factor counts where Σ_d τ_d w_dk² is more than this part of √(D/N), under which none can be
-#: told from noise. Those that were switched off shrink to 0.
-RELEVANT = 0.1
-
-#: Where "auto" begins for counts, and the passes that it spends on cooling in a run long enough.
-FIRST_TEMPERATURE, COOLING_PASSES = 1.4, 50
-
 
 @dataclass(eq=False, repr=False)
 class _FactorEstimator(FeatureMixin, EngineEstimator):
@@ -166,7 +156,7 @@ verbose
             raise ValueError(f"X must have a number in each column; column {column} is all NaN.")
         k = self.n_components
         if k is None:
-            k = max(1, min(*X.shape, MOST_FACTORS + 1) - 1)
+            k = max(1, min(*X.shape, 51) - 1)
         elif k > X.shape[1]:
             raise ValueError(
                 f"n_components={k} must be at most n_features={X.shape[1]}: there are no more "
@@ -188,8 +178,9 @@ verbose
         self.mean_ = expected.loadings[:, -1] + self._centre
         self.noise_variance_ = 1.0 / expected.precision
         explained = np.square(self.components_) @ expected.precision
+        # None can be told from noise under √(D/N); those that were switched off shrink to 0.
         limit = np.sqrt(len(self.mean_) / self._state.data_seen)
-        self.n_relevant_ = int(np.sum(explained > RELEVANT * limit))
+        self.n_relevant_ = int(np.sum(explained > 0.1 * limit))
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
@@ -308,7 +299,7 @@ executor, verbose
         return super().score(X) / self.n_features_in_
 
     def _policy(self, planned_passes: float) -> TemperaturePolicy:
-        auto = cooling(FIRST_TEMPERATURE, COOLING_PASSES, planned_passes)
+        auto = cooling(1.4, 50, planned_passes)
         return as_policy(self.tempering, {"auto": auto, "annealing": Annealing})
 
     def _new_model(self, counts: sparse.csr_array) -> PoissonFactors:

@@ -20,7 +20,7 @@ from tempering.estimators.parameters import (
     Tempering,
     Whole,
 )
-from tempering.estimators.starts import Reannealing, Start, start_assignment
+from tempering.estimators.starts import Start, reannealing, start_assignment
 from tempering.families import (
     DiagonalGaussian,
     FullGaussian,
@@ -33,9 +33,6 @@ from tempering.models import Mixture, Natural
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
 from tempering.temperature import Untempered
-
-#: Attributes of the type of the data, as scikit-learn's are.
-SINGLE_PRECISION = ("weights_", "means_", "precisions_", "covariances_", "precisions_cholesky_")
 
 
 class CovarianceType(NamedTuple):
@@ -339,7 +336,7 @@ covariance_prior_
             return moves
         # A policy that was asked for decides alone how the fit comes to T = 1.
         if self.init_params == "annealed" and isinstance(policy, Untempered):
-            moves["anneal"] = Reannealing(data)
+            moves["anneal"] = reannealing(data)
         if self.merge_split:
             moves["merge_split"] = merge_and_split
         return moves
@@ -358,6 +355,7 @@ covariance_prior_
         self.means_ = means + self._centre
         self.covariances_ = kind.inverse(self.precisions_)
         self.precisions_cholesky_ = kind.precision_factors(self.covariances_)
-        if getattr(self, "_single_precision", False):
-            for name in SINGLE_PRECISION:
+        if getattr(self, "_single_precision", False):  # of the type of the data, as scikit-learn's
+            told = "weights_", "means_", "precisions_", "covariances_", "precisions_cholesky_"
+            for name in told:
                 setattr(self, name, getattr(self, name).astype(np.float32))

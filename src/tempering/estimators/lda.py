@@ -25,20 +25,6 @@ from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.topics import WORDS_AT_A_TIME, Guide, Topics
 from tempering.temperature import Heat, Untempered
 
-#: What a stream of unknown length is taken for: as many documents in all, as in scikit-learn, and a
-#: run of that many for the temperature, which must come down though nobody knows when it ends.
-UNKNOWN_TOTAL, UNKNOWN_HORIZON = 1e6, 2e4
-
-#: Overlap from which two topics count as one.
-COPY_OVERLAP = 0.99
-
-#: A topic is used if it holds so many words, or, where X holds weights that are no counts or words
-#: are few, this part of what topics hold on average.
-FEWEST_USED_WORDS, SMALLEST_SHARE = 5.0, 0.1
-
-#: So many names stand in a warning; the rest are counted.
-NAMED_TOPICS = 8
-
 
 class TopicWarning(UserWarning):
     """A topic has died, or is a copy of another one."""
@@ -275,8 +261,9 @@ default="auto"
         check_guidance(self)
         first = not hasattr(self, "_state")
         X = self._counts(X, reset=first)
-        n_data = int(self.total_samples or UNKNOWN_TOTAL)
-        horizon = self.total_samples or UNKNOWN_HORIZON
+        # Without its length, a stream has a million documents, as in scikit-learn, and the
+        # temperature comes down in a run of 20,000, though nobody knows when it ends.
+        n_data, horizon = int(self.total_samples or 1e6), self.total_samples or 2e4
         seen = 0 if first else self._state.data_seen
         n_entries = X.nnz / X.shape[0] * max(horizon, X.shape[0])
         check_n_components(self.n_components, n_entries, "words of documents in such a stream")
@@ -321,7 +308,7 @@ def warn_of_troubles(topics: Topics, n_tokens: float, guide: Guide | None = None
     held, overlaps = sizes_and_overlaps(topics)
     # What words lead a topic is no document's.
     unused = unused_topics(held if guide is None else held - guide.totals(), n_tokens)
-    copies = np.triu(overlaps > COPY_OVERLAP, 1)
+    copies = np.triu(overlaps > 0.99, 1)
     copies[unused] = copies[:, unused] = False
     troubles = describe_troubles(unused, np.argwhere(copies))
     if troubles:
@@ -330,7 +317,8 @@ def warn_of_troubles(topics: Topics, n_tokens: float, guide: Guide | None = None
 
 def unused_topics(counts: NDArray[np.floating], n_tokens: float) -> np.ndarray:
     """Topics that hold next to nothing, of expected counts [K] scaled to the whole corpus."""
-    return np.flatnonzero(counts < min(FEWEST_USED_WORDS, SMALLEST_SHARE * n_tokens / len(counts)))
+    # Five words, or a tenth of the average where X holds weights that are no counts, or is small.
+    return np.flatnonzero(counts < min(5.0, 0.1 * n_tokens / len(counts)))
 
 
 def describe_troubles(unused: np.ndarray, copies: Iterable[tuple[int, int]]) -> str | None:
@@ -366,6 +354,6 @@ def sizes_and_overlaps(topics: Topics) -> tuple[Float64, Float64]:
     return sizes, overlaps / np.sqrt(np.outer(sizes, sizes)).clip(np.finfo(float).tiny)
 
 
-def _names(names: list[str]) -> str:
-    more = f" and {len(names) - NAMED_TOPICS} more" if len(names) > NAMED_TOPICS else ""
-    return ", ".join(names[:NAMED_TOPICS]) + more
+def _names(names: list[str], most: int = 8) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more

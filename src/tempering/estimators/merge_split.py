@@ -34,8 +34,6 @@ from tempering.temperature import Untempered
 
 #: Passes of the two halves of a component by themselves.
 SPLITTING_PASSES = 8
-#: A component with less than one datum is a free slot.
-FREE = 1.0
 
 
 class Merge(NamedTuple):
@@ -123,7 +121,7 @@ def merge_candidates(
     gain = ev(S_a + S_b) − ev(S_a) − ev(S_b) − Σ_i [h(r_ia) + h(r_ib) − h(r_ia + r_ib)]
     """
     counts, statistics = overview.counts, overview.components
-    free = counts < FREE
+    free = counts < 1.0  # less than one datum
     merges = [Merge(0.0, 0.0, int(k), int(k)) for k in np.flatnonzero(free)]
     first, second = _closest_pairs(overview, free)
     if not len(first):

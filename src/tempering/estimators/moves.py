@@ -15,8 +15,9 @@ of the data, the promising ones for longer, and the best is handed on as a new s
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,11 +37,8 @@ from tempering.models.base import Array
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.temperature import USUAL_PASSES, TemperaturePolicy, Untempered
 
-MOST_ROUNDS = 10
 #: Passes before the first round, and after each: enough to see where a move leads.
 SETTLING_PASSES = 15
-#: Rise of the ELBO, in nats a datum, for which a round is kept.
-WORTHWHILE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -83,14 +81,14 @@ def fit_with_moves(
     first = run(model, options.get("initial"), passes, temperature)
     best = MovedResult(**vars(first), accepted=dict.fromkeys(moves, 0))
     for name, move in moves.items():
-        while best.accepted[name] < MOST_ROUNDS and (left := _passes_left(best, max_passes)):
+        while best.accepted[name] < 10 and (left := _passes_left(best, max_passes)):
             with open_executor(None, n_threads) as executor:
                 moved = move(best.model, data, best.posterior, executor)
             if moved is None:
                 break
             began = working_seconds() - started
             tried = run(best.model, moved, min(SETTLING_PASSES, left), None)
-            if not tried.elbo > best.elbo + WORTHWHILE * data.shape[0]:
+            if not tried.elbo > best.elbo + 1e-6 * data.shape[0]:  # in nats a datum
                 break
             accepted = {**best.accepted, name: best.accepted[name] + 1}
             best = replace(_continued(best, tried, began), accepted=accepted)
@@ -122,11 +120,6 @@ def _continued(earlier: MovedResult, later: Result, began: float) -> MovedResult
     return replace(earlier, **taken, history=history, restart_elbos=[later.elbo])
 
 
-#: Products of a pass over the data from which "auto" takes a GPU: with the tens of passes of a fit
-#: some seconds of work for the CPU, as many as it takes to load JAX and to compile.
-PRODUCTS_WORTH_A_GPU = 1e9
-
-
 #: The models that run on a device, as they do there, and how many entries the matrices have that a
 #: datum, or a row of a sequence, is multiplied with.
 ON_DEVICE: dict[type, tuple[Any, Callable[[Any], int]]] = {
@@ -144,7 +137,9 @@ ON_DEVICE: dict[type, tuple[Any, Callable[[Any], int]]] = {
 def model_on(backend: Backend, model: Model, n_data: int) -> Any:
     """The model as it runs on a backend, for so many data; an error if that is not there."""
     there, products_a_datum = ON_DEVICE[type(model)]
-    worthwhile = backend != "auto" or n_data * products_a_datum(model) >= PRODUCTS_WORTH_A_GPU
+    # With the tens of passes of a fit some seconds of work for the CPU, as many as it takes to load
+    # JAX and to compile.
+    worthwhile = backend != "auto" or n_data * products_a_datum(model) >= 1e9
     on_device = choose_backend(backend, worthwhile=worthwhile) != "numba"
     return there.of(model) if on_device else model
 
@@ -168,7 +163,7 @@ def fit_table(
     source: Any = data
     if on_cpu(model) is not model:
         source = TableSource(data, options.get("batch_size"))
-        moves = {name: on_host(move) for name, move in moves.items()}
+        moves = {name: partial(_on_host, move) for name, move in moves.items()}
     if moves:
         result = fit_with_moves(model, source, moves=moves, **options)
     else:
@@ -176,36 +171,9 @@ def fit_table(
     return replace(result, model=on_cpu(result.model))
 
 
-def on_host(move: Move) -> Move:
+def _on_host(move: Move, model: Any, data: Any, posterior: Natural, executor: Any) -> Any:
     """A move that looks at the table, and runs the model, on the host."""
-
-    def moved(model: Any, data: Any, posterior: Natural, executor: Any) -> Natural | None:
-        return move(on_cpu(model), data.data, posterior, executor)
-
-    return moved
-
-
-#: Rows on which candidates are tried: a tenth of the data, but at least, and at most.
-FEWEST_ROWS, MOST_ROWS = 250, 1000
-#: Passes over them in which each candidate, and then each promising one, is tried.
-FIRST_PASSES, MORE_PASSES = 3, 15
-#: Candidates that are promising.
-PROMISING = 4
-#: Dependent pairs that are tried at a time, the most dependent first.
-MOST_PAIRS = 6
-#: Nats by which the activations of a pair must be dependent: chance alone makes some.
-DEPENDENT = 10.0
-#: Nats a datum, roughly, that a feature of use explains.
-OF_USE = 0.01
-#: Steps of the power method.
-POWER_STEPS = 10
-
-
-class Sketch(NamedTuple):
-    """Where some passes over the sample lead to."""
-
-    elbo: float
-    posterior: Natural
+    return move(on_cpu(model), data.data, posterior, executor)
 
 
 def move_features(
@@ -220,22 +188,22 @@ def move_features(
     still = copy(model)
     still.learn = frozenset()
 
-    def sketches(passes: int, starts: list[Natural]) -> list[Sketch]:
+    def sketches(passes: int, starts: list[Natural]) -> list[tuple[float, Natural]]:
         return executor.map(lambda start: _sketch(still, sample, start, passes), starts)
 
     def features_at(means: Array, n_data: int) -> Natural:
         """As sure of themselves as at the start of a fit."""
         return model.features_at(means, n_data * model.activation_probability)
 
-    first = sketches(FIRST_PASSES, [features_at(means, len(sample)) for means in candidates])
-    promising = sorted(first, key=lambda sketch: -sketch.elbo)[:PROMISING]
+    first = sketches(3, [features_at(means, len(sample)) for means in candidates])
+    promising = sorted(first, key=lambda sketch: -sketch[0])[:4]
     prior = model.prior()
     unmoved = prior + len(sample) / len(data) * (posterior + -1.0 * prior)
-    stayed, *moved = sketches(MORE_PASSES, [unmoved, *(sketch.posterior for sketch in promising)])
-    best = max(moved, key=lambda sketch: sketch.elbo)
-    if not best.elbo > stayed.elbo:
+    (stayed, _), *moved = sketches(15, [unmoved, *(there for _, there in promising)])
+    elbo, best = max(moved, key=lambda sketch: sketch[0])
+    if not elbo > stayed:
         return None
-    return features_at(model.expectations(best.posterior).means, len(data))
+    return features_at(model.expectations(best).means, len(data))
 
 
 def candidate_features(model: FactorialModel, data: Array, posterior: Natural) -> Iterator[Array]:
@@ -249,7 +217,7 @@ def candidate_features(model: FactorialModel, data: Array, posterior: Natural) -
             yield _replaced(means, [j, k], pair)
     explained = np.diag(moments) * np.square(means).sum(axis=1) / (2 * model.noise_variance)
     weakest = int(explained.argmin())
-    if explained[weakest] < OF_USE:
+    if explained[weakest] < 0.01:  # nats a datum, roughly: it is of no use
         yield means  # surer of themselves again, which may be enough
         for feature in _left_over(model, _sample(data, len(means)), posterior):
             yield _replaced(means, [weakest], feature)
@@ -271,17 +239,21 @@ def dependent_pairs(moments: Array, n_data: int) -> list[tuple[int, int]]:
         information += xlogy(joint, joint) - xlogy(joint, apart)
     j, k = np.triu_indices(len(rates), 1)
     found = n_data * information[j, k]
-    order = np.argsort(-found, kind="stable")[:MOST_PAIRS]
-    return [(int(j[i]), int(k[i])) for i in order if found[i] > DEPENDENT]
+    order = np.argsort(-found, kind="stable")[:6]
+    # By fewer nats chance alone makes them dependent.
+    return [(int(j[i]), int(k[i])) for i in order if found[i] > 10.0]
 
 
 def _left_over(model: FactorialModel, sample: Array, posterior: Natural) -> list[Array]:
-    """What the features do not explain: its mean on each side of the widest direction."""
+    """What the features do not explain: its mean on each side of the widest direction.
+
+    That is found by ten steps of the power method.
+    """
     expected = model.expectations(posterior)
     residuals = sample - model.local_step(sample, expected, 1.0).activations @ expected.means
     lengths = np.einsum("nd,nd->n", residuals, residuals)
     direction = residuals[lengths.argmax()]
-    for _ in range(POWER_STEPS):
+    for _ in range(10):
         direction = residuals.T @ (residuals @ direction)
         direction = direction / max(np.linalg.norm(direction), 1e-300)
     side = residuals @ direction
@@ -296,15 +268,18 @@ def _replaced(means: Array, rows: list[int], features: ArrayLike) -> Array:
 
 
 def _sample(data: Array, n_features: int) -> Array:
-    """Rows at even distances: no random number is drawn."""
-    rows = np.clip(len(data) // 10, max(FEWEST_ROWS, 4 * n_features), MOST_ROWS)
+    """Rows at even distances, about a tenth: no random number is drawn."""
+    rows = np.clip(len(data) // 10, max(250, 4 * n_features), 1000)
     return data[:: -(-len(data) // int(rows))]
 
 
-def _sketch(model: FactorialModel, sample: Array, start: Natural, passes: int) -> Sketch:
+def _sketch(
+    model: FactorialModel, sample: Array, start: Natural, passes: int
+) -> tuple[float, Natural]:
+    """The ELBO and λ to which some passes over the sample lead."""
     n = len(sample)
     algorithm = Algorithm(model, Untempered(), Constant(), Serial(), n, passes, continues=True)
     state, elbo = algorithm.start(start, np.random.default_rng(0)), -np.inf
     for _ in range(passes):
         state, _, _, elbo = algorithm.advance(state, Batch(sample))
-    return Sketch(elbo, state.posterior)
+    return elbo, state.posterior

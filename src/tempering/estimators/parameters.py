@@ -62,12 +62,6 @@ class _Count(Interval):
         return not isinstance(val, bool) and super().is_satisfied_by(val)
 
 
-#: So many components are never refused.
-FEW_COMPONENTS = 1000
-
-#: Data of a stream at most: no stream is longer, and statistics scaled to it stay within float32.
-LARGEST_TOTAL = 1e15
-
 # Types of parameters, with what scikit-learn checks before a fit.
 Count = Annotated[int, _Count(Integral, 1, None, closed="left")]  # of components, or of starts
 Whole = Annotated[int, Interval(Integral, 1, None, closed="left")]
@@ -75,7 +69,8 @@ CountFromZero = Annotated[int, Interval(Integral, 0, None, closed="left")]
 Positive = Annotated[float, Interval(Real, 0, None, closed="neither")]
 NotNegative = Annotated[float, Interval(Real, 0, None, closed="left")]
 Decay = Annotated[float, Interval(Real, 0.5, 1, closed="right")]
-Total = Annotated[float, Interval(Real, 1, LARGEST_TOTAL, closed="both")]
+# Of a stream: none is longer, and statistics scaled to it stay within float32.
+Total = Annotated[float, Interval(Real, 1, 1e15, closed="both")]
 Numbers = Annotated[ArrayLike, "array-like"]
 Flag = Annotated[bool, "boolean"]
 RandomState = Annotated[Any, "random_state"]
@@ -133,8 +128,8 @@ def per_column(given: Any, name: str, n: int, expected: str = "") -> Array:
 
 
 def check_n_components(n_components: int, n_data: float, what: str) -> None:
-    """Raise ``ValueError`` if components outnumber what they are to be learned from."""
-    most = max(FEW_COMPONENTS, int(n_data))
+    """Raise if components outnumber what they are to be learned from, and are above a thousand."""
+    most = max(1000, int(n_data))
     if n_components > most:
         raise ValueError(
             f"n_components={n_components} is more than the {n_data:,.0f} {what}: most would hold "

@@ -30,27 +30,6 @@ LARGEST_OFFSET = 200.0
 #: as many, what holds for many topics grows.
 SEVERAL_TOPICS, MANY_TOPICS = 50, 100
 
-#: Steps of a run whose minibatches are as large as it likes: fewer leave topics no time to follow
-#: the temperature, more cost time and find nothing better in a small corpus.
-STEPS = 2000
-
-#: Beyond this size batches grow with the square root of the visits alone, and steps become more:
-#: there is more to find in a large corpus.
-ENOUGH_DOCUMENTS = 100
-
-#: Smaller batches are mostly noise and overhead; larger ones are no faster on a CPU.
-SMALLEST_BATCH, LARGEST_BATCH = 16, 1024
-
-#: But so many words are enough for a batch, of two documents at least: with few long documents the
-#: topics would hardly move from where they are.
-WORDS_OF_A_BATCH, FEWEST_DOCUMENTS = 1000, 2
-
-#: A GPU needs some thousand documents at a time; larger batches are no faster there either.
-LARGEST_GPU_BATCH = 8192
-
-#: Steps whose sizes are added up one by one: a long stream may have a thousand times as many.
-COUNTED_STEPS = 1_000_000
-
 
 @dataclass(frozen=True)
 class Rules:
@@ -211,19 +190,23 @@ def batch_size_for(n_visits: float, mean_length: float = 0.0, on_gpu: bool = Fal
     >>> batch_size_for(290_000 * 10, on_gpu=True), batch_size_for(36e6, on_gpu=True)
     (1450, 8192)
     """
-    size = n_visits / STEPS
-    if on_gpu:
-        return int(np.clip(size, SMALLEST_BATCH, LARGEST_GPU_BATCH))
-    if size > ENOUGH_DOCUMENTS:
-        size = np.sqrt(ENOUGH_DOCUMENTS * size)
-    enough = WORDS_OF_A_BATCH / max(mean_length, 1.0)
-    smallest = np.clip(enough, FEWEST_DOCUMENTS, SMALLEST_BATCH)
-    return int(np.clip(size, smallest, LARGEST_BATCH))
+    # In fewer steps topics have no time to follow the temperature; in a small corpus, more cost
+    # time and find nothing better.
+    size = n_visits / 2000
+    if on_gpu:  # it needs some thousand documents at a time, but larger batches are no faster
+        return int(np.clip(size, 16, 8192))
+    # There is more to find in a large corpus: batches grow slower, and steps become more.
+    if size > 100:
+        size = np.sqrt(100 * size)
+    # Smaller batches are mostly noise and overhead, larger ones no faster. But a thousand words are
+    # enough: with few long documents the topics would hardly move from where they are.
+    smallest = np.clip(1000 / max(mean_length, 1.0), 2, 16)
+    return int(np.clip(size, smallest, 1024))
 
 
 def sum_of_steps(learning_rate: LearningRate, n_steps: int) -> float:
-    """Σ_t ρ_t over a run; of steps beyond ``COUNTED_STEPS``, the integral."""
-    counted = min(n_steps, COUNTED_STEPS)
+    """Σ_t ρ_t over a run; beyond a million steps, as a stream may have, the integral."""
+    counted = min(n_steps, 1_000_000)
     total = sum(learning_rate(t) for t in range(1, counted + 1))
     if n_steps > counted:
         places = np.geomspace(counted, n_steps, 1000).round()

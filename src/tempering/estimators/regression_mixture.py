@@ -27,9 +27,6 @@ from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
 from tempering.temperature import TemperaturePolicy
 
-#: Where "auto" begins, and the passes that it spends on cooling where the run is long enough.
-FIRST_TEMPERATURE, COOLING_PASSES = 1.5, 100
-
 
 @dataclass(eq=False, repr=False)
 class RegressionMixture(RegressorMixin, MixtureFit):
@@ -177,7 +174,7 @@ executor, verbose
         )
 
     def _policy(self, planned_passes: float) -> TemperaturePolicy:
-        auto = cooling(FIRST_TEMPERATURE, COOLING_PASSES, planned_passes)
+        auto = cooling(1.5, 100, planned_passes)
         return as_policy(self.tempering, {"auto": auto, **DEFAULTS})
 
     def _likelihood(self) -> LinearGaussian:

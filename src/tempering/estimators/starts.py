@@ -32,38 +32,8 @@ SHARD_ROWS = 8192
 #: Shards whose sums are held at a time; bounds the memory, not the result.
 SHARDS_AT_ONCE = 16
 
-#: Factor by which the variance falls from one step to the next.
-COOLING = 0.9
-#: The spheres have cooled enough when they are this much smaller than what they hold.
-COOLED_ENOUGH = 0.5
-#: Centres closer than this share of the variance (squared) have not really separated.
-COINCIDENT = 0.1
-#: A centre that splits moves this many standard deviations to either side.
-KICK = 0.5
-#: Most steps of cooling.
-MOST_STEPS = 400
-#: Share of the first variance under which nothing is left to tell apart but rounding errors.
-FROZEN = 1e-10
-#: Clusters are round when the eigenvalues of their covariance differ by less than this factor.
-ROUND = 1.25
 #: Data that a centre must hold.
 SMALLEST_COUNT = 1e-6
-
-
-class Spheres(NamedTuple):
-    """Equal spheres with weights alike, in coordinates (x − offset) · metric."""
-
-    centres: Array  # μ, [k, D], the largest cluster first
-    variance: float  # v = T σ²
-    offset: Array  # [D]
-    metric: Array  # [D, D]
-
-    def assign(self, X: Array, n_components: int) -> Array:
-        """r [n, K]; components beyond the centres that were found hold nothing."""
-        assignment = np.zeros((X.shape[0], n_components))
-        points = (X - self.offset) @ self.metric
-        assignment[:, : len(self.centres)] = responsibilities(points, self.centres, self.variance)
-        return assignment
 
 
 class Moments(NamedTuple):
@@ -90,11 +60,23 @@ class Moments(NamedTuple):
         return self.keep(np.arange(len(self.counts)) != second)
 
 
-def annealed_spheres(X: Array, n_components: int, metric: Array, executor: Executor) -> Spheres:
-    """Cool a mixture of spheres from one centre to K of them; see the head of this file."""
+def annealed_spheres(
+    X: Array, n_components: int, metric: Array, executor: Executor
+) -> Callable[[Array], Array]:
+    """Cool a mixture of spheres from one centre to K of them; see the head of this file.
+
+    What comes back gives rows their r [n, K]: that of components beyond the centres found is 0.
+    """
     offset = X.mean(axis=0)
     centres, variance = _cool((X - offset) @ metric, n_components, executor)
-    return Spheres(centres, variance, offset, metric)
+
+    def assign(rows: Array) -> Array:
+        assignment = np.zeros((rows.shape[0], n_components))
+        points = (rows - offset) @ metric
+        assignment[:, : len(centres)] = responsibilities(points, centres, variance)
+        return assignment
+
+    return assign
 
 
 def column_metric(X: Array) -> Array:
@@ -130,33 +112,32 @@ def cluster_metric(
 def alike(metric: Array, other: Array) -> bool:
     """Whether what is round in the one metric is nearly round in the other."""
     stretch = np.linalg.svd(np.linalg.solve(metric, other), compute_uv=False)
-    return bool(stretch[0] ** 2 < ROUND * stretch[-1] ** 2)
+    return bool(stretch[0] ** 2 < 1.25 * stretch[-1] ** 2)
 
 
-class Reannealing:
+def reannealing(X: Array) -> Callable[[Mixture, Array, Natural, Executor], Natural | None]:
     """A move for a fit with moves: anneal again, in the metric of the clusters found so far.
 
     Spheres suit clusters that are round. Which metric makes them round is not known before they are
     found, but each fit brings it nearer: columns of mere noise shrink beside those that tell
     clusters apart, whatever their units. It ends where the metric changes no more.
     """
+    columns = last = column_metric(X)
 
-    def __init__(self, X: Array):
-        self._columns = self._metric = column_metric(X)
-
-    def __call__(
-        self, model: Mixture, data: Array, posterior: Natural, executor: Executor
-    ) -> Natural | None:
-        metric = cluster_metric(model, data, posterior, self._columns, executor)
-        if alike(metric, self._metric):
+    def move(model: Mixture, data: Array, posterior: Natural, executor: Executor) -> Natural | None:
+        nonlocal last
+        metric = cluster_metric(model, data, posterior, columns, executor)
+        if alike(metric, last):
             return None
-        self._metric = metric
-        spheres = annealed_spheres(data, model.n_components, metric, executor)
+        last = metric
+        assign = annealed_spheres(data, model.n_components, metric, executor)
 
         def statistics_of(rows: slice) -> Natural:
-            return model.statistics(data[rows], spheres.assign(data[rows], model.n_components))
+            return model.statistics(data[rows], assign(data[rows]))
 
         return model.prior() + sum_over_shards(statistics_of, data.shape[0], executor)
+
+    return move
 
 
 def _cool(points: Array, n_components: int, executor: Executor) -> tuple[Array, float]:
@@ -166,8 +147,8 @@ def _cool(points: Array, n_components: int, executor: Executor) -> tuple[Array, 
     centres = np.zeros((1, dimension))
     variance = hottest = float(np.linalg.eigvalsh(points.T @ points / n)[-1])
     total = float(np.einsum("nd,nd->", points, points))
-    for _ in range(MOST_STEPS):
-        if not variance > FROZEN * hottest:
+    for _ in range(400):
+        if not variance > 1e-10 * hottest:  # nothing is left to tell apart but rounding errors
             break
         moments = sphere_moments(
             points, centres, variance, executor, squares=len(centres) < n_components
@@ -177,11 +158,12 @@ def _cool(points: Array, n_components: int, executor: Executor) -> tuple[Array, 
         moments = moments.keep(largest_first)
         centres = moments.centres
         within = (total - np.sum(moments.sums * centres)) / (n * varying)
-        if len(centres) == n_components and variance < COOLED_ENOUGH * within:
+        # Cooled enough: much smaller than what they hold.
+        if len(centres) == n_components and variance < 0.5 * within:
             break
         moments = merge_coincident(moments, variance)
         centres = split_critical(moments, variance, n_components)
-        variance *= COOLING
+        variance *= 0.9
     return centres, variance
 
 
@@ -222,7 +204,7 @@ def merge_coincident(moments: Moments, variance: float) -> Moments:
         distances = lengths[:, None] + lengths - 2 * centres @ centres.T
         np.fill_diagonal(distances, np.inf)
         first, second = np.unravel_index(np.argmin(distances), distances.shape)
-        if distances[first, second] >= COINCIDENT * variance:
+        if distances[first, second] >= 0.1 * variance:
             break
         moments = moments.merge(int(min(first, second)), int(max(first, second)))
     return moments
@@ -240,7 +222,7 @@ def split_critical(moments: Moments, variance: float, n_components: int) -> Arra
     # The widest first, while there are components left.
     widest = np.argsort(-largest, kind="stable")[: n_components - len(centres)]
     critical = widest[largest[widest] > variance]
-    kicks = KICK * np.sqrt(largest[critical])[:, None] * axes[critical]
+    kicks = 0.5 * np.sqrt(largest[critical])[:, None] * axes[critical]
     twins = centres[critical] - kicks
     centres[critical] += kicks
     return np.concatenate([centres, twins])
@@ -266,8 +248,8 @@ def start_assignment(
     pieces = shards(X.shape[0])
     if name == "annealed":
         with open_executor(None, n_threads) as executor:
-            spheres = annealed_spheres(X, n_components, column_metric(X), executor)
-        yield from ((rows, spheres.assign(X[rows], n_components)) for rows in pieces)
+            assign = annealed_spheres(X, n_components, column_metric(X), executor)
+        yield from ((rows, assign(X[rows])) for rows in pieces)
     elif name == "kmeans":
         labels = kmeans_labels(X, n_components, rng)
         yield from ((rows, np.eye(n_components)[labels[rows]]) for rows in pieces)

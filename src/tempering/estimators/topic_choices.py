@@ -40,13 +40,6 @@ from tempering.models.lda.start import are_few, tells_topics_apart
 from tempering.models.lda.topics import Topics
 from tempering.temperature import AdaptiveTempering, Annealing, TemperaturePolicy, Untempered
 
-#: Documents of a corpus on disk whose perplexity is told.
-TOLD_DOCUMENTS = 10_000
-
-#: Visits to words from which "auto" takes a GPU: some seconds of work for the CPU, as many as it
-#: takes to load JAX and to compile.
-WORD_VISITS_WORTH_A_GPU = 2e7
-
 Where = Literal["numba", "jax"]
 Auto = Literal["auto"]
 
@@ -240,7 +233,8 @@ class TopicChoices(TopicTransformer):
     def _where(self, word_visits: float) -> Where:
         """What runs a fit of so many visits to words; an error if that is not there."""
         if self.executor is None:
-            worthwhile = word_visits >= WORD_VISITS_WORTH_A_GPU
+            # Some seconds of work for the CPU, as many as it takes to load JAX and to compile.
+            worthwhile = word_visits >= 2e7
             adaptive = self.tempering == "adaptive" or isinstance(self.tempering, AdaptiveTempering)
             # An adaptive temperature is found on the CPU, and topics are led there.
             on_cpu = adaptive or is_guided(self)
@@ -283,7 +277,7 @@ def advance(algorithm: Algorithm, state: State, data: Any, batch_size: int, wher
 def told_documents(source: Any) -> Any:
     """The documents whose perplexity is told: all that are in memory, or a sample."""
     if isinstance(source, BlockSource):
-        return source.sample(TOLD_DOCUMENTS, np.random.default_rng(0))
+        return source.sample(10_000, np.random.default_rng(0))
     return source
 
 

@@ -91,9 +91,6 @@ def words_of(estimator: Any, vocabulary: Sequence[str] | None = None) -> Sequenc
     return vocabulary
 
 
-#: Documents of a corpus on disk in which the seeds are counted.
-COUNTED_DOCUMENTS = 10_000
-
 EXPECTED = (
     'seed_topics must name topics and their words, as {"economy": ["market", "bank"]}, or '
     '{"economy": {"words": ["market", "bank"], "without": ["river"]}}'
@@ -220,7 +217,7 @@ def guided_prior(estimator: Any, source: Any, n_data: float) -> tuple[float, Gui
 def counts_of_words(source: Any, words: NDArray[np.int64], n_data: float) -> NDArray[np.float64]:
     """How often words occur in so many documents as these; at least once in those looked at."""
     if isinstance(source, BlockSource):
-        source = source.sample(COUNTED_DOCUMENTS, np.random.default_rng(0))
+        source = source.sample(10_000, np.random.default_rng(0))
     counts = np.asarray(source[:, words].sum(axis=0, dtype=np.float64)).ravel()
     return np.maximum(counts, 1.0) * (n_data / source.shape[0])
 

@@ -10,12 +10,9 @@ from typing import Any
 
 from tempering.models.arguments import MOST_THREADS, check_number
 
-#: Blocks of a thread at most: more share the work out evenly, but each takes a while to start.
-BLOCKS_PER_THREAD = 4
-
-#: Items of a block at least, where there are enough for all threads: of documents, and of words,
-#: which take far less each.
-DOCUMENTS_PER_BLOCK, WORDS_PER_BLOCK = 64, 2048
+#: Words of a block at least, where there are enough for all threads: each takes far less time than
+#: a document.
+WORDS_PER_BLOCK = 2048
 
 
 def available_cores() -> int:
@@ -56,7 +53,7 @@ def in_blocks(
     work: Callable[..., None],
     n_items: int,
     n_threads: int,
-    fewest: int = DOCUMENTS_PER_BLOCK,
+    fewest: int = 64,
     arguments: tuple[Any, ...] = (),
 ) -> None:
     """Call work(start, stop, *arguments) on all items, in blocks spread over threads.
@@ -71,7 +68,8 @@ def in_blocks(
     if n_threads == 1:
         work(0, n_items, *arguments)
         return
-    n_blocks = min(max(n_items // fewest, n_threads), BLOCKS_PER_THREAD * n_threads)
+    # More blocks share the work out evenly, but each takes a while to start.
+    n_blocks = min(max(n_items // fewest, n_threads), 4 * n_threads)
     block_size = -(-n_items // n_blocks)
     starts = iter(range(0, n_items, block_size))
     next_start = Lock()

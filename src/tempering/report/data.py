@@ -33,8 +33,6 @@ from tempering.workbench import TopicShares, hierarchy
 VALUE_WIDTH = 120
 #: Points of a curve; a screen shows no more.
 POINTS = 400
-#: Top words by which coherence is measured.
-COHERENCE_WORDS = 10
 
 
 @dataclass(frozen=True)
@@ -147,7 +145,7 @@ def collect(
     if X is not None:
         documents = ReportedDocuments.read(model, X, max_documents)
         # Coherence is that of pairs: a vocabulary of one word has none.
-        n_words = min(COHERENCE_WORDS, model.n_features_in_)
+        n_words = min(10, model.n_features_in_)
         coherence = model.coherence(documents.counts, n_words) if n_words > 1 else None
         spread = documents.spread()
         examples = {topic["id"]: documents.examples(topic["id"]) for topic in topics}

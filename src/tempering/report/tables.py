@@ -32,18 +32,16 @@ TOP_WORDS = 30
 RELEVANCE_STEPS = np.linspace(0.0, 1.0, 21)
 #: The frequent words that can be searched, beside those that a topic shows.
 SEARCHED_WORDS = 5_000
-#: Topics that are stored of a word, and the least part of the word's uses that counts.
-TOPICS_OF_A_WORD, LEAST_SHARE = 6, 0.01
+#: The least part of a word's uses for which a topic is stored with it.
+LEAST_SHARE = 0.01
 #: Shares are stored in parts of this, as whole numbers: half the room of fractions.
 WHOLE = 10_000
 #: Example documents of a topic, and how much of a document must be about a topic to count as such.
 EXAMPLES, ABOUT = 5, 0.1
 #: The hottest documents that are listed.
 HOTTEST = 50
-#: Documents that can be searched, at least: examples and the hottest, and others of the corpus.
-SEARCHED = 800
-#: Characters of a document's beginning; its words where there is no text; its topics.
-SNIPPET, SNIPPET_WORDS, SNIPPET_TOPICS = 280, 18, 4
+#: Characters of a document's beginning.
+SNIPPET = 280
 #: Bars of the histogram of temperatures.
 BINS = 40
 
@@ -135,7 +133,7 @@ def known_words(words: TopicWords, relevant: list[Places]) -> Places:
 
 
 def _main_topics(shares: Floats) -> list[int]:
-    largest = np.argsort(-shares, kind="stable")[:TOPICS_OF_A_WORD]
+    largest = np.argsort(-shares, kind="stable")[:6]
     kept = [k for k in largest if shares[k] >= LEAST_SHARE] or [largest[0]]
     return [number for k in kept for number in (int(k), round(1000 * float(shares[k])))]
 
@@ -247,9 +245,9 @@ class ReportedDocuments:
         return np.argsort(-self.temperatures, kind="stable")[:HOTTEST]
 
     def searched(self, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Those chosen, and others evenly over the corpus, in its order."""
+        """Those chosen, and others evenly over the corpus, 800 at least, in its order."""
         others = np.setdiff1d(np.arange(len(self.numbers)), chosen)
-        n_more = min(max(SEARCHED - chosen.size, 0), others.size)
+        n_more = min(max(800 - chosen.size, 0), others.size)
         even = np.linspace(0, others.size - 1, n_more).round().astype(int)
         return np.union1d(chosen, others[even])
 
@@ -274,10 +272,10 @@ def describe(
     """One document: name, beginning of its text (or its rarest words), length, topics."""
     number, counts = documents.numbers[row], documents.counts[[row]]
     proportions = documents.proportions[row]
-    topics = np.argsort(-proportions, kind="stable")[:SNIPPET_TOPICS]
+    topics = np.argsort(-proportions, kind="stable")[:4]
     if texts is None:
         weights = counts.data * -np.log(marginal[counts.indices])
-        best = counts.indices[np.argsort(-weights, kind="stable")[:SNIPPET_WORDS]]
+        best = counts.indices[np.argsort(-weights, kind="stable")[:18]]
         text = " · ".join(str(vocabulary[v]) for v in best)
     else:
         # Only so much is looked at: a document may be a book.

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import beta
-from sklearn.base import clone
 
 from tempering.estimators import LatentDirichletAllocation
-from tempering.estimators.lda import TopicWarning
 from tempering.estimators.words import counts_over_words
 from tempering.evaluation import top_words
 from tempering.evaluation.checks import normalised
 from tempering.inference import BlockSource
 from tempering.inference.sources import StoredRows, stack
 from tempering.models.arguments import check_number, check_whole
-from tempering.workbench.editing import check_fitted_topics, topic_number
+from tempering.workbench.editing import check_fitted_topics, fitted_anew, topic_number
 
 
 def topics_across_seeds(
@@ -79,10 +76,8 @@ def topics_across_seeds(
     shared = np.zeros(len(topics))
     for seed in rng.integers(2**31, size=int(n_seeds)):
         documents = resampled(counts, rng) if resample else counts
-        again: Any = clone(model).set_params(random_state=int(seed), **own)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TopicWarning)  # that a topic did not come again is told
-            others = normalised(again.fit(documents).components_.astype(np.float64))
+        again = fitted_anew(model, documents, random_state=int(seed), **own)
+        others = normalised(again.components_.astype(np.float64))
         alike = np.array([np.minimum(topic, others).sum(axis=1) for topic in topics])
         shared += alike[linear_sum_assignment(alike, maximize=True)] / n_seeds
     return np.minimum(shared, 1.0)
@@ -115,9 +110,8 @@ class ResampledRows:
     def _block(self, number: int) -> Any:
         start, stop = (int(edge) for edge in self.edges[number : number + 2])
         # A stream for each block, so that a block is the same whenever it is read.
-        chosen = np.random.default_rng([self._seed, number]).integers(
-            stop - start, size=stop - start
-        )
+        rng = np.random.default_rng([self._seed, number])
+        chosen = rng.integers(stop - start, size=stop - start)
         return self._files.rows(start, stop)[np.sort(chosen)]
 
 

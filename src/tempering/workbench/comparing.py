@@ -27,12 +27,6 @@ from tempering.models.arguments import check_number, check_whole
 from tempering.plots.canvas import new_figure
 from tempering.workbench.editing import check_fitted_topics, topic_labels
 
-#: The prior weight from which the best one is looked for, and the ends of that search.
-FIRST_WEIGHT, LEAST_WEIGHT, MOST_WEIGHT = 4.0, 0.125, 128.0
-
-#: The part of the documents that is held out, and their number at most.
-HELD_OUT_PART, MOST_HELD_OUT = 0.2, 2000
-
 #: Gibbs sweeps before θ is averaged, and over which it is.
 SWEEPS = (30, 50)
 
@@ -56,7 +50,7 @@ def held_out(X: Any, seed: int) -> tuple[Any, Split]:
     check_whole_counts(counts, "X", "; weights such as tf-idf cannot be held out.")
     rng = np.random.default_rng(seed)
     order = rng.permutation(counts.shape[0])
-    n_held_out = min(int(HELD_OUT_PART * order.size), MOST_HELD_OUT)
+    n_held_out = min(int(0.2 * order.size), 2000)
     split = split_documents(counts[np.sort(order[:n_held_out])], rng)
     if split.held_out.nnz == 0:
         raise ValueError(
@@ -81,7 +75,7 @@ class Judged:
     def best_weight(self, weight: float) -> float:
         """The prior weight that predicts best, to a factor of 2, from this one on."""
         for factor in (2.0, 0.5):
-            while LEAST_WEIGHT <= weight * factor <= MOST_WEIGHT:
+            while 0.125 <= weight * factor <= 128.0:
                 if self.score(weight * factor) <= self.score(weight):
                     break
                 weight *= factor
@@ -94,7 +88,7 @@ def best_weight(fits: list[Judged]) -> float:
     Each is judged with the weight that suits it: with too small a one, few broad topics would seem
     to be the best.
     """
-    weight, found = FIRST_WEIGHT, []
+    weight, found = 4.0, []
     for fit in fits:
         weight = fit.best_weight(weight)
         found.append((fit.score(weight), weight))

@@ -8,7 +8,6 @@ its words move as far as the documents of the slice ask for.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,12 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from tempering.estimators import LatentDirichletAllocation
-from tempering.estimators.lda import TopicWarning
 from tempering.estimators.words import words_of
 from tempering.evaluation.checks import as_counts, is_corpus, normalised
 from tempering.models.arguments import check_number, check_whole, shown
 from tempering.workbench.editing import (
     check_fitted_topics,
+    fitted_anew,
     plain_topics,
     topic_labels,
     topic_number,
@@ -121,17 +120,16 @@ def topics_through_time(
     words = X.vocabulary if is_corpus(X) else getattr(X, "columns", None)
     counts: Any = as_counts(X, "X")
     names, places = time_bins(times, bins, counts.shape[0])
-    model: Any = clone(plain).set_params(n_components=n_components, random_state=random_state)
-    model.fit(counts)
+    own: Any = {"n_components": n_components, "random_state": random_state}
+    model: Any = clone(plain).set_params(**own).fit(counts)
     share, models = 1.0 / len(names), []
     for place in range(len(names)):
         prior = _prior_after(model, strength * share)
+        own |= {"topic_word_prior": prior.astype(np.float32), "seed_topics": None}
+        # A topic may be absent for a while.
+        model = fitted_anew(plain, counts[np.flatnonzero(places == place)], **own)
+        models.append(model)
         share = 1.0
-        model = clone(plain).set_params(n_components=n_components, random_state=random_state)
-        model.set_params(topic_word_prior=prior.astype(np.float32), seed_topics=None)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", TopicWarning)  # a topic may be absent for a while
-            models.append(model.fit(counts[np.flatnonzero(places == place)]))
     return TopicDrift(names, models, [*range(counts.shape[1])] if words is None else [*words])
 
 

@@ -7,15 +7,18 @@ Where documents are given, topics settle over them: words move to where they now
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy, deepcopy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators import LatentDirichletAllocation
+from tempering.estimators.lda import TopicWarning
 from tempering.estimators.words import counts_over_words
 from tempering.evaluation import top_words
 from tempering.inference.fitting import fit
@@ -265,6 +268,14 @@ def plain_topics(estimator: Any) -> LatentDirichletAllocation:
     if not isinstance(plain, LatentDirichletAllocation):
         raise ValueError(f"estimator must be a LatentDirichletAllocation; got {shown(plain)}.")
     return plain
+
+
+def fitted_anew(plain: Any, X: Any, **parameters: Any) -> Any:
+    """A fit with other parameters, in which topics that die or are copies are no trouble."""
+    model = clone(plain).set_params(**parameters)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TopicWarning)
+        return model.fit(X)
 
 
 def check_fitted_topics(model: Any) -> None:

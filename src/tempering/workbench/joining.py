@@ -34,10 +34,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
-from sklearn.base import clone
 
 from tempering.estimators import LatentDirichletAllocation
-from tempering.estimators.lda import TopicWarning
 from tempering.estimators.words import remember_words
 from tempering.evaluation.checks import normalised
 from tempering.evaluation.completion import fill_probabilities
@@ -48,17 +46,11 @@ from tempering.models.lda.priors import prior_draws
 from tempering.models.lda.topics import Topics
 from tempering.models.threads import in_blocks
 from tempering.workbench.comparing import Judged, best_weight, compared, document_scores, held_out
-from tempering.workbench.editing import plain_topics, settled
+from tempering.workbench.editing import fitted_anew, plain_topics, settled
 from tempering.workbench.number_of_topics import TopicNumber
-
-#: Topics of the most similar words with which each may be joined.
-NEIGHBOURS = 5
 
 #: Passes over all documents after each round of joining.
 PASSES = 2
-
-#: Passes in minibatches at the end, of which λ is averaged over the second half; and their steps.
-LAST_PASSES, LAST_STEPS = 4, RobbinsMonro(50.0, 0.55)
 
 #: By how many standard errors held-out words must get worse to speak against what the bound asks,
 #: and in how many rounds on end: in one of them they may by chance.
@@ -66,9 +58,6 @@ CLEAR_ERRORS, CLEAR_ROUNDS = 1.5, 2
 
 #: A token that is less than this with either of two topics loses next to nothing as they join.
 LEAST_PART = 1e-4
-
-#: Steps in which priors follow the counts, and what a topic is drawn at least, of all documents.
-PRIOR_STEPS, LEAST_DRAWS = 5, 1e-3
 
 
 class Counts(NamedTuple):
@@ -131,9 +120,10 @@ def find_topics(
     _with_topics(model, documents, counts)
     length = documents.sum(dtype=np.float64) / documents.shape[0]
     size = model._batch_size(documents.shape[0] * model.max_iter, "numba", float(length))
-    n_steps = LAST_PASSES * -(-documents.shape[0] // size)
-    rates = Settling(LAST_STEPS, max(1, n_steps // 2))
-    return settled(model, X, LAST_PASSES, batch_size=size, learning_rate=rates)
+    passes = 4  # and λ is averaged over the second half of them
+    n_steps = passes * -(-documents.shape[0] // size)
+    rates = Settling(RobbinsMonro(50.0, 0.55), max(1, n_steps // 2))
+    return settled(model, X, passes, batch_size=size, learning_rate=rates)
 
 
 def joined_number(
@@ -161,11 +151,9 @@ def _joined(
                 f"{name}, which is {shown(value)}."
             )
     inside, split = held_out(X, random_state)
-    model: Any = clone(plain)
-    model.set_params(n_components=int(most), random_state=int(random_state))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TopicWarning)  # there are to be too many
-        model.fit(inside)
+    # Of which there are to be too many.
+    own = {"n_components": int(most), "random_state": int(random_state)}
+    model: Any = fitted_anew(plain, inside, **own)
     documents = model._counts(inside, reset=False)
     weight = best_weight([Judged(model.components_, split)])
     part = documents.shape[0] / (documents.shape[0] + split.observed.shape[0])
@@ -211,10 +199,10 @@ def likely_prior(
 ) -> NDArray[np.float64]:
     """The Dirichlet prior under which rows of counts are most likely, nearly (Minka 2000)."""
     prior, lengths = start, counts.sum(axis=1)
-    for _ in range(PRIOR_STEPS):
+    for _ in range(5):
         draws = prior_draws(counts, prior)
         # What is drawn by none keeps a trace, as a prior of 0 says never.
-        draws = np.full(draws.size, draws.mean()) if alike else np.maximum(draws, LEAST_DRAWS)
+        draws = np.full(draws.size, draws.mean()) if alike else np.maximum(draws, 1e-3)
         prior = draws / np.sum(digamma(lengths + prior.sum()) - digamma(prior.sum()))
     return prior
 
@@ -236,11 +224,11 @@ def best_joins(model: Any, documents: Any, counts: Counts) -> list[tuple[int, in
 
 
 def similar_pairs(topics: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Each topic with those that are nearest to it by Hellinger's distance, first < second."""
+    """Each topic with the five nearest to it by Hellinger's distance, first < second."""
     roots = np.sqrt(normalised(topics))
     likeness = roots @ roots.T
     np.fill_diagonal(likeness, -1.0)
-    nearest = np.argsort(-likeness, axis=1, kind="stable")[:, : min(NEIGHBOURS, len(topics) - 1)]
+    nearest = np.argsort(-likeness, axis=1, kind="stable")[:, : min(5, len(topics) - 1)]
     first = np.repeat(np.arange(len(topics)), nearest.shape[1])
     pairs = np.sort(np.stack([first, nearest.ravel()], axis=1), axis=1)
     return np.unique(pairs, axis=0)

@@ -10,7 +10,6 @@ each round chooses.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,10 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
-from sklearn.base import clone
 
 from tempering.estimators import LatentDirichletAllocation
-from tempering.estimators.lda import TopicWarning
 from tempering.evaluation import Split, npmi, topic_diversity
 from tempering.models.arguments import check_number
 from tempering.plots.canvas import new_figure
@@ -34,33 +31,10 @@ from tempering.workbench.comparing import (
     document_scores,
     held_out,
 )
-from tempering.workbench.editing import plain_topics
-
-#: Passes of a fit in those of a plain one, in the first round and in the second.
-COARSE_COST, FINE_COST = 0.125, 0.3
-
-#: By what factor numbers are apart in the first round, about, and in the second, at least.
-COARSE_FACTOR, FINE_FACTOR = 1.9, 1.2
-
-#: By how many standard errors a number of the first round must be worse than the best to be the
-#: last in its direction.
-CLEAR_ERRORS = 2.0
-
-#: Documents that the first round predicts at most.
-MOST_COARSE = 500
-
-#: Gibbs sweeps before θ is averaged, and over which it is: fewer than elsewhere, which lowers
-#: all scores, and hardly changes their differences.
-SEARCH_SWEEPS = (10, 15)
+from tempering.workbench.editing import fitted_anew, plain_topics
 
 #: Rounds of fits; what is merged is told as one more.
 N_ROUNDS = 2
-
-#: Passes of a fit, at least; with fewer, topics have not cooled.
-LEAST_PASSES = 3
-
-#: Neighbours among the candidates of a range are apart by this factor.
-SPACING = 1.1
 
 
 @dataclass(frozen=True)
@@ -175,12 +149,13 @@ def choose_n_topics(
     check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
     numbers = _numbers(candidates)
     documents, split = held_out(X, random_state)
-    step = -(-split.observed.shape[0] // MOST_COARSE)
+    step = -(-split.observed.shape[0] // 500)
     some = Split(*(half[::step] for half in split))
 
     fitted = partial(_fitted, plain, documents, random_state)
-    coarse = _Round(0, partial(fitted, COARSE_COST), some, prior_weight)
-    fine = _Round(1, partial(fitted, FINE_COST), split, prior_weight)
+    # With so many passes, in those of a plain fit.
+    coarse = _Round(0, partial(fitted, 0.125), some, prior_weight)
+    fine = _Round(1, partial(fitted, 0.3), split, prior_weight)
     found = _looked_around(coarse.fit, _spread(numbers))
     found += _gone_up(fine.fit, numbers, min(found, key=_behind).n_topics)
     n_top = min(10, documents.shape[1])
@@ -211,7 +186,8 @@ class _Round:
     def fit(self, n_topics: int) -> list[Trial]:
         """Fit so many topics, too: all fits, the newest last."""
         topics, cost = self.fitted(n_topics)
-        self.fits.append(Judged(topics, self.split, SEARCH_SWEEPS))
+        # Fewer sweeps than elsewhere lower all scores, and hardly change their differences.
+        self.fits.append(Judged(topics, self.split, (10, 15)))
         self.costs.append(cost)
         weight, numbers = self.weight, [len(fit.topics) for fit in self.fits]
         scores = [fit.scores(weight) for fit in self.fits]
@@ -233,7 +209,7 @@ def _looked_around(fit: Callable[[int], list[Trial]], numbers: list[int]) -> lis
     for way in (numbers[middle + 1 :], numbers[:middle][::-1]):
         for n_topics in way:
             found = fit(n_topics)
-            if found[-1].behind > CLEAR_ERRORS * found[-1].error:
+            if found[-1].behind > 2.0 * found[-1].error:
                 break
         if min(found, key=_behind).n_topics > numbers[middle]:
             break
@@ -246,12 +222,12 @@ def _gone_up(fit: Callable[[int], list[Trial]], numbers: list[int], n_topics: in
         found = fit(n_topics)
         if found[-1].behind > 0 or n_topics == numbers[-1]:
             return found
-        n_topics = next((n for n in numbers if n >= FINE_FACTOR * n_topics), numbers[-1])
+        n_topics = next((n for n in numbers if n >= 1.2 * n_topics), numbers[-1])
 
 
 def _spread(numbers: list[int]) -> list[int]:
     """Some of the numbers, by about the same factor apart, with both ends."""
-    n = round(np.log(numbers[-1] / numbers[0]) / np.log(COARSE_FACTOR)) + 1
+    n = round(np.log(numbers[-1] / numbers[0]) / np.log(1.9)) + 1
     places = np.searchsorted(numbers, np.geomspace(numbers[0], numbers[-1], max(n, 2)) * (1 - 1e-9))
     return [numbers[place] for place in np.unique(places)]
 
@@ -300,8 +276,8 @@ def _numbers(candidates: Any) -> list[int]:
         )
     if len(given) != 2:
         return sorted(set(given))
-    least, most = given
-    n = int(np.ceil(np.log(most / least) / np.log(SPACING))) + 1
+    least, most = given  # and between them numbers that are apart by a tenth
+    n = int(np.ceil(np.log(most / least) / np.log(1.1))) + 1
     return np.unique(np.geomspace(least, most, n).round().astype(int)).tolist()
 
 
@@ -309,14 +285,12 @@ def _fitted(
     plain: LatentDirichletAllocation, documents: Any, seed: int, cost: float, n_topics: int
 ) -> tuple[NDArray[Any], float]:
     """λ of a fit of about this cost, and its cost: rather fewer passes than documents."""
-    passes = max(min(LEAST_PASSES, plain.max_iter), round(cost * plain.max_iter))
+    # With fewer than three, topics have not cooled.
+    passes = max(min(3, plain.max_iter), round(cost * plain.max_iter))
     part = min(1.0, cost * plain.max_iter / passes)
     some = documents[: max(1, round(part * documents.shape[0]))]
-    model: Any = clone(plain)
-    model.set_params(n_components=n_topics, max_iter=passes, random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", TopicWarning)  # numbers that do not fit are to be tried
-        topics = model.fit(some).components_.astype(np.float64)
+    own = {"n_components": n_topics, "max_iter": passes, "random_state": seed}
+    topics = fitted_anew(plain, some, **own).components_.astype(np.float64)
     return topics, passes * some.shape[0] / (plain.max_iter * documents.shape[0])
 
 

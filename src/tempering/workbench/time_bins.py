@@ -16,8 +16,8 @@ MOST_BINS = 10**6
 
 #: Units of the calendar, longest first, as numpy calls them.
 UNITS = {"year": "Y", "month": "M", "day": "D"}
-#: Bins that "auto" wants at least of the calendar, and about as many as it makes otherwise.
-FEWEST, USUAL = 6, 12
+#: About as many bins as "auto" makes where the calendar does not tell.
+USUAL = 12
 
 
 def time_bins(times: ArrayLike, bins: Any, n_documents: int) -> tuple[list[Any], NDArray[np.intp]]:
@@ -102,7 +102,7 @@ def _named(times: NDArray[Any], bins: str) -> Any:
         if bins != "auto":
             return _calendar(times, UNITS[bins])
         for unit in ("Y", "M"):
-            if (edges := _calendar(times, unit)).size > FEWEST:
+            if (edges := _calendar(times, unit)).size > 6:
                 return edges
         n_days = _calendar(times, "D").size - 1
         return _calendar(times, "D", step=-(-n_days // USUAL))

@@ -28,11 +28,6 @@ from tempering.models.fastmath import ENTRY, KERNEL, total_of
 from tempering.models.natural import LOCAL_STEP, Natural, check_like_prior
 from tempering.storage.state import stored
 
-#: Sweeps over the entries of a row at most: from nothing, and from what the last step found.
-SWEEPS, CONTINUED_SWEEPS = 100, 3
-
-#: Change of q(θ), as a part of the row's counts, under which it has converged.
-TOLERANCE = 1e-5
 #: Sums of weights below this have lost digits, or all: they are made anew from logarithms.
 SMALLEST_TOTAL = 1e-200
 
@@ -146,9 +141,12 @@ class PoissonFactors(Model):
         values = np.require(counts.data, requirements=["C", "W"])
         powered = np.exp(inverse_temperature * log_components) if common else log_components
         buffers, weights = np.empty((4, k)), np.empty((np.diff(indptr).max(initial=0), k))
+        # Sweeps at most, from nothing or from what the last step found; and the change of q(θ) that
+        # ends them, as a part of the row's counts.
+        max_sweeps, tolerance = 100 if start is None else 3, 1e-5
         solve_rows(
             indptr, columns, values, np.array(s), powered, common, log_components, rates,
-            float(self.activation_shape), SWEEPS if start is None else CONTINUED_SWEEPS, TOLERANCE,
+            float(self.activation_shape), max_sweeps, tolerance,
             shapes, statistics, energies, entropies, buffers, weights,
         )  # fmt: skip
         activations = shapes / rates

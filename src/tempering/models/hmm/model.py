@@ -27,9 +27,6 @@ from tempering.models.natural import Families, Natural, emit
 #: Numbers of the largest array of the sequences that are solved at a time; bounds the memory.
 BLOCK_NUMBERS = 2**17
 
-#: Sequences whose rows the start looks at.
-START_SEQUENCES = 256
-
 
 def block_rows(likelihood: Likelihood, n_components: int) -> int:
     """Rows that are solved at a time, unless one sequence has more."""
@@ -129,7 +126,7 @@ class HiddenMarkov(Model):
         Where all states begin alike they stay alike, so the observations are shared out by what
         those states say of them, times noise: equal observations may start different states.
         """
-        data = source.sample(START_SEQUENCES, rng)
+        data = source.sample(256, rng)
         rows = data.rows[np.sort(rng.choice(len(data.rows), self.n_components))]
         seeded = self._prior.emissions + self.likelihood.statistics(rows)
         expected = self.likelihood.conjugate.expected_statistics(seeded)

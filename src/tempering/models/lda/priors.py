@@ -25,21 +25,11 @@ from tempering.models.lda.topics import Topics, compact_words
 #: Priors are kept within this range; below it float32 could not hold what it does to a document.
 SMALLEST_PRIOR, LARGEST_PRIOR = 1e-4, 1e3
 
-#: Documents that are predicted at least, to decide on the sum of α; and words, of which short
-#: documents hold so few that chance would decide.
-PREDICTED_DOCUMENTS, PREDICTED_WORDS = 300, 18_000
-
 #: The parts of a run after which the sum of α is looked at, while it rises.
 LOOKS = (0.45, 0.6, 0.75)
 
 #: Nats a word that a doubled sum must gain.
 GAIN = 0.002
-
-#: Sweeps of a predicted document until its topics are its own, and sweeps that count.
-PREDICTION_BURN_IN, PREDICTION_SWEEPS = 10, 20
-
-#: No raised prior counts for more tokens a topic than this.
-MOST_PRIOR_TOKENS = 10.0
 
 
 def as_doc_topic_prior(given: Any, n_topics: int) -> Array:
@@ -126,7 +116,8 @@ def fit_symmetric_concentration(
 
 def documents_to_predict(mean_length: float) -> int:
     """How many documents of this many words tell what predicts better."""
-    return max(PREDICTED_DOCUMENTS, math.ceil(PREDICTED_WORDS / max(mean_length, 1.0)))
+    # Of short ones, which hold so few words that chance would decide, more than 300.
+    return max(300, math.ceil(18_000 / max(mean_length, 1.0)))
 
 
 def raised_prior(topics: Topics, prior: Array, documents: Any, n_threads: int = 1) -> Array:
@@ -136,7 +127,7 @@ def raised_prior(topics: Topics, prior: Array, documents: Any, n_threads: int = 
         return prior
     rows = (topics.rows(words) / topics.totals()).astype(np.float32)
     best = _predicted(*halves, rows, prior, n_threads)
-    while prior.mean() < MOST_PRIOR_TOKENS:
+    while prior.mean() < 10.0:  # tokens a topic that it counts for
         score = _predicted(*halves, rows, 2.0 * prior, n_threads)
         if score <= best + GAIN:
             break
@@ -187,8 +178,7 @@ def _predicted(
     prior = np.array(prior, np.float64)
     tokens = as_tokens(first.indptr, first.indices, first.data)
     words = Words(rows, rows @ prior, prior)
-    sweeps = (PREDICTION_BURN_IN, PREDICTION_SWEEPS)
-    proportions = run_chains(tokens, words, 0, *sweeps, n_threads) + prior
+    proportions = run_chains(tokens, words, 0, burn_in=10, n_sweeps=20, n_threads=n_threads) + prior
     proportions /= proportions.sum(axis=1, keepdims=True)
     scores = log_predictive(
         second.indptr.astype(np.int64),

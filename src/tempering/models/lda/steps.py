@@ -45,14 +45,10 @@ TopicForm = Literal["variational", "mean"]
 SMALLEST_PARAMETER = np.float32(1e-30)
 
 
-#: Power sums are smooth in s: they are computed at so many nodes, and interpolated to the grid.
-NODES = 12
-
-
 class Interpolation:
     """Smooth functions of s, known at Chebyshev nodes, on a grid of inverse temperatures."""
 
-    def __init__(self, inverse_temperatures: Array, n_nodes: int = NODES):
+    def __init__(self, inverse_temperatures: Array, n_nodes: int = 12):
         grid = np.asarray(inverse_temperatures, float)
         low = min(float(grid.min()), 0.99)
         unit_nodes = chebyshev.chebpts1(n_nodes)
