@@ -8,7 +8,7 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from tempering.workbench import share_chain
-from tempering.workbench.share_chain import ShareChain
+from tempering.workbench.share_chain import ShareChain, next_weight
 
 COUNTS = sparse.csr_array(np.array([[2, 1, 0, 0], [0, 1, 2, 0], [1, 0, 0, 0]]))
 PLACES = np.array([0, 1, 1])
@@ -105,8 +105,8 @@ def test_weights_of_priors_are_those_of_the_documents():
     weight, eta = 0.5, 1.0
     for _ in range(60):
         chain.draw(weight * base, 1)
-        weight = chain.mixing.weight(weight, 0.5)
-        eta = chain.sparsity(eta, 60).weight(eta, 1.0)
+        weight = next_weight(*chain.mixing, weight, 0.5)
+        eta = next_weight(*chain.sparsity(eta, 60), eta, 1.0)
         chain.know(eta)
     assert weight == pytest.approx(3.0, rel=0.2)
     assert eta == pytest.approx(0.2, rel=0.2)

@@ -15,11 +15,6 @@ import numpyro.distributions as dist
 from jax.scipy.special import logsumexp
 from numpyro.distributions.util import sum_rightmost
 
-#: Draws of each component of a mixture.
-DRAWS = 32
-#: Terms of a sum over counts.
-TERMS = 128
-
 
 @singledispatch
 def log_normalizer(density: Any, s: Any) -> jax.Array:
@@ -143,12 +138,12 @@ def _(density: dist.MixtureSameFamily, s: Any) -> jax.Array:
     components = density.component_distribution
     log_weights = jax.nn.log_softmax(density.mixing_distribution.logits)
     hot, _ = tempered(components, s)
-    axis = -1 - len(components.event_shape)
-    draws = jnp.moveaxis(hot.sample(jax.random.key(0), (DRAWS,)), axis, 0)
+    axis, n = -1 - len(components.event_shape), 32
+    draws = jnp.moveaxis(hot.sample(jax.random.key(0), (n,)), axis, 0)
     joint = log_weights + components.log_prob(jnp.expand_dims(draws, axis))
     ratios = s * logsumexp(joint, axis=-1) - logsumexp(s * joint, axis=-1)  # [K, draw, ...]
     bounds = jnp.moveaxis(s * log_weights + log_normalizer(components, s), -1, 0)
-    return logsumexp(bounds + logsumexp(ratios, axis=1) - jnp.log(DRAWS), axis=0)
+    return logsumexp(bounds + logsumexp(ratios, axis=1) - jnp.log(n), axis=0)
 
 
 @log_normalizer.register(dist.BinomialProbs)
@@ -156,12 +151,13 @@ def _(density: dist.MixtureSameFamily, s: Any) -> jax.Array:
 @log_normalizer.register(dist.Poisson)
 def _(density: Any, s: Any) -> jax.Array:
     """Σ p(k)^s over counts that weigh; where these are many, some stand for their neighbours."""
+    n_terms = 128
     # Bernstein's inequality: what is left out is below exp(−12) of what weighs most.
     reach = 4 / s + jnp.sqrt(16 / s**2 + 24 * density.variance / s)
     first = jnp.maximum(jnp.floor(density.mean - reach), 0.0)
     last = jnp.minimum(jnp.ceil(density.mean + reach), getattr(density, "total_count", jnp.inf))
-    step = jnp.maximum(jnp.ceil((last - first) / (TERMS - 1)), 1.0)
-    count = first + step * jnp.arange(TERMS).reshape(-1, *(1,) * jnp.ndim(step))
+    step = jnp.maximum(jnp.ceil((last - first) / (n_terms - 1)), 1.0)
+    count = first + step * jnp.arange(n_terms).reshape(-1, *(1,) * jnp.ndim(step))
     ends = jnp.maximum(count - step / 2, first - 0.5), jnp.minimum(count + step / 2, last + 0.5)
     log_probs = density.log_prob(jnp.minimum(count, last))
     return logsumexp(s * log_probs, axis=0, b=jnp.maximum(ends[1] - ends[0], 0.0))

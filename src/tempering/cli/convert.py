@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tempering.cli.options import Counting, Format, Jobs, Json, Overwrite, TextOptions, Vocabulary
+from tempering.cli.options import Counting, Jobs, Json, Overwrite, TextOptions, Vocabulary
 from tempering.cli.printing import error_console, print_written
 
 
@@ -23,7 +23,6 @@ def convert(
     overwrite: Overwrite = False,
     jobs: Jobs = None,
     as_json: Json = False,
-    format: Format = None,
     *,
     texts: TextOptions,
     counting: Counting,
@@ -44,7 +43,7 @@ def convert(
     from tempering.corpus import write
     from tempering.corpus.formats import check_target
 
-    reading = Reading(source, format, texts)
+    reading = Reading(source, texts)
     # Before the work of counting.
     check_target(target, overwrite)
     with error_console().status(f"Converting {source}"):

@@ -37,8 +37,7 @@ class Reading(NamedTuple):
     """A corpus, and how it is to be read."""
 
     path: Path
-    format: str | None = None
-    records: TextOptions = TextOptions()
+    how: TextOptions = TextOptions()
 
     def open(
         self,
@@ -49,30 +48,32 @@ class Reading(NamedTuple):
     ) -> Stored:
         """The corpus, to be read in blocks; text is counted by a process a core."""
         options = {"vectorizer": vectorizer, "phrases": phrases, "n_jobs": jobs or -1}
-        return open_corpus(self.path, self.format, **options, **self._records())
+        return open_corpus(self.path, **options, **self._told())
 
     def texts(self, others: Sequence[str] = ()) -> tuple[list[str], list[list[Any]]]:
         """The beginnings of the texts, to be quoted, where it is text; and other columns."""
         with warnings.catch_warnings():
             # They were told when the texts were counted.
             warnings.simplefilter("ignore")
-            kind = {"format": self.format} if self.format == "lines" else {}
-            read = read_texts(self.path, **self._records(), **kind, others=others).records
+            told = self._told()
+            if told.get("format") != "lines":  # others are told by the name of the file
+                told.pop("format", None)
+            read = read_texts(self.path, **told, others=others).records
             texts, values = [], []
             for document, beside in read:
                 texts.append(document.text[:2000])
                 values.append(beside)
         return texts, [list(column) for column in zip(*values)] or [[] for _ in others]
 
-    def _records(self) -> dict[str, Any]:
-        """What finds the texts in a file."""
-        named = self.records._asdict()
+    def _told(self) -> dict[str, Any]:
+        """The options that were given, as readers call them."""
+        named = self.how._asdict()
         named["name_column"] = named.pop("id")
         return {name: value for name, value in named.items() if value is not None}
 
     def options(self) -> list[str]:
         """The options that another command needs to read the same."""
-        given = {"format": self.format, **self.records._asdict()}
+        given = self.how._asdict()
         pairs = [(option(name), value) for name, value in given.items() if value is not None]
         return [word for pair in pairs for word in pair]
 
@@ -124,8 +125,8 @@ def say_if_counted(stored: Stored, reading: Reading, counting: Counting | None =
     """Tell of options for text that were given for counts."""
     if isinstance(stored, TextCounts):
         return
-    given = {**reading.records._asdict(), **({} if counting is None else counting._asdict())}
-    fields = [name for name, value in given.items() if value]
+    given = {**reading.how._asdict(), **({} if counting is None else counting._asdict())}
+    fields = [name for name, value in given.items() if value and name != "format"]
     if fields:
         say_without_effect(fields, f"{reading.path} holds counts, not text.")
 

@@ -13,15 +13,6 @@ from tempering.cli.printing import console, error_console, minus, print_json
 from tempering.cli.topics import topic_rows
 
 N_TOPICS, PASSES = 40, 10
-TEST_SHARE = 0.1
-#: Prior of the proportions at which both are scored.
-ALPHA = 0.1
-PRINTED_TOPICS, PRINTED_WORDS = 12, 7
-#: The budget is the same: passes, size of batches, step sizes, seed.
-SETTINGS: dict[str, dict[str, Any]] = {
-    "plain SVI": {"tempering": None, "update": "variational"},
-    "tempered": {},
-}
 
 
 def demo(
@@ -58,10 +49,12 @@ def demo(
     n_documents, n_words = corpus.shape
     title = "Docstrings of the installed packages"
     error_console().print(f"{title}: {n_documents:,} documents, {n_words:,} words")
-    test = drawn(n_documents, int(TEST_SHARE * n_documents), seed)
+    test = drawn(n_documents, int(0.1 * n_documents), seed)
     training = np.setdiff1d(np.arange(n_documents), test)
     models, scores, fits = {}, {}, {}
-    for name, options in SETTINGS.items():
+    # The budget is the same: passes, size of batches, step sizes, seed.
+    plain: Any = {"tempering": None, "update": "variational"}
+    for name, options in {"plain SVI": plain, "tempered": {}}.items():
         model = LatentDirichletAllocation(
             N_TOPICS, max_iter=PASSES, random_state=seed, n_jobs=jobs, **options
         )
@@ -72,8 +65,8 @@ def demo(
         seconds = working_seconds() - began
         held_out: Any = corpus.counts[test]
         fits[name] = {
-            "completion_gibbs": model.completion_score(held_out, inference="gibbs", alpha=ALPHA),
-            "completion_vi": model.completion_score(held_out, alpha=ALPHA),
+            "completion_gibbs": model.completion_score(held_out, inference="gibbs", alpha=0.1),
+            "completion_vi": model.completion_score(held_out, alpha=0.1),
             "npmi": float(model.coherence(corpus.counts[training]).mean()),
             "seconds": round(seconds, 2),
         }
@@ -133,11 +126,12 @@ def _print_topics(plain: Any, tempered: Any, vocabulary: Any) -> None:
     from tempering.evaluation import match_topics
 
     partners = match_topics(tempered.components_, plain.components_).indices
-    words = plain.topics(PRINTED_WORDS, vocabulary)
+    n_words = 7
+    words = plain.topics(n_words, vocabulary)
     table = Table(box=None, padding=(0, 3, 0, 0), header_style="dim")
     for column in ("tempered", "plain SVI, the nearest topic"):
         table.add_column(column, ratio=1)
-    for row in topic_rows(tempered, PRINTED_WORDS, vocabulary)[:PRINTED_TOPICS]:
+    for row in topic_rows(tempered, n_words, vocabulary)[:12]:
         partner = words[partners[row["topic"]]]
         table.add_row(Text(" ".join(row["words"])), Text(" ".join(partner), style="dim"))
     console().print(table, "")

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from tempering.cli.options import CorpusPath, Format, Jobs, Json, ModelPath, Seed, TextOptions
+from tempering.cli.options import CorpusPath, Jobs, Json, ModelPath, Seed, TextOptions
 from tempering.cli.printing import error_console, minus, print_facts, print_json
 
 
@@ -26,7 +26,6 @@ def evaluate(
     seed: Seed = 0,
     jobs: Jobs = None,
     as_json: Json = False,
-    format: Format = None,
     *,
     texts: TextOptions,
 ) -> None:
@@ -44,7 +43,7 @@ def evaluate(
     from tempering.cli.corpora import ModelCorpus, Reading, load_topics
 
     fitted = load_topics(model).set_params(n_jobs=jobs)
-    given = ModelCorpus(Reading(corpus, format, texts), fitted)
+    given = ModelCorpus(Reading(corpus, texts), fitted)
     with error_console().status("Scoring"):
         counts = given.sample(documents, seed)
         vi, gibbs = (

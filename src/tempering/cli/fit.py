@@ -12,7 +12,6 @@ from tempering.cli.options import (
     FOUND_TOPICS,
     CorpusPath,
     Counting,
-    Format,
     Json,
     Keeping,
     Settings,
@@ -40,7 +39,6 @@ def fit(
     vocabulary: Vocabulary = None,
     keeping: Keeping,
     as_json: Json = False,
-    format: Format = None,
     texts: TextOptions,
     counting: Counting,
 ) -> None:
@@ -64,15 +62,16 @@ def fit(
     from tempering.cli.corpora import Reading
     from tempering.corpus.text_counts import TextCounts
 
-    reading = Reading(corpus, format, texts)
+    reading = Reading(corpus, texts)
     with keeping.alone():
         stored, result = _fit_and_save(reading, vocabulary, counting, settings, keeping)
     if as_json:
         print_json(result)
     else:
         # Options for text would be told to be without effect on counts.
-        again = reading if isinstance(stored, TextCounts) else Reading(corpus, format)
-        _print_result(result, again)
+        if not isinstance(stored, TextCounts):
+            reading = Reading(corpus, TextOptions(texts.format))
+        _print_result(result, reading)
 
 
 def _fit_and_save(

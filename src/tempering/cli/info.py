@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tempering.cli.options import Format, Json, TextOptions
+from tempering.cli.options import Json, TextOptions
 from tempering.cli.printing import error_console, print_facts, print_json
 
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "safetensors", "rich", "typer")
@@ -17,7 +17,6 @@ def info(
         Path | None, typer.Argument(metavar="[MODEL|CORPUS]", help="What to look at.")
     ] = None,
     as_json: Json = False,
-    format: Format = None,
     *,
     texts: TextOptions,
 ) -> None:
@@ -35,7 +34,7 @@ def info(
     elif (path / "config.json").is_file():
         facts = _model(path)
     else:
-        facts = _corpus(path, format, texts)
+        facts = _corpus(path, texts)
     if as_json:
         print_json(facts)
     else:
@@ -88,11 +87,11 @@ def _model(path: Path) -> dict[str, Any]:
     return {**facts, "parameters": parameters}
 
 
-def _corpus(path: Path, format: str | None, texts: TextOptions) -> dict[str, Any]:
+def _corpus(path: Path, texts: TextOptions) -> dict[str, Any]:
     from tempering.cli.corpora import Reading, say_if_counted, streams
 
     with error_console().status(f"Reading {path}"):
-        reading = Reading(path, format, texts)
+        reading = Reading(path, texts)
         stored = reading.open()
         say_if_counted(stored, reading)
         n_tokens, n_empty = 0, 0

@@ -84,10 +84,6 @@ Jobs = Annotated[
         "result.",
     ),
 ]
-Format = Annotated[
-    str | None,
-    typer.Option(metavar="NAME", help="The format, where neither name nor content tell it."),
-]
 Vocabulary = Annotated[
     Path | None,
     typer.Option(
@@ -99,8 +95,12 @@ Vocabulary = Annotated[
 
 
 class TextOptions(NamedTuple):
-    """Where the texts are in a file: each field is an option of that name."""
+    """How a corpus is to be read, and where texts are in it: each field is an option of that name."""
 
+    format: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The format, where neither name nor content tell it."),
+    ] = None
     column: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Of text in a table: its column; `text` by default."),

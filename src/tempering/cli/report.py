@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tempering.cli.options import Format, Jobs, Json, ModelPath, Overwrite, TextOptions, number_or
+from tempering.cli.options import Jobs, Json, ModelPath, Overwrite, TextOptions, number_or
 from tempering.cli.printing import error_console, print_either, say
 
 #: Draws from the posterior of the shares: enough for the ends of intervals to be read.
@@ -66,7 +66,6 @@ def report(
     overwrite: Overwrite = False,
     jobs: Jobs = None,
     as_json: Json = False,
-    format: Format = None,
     *,
     texts: TextOptions,
 ) -> None:
@@ -97,7 +96,7 @@ def report(
     told: dict[str, Any] = {}
     if corpus is not None:
         with error_console().status(f"Reading {corpus}"):
-            told, values = _documents(Reading(corpus, format, texts), fitted, wanted)
+            told, values = _documents(Reading(corpus, texts), fitted, wanted)
         with error_console().status("Drawing shares of topics"):
             told |= shares_of(fitted, told["X"], wanted, values, bins)
         if refits:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tempering.cli.options import CorpusPath, Format, Jobs, Json, ModelPath, Overwrite, TextOptions
+from tempering.cli.options import CorpusPath, Jobs, Json, ModelPath, Overwrite, TextOptions
 from tempering.cli.printing import error_console, print_either
 
 #: A name, and the topic proportions, of some documents.
@@ -21,7 +21,6 @@ def transform(
     overwrite: Overwrite = False,
     jobs: Jobs = None,
     as_json: Json = False,
-    format: Format = None,
     *,
     texts: TextOptions,
 ) -> None:
@@ -44,7 +43,7 @@ def transform(
         raise ValueError(f"--out must end in {', '.join(WRITERS)}; got {out}.")
     check_free(out, overwrite, "--overwrite")
     fitted = load_topics(model).set_params(n_jobs=jobs)
-    documents = ModelCorpus(Reading(corpus, format, texts), fitted)
+    documents = ModelCorpus(Reading(corpus, texts), fitted)
     n_documents, n_topics = documents.stored.shape[0], fitted.n_components
     status = error_console().status(f"Inferring topics of {n_documents:,} documents")
     with status, atomic_file(out) as aside:

@@ -21,8 +21,6 @@ from tempering.inference.callbacks import COMPILING, Callback, progress_bar, tel
 from tempering.inference.sources import StoredRows
 from tempering.storage.atomic import atomic_file
 
-#: Documents kept for validation unless told otherwise: this share, and never more than that many.
-SHARE, MOST = 0.05, 1000
 #: Scores in the course of a fit.
 POINTS = 20
 
@@ -55,7 +53,7 @@ def split_corpus(
 def n_validation(n_documents: int, validation: float | None) -> int:
     """The number of documents that are kept for validation."""
     if validation is None:
-        return min(int(SHARE * n_documents), MOST)
+        return min(int(0.05 * n_documents), 1000)
     n = validation * n_documents if validation < 1 else validation
     if not n < n_documents:  # so is NaN, and infinity
         raise CorpusError(

@@ -98,15 +98,8 @@ def fetch_uci(name: str, folder: Path | None = None, url: str = URL) -> Path:
     return path
 
 
-#: Packages, and the projects that bring them. The first four come with this package.
-PACKAGES = {
-    "numpy": "numpy",
-    "scipy": "scipy",
-    "sklearn": "scikit-learn",
-    "numba": "numba",
-    "pandas": "pandas",
-    "matplotlib": "matplotlib",
-}
+#: The first four come with this package.
+PACKAGES = ("numpy", "scipy", "sklearn", "numba", "pandas", "matplotlib")
 #: Words that tell of the form of docstrings, not of what they are about.
 BOILERPLATE = """
     arg args argument arguments attribute attributes autosummary bool callable class default
@@ -183,7 +176,7 @@ def _key(places: dict[str, Path]) -> str:
     parts = [f"edition {EDITION}"]
     for package, place in places.items():
         try:
-            version = metadata.version(PACKAGES.get(package, package))
+            version = metadata.version("scikit-learn" if package == "sklearn" else package)
         except metadata.PackageNotFoundError:
             version = str(place)
         parts.append(f"{package} {version}")

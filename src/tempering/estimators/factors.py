@@ -267,11 +267,10 @@ executor, verbose
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering import PoissonFactorization
-    >>> X = np.repeat([[9, 8, 0, 0], [0, 0, 7, 8]], 50, axis=0)
+    >>> X = [[9, 8, 0, 0]] * 50 + [[0, 0, 7, 8]] * 50
     >>> factors = PoissonFactorization(n_components=2, random_state=0).fit(X)
-    >>> factors.inverse_transform(factors.transform(X[[0, -1]])).round().astype(int)
+    >>> factors.inverse_transform(factors.transform([X[0], X[-1]])).round().astype(int)
     array([[9, 8, 0, 0],
            [0, 0, 7, 8]])
     """

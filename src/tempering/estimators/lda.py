@@ -141,9 +141,8 @@ default="auto"
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering import LatentDirichletAllocation
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> X = [[4, 3, 0, 0]] * 50 + [[0, 0, 5, 4]] * 50
     >>> lda = LatentDirichletAllocation(n_components=2, learning_method="batch", random_state=0)
     >>> lda.fit_transform(X)[[0, 99]].round(1).max(axis=1)
     array([0.9, 0.9])

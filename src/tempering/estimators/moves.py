@@ -245,15 +245,12 @@ def dependent_pairs(moments: Array, n_data: int) -> list[tuple[int, int]]:
 
 
 def _left_over(model: FactorialModel, sample: Array, posterior: Natural) -> list[Array]:
-    """What the features do not explain: its mean on each side of the widest direction.
-
-    That is found by ten steps of the power method.
-    """
+    """What the features do not explain: its mean on each side of the widest direction."""
     expected = model.expectations(posterior)
     residuals = sample - model.local_step(sample, expected, 1.0).activations @ expected.means
     lengths = np.einsum("nd,nd->n", residuals, residuals)
     direction = residuals[lengths.argmax()]
-    for _ in range(10):
+    for _ in range(10):  # the power method
         direction = residuals.T @ (residuals @ direction)
         direction = direction / max(np.linalg.norm(direction), 1e-300)
     side = residuals @ direction

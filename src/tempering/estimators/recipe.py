@@ -224,9 +224,8 @@ class Recipe:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering import LatentDirichletAllocation
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> X = [[4, 3, 0, 0]] * 50 + [[0, 0, 5, 4]] * 50
     >>> print(LatentDirichletAllocation(2, random_state=0).fit(X).recipe_)
     topics to start from:     words
     temperature:              from T = 1.44 to 1, linearly in 1/T, in the first 40% of the run

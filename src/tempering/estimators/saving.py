@@ -32,9 +32,6 @@ from tempering.storage.state import (
     write_tree,
 )
 
-#: What models call their sizes: of components, and of columns.
-SIZES = (("n_topics", "n_words"), ("n_features", "dimension"), ("n_components", "n_columns"))
-
 
 class SaveMixin:
     """``save``, for estimators."""
@@ -86,7 +83,9 @@ class SaveMixin:
             expect(right, f"the components have the shape {shape}; the parameters ask for {asked}.")
         model: Any = self._model() if made else self._model
         expect(isinstance(model, Model), "_model is missing, or damaged.")
-        for names in () if made or asked[0] is None else SIZES:
+        # What models call their sizes: of components, and of columns.
+        sizes = ("n_topics", "n_words"), ("n_features", "dimension"), ("n_components", "n_columns")
+        for names in () if made or asked[0] is None else sizes:
             found = tuple(getattr(model, name, None) for name in names)
             right = found == asked or None in found
             expect(right, f"the model has the shape {found}; the parameters ask for {asked}.")

@@ -29,8 +29,6 @@ Start = Literal["annealed", "kmeans", "k-means++", "random", "random_from_data"]
 
 #: Rows that are solved at a time. A constant, so that sums never depend on the workers.
 SHARD_ROWS = 8192
-#: Shards whose sums are held at a time; bounds the memory, not the result.
-SHARDS_AT_ONCE = 16
 
 #: Data that a centre must hold.
 SMALLEST_COUNT = 1e-6
@@ -280,8 +278,8 @@ def sum_over_shards(
     function: Callable[[slice], Natural], n_rows: int, executor: Executor
 ) -> Natural:
     """Σ over shards of the arrays that the function gives, in a fixed order."""
-    pieces, total = shards(n_rows), []
-    for first in range(0, len(pieces), SHARDS_AT_ONCE):
-        solved = executor.map(function, pieces[first : first + SHARDS_AT_ONCE])
+    pieces, total, at_once = shards(n_rows), [], 16  # which bounds the memory, not the result
+    for first in range(0, len(pieces), at_once):
+        solved = executor.map(function, pieces[first : first + at_once])
         total = [reduce(add, [*total, *solved])]
     return total[0]

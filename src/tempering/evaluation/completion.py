@@ -27,6 +27,7 @@ from tempering.evaluation.checks import (
 from tempering.models.arguments import check_whole
 from tempering.models.fastmath import ENTRY
 from tempering.models.lda.e_step import e_step
+from tempering.models.lda.priors import in_two
 from tempering.models.lda.sampling import Words, as_tokens, run_chains
 from tempering.models.threads import number_of_threads
 
@@ -81,13 +82,7 @@ def split_documents(X: Any, seed: int | np.random.Generator = 0) -> Split:
     rank = np.arange(rows.size) - counts.indptr[rows]
     is_observed = np.empty(rows.size, dtype=bool)
     is_observed[order] = rank < (n_types[rows] + 1) // 2
-    return Split(_entries(counts, rows, is_observed), _entries(counts, rows, ~is_observed))
-
-
-def _entries(counts: Any, rows: NDArray[np.intp], kept: NDArray[np.bool_]) -> sparse.csr_array:
-    """Some of a matrix's entries."""
-    indptr = np.append(0, np.cumsum(np.bincount(rows[kept], minlength=counts.shape[0])))
-    return sparse.csr_array((counts.data[kept], counts.indices[kept], indptr), shape=counts.shape)
+    return Split(*in_two(counts, is_observed))
 
 
 def completion_score(

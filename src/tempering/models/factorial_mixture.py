@@ -51,11 +51,7 @@ class FeatureExpectations(NamedTuple):
     products: Array  # m_j · m_k, [K, K]
 
 
-#: What is stored of a local step with activations.
-ACTIVATION_STEP = {"activations": Array, **LOCAL_STEP}
-
-
-@stored("activation_step", constructed=False, attributes=ACTIVATION_STEP)
+@stored("activation_step", constructed=False, attributes={"activations": Array, **LOCAL_STEP})
 class ActivationStep(LocalStep):
     """A local step that still has its activations."""
 

@@ -22,9 +22,6 @@ from tempering.models.arguments import as_numbers
 from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.natural import Families, Natural, emit
 
-#: Rows whose densities are computed at a time; bounds the memory.
-PREDICTION_ROWS = 2048
-
 
 class MixtureExpectations(NamedTuple):
     """E_q[t(β)] of a mixture, with the posterior it came from."""
@@ -217,9 +214,9 @@ class Mixture(Model):
         likelihood = self.likelihood
         family, components = likelihood.components_alone(posterior.components)
         base = np.log(self.mean_weights(posterior)) - family.log_normalizer(components)
-        scores = []
-        for start in range(0, data.shape[0], PREDICTION_ROWS):
-            rows = data[start : start + PREDICTION_ROWS]
+        scores, step = [], 2048  # rows at a time, which bounds the memory
+        for start in range(0, data.shape[0], step):
+            rows = data[start : start + step]
             updated = components + likelihood.statistics(rows)[:, None, :]
             try:
                 with np.errstate(divide="ignore", invalid="ignore"):

@@ -25,10 +25,9 @@ def plot_temperature(history: History) -> Any:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering import LatentDirichletAllocation
     >>> from tempering.plots import plot_temperature
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> X = [[4, 3, 0, 0]] * 50 + [[0, 0, 5, 4]] * 50
     >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
     >>> plot_temperature(lda.history_).axes[0].get_ylabel()
     'temperature'
@@ -75,10 +74,9 @@ def plot_topics(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering import LatentDirichletAllocation
     >>> from tempering.plots import plot_topics
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> X = [[4, 3, 0, 0]] * 50 + [[0, 0, 5, 4]] * 50
     >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
     >>> figure = plot_topics(lda, ["sun", "sea", "snow", "ice"], n_words=2)
     >>> [axis.get_title(loc="left") for axis in figure.axes]

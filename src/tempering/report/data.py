@@ -103,9 +103,8 @@ def collect(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering import LatentDirichletAllocation
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> X = [[4, 3, 0, 0]] * 50 + [[0, 0, 5, 4]] * 50
     >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
     >>> report = collect(lda, X, vocabulary=["sun", "sea", "snow", "ice"])
     >>> sorted(topic["prevalence"] > 0.4 for topic in report.topics)

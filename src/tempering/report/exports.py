@@ -53,10 +53,9 @@ def to_arviz(
     --------
     ArviZ is no dependency of this package:
 
-    >>> import numpy as np
     >>> from tempering import LatentDirichletAllocation
     >>> from tempering.report import to_arviz
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> X = [[4, 3, 0, 0]] * 50 + [[0, 0, 5, 4]] * 50
     >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
     >>> posterior = to_arviz(lda, draws=10)  # doctest: +SKIP
 

@@ -17,18 +17,7 @@ from tempering.report.data import ReportData, collect
 from tempering.storage.atomic import as_path, atomic_file, check_free
 
 #: Put together in this order; each may use what stands before it.
-SCRIPTS = (
-    "elements.js",
-    "charts.js",
-    "fit.js",
-    "map.js",
-    "topics.js",
-    "highlight.js",
-    "shares.js",
-    "tree.js",
-    "documents.js",
-    "page.js",
-)
+SCRIPTS = "elements charts fit map topics highlight shares tree documents page".split()
 
 
 def write_report(
@@ -56,10 +45,9 @@ def write_report(
     --------
     >>> import tempfile
     >>> from pathlib import Path
-    >>> import numpy as np
     >>> from tempering import LatentDirichletAllocation
     >>> from tempering.report import write_report
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> X = [[4, 3, 0, 0]] * 50 + [[0, 0, 5, 4]] * 50
     >>> lda = LatentDirichletAllocation(n_components=2, random_state=0).fit(X)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_report(lda, Path(folder) / "report.html", X, title="Seasons")
@@ -88,7 +76,8 @@ def check_place(path: Path, overwrite: bool) -> None:
 def render(data: ReportData) -> str:
     """The page as text; its policy allows its own script and style alone, so nothing is fetched."""
     style = _asset("style.css")
-    script = "(() => {\n'use strict';\n" + "\n".join(map(_asset, SCRIPTS)) + "})();\n"
+    scripts = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
+    script = "(() => {\n'use strict';\n" + scripts + "})();\n"
     parts = {
         "title": html.escape(data.title),
         "policy": (

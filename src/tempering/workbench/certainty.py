@@ -50,10 +50,9 @@ def topics_across_seeds(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering import LatentDirichletAllocation
     >>> from tempering.workbench import topics_across_seeds
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> X = [[4, 3, 0, 0]] * 50 + [[0, 0, 5, 4]] * 50
     >>> lda = LatentDirichletAllocation(2, random_state=0).fit(X)
     >>> topics_across_seeds(lda, X).round(1)
     array([1., 1.])
@@ -146,10 +145,9 @@ def word_intervals(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering import LatentDirichletAllocation
     >>> from tempering.workbench import word_intervals
-    >>> X = np.repeat([[5, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> X = [[5, 3, 0, 0]] * 50 + [[0, 0, 5, 4]] * 50
     >>> model = LatentDirichletAllocation(1, random_state=0).fit(X)
     >>> [(word, round(low, 2), round(high, 2)) for word, low, high in word_intervals(model, 0, 2)]
     [(0, 0.27, 0.33), (2, 0.26, 0.32)]

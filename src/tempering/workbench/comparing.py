@@ -27,9 +27,6 @@ from tempering.models.arguments import check_number, check_whole
 from tempering.plots.canvas import new_figure
 from tempering.workbench.editing import check_fitted_topics, topic_labels
 
-#: Gibbs sweeps before θ is averaged, and over which it is.
-SWEEPS = (30, 50)
-
 
 class Trial(NamedTuple):
     """One fit of the search."""
@@ -62,7 +59,7 @@ def held_out(X: Any, seed: int) -> tuple[Any, Split]:
 class Judged:
     """Topics, and how they predict held-out documents."""
 
-    def __init__(self, topics: NDArray[Any], split: Split, sweeps: tuple[int, int] = SWEEPS):
+    def __init__(self, topics: NDArray[Any], split: Split, sweeps: tuple[int, int] = (30, 50)):
         self.topics, self.split, self.sweeps = topics, split, sweeps
         #: What :func:`document_scores` says with a prior weight, computed once for each.
         self.scores = cache(partial(document_scores, topics, split, sweeps=sweeps))
@@ -96,7 +93,7 @@ def best_weight(fits: list[Judged]) -> float:
 
 
 def document_scores(
-    topics: NDArray[Any], split: Split, prior_weight: float, sweeps: tuple[int, int] = SWEEPS
+    topics: NDArray[Any], split: Split, prior_weight: float, sweeps: tuple[int, int] = (30, 50)
 ) -> NDArray[Any]:
     """Log probability of each document's held-out words, and their number, [2, D]."""
     topics = normalised(topics)
@@ -212,10 +209,9 @@ def compare_models(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering import LatentDirichletAllocation
     >>> from tempering.workbench import compare_models
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> X = [[4, 3, 0, 0]] * 50 + [[0, 0, 5, 4]] * 50
     >>> one, two = (LatentDirichletAllocation(k, random_state=0).fit(X) for k in (1, 2))
     >>> compare_models(one, two, X).difference > 0
     True
@@ -326,10 +322,9 @@ def hierarchy(model: Any) -> TopicTree:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering import LatentDirichletAllocation
     >>> from tempering.workbench import hierarchy
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> X = [[4, 3, 0, 0]] * 50 + [[0, 0, 5, 4]] * 50
     >>> tree = hierarchy(LatentDirichletAllocation(2, random_state=0).fit(X))
     >>> tree.cut(1), tree.cut(2)
     ([[0, 1]], [[0], [1]])

@@ -107,10 +107,9 @@ def topics_through_time(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering.workbench import topics_through_time
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4], [3, 4, 0, 0], [0, 0, 4, 5]], 50, axis=0)
-    >>> drift = topics_through_time(X, np.repeat([1990, 2000], 100), 2, bins=2)
+    >>> X = [[4, 3, 0, 0]] * 50 + [[0, 0, 5, 4]] * 50 + [[3, 4, 0, 0]] * 50 + [[0, 0, 4, 5]] * 50
+    >>> drift = topics_through_time(X, [1990] * 100 + [2000] * 100, 2, bins=2)
     >>> sorted(drift.top_words(0, 1) + drift.top_words(1, 1))
     [[0], [1], [2], [3]]
     """
@@ -172,11 +171,10 @@ def extend_topics(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering import LatentDirichletAllocation
     >>> from tempering.workbench import extend_topics
-    >>> old = np.repeat([[4, 3, 0, 0, 0, 0], [0, 0, 5, 4, 0, 0]], 50, axis=0)
-    >>> new = np.repeat([[4, 3, 0, 0, 0, 0], [0, 0, 0, 0, 5, 6]], 50, axis=0)
+    >>> old = [[4, 3, 0, 0, 0, 0]] * 50 + [[0, 0, 5, 4, 0, 0]] * 50
+    >>> new = [[4, 3, 0, 0, 0, 0]] * 50 + [[0, 0, 0, 0, 5, 6]] * 50
     >>> model = extend_topics(LatentDirichletAllocation(2, random_state=0).fit(old), new, 1)
     >>> sorted(model.topics(2)[2])
     [4, 5]

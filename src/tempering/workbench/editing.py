@@ -46,10 +46,9 @@ def merge_topics(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering import LatentDirichletAllocation
     >>> from tempering.workbench import merge_topics
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> X = [[4, 3, 0, 0]] * 50 + [[0, 0, 5, 4]] * 50
     >>> merge_topics(LatentDirichletAllocation(3, random_state=0).fit(X), [0, 2]).n_components
     2
     """
@@ -65,9 +64,7 @@ def merge_topics(
         own = prior[places]
         whole = eta + np.maximum(own - eta, 0.0).sum(axis=0)
         prior[first] = np.where(own.any(axis=0), whole, 0.0)  # kept out of all, or of none
-        prior = np.delete(prior, others, 0)
-    new = _remade(model, np.delete(counts, others, 0), np.delete(alpha, others), prior, others)
-    return settled(new, X, passes)
+    return settled(_remade(model, counts, alpha, prior, others), X, passes)
 
 
 def drop_topic(
@@ -88,10 +85,9 @@ def drop_topic(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering import LatentDirichletAllocation
     >>> from tempering.workbench import drop_topic
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> X = [[4, 3, 0, 0]] * 50 + [[0, 0, 5, 4]] * 50
     >>> drop_topic(LatentDirichletAllocation(3, random_state=0).fit(X), 1).n_components
     2
     """
@@ -99,10 +95,7 @@ def drop_topic(
     place = topic_number(model.n_components, topic, "topic")
     if alpha.size < 2:
         raise ValueError("topic cannot be dropped: it is the only one of the model.")
-    prior = _led(model)
-    prior = None if prior is None else np.delete(prior, place, 0)
-    new = _remade(model, np.delete(counts, place, 0), np.delete(alpha, place), prior, [place])
-    return settled(new, X, passes)
+    return settled(_remade(model, counts, alpha, _led(model), [place]), X, passes)
 
 
 def split_topic(
@@ -133,12 +126,11 @@ def split_topic(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering import LatentDirichletAllocation
     >>> from tempering.workbench import split_topic
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> X = [[4, 3, 0, 0]] * 50 + [[0, 0, 5, 4]] * 50
     >>> model = split_topic(LatentDirichletAllocation(1, random_state=0).fit(X), 0, X)
-    >>> sorted(model.transform(X[[0, 99]]).argmax(axis=1).tolist())
+    >>> sorted(model.transform([X[0], X[99]]).argmax(axis=1).tolist())
     [0, 1]
     """
     counts, alpha = _parts(model)
@@ -193,10 +185,9 @@ def rename_topics(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering import LatentDirichletAllocation
     >>> from tempering.workbench import rename_topics
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> X = [[4, 3, 0, 0]] * 50 + [[0, 0, 5, 4]] * 50
     >>> lda = LatentDirichletAllocation(2, random_state=0).fit(X)
     >>> rename_topics(lda, ["summer", "winter"]).topic_labels_.tolist()
     ['summer', 'winter']
@@ -226,10 +217,9 @@ def topic_labels(model: LatentDirichletAllocation) -> list[str]:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering import LatentDirichletAllocation
     >>> from tempering.workbench import topic_labels
-    >>> X = np.repeat([[5, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> X = [[5, 3, 0, 0]] * 50 + [[0, 0, 5, 4]] * 50
     >>> topic_labels(LatentDirichletAllocation(1, random_state=0).fit(X))
     ['0, 2, 3']
     """
@@ -305,6 +295,7 @@ def _remade(
     gone: Sequence[int] = (),
 ) -> LatentDirichletAllocation:
     """A copy of a model with other topics, and a prior of their own where some are led."""
+    counts, alpha = np.delete(counts, gone, 0), np.delete(alpha, gone)
     new = deepcopy(model)
     new.n_components = len(counts)
     new._model.n_topics = len(counts)
@@ -315,6 +306,7 @@ def _remade(
     eta = model._model.topic_word_prior
     parameters = np.ascontiguousarray(counts.T) + eta
     if prior is not None:
+        prior = np.delete(prior, gone, 0)
         eta, guide = split_prior(prior)
         new._model.topic_word_prior, new._model.guide = eta, guide
         new.topic_word_prior, new.seed_topics = prior, None

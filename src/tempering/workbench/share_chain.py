@@ -8,7 +8,7 @@ draws θ given the words. A chain that began anew in each draw would pay its set
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -34,26 +34,15 @@ from tempering.models.threads import in_blocks, number_of_threads
 ROOM = 2**23
 
 
-class Evidence(NamedTuple):
-    """What the fixed point of Minka ("Estimating a Dirichlet distribution", 2000) is made of."""
-
-    gains: float
-    losses: float
-
-    def weight(self, before: float, expected: float) -> float:
-        """The weight of a prior after ``before``; what is ``expected`` counts as one datum."""
-        return (1.0 + self.gains) / (1.0 / expected + self.losses / before)
-
-
 class ShareChain:
     """The topics of all words, and of documents that lie in groups with priors of their own.
 
     ``known`` [K, V] is what is known of topics without these documents, ``first`` [K, V] what
-    topics are drawn from at first: both parameters of Dirichlets. ``mixing`` tells, after a draw,
-    how the weight of the documents' priors would have to change to suit it.
+    topics are drawn from at first: both parameters of Dirichlets.
     """
 
-    mixing: Evidence
+    #: Gains and losses of the weight of the documents' priors in a draw, for :func:`next_weight`.
+    mixing: tuple[float, float]
 
     def __init__(
         self,
@@ -92,19 +81,19 @@ class ShareChain:
             theta += np.finfo(float).tiny  # so that a sum is never 0
             theta /= theta.sum(axis=1, keepdims=True)
             np.add.at(sums, groups, theta)
-        self.mixing = Evidence(gains, losses)
+        self.mixing = gains, losses
         self._parameters, self._first_others = self._known.copy(), self._others
         add_words(self._words, self._topics, self._parameters)
         return sums / np.bincount(self._places, minlength=len(priors))[:, None]
 
-    def sparsity(self, eta: float, n_words: int) -> Evidence:
-        """How a prior η of all words in all topics would have to change to suit the last draw."""
+    def sparsity(self, eta: float, n_words: int) -> tuple[float, float]:
+        """Gains and losses of a prior η of all words in all topics in the last draw."""
         counts = self._parameters - self._known
         totals, own = counts.sum(axis=0), counts[counts > 0]
         gains = eta * np.sum(digamma(own + eta) - digamma(eta))
         weight = eta * n_words
         losses = weight * np.sum(digamma(totals + weight) - digamma(weight))
-        return Evidence(float(gains), float(losses))
+        return float(gains), float(losses)
 
     def know(self, eta: float) -> None:
         """From now on, topics have the prior η for every word."""
@@ -145,6 +134,12 @@ class ShareChain:
 
             in_blocks(visit, len(counts), number_of_threads(None))
             yield first, counts
+
+
+def next_weight(gains: float, losses: float, before: float, expected: float) -> float:
+    """The weight of a prior after ``before``, by Minka's fixed point ("Estimating a Dirichlet
+    distribution", 2000); what is ``expected`` counts as one datum."""
+    return (1.0 + gains) / (1.0 / expected + losses / before)
 
 
 @njit(**ENTRY)

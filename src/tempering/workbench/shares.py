@@ -25,15 +25,12 @@ from tempering.evaluation.completion import MOST_TOKENS
 from tempering.models.arguments import check_number, check_whole
 from tempering.plots.canvas import new_figure
 from tempering.workbench.editing import check_fitted_topics, topic_numbers
-from tempering.workbench.share_chain import ShareChain
+from tempering.workbench.share_chain import ShareChain, next_weight
 from tempering.workbench.time_bins import time_bins
 
 #: Draws in which topics and priors settle, and visits of all words in each draw after them. To
 #: settle, topics are drawn after each visit: it is topics that take long.
 SETTLING_DRAWS, SWEEPS = 100, 3
-
-#: The part of a group's prior that all topics share, so that none is shut out.
-EVEN_PART = 0.05
 
 
 @dataclass(frozen=True)
@@ -171,10 +168,9 @@ def topics_by_group(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering import LatentDirichletAllocation
     >>> from tempering.workbench import topics_by_group
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> X = [[4, 3, 0, 0]] * 50 + [[0, 0, 5, 4]] * 50
     >>> lda = LatentDirichletAllocation(2, random_state=0).fit(X)
     >>> shares = topics_by_group(lda, X, ["sea"] * 50 + ["snow"] * 50, n_draws=20)
     >>> shares.names, shares.mean().argmax(axis=1).tolist() == lda.transform(X[49:51]).argmax(
@@ -212,12 +208,11 @@ def topics_over_time(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering import LatentDirichletAllocation
     >>> from tempering.workbench import topics_over_time
-    >>> X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)
+    >>> X = [[4, 3, 0, 0]] * 50 + [[0, 0, 5, 4]] * 50
     >>> lda = LatentDirichletAllocation(2, random_state=0).fit(X)
-    >>> years = np.repeat([1990, 2000], 50)
+    >>> years = [1990] * 50 + [2000] * 50
     >>> topics_over_time(lda, X, years, bins=2, n_draws=20).names
     [(1990, 1995), (1995, 2000)]
     """
@@ -280,10 +275,11 @@ def _shares(
     eta = None if new_documents or np.ndim(model.topic_word_prior_) else model.topic_word_prior_
     for number in range(-SETTLING_DRAWS, n_draws):
         share = chain.draw(priors, 1 if number < 0 else SWEEPS)
-        weight = chain.mixing.weight(weight, expected)
-        priors = weight * ((1 - EVEN_PART) * share + EVEN_PART * alpha / expected)
+        weight = next_weight(*chain.mixing, weight, expected)
+        priors = weight * (0.95 * share + 0.05 * alpha / expected)  # so that none is shut out
         if eta is not None:
-            eta = chain.sparsity(eta, counts.shape[1]).weight(eta, model.topic_word_prior_)
+            evidence = chain.sparsity(eta, counts.shape[1])
+            eta = next_weight(*evidence, eta, model.topic_word_prior_)
             chain.know(eta)
         if number >= 0:
             draws[number] = share

@@ -39,10 +39,10 @@ class FactorExpectations(NamedTuple):
     totals: Array  # Σ_j E β_kj, [K]
 
 
-FACTOR_STEP = {"shapes": Array, "rates": Array, "entropies": Array}
+FACTOR_STEP = {"shapes": Array, "rates": Array, "entropies": Array, **LOCAL_STEP}
 
 
-@stored("factor_step", constructed=False, attributes={**FACTOR_STEP, **LOCAL_STEP})
+@stored("factor_step", constructed=False, attributes=FACTOR_STEP)
 class FactorStep(LocalStep):
     """A local step that still has its q(θ): shapes and rates, [n, K]."""
 

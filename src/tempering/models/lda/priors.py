@@ -153,22 +153,24 @@ def _words_and_halves(
     words, columns = compact_words(documents.indices, documents.shape[1])
     if not can_be_sampled(documents.data):
         return words, None
-    arrays = (documents.data.astype(np.int64), columns, documents.indptr.astype(np.int64))
-    halves = _halves(sparse.csr_array(arrays, shape=(documents.shape[0], words.size)))
+    indptr = documents.indptr.astype(np.int64)
+    arrays = (documents.data.astype(np.int64), columns, indptr)
+    # Every other word of each document, and the rest.
+    places = np.arange(indptr[-1]) - np.repeat(indptr[:-1], np.diff(indptr))
+    shape = (documents.shape[0], words.size)
+    halves = in_two(sparse.csr_array(arrays, shape=shape), places % 2 == 0)
     return words, halves if all(half.nnz for half in halves) else None
 
 
-def _halves(documents: sparse.csr_array) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """Every other word of each document, and the rest."""
-    lengths = np.diff(documents.indptr)
-    places = np.arange(documents.nnz) - np.repeat(documents.indptr[:-1], lengths)
-    rows = np.repeat(np.arange(lengths.size), lengths)
-    halves = []
-    for kept in (places % 2 == 0, places % 2 == 1):
-        indptr = np.append(0, np.cumsum(np.bincount(rows[kept], minlength=lengths.size)))
+def in_two(documents: Any, first: np.ndarray) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """The entries of a CSR matrix that are in the first part, and the others."""
+    rows = np.repeat(np.arange(documents.shape[0]), np.diff(documents.indptr))
+    parts = []
+    for kept in (first, ~first):
+        indptr = np.append(0, np.cumsum(np.bincount(rows[kept], minlength=documents.shape[0])))
         arrays = (documents.data[kept], documents.indices[kept], indptr)
-        halves.append(sparse.csr_array(arrays, shape=documents.shape))
-    return halves[0], halves[1]
+        parts.append(sparse.csr_array(arrays, shape=documents.shape))
+    return parts[0], parts[1]
 
 
 def _predicted(

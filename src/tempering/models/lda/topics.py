@@ -24,9 +24,6 @@ from tempering.models.fastmath import ENTRY, exp_or_zero, f32, larger, log, smal
 from tempering.models.lda.layout import Float32, Float64
 from tempering.storage.state import stored
 
-#: Below this, c is multiplied into M again, so that M stays within the range of float32.
-SMALLEST_FACTOR = 1e-9
-
 #: The sums of :meth:`Topics.log_power_sums` are computed again when this part of λ was replaced.
 #: Much staler ones pretend that the topics fit better than they can, and end the tempering at once.
 STALE = 0.05
@@ -35,9 +32,6 @@ STALE = 0.05
 #: large that hardly a digit of their differences is right.
 LARGE = 2e6
 LARGE32 = np.float32(LARGE)
-
-#: Words that are summed up in float32 before they go into a sum in float64.
-WORDS_PER_SUM = 64
 
 #: Words whose log-gamma functions are computed at a time.
 WORDS_AT_A_TIME = 1024
@@ -251,7 +245,7 @@ class Topics:
         statistics = target.statistics
         self.offset = keep * self.offset + rate * target.prior.concentration
         self.factor *= keep
-        if self.factor < SMALLEST_FACTOR:
+        if self.factor < 1e-9:  # so that M stays within the range of float32
             self._values *= np.float32(self.factor)
             self.factor = 1.0
             self._sums = self._values.sum(axis=0, dtype=np.float64)
@@ -273,8 +267,9 @@ class Topics:
             room = np.empty((3, self.shape[1]), np.float32)
             part = np.empty((nodes.size, self.shape[1]), np.float32)
             offset, factor = np.float32(self.offset), np.float32(self.factor)
-            for start in range(0, self.shape[0], WORDS_PER_SUM):
-                rows = self._values[start : start + WORDS_PER_SUM]
+            # Few at a time are summed up in float32 before they go into a sum in float64.
+            for start in range(0, self.shape[0], 64):
+                rows = self._values[start : start + 64]
                 power_sums(rows, offset, factor, nodes.astype(np.float32), room, part)
                 sums += part
             totals = self.totals()[:, None]
