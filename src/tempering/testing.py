@@ -146,12 +146,9 @@ def _same_step(
     found: LocalStep, expected: LocalStep, close: Callable[..., None], whose: str
 ) -> None:
     _demand(found.n == expected.n, f"{whose} local step has {found.n} data, not {expected.n}.")
-    for name in expected.statistics:
-        close(
-            found.statistics[name],
-            expected.statistics[name],
-            f"{whose} statistics {name!r} must equal those of the whole",
-        )
+    for name, part in expected.statistics.items():
+        what = f"{whose} statistics {name!r} must equal those of the whole"
+        close(found.statistics[name], part, what)
     close(found.energies, expected.energies, f"{whose} energies must equal those of the whole")
     scale = abs(expected.energy)
     close(found.entropy, expected.entropy, f"{whose} entropy must equal that of the whole", scale)
@@ -164,21 +161,13 @@ def _check_sums(model: Model, rows: Any, start: Any, close: Callable[..., None])
     whole = _step(model, rows, start, HOT)
     parts = _step(model, rows[:half], start, HOT) + _step(model, rows[half:], start, HOT)
     _same_step(parts, whole, close, "two halves'")
-    _same_step(
-        _step(model, rows, start, np.full(n, HOT)),
-        whole,
-        close,
-        "with one temperature a datum, the",
-    )
+    one_each = _step(model, rows, start, np.full(n, HOT))
+    _same_step(one_each, whole, close, "with one temperature a datum, the")
     each = np.linspace(HOT, 1.0, n)
     mixed = _step(model, rows, start, each)
     alone = _step(model, rows[:1], start, float(each[0]))
-    close(
-        mixed.energies[0],
-        alone.energies[0],
-        "a datum's energy must depend on its own temperature alone (inverse_temperature[i])",
-        scale=1.0,
-    )
+    what = "a datum's energy must depend on its own temperature alone (inverse_temperature[i])"
+    close(mixed.energies[0], alone.energies[0], what, scale=1.0)
 
 
 def _bound(model: Model, posterior: Any, local: LocalStep, s: float) -> float:

@@ -350,14 +350,11 @@ class TemperedSVI(SVI):
             trace = self._somewhere(key, args, kwargs)
             tempered = {name: site for name, site in trace.items() if is_tempered(site, self.sites)}
             self._check_sites(tempered)
-            return sum(
-                (
-                    jnp.sum((1.0 if site["scale"] is None else site["scale"]) * log_prob)
-                    for site in tempered.values()
-                    for log_prob in [site["fn"].log_prob(site["value"])]
-                ),
-                start=jnp.zeros(()),
-            )
+            total = jnp.zeros(())
+            for site in tempered.values():
+                scale = 1.0 if site["scale"] is None else site["scale"]
+                total += jnp.sum(scale * site["fn"].log_prob(site["value"]))
+            return total
 
         # One after the other: together they could take more memory than the fit.
         return jax.lax.map(one, jax.random.split(rng_key, n_places))

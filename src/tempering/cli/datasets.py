@@ -33,14 +33,10 @@ def list_datasets(as_json: Json = False) -> None:
         (f"fetch {name}", f"UCI bag of words: {n:,} documents, {v:,} words")
         for name, (n, v) in SHAPES.items()
     ]
-    print_facts(
-        [
-            ("docstrings", "docstrings of the installed scientific packages; no network"),
-            ("synthetic", "drawn from a topic model, of any size"),
-            *bags,
-            ("", f"What is fetched is kept in {cache_directory()} (TEMPERING_CACHE)."),
-        ]
-    )
+    own = ("docstrings", "docstrings of the installed scientific packages; no network")
+    drawn = ("synthetic", "drawn from a topic model, of any size")
+    kept = ("", f"What is fetched is kept in {cache_directory()} (TEMPERING_CACHE).")
+    print_facts([own, drawn, *bags, kept])
 
 
 @datasets.command()

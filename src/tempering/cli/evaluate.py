@@ -51,24 +51,16 @@ def evaluate(
             for inference in ("vi", "gibbs")
         )
         coherence = fitted.coherence(counts, words)
+    n, npmi = counts.shape[0], float(coherence.mean())
     if as_json:
-        print_json(
-            {
-                "model": str(model),
-                "corpus": str(corpus),
-                "n_documents": counts.shape[0],
-                "completion_vi": vi,
-                "completion_gibbs": gibbs,
-                "npmi": float(coherence.mean()),
-                "npmi_by_topic": coherence.tolist(),
-            }
-        )
+        told = {"model": str(model), "corpus": str(corpus), "n_documents": n}
+        told |= {"completion_vi": vi, "completion_gibbs": gibbs, "npmi": npmi}
+        print_json({**told, "npmi_by_topic": coherence.tolist()})
         return
-    print_facts(
-        [
-            ("documents", counts.shape[0]),
-            ("held-out score, gibbs", f"{minus(gibbs, 4)} nats a word"),
-            ("held-out score, vi", f"{minus(vi, 4)} nats a word"),
-            ("coherence (NPMI)", minus(float(coherence.mean()), 3)),
-        ]
-    )
+    facts = {
+        "documents": n,
+        "held-out score, gibbs": f"{minus(gibbs, 4)} nats a word",
+        "held-out score, vi": f"{minus(vi, 4)} nats a word",
+        "coherence (NPMI)": minus(npmi, 3),
+    }
+    print_facts(facts.items())

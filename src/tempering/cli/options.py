@@ -95,7 +95,7 @@ Vocabulary = Annotated[
 
 
 class TextOptions(NamedTuple):
-    """How a corpus is to be read, and where texts are in it: each field is an option of that name."""
+    """How a corpus is read, and where its texts are: each field is an option of that name."""
 
     format: Annotated[
         str | None,

@@ -25,12 +25,11 @@ from tempering.families.base import safe_log
 from tempering.inference import ArraySource, Result, fit
 from tempering.inference.checkpoint import part_of
 from tempering.inference.fitting import FitOptions
-from tempering.models import HiddenMarkov, Natural, Sequences
+from tempering.models import HiddenMarkov, Sequences
 from tempering.models.arguments import as_numbers, check_number
-from tempering.models.base import Array
 from tempering.models.hmm.chains import Chain, best_paths, draw_paths, solve_paths, stationary
 from tempering.models.hmm.model import block_rows
-from tempering.models.natural import emit
+from tempering.models.natural import Array, Natural, emit
 
 
 class ChainQueries(StreamEstimator):

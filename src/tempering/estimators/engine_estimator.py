@@ -49,9 +49,8 @@ from tempering.inference.checkpoint import (
 from tempering.inference.executors import Executor, open_executor
 from tempering.inference.fitting import FitOptions
 from tempering.inference.run import State
-from tempering.models import Model
 from tempering.models.arguments import as_numbers
-from tempering.models.base import Array
+from tempering.models.base import Array, Model
 from tempering.temperature import TemperaturePolicy, Untempered
 
 
@@ -179,13 +178,10 @@ class EngineEstimator(_Declared):
         own: Any = getattr(self, "_model")  # noqa: B009 (a method that makes it, or the model)
         model: Any = own() if callable(own) else own
         drawn = model.draw(self._state.posterior, n, rng)
-        centre = getattr(self, "_centre", 0.0)
-        return {
-            name: part._replace(mean=part.mean + centre)
-            if isinstance(part, GaussianParameters)
-            else part
-            for name, part in drawn.items()
-        }
+        for name, part in drawn.items():
+            if isinstance(part, GaussianParameters):
+                drawn[name] = part._replace(mean=part.mean + getattr(self, "_centre", 0.0))
+        return drawn
 
     def _policy(self, planned_passes: float) -> TemperaturePolicy:
         """The temperature policy that ``tempering`` stands for, in a run of so many passes."""
@@ -271,17 +267,11 @@ class StreamEstimator(EngineEstimator):
         """One step."""
         first = not hasattr(self, "_state")
         seen = 0 if first else self._state.data_seen
-        total = float(self.total_samples or 0)
-        solver = model_on(self.backend, model, data.shape[0])
+        n_data = int(max(float(self.total_samples or 0), seen + data.shape[0]))
+        policy = self._policy(1.0) if self.total_samples else Untempered()
+        solver, rates = model_on(self.backend, model, data.shape[0]), self._learning_rate()
         with open_executor(self.executor, self.n_jobs) as executor:
-            algorithm = Algorithm(
-                solver,
-                self._policy(1.0) if self.total_samples else Untempered(),
-                self._learning_rate(),
-                executor,
-                n_data=int(max(total, seen + data.shape[0])),
-                planned_passes=1.0,
-            )
+            algorithm = Algorithm(solver, policy, rates, executor, n_data, planned_passes=1.0)
             if first:
                 posterior = self._start_of_stream(model, data, rng)
                 generator = np.random.default_rng(rng.randint(2**31))

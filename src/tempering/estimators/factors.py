@@ -163,14 +163,9 @@ verbose
                 "directions."
             )
         self._centre = np.nanmean(X, axis=0)
-        return GaussianFactors(
-            int(k),
-            self._scales(X - self._centre),
-            self.noise == "shared",
-            float(self.noise_prior),
-            float(self.relevance_prior),
-            self.loadings == "sparse",
-        )
+        shared, is_sparse = self.noise == "shared", self.loadings == "sparse"
+        priors = float(self.noise_prior), float(self.relevance_prior)
+        return GaussianFactors(int(k), self._scales(X - self._centre), shared, *priors, is_sparse)
 
     def _expose(self, model: GaussianFactors, data: Any = None) -> None:
         self._model, expected = model, model.expectations(self._state.posterior)

@@ -119,16 +119,11 @@ COVARIANCE_TYPES = {
 
 
 def data_driven_prior(
-    X: Array,
-    covariance_type: str,
-    mean: Any,
-    degrees: Any,
-    scale: Any,
-    names: tuple[str, str, str],
-    ridge: float = 0.0,
+    estimator: Any, X: Array, names: tuple[str, str, str], ridge: float = 0.0
 ) -> tuple[Array, float, Array]:
-    """m0, ν0 and Ψ0 as given, or else of the data; the names are what the user calls them."""
-    kind, d = COVARIANCE_TYPES[covariance_type], X.shape[1]
+    """m0, ν0 and Ψ0 as the parameters of these names tell, or else of the data."""
+    kind, d = estimator._kind, X.shape[1]
+    mean, degrees, scale = (getattr(estimator, name) for name in names)
     mean = X.mean(axis=0) if mean is None else as_numbers(mean, names[0], f"{d} numbers")
     if mean.shape != (d,):
         raise ValueError(f"{names[0]} must have {d} entries; got shape {mean.shape}.")
@@ -147,8 +142,8 @@ def data_driven_prior(
     scale = scale * kind.identity(d) if scale.ndim == 0 else scale
     if scale.shape != kind.shape(d):
         raise ValueError(
-            f"{names[2]} must have shape {kind.shape(d)} for covariance_type={covariance_type!r}; "
-            f"got {scale.shape}."
+            f"{names[2]} must have shape {kind.shape(d)} for "
+            f"covariance_type={estimator.covariance_type!r}; got {scale.shape}."
         )
     return mean, degrees, scale
 
@@ -297,8 +292,7 @@ covariance_prior_
     def _prepare(self, X: Array) -> None:
         centre = X.mean(axis=0)
         names = "mean_prior", "degrees_of_freedom_prior", "covariance_prior"
-        given = self.mean_prior, self.degrees_of_freedom_prior, self.covariance_prior
-        mean, degrees, covariance = data_driven_prior(X, self.covariance_type, *given, names)
+        mean, degrees, covariance = data_driven_prior(self, X, names)
         precision = 1.0 if self.mean_precision_prior is None else self.mean_precision_prior
         kind, d = self._kind, X.shape[1]
         scale = covariance + self.reg_covar * kind.identity(d)

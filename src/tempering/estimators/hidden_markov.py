@@ -31,12 +31,11 @@ from tempering.inference import Result
 from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint
 from tempering.inference.fitting import FitOptions
 from tempering.inference.run import State
-from tempering.models import HiddenMarkov, Natural, Sequences
 from tempering.models.arguments import check_number
-from tempering.models.base import Array
 from tempering.models.hmm.chains import solve_paths
-from tempering.models.hmm.model import concentrations
-from tempering.models.hmm.sequences import Pieces
+from tempering.models.hmm.model import HiddenMarkov, concentrations
+from tempering.models.hmm.sequences import Pieces, Sequences
+from tempering.models.natural import Array, Natural
 from tempering.storage.state import expect, fits
 from tempering.temperature import Annealing, TemperaturePolicy, schedules
 
@@ -173,14 +172,8 @@ class HiddenMarkovEstimator(ChainQueries):
             start = start * (self._probabilities("startprob_", (k,)) > 0)
         if "transmat_" in kept:
             transitions = transitions * (self._probabilities("transmat_", (k, k)) > 0)
-        return HiddenMarkov(
-            self._likelihood(),
-            k,
-            start,
-            transitions,
-            emission_prior=self._emission_prior,
-            fixed=self._fixed(),
-        )
+        likelihood, prior, fixed = self._likelihood(), self._emission_prior, self._fixed()
+        return HiddenMarkov(likelihood, k, start, transitions, emission_prior=prior, fixed=fixed)
 
     def _fixed(self) -> dict[str, Any]:
         """The parts of the model that ``params`` leaves out, at the values of their attributes."""

@@ -103,9 +103,7 @@ class GaussianHMM(HiddenMarkovEstimator):
     def _prepare(self, X: Array) -> None:
         centre, kind = X.mean(axis=0), self._kind
         names = "means_prior", "dof_prior", "scale_prior"
-        given = self.means_prior, self.dof_prior, self.scale_prior
-        prior = data_driven_prior(X, self.covariance_type, *given, names, ridge=1e-6)
-        mean, degrees, scale = prior
+        mean, degrees, scale = data_driven_prior(self, X, names, ridge=1e-6)
         if self.scale_prior is None:
             # The scale of all data is too wide for one of many states, and makes few of them.
             scale = scale / self.n_components ** (2.0 / X.shape[1])

@@ -239,7 +239,6 @@ default="auto"
         )
         assert isinstance(result.model, LatentDirichlet)
         self._model = result.model
-        self.__dict__.pop("topic_labels_", None)  # they were the names of other topics
         self._stream_policy = Untempered()
         self.random_state_ = rng
         if self.evaluate_every > 0:
@@ -269,6 +268,7 @@ default="auto"
         # A stream comes in small pieces from the host: without being asked to, it stays there.
         where = self._where(0)
         batch_size = self._batch_size(max(horizon, seen), where)
+        rates, executor = self._learning_rate(), self.executor or Serial()
         if first:
             self.random_state_ = rng = check_random_state(self.random_state)
             mean_length = max(X.sum(dtype=np.float64) / X.shape[0], 1.0)
@@ -276,16 +276,9 @@ default="auto"
             remember_labels(self)
             n_steps = max(1, int(horizon // batch_size))
             policy_seed, self._stream_seed = self._seeds(rng)
-            rates = self._learning_rate()
             self._stream_policy = self._policy(X, self._model, rates, n_steps, policy_seed)
-        algorithm = Algorithm(
-            self._model,
-            self._stream_policy,
-            self._learning_rate(),
-            self.executor or Serial(),
-            n_data=n_data,
-            planned_passes=horizon / n_data,
-        )
+        policy, passes = self._stream_policy, horizon / n_data
+        algorithm = Algorithm(self._model, policy, rates, executor, n_data, planned_passes=passes)
         if first:
             generator = np.random.default_rng(self._stream_seed)
             topics = self._model.initialize(ArraySource(X), generator)

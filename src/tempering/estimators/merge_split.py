@@ -27,9 +27,8 @@ from tempering.estimators.starts import alike, cluster_metric, column_metric, su
 from tempering.families import Dirichlet, Likelihood, TiedGaussian, TiedNormalWishart
 from tempering.inference import Algorithm, ArraySource, Batch, Constant, evaluate_elbo
 from tempering.inference.executors import Executor, Serial
-from tempering.models import Mixture, Natural
-from tempering.models.base import Array
-from tempering.models.mixture import MixtureExpectations
+from tempering.models.mixture import Mixture, MixtureExpectations
+from tempering.models.natural import Array, Natural
 from tempering.temperature import Untempered
 
 #: Passes of the two halves of a component by themselves.

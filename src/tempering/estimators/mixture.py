@@ -21,9 +21,8 @@ from tempering.families import Bernoulli, Dirichlet, Likelihood, Poisson, StickB
 from tempering.families.checks import refuse
 from tempering.inference import ArraySource, History, Result, evaluate_elbo
 from tempering.inference.fitting import FitOptions
-from tempering.models import Mixture, Natural
-from tempering.models.base import Array
-from tempering.models.natural import emit
+from tempering.models import Mixture
+from tempering.models.natural import Array, Natural, emit
 from tempering.temperature import Heat
 
 WeightPrior = Literal["dirichlet_process", "dirichlet_distribution"]

@@ -200,12 +200,8 @@ executor, verbose
         coefficients, precision = drawn["components"]
         coef, centre = coefficients[..., 1:], self._centre[1:]
         intercept = coefficients[..., 0] + centre[-1] - coef @ centre[:-1]
-        return {
-            "weights": drawn["weights"],
-            "coef": coef,
-            "intercept": intercept,
-            "precision": precision,
-        }
+        own = {"coef": coef, "intercept": intercept, "precision": precision}
+        return {"weights": drawn["weights"], **own}
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

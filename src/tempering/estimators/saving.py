@@ -17,8 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from tempering.estimators.words import WORD_ATTRIBUTES, words_of
 from tempering.inference import History
 from tempering.inference.run import State
-from tempering.models import Model
-from tempering.models.base import Array
+from tempering.models.base import Array, Model
 from tempering.storage.atomic import as_path, check_free
 from tempering.storage.state import (
     CONFIG,

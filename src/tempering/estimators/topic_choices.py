@@ -103,6 +103,10 @@ class TopicChoices(TopicTransformer):
                 f"topic_word_prior must be so small that float32 can hold it {self.n_features_in_} "
                 f"times, once a word; got {self.topic_word_prior!r}."
             )
+        documents = None
+        if adapts:  # a few, the same ones with every seed
+            n_some = documents_to_predict(mean_length)
+            documents = _known(source).sample(n_some, np.random.default_rng(0))
         size = Size(k, n_documents, mean_length, float(alpha.sum()))
         tolerance = self.doc_update_tol
         if self.mean_change_tol is not None:
@@ -122,7 +126,7 @@ class TopicChoices(TopicTransformer):
             learn_doc_topic_prior=learn_alpha,
             learn_topic_word_prior=learn_eta,
             adapted_part=RULES.adapts(size) if adapts else 0.0,
-            prior_documents=_some(source, mean_length) if adapts else None,
+            prior_documents=documents,
             guide=guide,
             n_threads=self._n_threads(),
         )
@@ -306,12 +310,6 @@ def mixed_start(
 
 def _known(source: Any) -> Any:
     return source if isinstance(source, BlockSource) else ArraySource(source)
-
-
-def _some(source: Any, mean_length: float) -> Any:
-    """A few documents, the same ones with every seed."""
-    known = _known(source)
-    return known.sample(documents_to_predict(mean_length), np.random.default_rng(0))
 
 
 def _is_auto(prior: Any) -> bool:

@@ -158,13 +158,8 @@ class Mixture(Model):
     ) -> LocalStep:
         probabilities, energies, entropies = self.assign(data, expectations, inverse_temperature)
         weighted = np.reshape(inverse_temperature, (-1, 1)) * probabilities
-        return LocalStep(
-            statistics=self.statistics(data, weighted),
-            energies=energies,
-            entropy=float(entropies.sum()),
-            inverse_temperature=inverse_temperature,
-            local=probabilities,
-        )
+        statistics, entropy = self.statistics(data, weighted), float(entropies.sum())
+        return LocalStep(statistics, energies, entropy, inverse_temperature, local=probabilities)
 
     def revise(self, posterior: Natural, before: float = 0.0, after: float = 1.0) -> Natural:
         """λ with the largest component first, where ``sorts`` says so."""

@@ -76,11 +76,10 @@ def plot_transition_matrix(hmm: Any) -> Any:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering import CategoricalHMM
     >>> from tempering.plots import plot_transition_matrix
     >>> hmm = CategoricalHMM(n_components=2)
-    >>> hmm.transmat_ = np.array([[0.9, 0.1], [0.2, 0.8]])
+    >>> hmm.transmat_ = [[0.9, 0.1], [0.2, 0.8]]
     >>> [text.get_text() for text in plot_transition_matrix(hmm).axes[0].texts]
     ['0.90', '0.10', '0.20', '0.80']
     """
@@ -119,16 +118,9 @@ def plot_loadings(factors: Any, names: Sequence[str] | None = None) -> Any:
     loadings = learned(factors, "factors", "components_")
     loadings = loadings[: max(1, getattr(factors, "n_relevant_", len(loadings)))]
     largest = np.abs(loadings).max()
-    labels = column_names(names, loadings.shape[1])
-    axis = _table(
-        loadings,
-        labels,
-        "loading",
-        (0.45, 1.2 + 0.45 * len(loadings)),
-        cmap="RdBu_r",
-        vmin=-largest,
-        vmax=largest,
-    )
+    labels, size = column_names(names, loadings.shape[1]), (0.45, 1.2 + 0.45 * len(loadings))
+    colours = {"cmap": "RdBu_r", "vmin": -largest, "vmax": largest}
+    axis = _table(loadings, labels, "loading", size, **colours)
     axis.set(xlabel="column", ylabel="factor")
     return axis.figure
 
@@ -213,11 +205,10 @@ def plot_emissions(hmm: Any, X: ArrayLike | None = None, names: Sequence[str] | 
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering import CategoricalHMM
     >>> from tempering.plots import plot_emissions
     >>> hmm = CategoricalHMM(n_components=2)
-    >>> hmm.emissionprob_ = np.array([[0.75, 0.25], [0.05, 0.95]])
+    >>> hmm.emissionprob_ = [[0.75, 0.25], [0.05, 0.95]]
     >>> [text.get_text() for text in plot_emissions(hmm, names=["no", "yes"]).axes[0].texts]
     ['0.75', '0.25', '0.05', '0.95']
     """

@@ -17,7 +17,7 @@ from tempering.report.data import ReportData, collect
 from tempering.storage.atomic import as_path, atomic_file, check_free
 
 #: Put together in this order; each may use what stands before it.
-SCRIPTS = "elements charts fit map topics highlight shares tree documents page".split()
+SCRIPTS = "elements charts fit map topics highlight shares tree documents page"
 
 
 def write_report(
@@ -76,7 +76,7 @@ def check_place(path: Path, overwrite: bool) -> None:
 def render(data: ReportData) -> str:
     """The page as text; its policy allows its own script and style alone, so nothing is fetched."""
     style = _asset("style.css")
-    scripts = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
+    scripts = "\n".join(_asset(f"{name}.js") for name in SCRIPTS.split())
     script = "(() => {\n'use strict';\n" + scripts + "})();\n"
     parts = {
         "title": html.escape(data.title),

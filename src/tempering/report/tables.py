@@ -218,7 +218,11 @@ class ReportedDocuments:
     def read(cls, model: LatentDirichletAllocation, X: Any, limit: int) -> ReportedDocuments:
         """At most ``limit`` documents of X, drawn evenly; those without a word are left out."""
         X = X if isinstance(X, BlockSource) else counts_over_words(model, X)
-        counts, numbers = _draw(X, limit)
+        source = X if isinstance(X, BlockSource) else ArraySource(X)
+        # Every source draws the same places.
+        both = source, ArraySource(np.arange(source.size))
+        counts, numbers = (each.sample(limit, np.random.default_rng(0)) for each in both)
+        counts = sparse.csr_array(counts)
         filled = np.flatnonzero(counts.sum(axis=1) > 0)
         if filled.size == 0:
             raise ValueError("X must hold at least one word; every document is empty.")
@@ -288,12 +292,3 @@ def describe(
         "temperature": short(documents.temperatures[row], 4),
         "topics": [(int(k), short(proportions[k], 3)) for k in topics],
     }
-
-
-def _draw(X: Any, limit: int) -> tuple[Any, NDArray[np.intp]]:
-    """Documents as CSR, and their places in the corpus; always the same ones."""
-    source = X if isinstance(X, BlockSource) else ArraySource(X)
-    # Every source draws the same places.
-    places = ArraySource(np.arange(source.size))
-    counts, numbers = (each.sample(limit, np.random.default_rng(0)) for each in (source, places))
-    return sparse.csr_array(counts), numbers

@@ -233,10 +233,8 @@ def compare_models(
     pairs = _pairs(one, two, least_shared, n_words, words_of(a))
     only_in_a = sorted(set(range(len(one))) - {pair.a for pair in pairs})
     only_in_b = sorted(set(range(len(two))) - {pair.b for pair in pairs})
-    labels = topic_labels(a), topic_labels(b)
-    return ModelComparison(
-        pairs, only_in_a, only_in_b, (score_a, score_b), difference, error, *labels
-    )
+    told = (score_a, score_b), difference, error, topic_labels(a), topic_labels(b)
+    return ModelComparison(pairs, only_in_a, only_in_b, *told)
 
 
 def _check_same_words(a: Any, b: Any) -> None:

@@ -188,13 +188,8 @@ def extend_topics(
     prior = np.vstack([prior, np.zeros((n_new, prior.shape[1]))]) + model._model.topic_word_prior
     if not prior.shape[0]:
         raise ValueError(f"n_new must leave a topic; got {n_new!r}.")
-    new: Any = clone(model)
-    new.set_params(
-        n_components=len(prior),
-        topic_word_prior=prior.astype(np.float32),
-        seed_topics=None,
-        random_state=random_state,
-    )
+    own: Any = {"n_components": len(prior), "topic_word_prior": prior.astype(np.float32)}
+    new: Any = clone(model).set_params(**own, seed_topics=None, random_state=random_state)
     if np.ndim(new.doc_topic_prior) == 1:
         alpha = model.doc_topic_prior_
         new.doc_topic_prior = np.append(alpha, np.full(n_new, alpha.mean()))

@@ -333,19 +333,10 @@ def settled(model: Any, X: Any, passes: int, **options: Any) -> Any:
     documents = model._counts(X, reset=False)
     if not documents.sum() > 0:
         raise ValueError("X must hold at least one word for topics to settle.")
-    result = fit(
-        model._model,
-        documents,
-        initial=model._state.posterior,
-        max_passes=passes,
-        tolerance=0.0,
-        seed=0,
-        n_threads=1,  # the kernels have threads of their own
-        elbo_every=10**9,
-        final_elbo=False,
-        progress=False,
-        **options,
-    )
+    # The kernels have threads of their own.
+    options |= {"n_threads": 1, "elbo_every": 10**9, "final_elbo": False, "progress": False}
+    options |= {"initial": model._state.posterior, "tolerance": 0.0, "seed": 0}
+    result = fit(model._model, documents, max_passes=passes, **options)
     model._model = result.model
     model._state = model._state._replace(posterior=result.posterior)
     return model

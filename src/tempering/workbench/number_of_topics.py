@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
 from tempering.estimators import LatentDirichletAllocation
@@ -86,23 +86,17 @@ class TopicNumber:
         fits = [trial for trial in self.trials if trial.cost > 0]
         numbers = sorted({trial.n_topics for trial in fits})
         last = [trial for trial in fits if trial.round == fits[-1].round]
-        return len(numbers) > 1 and min(last, key=_behind).n_topics == numbers[-1]
+        return len(numbers) > 1 and _best(last) == numbers[-1]
 
     def plot(self, axis: Any = None) -> Any:
         """Draw the scores by the number of topics, a line a round; return the figure."""
         axis = new_figure(figsize=(6, 3.5)).add_subplot() if axis is None else axis
         for number in sorted({trial.round for trial in self.trials}):
             trials = sorted(trial for trial in self.trials if trial.round == number)
-            axis.errorbar(
-                [trial.n_topics for trial in trials],
-                [trial.score for trial in trials],
-                [trial.error for trial in trials],
-                marker="o",
-                capsize=2,
-                label="merged"
-                if number == N_ROUNDS
-                else f"round {number + 1}: {trials[0].cost:.0%} of a fit each",
-            )
+            told = f"round {number + 1}: {trials[0].cost:.0%} of a fit each"
+            label = "merged" if number == N_ROUNDS else told
+            points = zip(*((trial.n_topics, trial.score, trial.error) for trial in trials))
+            axis.errorbar(*points, marker="o", capsize=2, label=label)
         axis.axvline(self.n_topics, color="grey", linestyle=":")
         axis.set(xscale="log", xlabel="topics", ylabel="nats a held-out word")
         axis.legend()
@@ -157,7 +151,7 @@ def choose_n_topics(
     coarse = _Round(0, partial(fitted, 0.125), some, prior_weight)
     fine = _Round(1, partial(fitted, 0.3), split, prior_weight)
     found = _looked_around(coarse.fit, _spread(numbers))
-    found += _gone_up(fine.fit, numbers, min(found, key=_behind).n_topics)
+    found += _gone_up(fine.fit, numbers, _best(found))
     n_top = min(10, documents.shape[1])
     trials = sorted(
         trial._replace(
@@ -169,7 +163,8 @@ def choose_n_topics(
     weight = fine.weight
     # The best, since the fewest topics within an error are chosen after that.
     merged = _merged(max(fine.fits, key=lambda fit: fit.score(weight)), numbers, weight)
-    return TopicNumber(_smallest(merged).n_topics, trials + merged, weight)
+    good = [trial.n_topics for trial in merged if trial.behind <= trial.error]
+    return TopicNumber(min(good), trials + merged, weight)
 
 
 @dataclass
@@ -211,7 +206,7 @@ def _looked_around(fit: Callable[[int], list[Trial]], numbers: list[int]) -> lis
             found = fit(n_topics)
             if found[-1].behind > 2.0 * found[-1].error:
                 break
-        if min(found, key=_behind).n_topics > numbers[middle]:
+        if _best(found) > numbers[middle]:
             break
     return found
 
@@ -232,14 +227,9 @@ def _spread(numbers: list[int]) -> list[int]:
     return [numbers[place] for place in np.unique(places)]
 
 
-def _behind(trial: Trial) -> float:
-    return trial.behind
-
-
-def _smallest(trials: list[Trial]) -> Trial:
-    """That of the fewest topics within one standard error of the best."""
-    good = [trial for trial in trials if trial.behind <= trial.error]
-    return min(good, key=lambda trial: trial.n_topics)
+def _best(trials: list[Trial]) -> int:
+    """The number of topics that predicts best."""
+    return min(trials, key=lambda trial: trial.behind).n_topics
 
 
 def _merged(fit: Judged, numbers: list[int], weight: float) -> list[Trial]:
@@ -294,16 +284,14 @@ def _fitted(
     return topics, passes * some.shape[0] / (plain.max_iter * documents.shape[0])
 
 
-def merged_topics(counts: NDArray[Any]) -> Iterator[NDArray[np.float64]]:
+def merged_topics(counts: ArrayLike) -> Iterator[NDArray[np.float64]]:
     """Topics [K, V] with one less at a time, down to one; two become one where that costs least.
 
     The cost is what the log probability of their words falls by, if they must share one topic:
     Σ_v c_v log(c_v / c) of each, less that of their sum. So twins are merged first, and topics of
     few words.
 
-    >>> import numpy as np
-    >>> counts = np.array([[4.0, 4.0, 0.0], [0.0, 0.0, 9.0], [5.0, 5.0, 0.0]])
-    >>> next(merged_topics(counts))
+    >>> next(merged_topics([[4.0, 4.0, 0.0], [0.0, 0.0, 9.0], [5.0, 5.0, 0.0]]))
     array([[9., 9., 0.],
            [0., 0., 9.]])
     """

@@ -150,7 +150,9 @@ class PoissonFactors(Model):
             shapes, statistics, energies, entropies, buffers, weights,
         )  # fmt: skip
         activations = shapes / rates
-        energies -= activations @ totals + log_factorials(counts)
+        logs = np.concatenate([[0.0], np.cumsum(gammaln(counts.data + 1.0))])
+        log_factorials = logs[counts.indptr[1:]] - logs[counts.indptr[:-1]]  # Σ_j log x_ij!
+        energies -= activations @ totals + log_factorials
         family = Gamma(k)
         prior = family.natural(self.activation_shape, self.activation_rate)
         entropies -= family.divergence(family.natural(shapes, rates), prior)
@@ -205,12 +207,6 @@ def as_csr(data: Any) -> sparse.csr_array:
         counts.sum_duplicates()
         counts.eliminate_zeros()
     return counts
-
-
-def log_factorials(counts: sparse.csr_array) -> Array:
-    """Σ_j log x_ij! of each row."""
-    logs = np.concatenate([[0.0], np.cumsum(gammaln(counts.data + 1.0))])
-    return logs[counts.indptr[1:]] - logs[counts.indptr[:-1]]
 
 
 @njit(**KERNEL)

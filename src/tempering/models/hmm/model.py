@@ -170,13 +170,8 @@ class HiddenMarkov(Model):
     def without_zeros(self) -> HiddenMarkov:
         """The model in which nothing is forbidden: priors of 1 in the place of 0."""
         start, transitions, emissions = self._prior.values()
-        return HiddenMarkov(
-            self.likelihood,
-            self.n_components,
-            np.where(start > 0, start, 1.0),
-            np.where(transitions > 0, transitions, 1.0),
-            emission_prior=emissions,
-        )
+        free = (np.where(part > 0, part, 1.0) for part in (start, transitions))
+        return HiddenMarkov(self.likelihood, self.n_components, *free, emission_prior=emissions)
 
     def path_statistics(self, data: Sequences, paths: Paths) -> Natural:
         """Of states whose probabilities are q(z) of these sequences."""

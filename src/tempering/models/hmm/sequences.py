@@ -35,9 +35,8 @@ class Sequences:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering.models import Sequences
-    >>> words = Sequences(np.arange(6), lengths=[3, 1, 2])
+    >>> words = Sequences(range(6), lengths=[3, 1, 2])
     >>> words.shape, words[1:].rows
     ((3,), array([3, 4, 5]))
     """
@@ -154,9 +153,8 @@ class Pieces(Sequences):
 
     Examples
     --------
-    >>> import numpy as np
     >>> from tempering.models.hmm.sequences import Pieces
-    >>> pieces = Pieces(np.arange(7), piece_length=3, buffer=1)
+    >>> pieces = Pieces(range(7), piece_length=3, buffer=1)
     >>> pieces.shape, pieces.inner_lengths, pieces[1:2].rows
     ((3,), array([3, 2, 2]), array([2, 3, 4, 5]))
     """

@@ -182,12 +182,6 @@ def _predicted(
     words = Words(rows, rows @ prior, prior)
     proportions = run_chains(tokens, words, 0, burn_in=10, n_sweeps=20, n_threads=n_threads) + prior
     proportions /= proportions.sum(axis=1, keepdims=True)
-    scores = log_predictive(
-        second.indptr.astype(np.int64),
-        second.indices.astype(np.int32),
-        second.data.astype(np.float32),
-        rows,
-        proportions.astype(np.float32),
-        n_threads=n_threads,
-    )
+    parts = second.indptr, second.indices, second.data
+    scores = log_predictive(*parts, rows, proportions, n_threads=n_threads)
     return float(scores.sum() / second.data.sum())

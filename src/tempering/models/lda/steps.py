@@ -19,7 +19,7 @@ is, as in the paper's supplement,
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -223,17 +223,16 @@ class DocumentSums(LocalStep):
             statistics = statistics + other.prior_statistics
         if predictive is not None and other.predictive is not None:
             predictive = np.concatenate([predictive, other.predictive])
-        return DocumentSums(
-            self.statistics + other.statistics,
-            join_temperatures(self, other),
-            self.bound + other.bound,
-            self.n + other.n,
-            terms,
-            self.documents,
-            self.gamma,
-            self.n_tokens + other.n_tokens,
-            statistics,
-            predictive,
+        return replace(
+            self,
+            statistics=self.statistics + other.statistics,
+            inverse_temperature=join_temperatures(self, other),
+            bound=self.bound + other.bound,
+            n=self.n + other.n,
+            kept_terms=terms,
+            n_tokens=self.n_tokens + other.n_tokens,
+            prior_statistics=statistics,
+            predictive=predictive,
         )
 
 
@@ -272,11 +271,8 @@ def temperature_terms(
     """
     check_formula(formula)
     if formula == "z-integrated":
-        energies = (
-            predictive_energies(local, expectations)
-            if isinstance(local, DocumentStep)
-            else local.predictive
-        )
+        solved_here = isinstance(local, DocumentStep)
+        energies = predictive_energies(local, expectations) if solved_here else local.predictive
         return TemperatureTerms(energies, np.zeros((1, grid.size)), exact=False)
     if formula == "calibrated" and shared:
         if isinstance(local, DocumentStep):
