@@ -64,7 +64,7 @@ def better_of_two(
     skip_nan: bool,
 ) -> Run:
     """The last state and the losses of the better run."""
-    decided = num_steps - num_steps // 6
+    decided = num_steps - num_steps // 6  # after which the better run goes on alone
     hot, length = windows(num_steps)
     # By then all is at T = 1: each loss is an estimate of the ELBO, and costs nothing more.
     judging = slice(max(decided - 100, hot), decided)
@@ -73,7 +73,7 @@ def better_of_two(
     def better(losses: jax.Array) -> jax.Array:
         """0 or 1. The noise of both runs is the same, so it is no part of what they differ by."""
         differences = losses[0] - losses[1]
-        size = max(differences.size // 10, 1)
+        size = max(differences.size // 10, 1)  # ten batches tell the standard error
         whole = differences.size // size * size
         batches = jnp.nanmean(differences[:whole].reshape(-1, size), axis=1)
         error = jnp.sqrt(jnp.nanvar(batches, ddof=1) / batches.size)

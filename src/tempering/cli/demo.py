@@ -74,12 +74,18 @@ def demo(
     place, report = out / "model", out / "report.html"
     models["tempered"].save(place, corpus.vocabulary, overwrite=True)
     scores["tempered"].write(place)
-    columns = {"names": corpus.names, "texts": corpus.texts}
-    told: Any = {name: np.array(given, object)[training] for name, given in columns.items()}
-    told |= {"vocabulary": corpus.vocabulary, "validation": scores["tempered"].scores}
     with error_console().status("Writing the report"):
-        documents = corpus.counts[training]
-        write_report(models["tempered"], report, documents, overwrite=True, title=title, **told)
+        write_report(
+            models["tempered"],
+            report,
+            corpus.counts[training],
+            overwrite=True,
+            vocabulary=corpus.vocabulary,
+            names=np.array(corpus.names, object)[training],
+            texts=np.array(corpus.texts, object)[training],
+            validation=scores["tempered"].scores,
+            title=title,
+        )
     result = {
         "n_documents": len(training),
         "n_test_documents": len(test),

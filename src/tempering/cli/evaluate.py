@@ -53,9 +53,16 @@ def evaluate(
         coherence = fitted.coherence(counts, words)
     n, npmi = counts.shape[0], float(coherence.mean())
     if as_json:
-        told = {"model": str(model), "corpus": str(corpus), "n_documents": n}
-        told |= {"completion_vi": vi, "completion_gibbs": gibbs, "npmi": npmi}
-        print_json({**told, "npmi_by_topic": coherence.tolist()})
+        told = {
+            "model": str(model),
+            "corpus": str(corpus),
+            "n_documents": n,
+            "completion_vi": vi,
+            "completion_gibbs": gibbs,
+            "npmi": npmi,
+            "npmi_by_topic": coherence.tolist(),
+        }
+        print_json(told)
         return
     facts = {
         "documents": n,

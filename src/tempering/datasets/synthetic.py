@@ -1,6 +1,7 @@
 """Data with a known answer."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ class SyntheticLDA(NamedTuple):
     proportions: NDArray[np.float64]  # [n_documents, n_topics]
 
 
+@dataclass(eq=False, repr=False)
 class LDAStream:
     """Documents drawn from latent Dirichlet allocation, some at a time, of any number.
 
@@ -46,30 +48,27 @@ class LDAStream:
     [(8192, 100), (1808, 100)]
     """
 
+    n_documents: int = 1000
+    n_topics: int = 10
+    n_words: int = 1000
+    document_length: float = 100.0
+    alpha: float = 0.1
+    eta: float = 0.05
+    seed: int = 0
+
     dtype = np.dtype(np.int32)
     vocabulary = None
     names = None
 
-    def __init__(
-        self,
-        n_documents: int = 1000,
-        n_topics: int = 10,
-        n_words: int = 1000,
-        document_length: float = 100.0,
-        alpha: float = 0.1,
-        eta: float = 0.05,
-        seed: int = 0,
-    ):
-        sizes = {"n_documents": n_documents, "n_topics": n_topics, "n_words": n_words}
-        for name, value in sizes.items():
-            check_number(value, name, "at least 1", least=1)
-        for name, value in {"document_length": document_length, "alpha": alpha, "eta": eta}.items():
-            check_number(value, name, "positive", above=0, most=np.finfo(float).max)
-        self.shape = (n_documents, n_words)
-        self.document_length = document_length
-        self.alpha = alpha
-        self.seed = seed
-        self.topics = np.random.default_rng([seed, 0]).dirichlet(np.full(n_words, eta), n_topics)
+    def __post_init__(self) -> None:
+        for name in ("n_documents", "n_topics", "n_words"):
+            check_number(getattr(self, name), name, "at least 1", least=1)
+        for name in ("document_length", "alpha", "eta"):
+            largest = np.finfo(float).max
+            check_number(getattr(self, name), name, "positive", above=0, most=largest)
+        self.shape = (self.n_documents, self.n_words)
+        words, rng = np.full(self.n_words, self.eta), np.random.default_rng([self.seed, 0])
+        self.topics = rng.dirichlet(words, self.n_topics)
 
     def blocks(self) -> Iterator[sparse.csr_array]:
         """Some documents at a time, in order."""

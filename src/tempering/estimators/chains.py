@@ -191,7 +191,7 @@ def cold_start(
     if not model.allows_all:
         free, few = model.without_zeros(), data[:n_few]
         posterior = cold_start(free, data, init, rng)
-        for _ in range(20):
+        for _ in range(20):  # they say which state is which
             found = free.local_step(few, free.expectations(posterior), 1.0).statistics
             posterior = free.prior() + len(data) / len(few) * found
         return model.prior() + model.restricted(posterior - free.prior())
@@ -232,7 +232,7 @@ def joined(model: HiddenMarkov, data: Sequences, posterior: Natural) -> Iterator
     counts = {name: part - prior[name] for name, part in posterior.items()}
     visits = counts["start"] + counts["transitions"].sum(axis=0)
     used = np.flatnonzero(visits > 0.5)
-    rows = data.table[:: -(-len(data.table) // 5000)]
+    rows = data.table[:: -(-len(data.table) // 5000)]  # enough to compare by
     expected = model.expectations(posterior)
     logs = model.likelihood.expected_log_likelihood(rows, expected.emissions)
     shares = softmax(logs[:, used] + np.log(visits[used]), axis=1)

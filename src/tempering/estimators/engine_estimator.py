@@ -178,9 +178,10 @@ class EngineEstimator(_Declared):
         own: Any = getattr(self, "_model")  # noqa: B009 (a method that makes it, or the model)
         model: Any = own() if callable(own) else own
         drawn = model.draw(self._state.posterior, n, rng)
+        centre = getattr(self, "_centre", 0.0)
         for name, part in drawn.items():
             if isinstance(part, GaussianParameters):
-                drawn[name] = part._replace(mean=part.mean + getattr(self, "_centre", 0.0))
+                drawn[name] = part._replace(mean=part.mean + centre)
         return drawn
 
     def _policy(self, planned_passes: float) -> TemperaturePolicy:

@@ -11,10 +11,10 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 
 from tempering.estimators.parameters import check_n_components
-from tempering.estimators.topic_choices import TopicChoices, advance, mixed_start, told_documents
+from tempering.estimators.topic_choices import TopicChoices, mixed_start, told_documents
 from tempering.estimators.words import check_guidance, remember_labels, remember_words
-from tempering.gpu.device_lda import fit_on_device
-from tempering.inference import Algorithm, ArraySource, BlockSource, Constant, History
+from tempering.gpu.device_lda import advance_on_device, fit_on_device
+from tempering.inference import Algorithm, ArraySource, Batch, BlockSource, Constant, History
 from tempering.inference.callbacks import Callback, say_compiling, telling
 from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint, remembered_seed
 from tempering.inference.executors import Serial
@@ -284,8 +284,14 @@ default="auto"
             topics = self._model.initialize(ArraySource(X), generator)
             self._state = algorithm.start(topics, generator)
             self.history_ = History()
-        self._state = advance(algorithm, self._state, X, batch_size, where)
-        self.n_batch_iter_ = self._state.step
+        state = self._state
+        if where == "jax":
+            state = advance_on_device(algorithm, state, X, batch_size)
+        else:
+            for start in range(0, X.shape[0], batch_size):
+                batch = Batch(X[start : start + batch_size])
+                state = algorithm.advance(state, batch, evaluate=False).state
+        self._state, self.n_batch_iter_ = state, state.step
         self.n_iter_ = max(1, self._state.data_seen // n_data)
         self._learned_inverse_temperature = self._state.heat.inverse_temperature
         return self

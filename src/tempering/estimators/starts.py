@@ -220,7 +220,7 @@ def split_critical(moments: Moments, variance: float, n_components: int) -> Arra
     # The widest first, while there are components left.
     widest = np.argsort(-largest, kind="stable")[: n_components - len(centres)]
     critical = widest[largest[widest] > variance]
-    kicks = 0.5 * np.sqrt(largest[critical])[:, None] * axes[critical]
+    kicks = 0.5 * np.sqrt(largest[critical])[:, None] * axes[critical]  # to either side
     twins = centres[critical] - kicks
     centres[critical] += kicks
     return np.concatenate([centres, twins])

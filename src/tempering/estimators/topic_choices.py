@@ -26,13 +26,12 @@ from tempering.estimators.topic_transformer import POLICIES, TopicTransformer
 from tempering.estimators.words import guided_prior, is_guided
 from tempering.evaluation import completion_score, split_documents
 from tempering.evaluation.checks import is_corpus
-from tempering.gpu.device_lda import advance_on_device
 from tempering.gpu.jax_device import Backend, choose_backend, has_gpu
-from tempering.inference import Algorithm, ArraySource, Batch, BlockSource, Report
+from tempering.inference import ArraySource, BlockSource, Report
 from tempering.inference.callbacks import Callback
 from tempering.inference.executors import Executor
 from tempering.inference.fitting import seeds_of_restarts
-from tempering.inference.run import LearningRate, State
+from tempering.inference.run import LearningRate
 from tempering.models.arguments import as_numbers
 from tempering.models.lda.model import LatentDirichlet, TopicStart, Update
 from tempering.models.lda.priors import as_doc_topic_prior, documents_to_predict, raised_prior
@@ -266,16 +265,6 @@ class TopicChoices(TopicTransformer):
         """Step sizes of a run of so many steps, or of a stream."""
         offset, decay = self.learning_offset, self.learning_decay
         return RULES.learning_rate(offset, decay, self.n_components, self._update(), n_steps, mixed)
-
-
-def advance(algorithm: Algorithm, state: State, data: Any, batch_size: int, where: Where) -> State:
-    """Go on with more documents of a stream."""
-    if where == "jax":
-        return advance_on_device(algorithm, state, data, batch_size)
-    for start in range(0, data.shape[0], batch_size):
-        batch = Batch(data[start : start + batch_size])
-        state = algorithm.advance(state, batch, evaluate=False).state
-    return state
 
 
 def told_documents(source: Any) -> Any:

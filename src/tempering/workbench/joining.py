@@ -199,7 +199,7 @@ def likely_prior(
 ) -> NDArray[np.float64]:
     """The Dirichlet prior under which rows of counts are most likely, nearly (Minka 2000)."""
     prior, lengths = start, counts.sum(axis=1)
-    for _ in range(5):
+    for _ in range(5):  # priors follow the counts
         draws = prior_draws(counts, prior)
         # What is drawn by none keeps a trace, as a prior of 0 says never.
         draws = np.full(draws.size, draws.mean()) if alike else np.maximum(draws, 1e-3)

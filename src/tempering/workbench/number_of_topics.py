@@ -143,7 +143,7 @@ def choose_n_topics(
     check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
     numbers = _numbers(candidates)
     documents, split = held_out(X, random_state)
-    step = -(-split.observed.shape[0] // 500)
+    step = -(-split.observed.shape[0] // 500)  # the first round predicts no more
     some = Split(*(half[::step] for half in split))
 
     fitted = partial(_fitted, plain, documents, random_state)
@@ -204,7 +204,7 @@ def _looked_around(fit: Callable[[int], list[Trial]], numbers: list[int]) -> lis
     for way in (numbers[middle + 1 :], numbers[:middle][::-1]):
         for n_topics in way:
             found = fit(n_topics)
-            if found[-1].behind > 2.0 * found[-1].error:
+            if found[-1].behind > 2.0 * found[-1].error:  # clearly
                 break
         if _best(found) > numbers[middle]:
             break
