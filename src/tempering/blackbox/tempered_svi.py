@@ -89,9 +89,8 @@ class TemperedSVI(SVI):
         num_steps: int | None = None,
         **static_kwargs: Any,
     ) -> None:
-        super().__init__(
-            model, guide, optim, Trace_ELBO() if loss is None else loss, **static_kwargs
-        )
+        loss = Trace_ELBO() if loss is None else loss
+        super().__init__(model, guide, optim, loss, **static_kwargs)
         if isinstance(temper, str) and temper not in ("likelihood", "joint"):
             raise ValueError(
                 f"temper must be 'likelihood', 'joint' or a list of sites; got {shown(temper)}."

@@ -40,7 +40,6 @@ KINDS = {
     ".parquet": "parquet",
     ".txt": LINES,
 }
-TABLES = "table", "json", "parquet"
 FAIL, SKIP = "fail", "skip"
 
 
@@ -136,7 +135,8 @@ class Texts(Iterator[Document]):
 
     def _folder_of_tables(self) -> Iterator[TextRecord]:
         """Tables of one kind, in the order of their names, as large corpora are stored."""
-        files = [each for each in sorted(self.path.iterdir()) if text_kind(each) in TABLES]
+        tables = ("table", "json", "parquet")
+        files = [each for each in sorted(self.path.iterdir()) if text_kind(each) in tables]
         kinds = sorted({_suffix(file) for file in files})
         if len(kinds) != 1:
             found = f"it has {' and '.join(kinds)}" if kinds else "it has none of them"

@@ -293,9 +293,8 @@ class StreamEstimator(EngineEstimator):
                 for name, value in vars(self).items()
                 if name.endswith("_") and isinstance(value, np.ndarray) and value.dtype.kind == "f"
             ]
-            if not all(
-                np.isfinite(part).all() for part in [*self._state.posterior.values(), *shown]
-            ):
+            parts = [*self._state.posterior.values(), *shown]
+            if not all(np.isfinite(part).all() for part in parts):
                 raise FloatingPointError("the parameters are no longer finite")
         except BaseException as error:
             self.__dict__ = before

@@ -242,11 +242,8 @@ class CategoricalHMM(HiddenMarkovEstimator):
         if X.shape[1] != 1:
             raise ValueError(f"X must hold symbols in one column; got {X.shape[1]} columns.")
         check_counts(X, "CategoricalHMM symbols")
-        refuse(
-            MOST_SYMBOLS <= X,
-            X,
-            f"X must hold symbols 0, 1, 2, … below {MOST_SYMBOLS}: number them without gaps",
-        )
+        wanted = f"X must hold symbols 0, 1, 2, … below {MOST_SYMBOLS}: number them without gaps"
+        refuse(MOST_SYMBOLS <= X, X, wanted)
         if reset and self.n_features is not None:
             self._refuse_unseen(X, self.n_features)
         return X

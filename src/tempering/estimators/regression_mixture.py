@@ -166,12 +166,9 @@ executor, verbose
         rate = self.noise_rate_prior
         if rate is None:
             rate = 1e-3 * target if target > 0 else 1e-3
-        self._component_prior = self._likelihood().conjugate.natural(
-            np.zeros(len(scales)),
-            np.diag(self.coef_precision_prior * scales),
-            self.noise_shape_prior,
-            rate,
-        )
+        zero, precision = np.zeros(len(scales)), np.diag(self.coef_precision_prior * scales)
+        family, shape = self._likelihood().conjugate, self.noise_shape_prior
+        self._component_prior = family.natural(zero, precision, shape, rate)
 
     def _policy(self, planned_passes: float) -> TemperaturePolicy:
         auto = cooling(1.5, 100, planned_passes)

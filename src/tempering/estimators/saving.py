@@ -62,13 +62,8 @@ class SaveMixin:
         fitted.pop("executor", None)
         if words is not None:
             fitted["vocabulary_"] = np.array([str(word) for word in words], dtype=object)
-        tree = {
-            "estimator": type(self).__name__,
-            "parameters": parameters,
-            "not_stored": not_stored,
-            "fitted": fitted,
-        }
-        write_tree(path, "model", tree)
+        tree = {"parameters": parameters, "not_stored": not_stored, "fitted": fitted}
+        write_tree(path, "model", {"estimator": type(self).__name__, **tree})
 
     def _check_loaded(self: Any) -> None:
         """Hold a posterior against the model and the parameters: kernels trust shapes of arrays."""

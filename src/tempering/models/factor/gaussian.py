@@ -214,9 +214,8 @@ class GaussianFactors(Model):
             scatter=scatter.sum(axis=0),
             weight=0.0,
         )
-        return LocalStep(
-            statistics, energies, float(entropies.sum()), inverse_temperature, local=means[:, :k]
-        )
+        entropy = float(entropies.sum())
+        return LocalStep(statistics, energies, entropy, inverse_temperature, local=means[:, :k])
 
     def global_step(self, posterior: Natural, target: Natural, rate: float) -> Natural:
         """Loadings, noise and relevance in turn, each given the others."""
