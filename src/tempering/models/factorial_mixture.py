@@ -38,6 +38,9 @@ from tempering.storage.state import stored
 LocalMethod = Literal["mean-field", "exact"]
 Start = Literal["small", "prior", "data"]
 
+#: Entries of the data that one worker solves at a time.
+SHARD_ENTRIES = 2**19
+
 #: Hyperparameters with closed-form updates.
 LEARNABLE = ("noise_variance", "feature_variance", "activation_probability")
 
@@ -101,7 +104,7 @@ class FactorialModel(Model):
         self.learn = frozenset(self.learn)
         # A row may be an image: then some hundred of them should already occupy several threads. Of
         # short rows, enough that their sweeps take more time than the calls around them.
-        self.shard_size = int(np.clip(2**19 // self.dimension, 512, 5120))
+        self.shard_size = int(np.clip(SHARD_ENTRIES // self.dimension, 512, 5120))
         self._shared_probability = shared
         if self.local not in ("mean-field", "exact"):
             raise ValueError(f"local must be 'mean-field' or 'exact'; got {self.local!r}.")
