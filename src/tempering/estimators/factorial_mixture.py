@@ -176,9 +176,7 @@ random_state, n_jobs, executor, verbose
         options["initial"] = narrow.turned(initial)
         # Who watches the fit sees features of the data as they are.
         options["callbacks"] = [narrow.shown_to(each) for each in options.get("callbacks", ())]
-        turned = copy(model)
-        turned.columns = narrow.data.shape[1]
-        result = on_table(turned, narrow.data, **options)
+        result = on_table(narrow.model(model), narrow.data, **options)
         assert isinstance(result.model, FactorialModel)
         result.model.columns = model.columns
         return replace(result, posterior=narrow.back(result.posterior))
@@ -267,6 +265,12 @@ class Narrow(NamedTuple):
         turned = np.zeros((len(data), len(lengths) + n_features))
         turned[:, : len(lengths)] = vectors * lengths
         return cls(data, turned, vectors / lengths)
+
+    def model(self, model: FactorialModel) -> FactorialModel:
+        """The same model of the turned data."""
+        changed = copy(model)
+        changed.columns = self.data.shape[1]
+        return changed
 
     def turned(self, posterior: Natural) -> Natural:
         """A posterior about the turned data; what only features have is in the last K columns."""
