@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 VARIABLE = "TEMPERING_MAX_BYTES"
-LONGEST_QUOTE = 80
 CHUNK_BYTES = 1 << 19
 # A line is read in one go, but a file of one endless line is refused long before memory is full.
 LINES_IN_LIMIT = 64
@@ -30,7 +29,7 @@ def fail(path: Any, place: str, problem: str) -> NoReturn:
     raise CorpusError(f"{path}, {place}: {problem}" if place else f"{path}: {problem}")
 
 
-def cut(text: Any, length: int = LONGEST_QUOTE) -> str:
+def cut(text: Any, length: int = 80) -> str:
     """The beginning of a text, for messages: a document may have thousands of characters."""
     text = str(text)
     return text if len(text) <= length else f"{text[:length]}…"
@@ -50,7 +49,7 @@ def reading(path: Any, place: str = "") -> Iterator[None]:
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise
         told = " ".join(f"{type(error).__name__}: {error}".split())
-        what = cut(told, 3 * LONGEST_QUOTE).rstrip(".")
+        what = cut(told, 240).rstrip(".")
         where = f"{path}, {place}" if place else path
         raise CorpusError(f"{where}: it is damaged, or of another format ({what}).") from error
 

@@ -33,8 +33,6 @@ from tempering.corpus.text_files import TEXT_COLUMN, Document, text_field
 TEXTS_OF_A_BLOCK, MOST_CHARACTERS = 4096, 16_000_000
 #: Blocks that are counted here before other processes start, which takes them some seconds.
 BLOCKS_COUNTED_HERE = 4
-#: Blocks that a process is given before all are waited for.
-BLOCKS_OF_A_PROCESS = 2
 #: Different words that are held in memory; with more, the rarest are given up.
 MOST_DISTINCT = 5_000_000
 
@@ -91,11 +89,12 @@ def counted_blocks(
     n_processes = effective_n_jobs(n_jobs)
     yield from map(how, chunks if n_processes == 1 else islice(chunks, BLOCKS_COUNTED_HERE))
     pool = Parallel(n_processes, return_as="generator")
-    group = list(islice(chunks, BLOCKS_OF_A_PROCESS * n_processes))
+    n_blocks = 2 * n_processes  # that are counted before all are waited for
+    group = list(islice(chunks, n_blocks))
     while group:
         results = pool(delayed(how)(chunk) for chunk in group)
         # Read while they count.
-        group = list(islice(chunks, BLOCKS_OF_A_PROCESS * n_processes))
+        group = list(islice(chunks, n_blocks))
         yield from results
 
 

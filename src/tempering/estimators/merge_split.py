@@ -31,9 +31,6 @@ from tempering.models.mixture import Mixture, MixtureExpectations
 from tempering.models.natural import Array, Natural
 from tempering.temperature import Untempered
 
-#: Passes of the two halves of a component by themselves.
-SPLITTING_PASSES = 8
-
 
 class Merge(NamedTuple):
     """Component ``second`` given to ``first``; a free slot is a merge of one with itself."""
@@ -237,9 +234,10 @@ def split_in_two(
 
     sums = sum_over_shards(cut, len(data), serial)
     posterior = halves.prior() + sums
-    algorithm = Algorithm(halves, Untempered(), Constant(), serial, len(data), SPLITTING_PASSES)
+    passes = 8
+    algorithm = Algorithm(halves, Untempered(), Constant(), serial, len(data), passes)
     state = algorithm.start(posterior, np.random.default_rng(0))
-    for _ in range(SPLITTING_PASSES):
+    for _ in range(passes):
         state = algorithm.advance(state, Batch(data), evaluate=False).state
     posterior = state.posterior
 

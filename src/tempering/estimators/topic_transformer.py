@@ -54,9 +54,6 @@ POLICIES: PolicyNames = {
 #: Documents whose proportions are inferred at a time; bounds the memory, not the result.
 INFERENCE_ROWS = 16_384
 
-#: Between these, sums and logarithms of α are numbers in float32.
-SMALLEST_ALPHA, LARGEST_ALPHA = 1e-30, 1e30
-
 
 def refuse_texts(X: Any) -> None:
     """Say what counts words, where texts are given in the place of counts."""
@@ -143,11 +140,11 @@ class TopicTransformer(
         split = split_documents(self._validated(X, reset=False), random_state)
         given = None if alpha is None else as_alpha(alpha, self.n_components)
         alpha = self._model.doc_topic_prior if given is None else given
-        usual = given is None or np.all((given > SMALLEST_ALPHA) & (given < LARGEST_ALPHA))
-        if not usual:
+        # Else sums and logarithms of it are no numbers there.
+        if given is not None and not np.all((given > 1e-30) & (given < 1e30)):
             raise ValueError(
-                f"alpha must be between {SMALLEST_ALPHA:g} and {LARGEST_ALPHA:g}, as documents are "
-                f"solved in float32; got {shown(given)}."
+                "alpha must be between 1e-30 and 1e+30, as documents are solved in float32; got "
+                f"{shown(given)}."
             )
 
         def infer(observed: Any) -> Array:

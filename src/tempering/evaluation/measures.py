@@ -55,8 +55,7 @@ def inverted_rbo(topics: ArrayLike, n_words: int = 10, weight: float = 0.9) -> f
     >>> inverted_rbo(topics, n_words=2), inverted_rbo([topics[0], topics[0]], n_words=2)
     (1.0, 0.0)
     """
-    expected = "between 0 and 1"
-    check_number(weight, "weight", expected, above=0, most=np.nextafter(1.0, 0.0))
+    check_number(weight, "weight", "between 0 and 1", above=0, most=np.nextafter(1.0, 0.0))
     words = top_words(topics, n_words).tolist()
     overlaps = [_overlap(a, b, weight) for a, b in combinations(words, 2)]
     return 1.0 - float(np.mean(overlaps)) if overlaps else 1.0

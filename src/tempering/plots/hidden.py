@@ -12,9 +12,6 @@ from tempering.evaluation.checks import shown
 from tempering.families.checks import naming_the_table
 from tempering.plots.canvas import new_figure
 
-#: Columns that can be drawn one below the other.
-MOST_COLUMNS = 12
-
 
 def plot_state_sequence(hmm: Any, X: ArrayLike, names: Sequence[str] | None = None) -> Any:
     """One sequence, each column by itself, on the colours of its most probable states.
@@ -42,10 +39,8 @@ def plot_state_sequence(hmm: Any, X: ArrayLike, names: Sequence[str] | None = No
     learned(hmm, "hmm", "transmat_")
     with naming_the_table():
         table = np.asarray(X)
-    if table.ndim != 2 or not 1 <= table.shape[1] <= MOST_COLUMNS:
-        raise ValueError(
-            f"X must be a table of 1 to {MOST_COLUMNS} columns to be drawn; got {table.shape}."
-        )
+    if table.ndim != 2 or not 1 <= table.shape[1] <= 12:
+        raise ValueError(f"X must be a table of 1 to 12 columns to be drawn; got {table.shape}.")
     labels = column_names(names, table.shape[1]) or [f"column {i}" for i in range(table.shape[1])]
     states = hmm.predict(X)
     starts = np.flatnonzero(np.diff(states, prepend=-1))

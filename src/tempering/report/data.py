@@ -29,8 +29,6 @@ from tempering.report.tables import (
 )
 from tempering.workbench import TopicShares, hierarchy
 
-#: Characters of a parameter's value.
-VALUE_WIDTH = 120
 #: Points of a curve; a screen shows no more.
 POINTS = 400
 
@@ -274,7 +272,7 @@ def _parameters(model: LatentDirichletAllocation) -> list[tuple[str, str]]:
     return rows
 
 
-def _as_text(value: Any) -> str:
+def _as_text(value: Any, width: int = 120) -> str:
     # Where a function lies in memory tells nothing.
     text = re.sub(r" at 0x[0-9a-f]+", "", " ".join(repr(value).split()))
-    return text if len(text) <= VALUE_WIDTH else text[: VALUE_WIDTH - 1] + "…"
+    return text if len(text) <= width else text[: width - 1] + "…"
