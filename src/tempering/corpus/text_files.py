@@ -50,8 +50,11 @@ class Document(NamedTuple):
     text: str
 
 
-#: A document, and what else was asked for of its record: None where there is nothing.
-TextRecord = tuple[Document, Sequence[Any]]
+class TextRecord(NamedTuple):
+    """A document, and what else was asked for of its record: None where there is nothing."""
+
+    document: Document
+    others: Sequence[Any] = ()
 
 
 def text_kind(path: Path) -> str | None:
@@ -86,7 +89,7 @@ class Texts(Iterator[Document]):
         self.records = self._read(getattr(self, f"_{self.kind}")())
 
     def __next__(self) -> Document:
-        return next(self.records)[0]
+        return next(self.records).document
 
     def _read(self, records: Iterator[TextRecord]) -> Iterator[TextRecord]:
         n_read = 0
@@ -116,7 +119,7 @@ class Texts(Iterator[Document]):
         check_columns(self.path, place, self._columns, values)
         name = None if self.name_column is None else values[self.name_column]
         document = Document(str(row) if name is None else str(name), text)
-        return document, [values.get(column) for column in self.others]
+        return TextRecord(document, [values.get(column) for column in self.others])
 
     def _folder(self) -> Iterator[TextRecord]:
         path, root = self.path, self.path.resolve()
@@ -131,7 +134,7 @@ class Texts(Iterator[Document]):
                 if not (file.is_file() and file.resolve().is_relative_to(root)):
                     fail(file, "", "it is a link that leads out of the folder, or to no file.")
                 text = "\n".join(Lines(file, self.encoding))
-                yield Document(file.relative_to(path).as_posix(), text), ()
+                yield TextRecord(Document(file.relative_to(path).as_posix(), text))
 
     def _folder_of_tables(self) -> Iterator[TextRecord]:
         """Tables of one kind, in the order of their names, as large corpora are stored."""
@@ -148,13 +151,13 @@ class Texts(Iterator[Document]):
             table = replace(self, path=file, kind=KINDS[kinds[0]])
             for document, others in table.records:
                 name = document.name if self.name_column else f"{file.name}:{document.name}"
-                yield Document(name, document.text), others
+                yield TextRecord(Document(name, document.text), others)
 
     def _lines(self) -> Iterator[TextRecord]:
         for row, (number, line) in enumerate(text_lines(self.path, self.encoding)):
             with self._skipping():
                 check_decoded(self.path, f"line {number}", line, self.encoding)
-                yield Document(str(row), line), ()
+                yield TextRecord(Document(str(row), line))
 
     def _table(self) -> Iterator[TextRecord]:
         path = self.path
