@@ -39,21 +39,26 @@ class Stored(Protocol):
     @property
     def shape(self) -> tuple[int, int]:
         """Documents and words."""
+        ...
 
     @property
     def dtype(self) -> np.dtype:
         """Type of the counts."""
+        ...
 
     @property
     def vocabulary(self) -> list[str] | None:
         """The words, one a column."""
+        ...
 
     @property
     def names(self) -> Iterable[str] | None:
         """Names of the documents, which can be gone through again and again."""
+        ...
 
     def blocks(self) -> Iterator[sparse.csr_array]:
         """Some documents at a time, in order: sorted words, none twice, no zeros."""
+        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)

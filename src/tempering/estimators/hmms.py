@@ -249,12 +249,9 @@ class CategoricalHMM(HiddenMarkovEstimator):
         return X
 
     def _refuse_unseen(self, X: Array, n_features: int) -> None:
-        refuse(
-            n_features <= X,
-            X,
-            f"X must hold the symbols 0 to {n_features - 1} of this model: raise n_features for a "
-            "fit, or leave these rows out",
-        )
+        wanted = f"X must hold the symbols 0 to {n_features - 1} of this model: raise n_features "
+        wanted += "for a fit, or leave these rows out"
+        refuse(n_features <= X, X, wanted)
 
     def _likelihood(self) -> Categorical:
         return Categorical(len(self._emission_prior))

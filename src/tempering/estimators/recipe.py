@@ -26,9 +26,8 @@ OFFSET, DECAY = 16.0, 0.7
 #: First steps that are held back by more than this do nothing.
 LARGEST_OFFSET = 200.0
 
-#: Topics are several from the first number on, and many from the second; from there to four times
-#: as many, what holds for many topics grows.
-SEVERAL_TOPICS, MANY_TOPICS = 50, 100
+#: Topics are many from here on; to four times as many, what holds for many topics grows.
+MANY_TOPICS = 100
 
 
 @dataclass(frozen=True)
@@ -177,7 +176,7 @@ def _long(size: Size) -> float:
 
 
 def _doublings(n_topics: int) -> float:
-    return float(np.clip(np.log2(n_topics / SEVERAL_TOPICS), 0.0, 3.0))
+    return float(np.clip(np.log2(n_topics / 50), 0.0, 3.0))
 
 
 def batch_size_for(n_visits: float, mean_length: float = 0.0, on_gpu: bool = False) -> int:

@@ -41,9 +41,11 @@ class DataSource(Protocol):
     @property
     def size(self) -> int:
         """Number of data N."""
+        ...
 
     def sample(self, n: int, rng: np.random.Generator) -> Any:
         """At most n data, drawn without replacement."""
+        ...
 
 
 class Start(NamedTuple):

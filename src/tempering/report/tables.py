@@ -38,8 +38,6 @@ LEAST_SHARE = 0.01
 WHOLE = 10_000
 #: Example documents of a topic, and how much of a document must be about a topic to count as such.
 EXAMPLES, ABOUT = 5, 0.1
-#: The hottest documents that are listed.
-HOTTEST = 50
 #: Characters of a document's beginning.
 SNIPPET = 280
 #: Bars of the histogram of temperatures.
@@ -245,8 +243,8 @@ class ReportedDocuments:
         return best[share[best] >= ABOUT]
 
     def hottest(self) -> NDArray[np.intp]:
-        """The documents that the topics explain worst, worst first."""
-        return np.argsort(-self.temperatures, kind="stable")[:HOTTEST]
+        """The 50 documents that the topics explain worst, worst first."""
+        return np.argsort(-self.temperatures, kind="stable")[:50]
 
     def searched(self, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
         """Those chosen, and others evenly over the corpus, 800 at least, in its order."""

@@ -141,8 +141,6 @@ def fill_log_rows(values, words, factor, offset, log_totals, mean, log_rows):
 
 #: Documents of a batch whose normaliser over the whole vocabulary is computed for VT.
 SAMPLED_DOCUMENTS = 10
-#: Draws of θ for each draw of the topics.
-PROPORTION_DRAWS = 100
 
 
 @dataclass(eq=False, repr=False)
@@ -335,14 +333,14 @@ class TopicDraws(NamedTuple):
 def log_mean_power_sums(
     draws: TopicDraws, alpha: Array, eta: float, n_words: int, inverse_temperatures: Array
 ) -> Array:
-    """log Σ_v (Σ_k θ_k β_kv)^s for draws of β and θ from their priors: [n, PROPORTION_DRAWS, M]."""
-    to_grid = Interpolation(inverse_temperatures)
+    """log Σ_v (Σ_k θ_k β_kv)^s for draws of β, and 100 of θ for each, from priors: [n, 100, M]."""
+    to_grid, n_draws = Interpolation(inverse_temperatures), 100
     topic_prior = np.full(n_words, eta)
-    values = np.empty((draws.n, PROPORTION_DRAWS, np.size(inverse_temperatures)))
+    values = np.empty((draws.n, n_draws, np.size(inverse_temperatures)))
     for i in range(draws.n):
         rng = np.random.default_rng([draws.seed, i])
         topics = Dirichlet(n_words).sample(topic_prior, rng, alpha.size)
-        theta = Dirichlet(alpha.size).sample(np.asarray(alpha), rng, PROPORTION_DRAWS)
+        theta = Dirichlet(alpha.size).sample(np.asarray(alpha), rng, n_draws)
         with np.errstate(divide="ignore"):
             log_mixed = np.log((theta @ topics).astype(np.float32))
         values[i] = to_grid(log_power_sums(log_mixed, to_grid.nodes))
