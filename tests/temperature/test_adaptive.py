@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -271,6 +272,26 @@ def test_the_critical_temperature_of_a_gaussian_mixture_is_the_variance_of_the_d
         assert expected / 2 < s < 1.1 * expected
 
 
+@pytest.mark.parametrize("variance", [1e-4, 2e-5])
+def test_the_critical_temperature_is_found_where_the_first_trial_is_too_cold(variance):
+    rng = np.random.default_rng(0)
+    data = rng.choice([-1.0, 1.0], size=(200, 1)) + 0.1 * rng.normal(size=(200, 1))
+    likelihood = IsotropicGaussian(1, variance)
+    prior = likelihood.conjugate.natural(np.zeros(1), 100.0)
+    model = Mixture(likelihood, Dirichlet(3), np.ones(3), prior)
+    s, _ = critical_inverse_temperature(model, data, rng)
+    assert variance / 2.5 < s < 1.2 * variance
+
+
+def test_a_model_without_a_critical_temperature_starts_at_a_usual_one(caplog, monkeypatch):
+    monkeypatch.setattr(adaptive, "critical_inverse_temperature", lambda *_: (None, 5))
+    model, data = two_gaussians(0)
+    with caplog.at_level("INFO", "tempering"):
+        result = run(model, data, AdaptiveTempering(), batch_size=50, max_passes=20)
+    assert "no critical temperature" in caplog.text
+    assert 5 < result.history[1].temperature < 20
+
+
 @pytest.mark.parametrize("share", [0.02, 0.5, 0.99])
 def test_pushed_statistics_stay_valid(share):
     rng = np.random.default_rng(0)
@@ -321,8 +342,49 @@ class Stubborn(Mixture):
 def test_a_saddle_that_cannot_be_left_is_told():
     data = np.repeat([[2], [20]], 100, axis=0)
     model = Stubborn(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 0.1])
-    with pytest.warns(SaddleWarning, match=f"{MOST_ESCAPES} such pushes"):
-        run(model, data, None)
+    with pytest.warns(SaddleWarning, match=f"pushed off {MOST_ESCAPES} saddles"):
+        assert run(model, data, None).at_saddle
+
+
+class Moody(Stubborn):
+    """Cannot leave its saddle in some restarts."""
+
+    stuck = None
+
+    def initialize(self, source, rng):
+        if self.stuck is None:  # pushes start from here too
+            self.stuck = bool(rng.integers(2))
+        return super().initialize(source, rng)
+
+    def revise(self, posterior, before=0.0, after=1.0):
+        return super().revise(posterior) if self.stuck else posterior
+
+
+def test_the_saddle_of_a_restart_that_is_given_up_is_not_told():
+    data = np.repeat([[2], [20]], 100, axis=0)
+    model = Moody(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 0.1])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SaddleWarning)
+        result = run(model, data, None, n_init=4)
+    assert np.ptp(result.restart_elbos) > 100
+
+
+class Broken(Mixture):
+    """One of its energies is not a number."""
+
+    def local_step(self, *arguments):
+        local = super().local_step(*arguments)
+        local.energies[3] = np.nan
+        return local
+
+
+def test_energies_that_are_not_numbers_are_told():
+    model = Broken(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 0.1])
+    data = np.repeat([[2], [20]], 100, axis=0)
+    with pytest.warns(RuntimeWarning, match="check_model"):
+        run(model, data, None, max_passes=5)
+    with pytest.raises(ValueError, match="check_model"):
+        run(model, data, AdaptiveTempering(), max_passes=5)
 
 
 @pytest.mark.parametrize(

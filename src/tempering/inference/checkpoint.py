@@ -8,6 +8,7 @@ another fit is refused. The last two are kept.
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import secrets
 import time
@@ -284,7 +285,7 @@ class Restarts:
     def add(self, result: Result) -> None:
         """A restart is over."""
         self.elbos.append(result.elbo)
-        if self.best is None or result.elbo > self.best.elbo:
+        if self.best is None or math.isnan(self.best.elbo) or result.elbo > self.best.elbo:
             self.best = result
         self.latest = None
         self._save()

@@ -25,7 +25,7 @@ from tempering.inference.executors import (
     add_in_pairs,
 )
 from tempering.inference.run import History, LearningRate, Record, Result, Run, State, local_of
-from tempering.inference.saddle import MOST_ESCAPES, leave_saddle, warn_of_saddle
+from tempering.inference.saddle import MOST_ESCAPES, leave_saddle
 from tempering.inference.sources import Batch, Source
 from tempering.models.arguments import check_number
 from tempering.models.base import LocalStep, Model, Start, start_of
@@ -269,7 +269,14 @@ def run_restart(
         shards = _over_all_data(solve, source, algorithm.executor, state.solved)
         local = np.concatenate(list(shards))
     return Result(
-        state.posterior, elbo, run.history, run.converged, run.tempered_heat, model, local=local
+        state.posterior,
+        elbo,
+        run.history,
+        run.converged,
+        run.tempered_heat,
+        model,
+        local=local,
+        at_saddle=run.at_saddle,
     )
 
 
@@ -351,7 +358,6 @@ def _off_saddle(algorithm: Algorithm, run: Run, batch: Batch) -> Run:
     if away is None:
         return run
     if run.escapes == MOST_ESCAPES:
-        warn_of_saddle()
-        return run
+        return run._replace(at_saddle=True)
     state = run.state._replace(posterior=away.posterior, solved=away.solved)
     return run._replace(state=state, converged=False, over=False, escapes=run.escapes + 1)

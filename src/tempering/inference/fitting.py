@@ -1,5 +1,7 @@
 """Fit a model to data: arguments, restarts, checkpoints and progress around Algorithm 1."""
 
+import math
+import warnings
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -12,6 +14,7 @@ from tempering.inference.checkpoint import CheckpointLike, Restarts, check_poste
 from tempering.inference.engine import UNTEMPERED, Algorithm, run_restart
 from tempering.inference.executors import Executor, open_executor
 from tempering.inference.run import Constant, LearningRate, Result, RobbinsMonro
+from tempering.inference.saddle import warn_of_saddle
 from tempering.inference.sources import ArraySource, Source
 from tempering.models.arguments import check_number, check_whole, shown, takes
 from tempering.models.base import Model
@@ -221,6 +224,15 @@ def fit(
             )
             restarts.add(result)
     assert restarts.best is not None
+    if restarts.best.at_saddle:
+        warn_of_saddle()
+    if math.isnan(restarts.best.elbo) and final_elbo:
+        warnings.warn(
+            "The ELBO of the fit is not a number, as an energy, the entropy or the divergence of "
+            "the model is not: tempering.testing.check_model(model, data) tells which.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
     return replace(restarts.best, restart_elbos=restarts.elbos)
 
 

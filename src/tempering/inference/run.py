@@ -232,6 +232,7 @@ class Run(NamedTuple):
     seconds: float = 0.0
     kept: State | None = None  # where a policy may go back to
     escapes: int = 0  # how often it was pushed off a saddle
+    at_saddle: bool = False
 
 
 @dataclass(frozen=True)
@@ -257,6 +258,8 @@ class Result:
     local : array [N, ...] or None
         q(z) of the data of the fit, with ``fit(..., keep_local=True)``: probabilities of the
         components of a mixture, of the states of each row of all sequences, expected factors.
+    at_saddle : bool
+        Whether it ended where a push would lead higher; then there was a ``SaddleWarning``.
 
     Examples
     --------
@@ -281,6 +284,7 @@ class Result:
     model: Model
     restart_elbos: list[float] = field(default_factory=list)
     local: Any = None
+    at_saddle: bool = False
 
     def solve_local(self, data: Any) -> Any:
         """q(z) [n, ...] of these data, as the model's local step gives it."""

@@ -26,7 +26,7 @@ GONE, FADING = 1e-3, 0.8
 MOST, LONGEST = 30, 150
 #: Gains below this part of the bound are rounding.
 ROUNDING = 1e-12
-#: A fit that stands at a saddle is pushed off it so many times.
+#: A fit leaves so many saddles at most.
 MOST_ESCAPES = 3
 
 
@@ -35,10 +35,10 @@ class SaddleWarning(UserWarning):
 
 
 def warn_of_saddle() -> None:
-    """Say that a fit ends where no optimum is."""
+    """Say that a fit, the best of its restarts, ends where no optimum is."""
     warnings.warn(
         "The fit has come to rest at a saddle: after a small push its ELBO rises beyond where it "
-        f"stands, and {MOST_ESCAPES} such pushes led no further. Try another seed, n_init=10, or "
+        f"stands. It was pushed off {MOST_ESCAPES} saddles before. Try another seed, n_init=10, or "
         "temperature=AdaptiveTempering().",
         SaddleWarning,
         stacklevel=2,

@@ -36,8 +36,9 @@ logger = logging.getLogger("tempering")
 FASTEST = 4.0
 #: A bound at T = 1 has settled when what is left to gain is this part of what counts as rest.
 SETTLED = 0.1
-#: Data that tell the critical temperature, or a quarter of them, and the coldest start.
-SEARCH_ROWS, COLDEST_START = 125, 0.9
+#: Data that tell the critical temperature, or a quarter of them; the coldest start; and what is
+#: taken for the critical s of a model whose components differ however hot it is.
+SEARCH_ROWS, COLDEST_START, NEVER_ALIKE = 125, 0.9, 1 / 30
 #: Small steps separate components slowly near the critical temperature: a ramp starts below it.
 RAMP_START, RAMP_COLDEST = 3.0, 0.75
 #: Data of a push: enough that components are alike to some tens of percent.
@@ -177,6 +178,12 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         if heat.samples_next:
             return self._fit_sample(heat, local, surroundings, rng)
         look = heat.look(local, surroundings)
+        if math.isnan(look.bound):
+            raise ValueError(
+                "AdaptiveTempering goes by the ELBO, which is not a number here, as an energy, the "
+                "entropy or the divergence of the model is not: "
+                "tempering.testing.check_model(model, data) tells which."
+            )
         local = self._pushed(heat, local, model, data, rng)
         heat = replace(heat.after(look), step=heat.step + 1, looked_at=0)
         if s == 1.0:
@@ -335,12 +342,15 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
 def _critical_inverse_temperature(
     heat: AdaptiveHeat, surroundings: Surroundings
 ) -> tuple[float, int]:
-    """The critical s, and how many data it took to find it."""
+    """The critical s, or a usual one if there is none, and how many data it took to find it."""
     rng = np.random.default_rng([heat.seed, heat.step])
     data = surroundings.data
     n_rows = min(SEARCH_ROWS, max(PUSH_ROWS, data.shape[0] // 4))
     rows = Few(data, data.shape[0]).sample(n_rows, rng)
     critical, n_updates = critical_inverse_temperature(surroundings.model, rows, rng)
+    if critical is None:
+        logger.info("no critical temperature was found; T = %.0f is taken for it.", 1 / NEVER_ALIKE)
+        critical = NEVER_ALIKE
     return min(critical, COLDEST_START), n_updates * rows.shape[0]
 
 

@@ -26,8 +26,9 @@ from tempering.models.base import Array, LocalStep, Model, start_of
 #: Data of a push, and its share in the statistics: one that is seen but does not leave the
 #: neighbourhood of rest, and that of each update on the way of a ramp.
 PUSHED_ROWS, PUSHED_SHARE, RAMP_SHARE = 20, 0.1, 0.02
-#: The first trial of s, and by how much log s rises from one to the next: first roughly, then not.
-HOTTEST, STRIDES = 1e-5, (2.0, 0.4)
+#: The first trial of s, and one where that is too cold; and by how much log s rises from one to the
+#: next: first roughly, then not.
+HOTTEST, STRIDES = (1e-5, 1e-12), (2.0, 0.4)
 #: Updates until the model is at rest at most, and after a push.
 SETTLE, RELAX = 5, 4
 #: A push that costs less than this part of what it did has died out: the rest may be rounding.
@@ -68,23 +69,28 @@ def pushed(
 
 def critical_inverse_temperature(
     model: Model, rows: Any, rng: np.random.Generator
-) -> tuple[float, int]:
+) -> tuple[float | None, int]:
     """The largest trial of s, from hot to cold, at which a push of the model at rest dies out.
 
-    And how many updates of the rows it took.
+    None if it never does; and how many updates of the rows it took.
     """
-    rest = start_of(model, Few(rows, rows.shape[0]), rng).posterior
-    (rest, n_updates), s = _settled(model, rows, rest, HOTTEST), HOTTEST
-    for stride in STRIDES:
-        # From hot to cold, so that it is the one hot optimum that is tried, and none of the others.
-        while s * math.exp(stride) < 1.0:
-            colder = s * math.exp(stride)
-            settled, taken = _settled(model, rows, deepcopy(rest), colder)
-            n_updates += taken + 1 + RELAX
-            if _growth(model, rows, settled, colder, rng) >= 1.0:
-                break
-            rest, s = settled, colder
-    return s, n_updates
+    n_updates = 0
+    for hottest in HOTTEST:
+        rest = start_of(model, Few(rows, rows.shape[0]), rng).posterior
+        (rest, taken), s = _settled(model, rows, rest, hottest), hottest
+        n_updates += taken
+        for stride in STRIDES:
+            # From hot to cold: so it is the one hot optimum that is tried, and none of the others.
+            while s * math.exp(stride) < 1.0:
+                colder = s * math.exp(stride)
+                settled, taken = _settled(model, rows, deepcopy(rest), colder)
+                n_updates += taken + 1 + RELAX
+                if _growth(model, rows, settled, colder, rng) >= 1.0:
+                    break
+                rest, s = settled, colder
+        if s > hottest:
+            return s, n_updates
+    return None, n_updates
 
 
 def _update(model: Model, rows: Any, posterior: Any, s: float) -> tuple[float, LocalStep]:
