@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, replace
-from functools import partial, wraps
+from functools import cached_property, partial, wraps
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, Self, TypeVar
@@ -171,7 +171,10 @@ def describe(value: Any) -> Any:
             return {"class": name, **describe({part: getattr(value, part) for part in names})}
     state: Any = object.__getstate__(value)  # attributes, or both these and slots
     attributes, slots = state if isinstance(state, tuple) else (state, None)
-    return {"class": name, **describe({**(attributes or {}), **(slots or {})})}
+    kept = {**(attributes or {}), **(slots or {})}
+    # A cached property follows from the others, and is there only if somebody asked for it.
+    own = (part for part in kept if not isinstance(getattr(type(value), part, 0), cached_property))
+    return {"class": name, **describe({part: kept[part] for part in own})}
 
 
 def describe_source(source: Source) -> dict[str, Any]:
