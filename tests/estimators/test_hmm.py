@@ -338,6 +338,29 @@ def test_a_saved_model_predicts_the_same_bits(kind, tmp_path):
     assert loaded.history_["elbo"].tolist() == hmm.history_["elbo"].tolist()
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_parameters_by_hand_are_saved(kind, tmp_path):
+    """Of a model that was never fitted, and then of one that was fitted and changed."""
+    X, hmm = draws(kind)[0][:60], told(kind)
+    hmm.save(tmp_path / "told")
+    assert tempering.load(tmp_path / "told").score(X) == hmm.score(X)
+    hmm.set_params(random_state=0, n_init=1, tol=1.0).fit(X)
+    fitted = hmm.score(X)
+    hmm.transmat_ = [[0.5, 0.25, 0.25]] * 3
+    hmm.save(tmp_path / "changed")
+    assert tempering.load(tmp_path / "changed").score(X) == hmm.score(X) != fitted
+
+
+def test_parameters_that_are_not_set_are_named(tmp_path):
+    hmm = GaussianHMM(3)
+    hmm.startprob_, hmm.transmat_, hmm.means_ = START, MOVES, MEANS
+    for ask in (lambda: hmm.score(MEANS), hmm.sample, lambda: hmm.save(tmp_path / "model")):
+        with pytest.raises(NotFittedError, match="set covars_, or fit it"):
+            ask()
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        GaussianHMM(3).score(MEANS)
+
+
 def test_a_checkpoint_is_taken_up(tmp_path):
     X, _ = draws("poisson")
     options = {"checkpoint": tmp_path / "kept"}

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import tempering
 from tempering import CategoricalHMM, GaussianHMM, PoissonHMM, VariationalTempering
 
 MOVES = np.array([[0.8, 0.2], [0.3, 0.7]])
@@ -31,7 +32,7 @@ def test_known_transitions_are_those_of_a_prior_that_nothing_moves():
 
 
 @pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])
-def test_known_emissions_stay_and_the_chain_is_found(kind):
+def test_known_emissions_stay_and_the_chain_is_found(kind, tmp_path):
     truth, X = signal()
     hmm = GaussianHMM(2, kind, params="st", random_state=0)
     hmm.means_, hmm.covars_ = truth.means_ + 50.0, truth.covars_
@@ -41,6 +42,10 @@ def test_known_emissions_stay_and_the_chain_is_found(kind):
     np.testing.assert_array_equal(hmm.covars_, covars)
     np.testing.assert_allclose(hmm.transmat_, MOVES, atol=0.12)
     assert np.all(np.diff(hmm.history_["elbo"]) > -1e-8 * abs(hmm.elbo_))
+    hmm.save(tmp_path / "model")
+    loaded = tempering.load(tmp_path / "model")
+    assert loaded.score(X) == hmm.score(X)
+    assert loaded.partial_fit(X).score(X) == hmm.partial_fit(X).score(X)
 
 
 def test_known_emissions_that_show_the_states_leave_counts_of_moves():

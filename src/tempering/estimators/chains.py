@@ -9,11 +9,12 @@ be learned.
 from abc import abstractmethod
 from collections.abc import Iterator
 from itertools import count
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -35,8 +36,21 @@ from tempering.models.natural import Array, Natural, emit
 class ChainQueries(StreamEstimator):
     """Methods that read the attributes alone."""
 
+    #: The attributes that a letter of ``init_params`` stands for.
+    _letters: ClassVar[dict[str, str]]
+
     startprob_: Array
     transmat_: Array
+
+    def __sklearn_is_fitted__(self) -> bool:
+        names = {name: f"{name.strip('_')}_" for name in self._letters.values()}
+        missing = [shown for name, shown in names.items() if not hasattr(self, name)]
+        if 0 < len(missing) < len(names):
+            raise NotFittedError(
+                f"this {type(self).__name__} has not all of its parameters: set "
+                f"{', '.join(missing)}, or fit it."
+            )
+        return not missing
 
     @abstractmethod
     def _point(self) -> tuple[Likelihood, Any]:

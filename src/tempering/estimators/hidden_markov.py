@@ -120,7 +120,6 @@ default="annealing"
 class HiddenMarkovEstimator(ChainQueries):
     """A hidden Markov model with hmmlearn's interface. Subclasses say of what."""
 
-    #: The attributes that a letter of ``init_params`` stands for.
     _letters: ClassVar[dict[str, str]] = CHAIN_LETTERS
 
     _: KW_ONLY
@@ -310,8 +309,12 @@ class HiddenMarkovEstimator(ChainQueries):
         return self
 
     def _check_loaded(self: Any) -> None:
-        """What people read of it is made anew from its posterior."""
-        expect_kinds(self, _state=State, _emission_prior=Array, startprob_=np.ndarray)
+        """Hold a fit against the parameters, and keep attributes that were set by hand."""
+        check_is_fitted(self)
+        self._chain(), self._point()
+        if not hasattr(self, "_state"):
+            return
+        expect_kinds(self, _state=State, _emission_prior=Array)
         posterior, d = self._state.posterior, self.n_features_in_
         # Before anything is made in the sizes that the parameters tell.
         expect(isinstance(posterior, Natural), "the posterior is missing.")
@@ -324,12 +327,7 @@ class HiddenMarkovEstimator(ChainQueries):
         if hasattr(self, "_centre"):
             right = fits(self._centre, Array) and self._centre.shape == (d,)
             expect(right, f"_centre must hold {d} numbers.")
-        for name in ("means_", "emissionprob_", "lambdas_"):
-            if hasattr(self, name):
-                setattr(self, name, None)
-        model = self._model()
-        model.check_posterior(posterior)
-        self._expose(model)
+        self._model().check_posterior(posterior)
 
     @property
     def startprob_posterior_(self) -> Array:

@@ -118,7 +118,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         tree = read_tree(path, "model")
         with reading(config):
             estimator = _made(tree["estimator"], tree["parameters"], tree["fitted"])
-            n_columns = getattr(estimator, "n_features_in_", 0)
+            # Parameters that were set by hand have seen no columns.
+            n_columns = getattr(estimator, "n_features_in_", 1)
             expect(fits(n_columns, int) and n_columns > 0, "n_features_in_ must be a number.")
             for name in WORD_ATTRIBUTES:
                 expect_names(estimator, name, n_columns, "columns")
