@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import tempering
 from tempering import Annealing, CategoricalHMM, GaussianHMM, LocalTempering, PoissonHMM, schedules
+from tempering.estimators.chains import cold_start
 
 START = np.array([0.6, 0.3, 0.1])
 MOVES = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.3, 0.6]])
@@ -302,6 +303,19 @@ def test_restarts_keep_the_best():
     ]
     assert elbos == sorted(elbos)
     assert CategoricalHMM(3, tempering=None, random_state=0).fit(X).elbo_ == elbos[1]
+
+
+@pytest.mark.parametrize("lengths", [[30_000, *[1] * 9], [*[1] * 9, 30_000]])
+@pytest.mark.parametrize("moves", [np.ones((4, 4)), np.triu(np.ones((4, 4)))])
+def test_the_start_looks_at_rows_not_at_a_share_of_the_sequences(lengths, moves):
+    levels = np.repeat([0.0, 10.0, 20.0, 30.0], 7500)
+    X = np.insert(levels, 0 if lengths[0] == 1 else len(levels), np.zeros(9))[:, None]
+    X = X + np.random.default_rng(0).normal(size=X.shape)
+    data = tempering.models.Sequences(X, lengths)
+    model = GaussianHMM(4, transmat_prior=moves)._new_model(X)
+    start = cold_start(model, data, "kmeans", np.random.RandomState(0))
+    means = GaussianHMM(4)._kind.describe(model.likelihood, start.emissions)[0]
+    np.testing.assert_allclose(np.sort(means.ravel()), [0.0, 10.0, 20.0, 30.0], atol=0.1)
 
 
 def test_sticky_chains_stay():

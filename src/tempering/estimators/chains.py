@@ -7,7 +7,7 @@ be learned.
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any, ClassVar, Literal
 
@@ -200,22 +200,32 @@ def cold_start(
     Where moves are forbidden, states come from a few passes in which none is: clusters in a wrong
     order would have to become other ones, past all that lie between.
     """
-    # About 20,000 rows; more would change the centres of k-means little.
-    n_few = max(1, len(data) * 20_000 // len(data.rows))
     if not model.allows_all:
-        free, few = model.without_zeros(), data[:n_few]
+        free, few = model.without_zeros(), _enough(data, lambda n: data[:n])
         posterior = cold_start(free, data, init, rng)
         for _ in range(20):  # they say which state is which
             found = free.local_step(few, free.expectations(posterior), 1.0).statistics
-            posterior = free.prior() + len(data) / len(few) * found
+            posterior = free.prior() + len(data.rows) / len(few.rows) * found
         return model.prior() + model.restricted(posterior - free.prior())
     source, generator = ArraySource(data), np.random.default_rng(rng.randint(2**31))
     if init == "random" or len(data.rows) < model.n_components:
         return model.initialize(source, generator)
-    sample = source.sample(n_few, generator)
+    sample = _enough(data, lambda n: source.sample(n, generator))
     labels = kmeans_labels(sample.rows @ column_metric(sample.rows), model.n_components, rng)
     assignment = np.eye(model.n_components)[labels]
-    return model.prior() + len(data) / len(sample) * model.statistics(sample, assignment)
+    return model.prior() + len(data.rows) / len(sample.rows) * model.statistics(sample, assignment)
+
+
+def _enough(data: Sequences, some: Callable[[int], Sequences]) -> Sequences:
+    """Of ``some`` sequences as many as have about 20,000 rows; more, where those are short ones.
+
+    Yet more rows would change the centres of k-means little.
+    """
+    enough, total = 20_000, len(data.rows)
+    n = max(1, len(data) * enough // total)
+    while len((found := some(n)).rows) < min(enough, total) / 2:
+        n *= 2
+    return found
 
 
 def fit_with_joins(model: HiddenMarkov, data: Sequences, options: FitOptions) -> Result:
