@@ -259,6 +259,27 @@ def test_draws_follow_the_chain():
     np.testing.assert_array_equal(again[0], X)
 
 
+def test_probabilities_may_have_few_digits():
+    hmm = CategoricalHMM(2)
+    hmm.startprob_, hmm.transmat_ = [0.5, 0.5], np.full((2, 2), 0.5)
+    hmm.emissionprob_ = np.full((2, 3), 1 / 3, np.float32)
+    X, _ = hmm.sample(30, random_state=0)
+    assert set(X.ravel()) == {0, 1, 2}
+    assert hmm.score(X) == pytest.approx(-30 * np.log(3), rel=1e-14)
+
+
+def test_symbols_can_be_clustered_for_a_start():
+    X = np.tile(np.repeat([0, 3, 1], 20), 5)[:, None]
+    model = CategoricalHMM(3)._new_model(X)
+    start = cold_start(
+        model, tempering.models.Sequences(X[:, 0]), "kmeans", np.random.RandomState(0)
+    )
+    counts = start.emissions - model.prior().emissions
+    assert sorted(counts.tolist()) == [[0, 0, 0, 100], [0, 100, 0, 0], [100, 0, 0, 0]]
+    hmm = CategoricalHMM(3, init="kmeans", random_state=0).fit(X)
+    assert sorted(hmm.emissionprob_.argmax(axis=1)) == [0, 1, 3]
+
+
 def test_what_cannot_happen_is_not_decoded():
     """A state that is never entered has no probability, and a symbol that none emits no score."""
     hmm = CategoricalHMM(2)
@@ -305,10 +326,10 @@ def test_restarts_keep_the_best():
     assert CategoricalHMM(3, tempering=None, random_state=0).fit(X).elbo_ == elbos[1]
 
 
-@pytest.mark.parametrize("lengths", [[30_000, *[1] * 9], [*[1] * 9, 30_000]])
+@pytest.mark.parametrize("lengths", [[60_000, *[1] * 9], [*[1] * 9, 60_000]])
 @pytest.mark.parametrize("moves", [np.ones((4, 4)), np.triu(np.ones((4, 4)))])
 def test_the_start_looks_at_rows_not_at_a_share_of_the_sequences(lengths, moves):
-    levels = np.repeat([0.0, 10.0, 20.0, 30.0], 7500)
+    levels = np.repeat([0.0, 10.0, 20.0, 30.0], 15_000)
     X = np.insert(levels, 0 if lengths[0] == 1 else len(levels), np.zeros(9))[:, None]
     X = X + np.random.default_rng(0).normal(size=X.shape)
     data = tempering.models.Sequences(X, lengths)

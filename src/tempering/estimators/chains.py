@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_matrix
 from scipy.special import softmax
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
@@ -72,12 +73,14 @@ class ChainQueries(StreamEstimator):
         """An attribute of rows that sum to 1, which may have been set by hand."""
         weights = as_numbers(getattr(self, name), name, "probabilities")
         right = weights.shape == shape and bool(np.all(weights >= 0))
-        if not right or not np.allclose(weights.sum(axis=-1), 1.0):
+        totals = weights.sum(axis=-1, keepdims=True)
+        if not right or not np.allclose(totals, 1.0):
             raise ValueError(
                 f"{name} must hold probabilities that sum to 1, of the shape {shape}; got "
                 f"{weights}."
             )
-        return weights
+        # Draws ask for more digits than single precision, or a printed table, has.
+        return np.where(np.abs(totals - 1.0) > 1e-9, weights / totals, weights)
 
     def _chain(self) -> Chain:
         """The chain at the attributes, which may have been set by hand."""
@@ -211,9 +214,14 @@ def cold_start(
     if init == "random" or len(data.rows) < model.n_components:
         return model.initialize(source, generator)
     sample = _enough(data, lambda n: source.sample(n, generator))
-    labels = kmeans_labels(sample.rows @ column_metric(sample.rows), model.n_components, rng)
+    rows = sample.rows
+    if rows.ndim == 1:  # symbols, none of which is nearer to another
+        points: Any = csr_matrix((np.ones(len(rows)), rows, np.arange(len(rows) + 1)))
+    else:
+        points = rows @ column_metric(rows)
+    labels = kmeans_labels(points, model.n_components, rng)
     assignment = np.eye(model.n_components)[labels]
-    return model.prior() + len(data.rows) / len(sample.rows) * model.statistics(sample, assignment)
+    return model.prior() + len(data.rows) / len(rows) * model.statistics(sample, assignment)
 
 
 def _enough(data: Sequences, some: Callable[[int], Sequences]) -> Sequences:
