@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
 from scipy.special import softmax
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -44,14 +43,15 @@ class ChainQueries(StreamEstimator):
     transmat_: Array
 
     def __sklearn_is_fitted__(self) -> bool:
-        names = {name: f"{name.strip('_')}_" for name in self._letters.values()}
-        missing = [shown for name, shown in names.items() if not hasattr(self, name)]
-        if 0 < len(missing) < len(names):
-            raise NotFittedError(
-                f"this {type(self).__name__} has not all of its parameters: set "
-                f"{', '.join(missing)}, or fit it."
-            )
-        return not missing
+        return not self._missing()
+
+    def _missing(self) -> list[str]:
+        """The parameters that are not set."""
+        return [f"{n.strip('_')}_" for n in self._letters.values() if not hasattr(self, n)]
+
+    def _check_set(self) -> None:
+        missing = ", ".join(self._missing())
+        check_is_fitted(self, msg=f"This %(name)s is not fitted yet: fit it, or set {missing}.")
 
     @abstractmethod
     def _point(self) -> tuple[Likelihood, Any]:
@@ -92,7 +92,7 @@ class ChainQueries(StreamEstimator):
         self, X: Any, lengths: ArrayLike | None
     ) -> Iterator[tuple[NDArray[np.int64], Array]]:
         """The bounds of some sequences after the other, and their log p(x_t | z_t = k)."""
-        check_is_fitted(self)
+        self._check_set()
         X = self._validated(X, reset=False)
         likelihood, parameters = self._point()
         data = Sequences(self._observed(X), lengths)
@@ -128,7 +128,7 @@ class ChainQueries(StreamEstimator):
         return self._n_parameters() * float(np.log(n_rows)) - 2.0 * self.score(X, lengths)
 
     def _n_parameters(self) -> int:
-        check_is_fitted(self)
+        self._check_set()
         k = self.n_components
         return k * k - 1 + self._n_emission_parameters()
 
@@ -178,7 +178,7 @@ class ChainQueries(StreamEstimator):
         ``random_state`` is by default that of the estimator; ``currstate`` is the state of the
         first observation, which is drawn by default.
         """
-        check_is_fitted(self)
+        self._check_set()
         expected = f"a whole number, from 1 to {LARGEST_SAMPLE}"
         check_number(n_samples, "n_samples", expected, least=1, most=LARGEST_SAMPLE, whole=True)
         n_samples, k, chain = int(n_samples), self.n_components, self._chain()
