@@ -88,3 +88,20 @@ def test_what_cannot_be_known_is_refused(params, problem):
     with pytest.raises(ValueError, match=problem):
         hmm.fit(np.arange(8.0)[:, None])
     assert not hasattr(hmm, "means_")
+
+
+@pytest.mark.parametrize("piece_length", [None, 2])
+def test_data_that_what_is_known_makes_impossible_are_refused(piece_length):
+    """A symbol that no state has; and then, symbols in an order in which states cannot follow."""
+    X = np.array([0, 1, 0, 1, 0, 1, 1, 2, 0])[:, None]
+    hmm = CategoricalHMM(2, params="st", n_features=3, piece_length=piece_length, random_state=0)
+    hmm.emissionprob_ = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
+    for step in (hmm.fit, hmm.partial_fit):
+        with pytest.raises(ValueError, match=r"possible .* sequence 1 has the probability 0"):
+            step(X, [3, 5, 1])
+    assert np.isfinite(hmm.fit(X[:7]).elbo_)
+    with pytest.raises(ValueError, match="sequence 2 has"):
+        hmm.partial_fit(X, [3, 4, 2])
+    hmm.set_params(transmat_prior=[[1.0, 1.0], [1.0, 0.0]])
+    with pytest.raises(ValueError, match="sequence 0 has"):
+        hmm.fit(X[:7])

@@ -253,8 +253,14 @@ class HiddenMarkovEstimator(ChainQueries):
     def _cut(self, rows: Any, lengths: ArrayLike | None) -> Sequences:
         """The data of the model: whole sequences, or pieces of them."""
         if self.piece_length is None:
-            return Sequences(rows, lengths)
-        return Pieces(rows, lengths, piece_length=self.piece_length, buffer=self.buffer)
+            data = Sequences(rows, lengths)
+        else:
+            data = Pieces(rows, lengths, piece_length=self.piece_length, buffer=self.buffer)
+        model = self._model()
+        if "emissions" in model.fixed:
+            model.check(data)
+            _refuse_impossible(model, data)
+        return data
 
     def _n_starts(self) -> int:
         # With one state, or with all parameters given, each start is the same.
@@ -351,3 +357,15 @@ class HiddenMarkovEstimator(ChainQueries):
             self.transmat_ = model.states.mean_weights(posterior.transitions)
         if "emissions" not in model.fixed:
             self._expose_emissions(model, posterior)
+
+
+def _refuse_impossible(model: HiddenMarkov, data: Sequences) -> None:
+    """Raise unless each sequence has a path: no fit lifts a zero."""
+    solved = model.solve(data, model.expectations(model.prior()))
+    logs = np.concatenate([paths.log_normalizers for _, paths in solved])
+    if (impossible := logs == -np.inf).any():
+        sequence = int(np.cumsum(data.inner.begins)[np.argmax(impossible)]) - 1
+        raise ValueError(
+            f"X must be possible with what params holds fixed: sequence {sequence} has the "
+            "probability 0 on every path of states."
+        )
