@@ -322,6 +322,7 @@ def test_sequences_are_cut_like_rows():
         ([10, 0], "sequence 1 has 0"),
         ([12, -2], "sequence 1 has -2"),
         ([2.5, 7.5], "whole"),
+        ([np.inf], "whole"),
         (["a"], "whole"),
         ([[10]], "one a sequence"),
         ([], "there is none"),

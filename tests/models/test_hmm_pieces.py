@@ -78,6 +78,14 @@ def test_a_longer_buffer_comes_nearer():
     assert bounds[3] < 1e-6 < bounds[0]
 
 
+def test_without_a_buffer_each_move_counts():
+    model, rows, posterior = problem()
+    pieces = Pieces(rows, LENGTHS, piece_length=5, buffer=0)
+    step = model.local_step(pieces, model.expectations(posterior), 1.0)
+    assert step.statistics.transitions.sum() == pytest.approx(sum(LENGTHS) - len(LENGTHS))
+    assert step.statistics.start.sum() == pytest.approx(len(LENGTHS))
+
+
 def test_minibatches_of_pieces_are_unbiased():
     model, rows, posterior = problem()
     expected = model.expectations(posterior)

@@ -85,8 +85,8 @@ default="annealing"
         Cut sequences into pieces of at most this many rows, for few, long sequences. A datum is
         then a piece: with ``batch_size=10`` a step solves, and needs the memory of, ten pieces.
     buffer : int, default=20
-        Rows before and after a piece that are solved with it but do not count. It should be longer
-        than the memory of the chain: if states last 100 rows, 20 is too short.
+        Rows before (one at least) and after a piece that are solved with it but do not count. It
+        should be longer than the memory of the chain: if states last 100 rows, 20 is too short.
     n_init : int, default=3
         Number of starts; the fit with the best ELBO is kept.
     backend : {{"cpu", "auto", "jax", "gpu"}}, default="cpu"

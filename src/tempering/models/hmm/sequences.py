@@ -115,7 +115,7 @@ def checked_lengths(lengths: ArrayLike | None, total: int) -> NDArray[np.int64]:
         lengths = [total]
     try:
         given = np.asarray(lengths, float)
-        right = given.ndim == 1 and bool(np.all(given == np.floor(given)))
+        right = given.ndim == 1 and bool(np.all((given == np.floor(given)) & (given < 2**62)))
     except (TypeError, ValueError):
         right = False
     if not right:
@@ -148,8 +148,8 @@ def piece_lengths(lengths: ArrayLike | None, total: int, longest: int) -> NDArra
 class Pieces(Sequences):
     """Data of which each is a piece of a sequence, with its buffers.
 
-    ``piece_length`` is the most rows of a piece, ``buffer`` how many before and after it are solved
-    with it, where its sequence has them.
+    ``piece_length`` is the most rows of a piece, ``buffer`` how many before (one at least) and
+    after it are solved with it, where its sequence has them.
 
     Examples
     --------
@@ -169,5 +169,7 @@ class Pieces(Sequences):
         sequences, buffer = spans(whole), min(int(buffer), len(table))
         # That which each piece is of.
         first, last = sequences[np.searchsorted(sequences[:, 1], own[:, 1])].T
-        reach = np.maximum(own[:, 0] - buffer, first), np.minimum(own[:, 1] + buffer, last)
+        # Without the row before it, the move into a piece would count nowhere.
+        before = np.maximum(own[:, 0] - max(buffer, 1), first)
+        reach = before, np.minimum(own[:, 1] + buffer, last)
         self._hold(table, own, np.column_stack(reach), since=own[:, 0] - first)
