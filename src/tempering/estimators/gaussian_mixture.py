@@ -135,8 +135,11 @@ def data_driven_prior(
         )
     if scale is None:
         scatter = np.cov(X.T, ddof=min(1, len(X) - 1)).reshape(d, d)
-        if ridge:
-            scatter = scatter + np.diag(ridge + ridge * np.diag(scatter))
+        if ridge:  # in units of the data; a constant column has none of its own
+            variances = np.diag(scatter)
+            constant = X.std(axis=0) <= 1e-12 * np.abs(X).max(axis=0)
+            largest = variances.max(initial=0.0, where=~constant) or 1.0
+            scatter = scatter + np.diag(ridge * np.where(constant, largest, 2.0 * variances))
         return mean, degrees, kind.of_data(scatter)
     scale = as_numbers(scale, names[2], "numbers")
     scale = scale * kind.identity(d) if scale.ndim == 0 else scale
