@@ -468,6 +468,8 @@ def test_columns_symbols_and_counts_that_do_not_belong_are_refused():
         symbols.score([[0], [7]])
     with pytest.raises(ValueError, match="symbols 0 to 1"):
         CategoricalHMM(2, n_features=2).fit([[0], [2]])
+    with pytest.raises(ValueError, match=r"symbols 0 to 2 .* larger n_features .* holds 3"):
+        symbols.partial_fit([[0], [3]])
     with pytest.raises(ValueError, match="one column"):
         CategoricalHMM(2).fit([[0, 1], [1, 0]])
     with pytest.raises(ValueError, match="whole"):
@@ -538,6 +540,26 @@ def test_data_far_from_zero_and_constant_columns_are_no_harder():
     np.testing.assert_allclose(far.means_ - 1e6, near.means_, atol=1e-4)
     with_constant = np.column_stack([X, np.ones(len(X))])
     assert np.isfinite(GaussianHMM(3, random_state=0).fit(with_constant, LENGTHS).elbo_)
+
+
+@pytest.mark.parametrize("kind", [*COVARS])
+def test_units_do_not_matter(kind):
+    X = np.column_stack([draws("diag")[0][:60], np.full(60, 0.1)])
+    one = GaussianHMM(3, kind, random_state=0, n_init=1).fit(X)
+    for unit in (1e-8, 1e5):
+        other = GaussianHMM(3, kind, random_state=0, n_init=1).fit(unit * X)
+        np.testing.assert_allclose(other.means_, unit * one.means_, rtol=1e-5, atol=1e-5 * unit)
+        np.testing.assert_allclose(
+            other.covars_, unit**2 * one.covars_, rtol=1e-5, atol=1e-9 * unit**2
+        )
+
+
+def test_names_of_columns_are_those_of_the_fit():
+    pandas = pytest.importorskip("pandas")
+    X = pandas.DataFrame(draws("diag")[0][:60], columns=["a", "b"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        told("diag").set_params(init_params="", tol=1.0, random_state=0).fit(X).predict(X)
 
 
 @pytest.mark.parametrize(("seed", "tempering"), [(1, None), (6, "adaptive")])

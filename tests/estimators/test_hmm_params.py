@@ -78,7 +78,7 @@ def test_learned_temperatures_and_draws_know_what_is_known():
     ("params", "problem"),
     [
         ("smc", r"params='smc' leaves out 't': set transmat_ before"),
-        ("stm", r"params='stm'.*all or none"),
+        ("stm", r"params='stm'.* of mc all or none"),
         ("", r"params='' must name what is to be fitted"),
         ("stq", r"params='stq' must hold letters of .*got \['q'\]"),
     ],

@@ -93,7 +93,12 @@ class ChainQueries(StreamEstimator):
     ) -> Iterator[tuple[NDArray[np.int64], Array]]:
         """The bounds of some sequences after the other, and their log p(x_t | z_t = k)."""
         self._check_set()
-        X = self._validated(X, reset=False)
+        yield from self._log_emissions(self._validated(X, reset=False), lengths)
+
+    def _log_emissions(
+        self, X: Array, lengths: ArrayLike | None
+    ) -> Iterator[tuple[NDArray[np.int64], Array]]:
+        """The same for rows that have been validated."""
         likelihood, parameters = self._point()
         data = Sequences(self._observed(X), lengths)
         likelihood.check(data.rows)

@@ -178,8 +178,8 @@ class HiddenMarkovEstimator(ChainQueries):
         """The parts of the model that ``params`` leaves out, at the values of their attributes."""
         self._check_letters("params")
         known = {key: name for key, name in self._letters.items() if key not in self.params}
-        emissions, k = set(self._letters) - set("st"), self.n_components
-        if not self.params or 0 < len(emissions & set(known)) < len(emissions):
+        emissions, k = [key for key in self._letters if key not in "st"], self.n_components
+        if not self.params or 0 < len(known.keys() & emissions) < len(emissions):
             raise ValueError(
                 f"params={self.params!r} must name what is to be fitted, of {''.join(emissions)} "
                 "all or none."
@@ -195,7 +195,7 @@ class HiddenMarkovEstimator(ChainQueries):
             fixed["start"] = self._probabilities("startprob_", (k,))
         if "t" in known:
             fixed["transitions"] = self._probabilities("transmat_", (k, k))
-        if emissions <= set(known):
+        if known.keys() >= set(emissions):
             fixed["emissions"] = self._centred(self._point()[1])
         return fixed
 
@@ -283,7 +283,7 @@ class HiddenMarkovEstimator(ChainQueries):
             setattr(self, name, value)
         X = self._emitted(data.rows) + getattr(self, "_centre", 0)
         posterior, chain, first = model.prior(), self._chain(), 0
-        for bounds, log_emissions in self._blocks(X, data.lengths):
+        for bounds, log_emissions in self._log_emissions(X, data.lengths):
             block = data[first : first + len(bounds) - 1]
             paths = solve_paths(chain, log_emissions, bounds)
             posterior, first = posterior + model.path_statistics(block, paths), first + len(block)

@@ -49,8 +49,8 @@ class GaussianHMM(HiddenMarkovEstimator):
         ν0 > n_features − 1, how many the prior of a covariance counts for; n_features by default.
     scale_prior : float or array, default=None
         Ψ0, a matrix ("full", "tied"), the diagonal ("diag"), or a number; ν0 times the variance
-        that is expected. By default the covariance of the data, over K^(2 / n_features): that of
-        one of K parts that lie side by side.
+        that is expected. By default the covariance of the data, its variances raised by two
+        millionths, over K^(2 / n_features): that of one of K parts that lie side by side.
     """
         + SHARED_PARAMETERS.format(
             init="kmeans",
@@ -244,13 +244,11 @@ class CategoricalHMM(HiddenMarkovEstimator):
         check_counts(X, "CategoricalHMM symbols")
         wanted = f"X must hold symbols 0, 1, 2, … below {MOST_SYMBOLS}: number them without gaps"
         refuse(MOST_SYMBOLS <= X, X, wanted)
-        if reset and self.n_features is not None:
-            self._refuse_unseen(X, self.n_features)
         return X
 
     def _refuse_unseen(self, X: Array, n_features: int) -> None:
-        wanted = f"X must hold the symbols 0 to {n_features - 1} of this model: raise n_features "
-        wanted += "for a fit, or leave these rows out"
+        wanted = f"X must hold the symbols 0 to {n_features - 1} of this model: give a larger "
+        wanted += "n_features to the first fit, or leave these rows out"
         refuse(n_features <= X, X, wanted)
 
     def _likelihood(self) -> Categorical:
@@ -261,11 +259,12 @@ class CategoricalHMM(HiddenMarkovEstimator):
         self._emission_prior = per_column(self.emissionprob_prior, "emissionprob_prior", v)
 
     def _transformed(self, X: Array) -> np.ndarray:
+        self._refuse_unseen(X, len(self._emission_prior))
         return X[:, 0].astype(np.int64)
 
     def _observed(self, X: Array) -> np.ndarray:
         self._refuse_unseen(X, np.shape(self.emissionprob_)[1])
-        return self._transformed(X)
+        return X[:, 0].astype(np.int64)
 
     def _emitted(self, rows: Any) -> Any:
         return rows[:, None]
