@@ -137,6 +137,28 @@ def test_a_left_right_model_is_recovered(by):
     assert np.all(hmm.fit(X, lengths).transmat_[np.tril_indices(k, -1)] == 0.0)
 
 
+@pytest.mark.parametrize("by", ["prior", "hand"])
+def test_pieces_of_a_sequence_that_never_comes_back_find_what_it_finds(by):
+    """In the long run such a chain is in its last state, but most pieces are of other ones."""
+    X = np.repeat([0.0, 4.0, 2.0], 60)[:, None] + np.random.default_rng(0).normal(size=(180, 1))
+    fits = []
+    for piece_length in (None, 15, 60):
+        hmm = GaussianHMM(3, piece_length=piece_length, n_init=1, random_state=0)
+        if by == "prior":
+            hmm.set_params(transmat_prior=np.triu(np.ones((3, 3))))
+        else:
+            hmm.set_params(init_params="mc")
+            hmm.startprob_ = np.eye(3)[0]
+            hmm.transmat_ = np.triu(np.ones((3, 3))) / np.array([[3.0], [2.0], [1.0]])
+        fits.append(hmm.fit(X))
+    whole, *pieces = fits
+    np.testing.assert_allclose(whole.means_.ravel(), [0.0, 4.0, 2.0], atol=0.4)
+    for cut in pieces:
+        np.testing.assert_allclose(cut.means_, whole.means_, atol=1e-3)
+        np.testing.assert_allclose(cut.transmat_, whole.transmat_, atol=1e-3)
+        assert cut.elbo_ == pytest.approx(whole.elbo_, abs=0.05)
+
+
 def test_a_cycle_of_symbols_is_recovered_by_the_only_moves_there_are():
     cycle = np.roll(np.eye(3), 1, axis=1)
     X = np.tile([[0], [1], [2]], (20, 1))

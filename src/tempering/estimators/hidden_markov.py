@@ -84,6 +84,7 @@ default="annealing"
     piece_length : int, default=None
         Cut sequences into pieces of at most this many rows, for few, long sequences. A datum is
         then a piece: with ``batch_size=10`` a step solves, and needs the memory of, ten pieces.
+        Where moves are forbidden the start solves whole sequences, whose order it needs.
     buffer : int, default=20
         Rows before (one at least) and after a piece that are solved with it but do not count. It
         should be longer than the memory of the chain: if states last 100 rows, 20 is too short.
@@ -268,12 +269,16 @@ class HiddenMarkovEstimator(ChainQueries):
         return self.n_init if self.n_components > 1 and computed else 1
 
     def _starts(self, model: HiddenMarkov, data: Sequences, rng: np.random.RandomState) -> Natural:
-        """λ at step 0; for the start pieces are sequences by themselves.
+        """λ at step 0; for the start pieces are sequences by themselves. Where moves are forbidden
+        they are not, because only whole sequences show the order of states.
 
         Parameters that are kept are points, which have no posterior to begin from; the states that
         they give the data do.
         """
-        kept, data = self._kept(), Sequences(data.table, data.inner_lengths)
+        lengths, kept = data.inner_lengths, self._kept()
+        if not model.allows_all:
+            lengths = np.add.reduceat(lengths, np.flatnonzero(data.inner.begins))
+        data = Sequences(data.table, lengths)
         posterior = cold_start(model, data, self.init, rng)
         if not kept:
             return posterior
@@ -317,7 +322,8 @@ class HiddenMarkovEstimator(ChainQueries):
     def _check_loaded(self: Any) -> None:
         """Hold a fit against the parameters, and keep attributes that were set by hand."""
         check_is_fitted(self)
-        self._chain(), self._point()
+        self._chain()
+        self._point()
         if not hasattr(self, "_state"):
             return
         expect_kinds(self, _state=State, _emission_prior=Array)

@@ -38,7 +38,7 @@ from tempering.gpu.device_data import (
 )
 from tempering.gpu.jax_device import compiled, counterpart, jax, jnp, special
 from tempering.models.base import Array, LocalStep
-from tempering.models.hmm.chains import LARGEST_WEIGHT, stationary
+from tempering.models.hmm.chains import LARGEST_WEIGHT
 from tempering.models.hmm.model import ChainExpectations, HiddenMarkov
 from tempering.models.hmm.sequences import Sequences
 from tempering.models.mixture import Mixture, MixtureExpectations
@@ -189,9 +189,7 @@ class JaxHiddenMarkov(HiddenMarkov):
         self, data: Sequences, expectations: ChainExpectations, inverse_temperature: float | Array
     ) -> LocalStep:
         log_start, log_moves = expectations.chain
-        moves = np.exp(log_moves)
-        shares = stationary(moves / moves.sum(axis=1, keepdims=True))
-        starts = np.stack([log_start, np.log(np.maximum(shares, np.finfo(float).tiny))])
+        starts = np.stack([log_start, expectations.log_shares()])
         s = np.array(np.broadcast_to(inverse_temperature, len(data)), float)
         common = np.ndim(inverse_temperature) == 0
         most = NUMBERS_AT_ONCE // max(self.n_components, self.likelihood.conjugate.size)

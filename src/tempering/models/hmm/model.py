@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp
 
 from tempering.families import Likelihood, SparseDirichlet
@@ -39,6 +40,17 @@ class ChainExpectations(NamedTuple):
     posterior: Natural
     chain: Chain  # E log π_k and E log A_jk
     emissions: Array  # E t(β_k), [K, size]
+
+    def log_shares(self) -> Array:
+        """Log probabilities of the states in which the middle of a sequence begins, [K]: those of
+        the long run; or, where a chain never comes back to some, of all that have been seen."""
+        moves = np.exp(self.chain.log_transitions)
+        if connected_components(moves > 0, connection="strong", return_labels=False) == 1:
+            shares = stationary(moves / moves.sum(axis=1, keepdims=True))
+        else:
+            visits = self.posterior.start + self.posterior.transitions.sum(axis=0)
+            shares = visits / visits.sum()
+        return np.log(np.maximum(shares, np.finfo(float).tiny))
 
 
 class HiddenMarkov(Model):
@@ -208,11 +220,8 @@ class HiddenMarkov(Model):
             else:
                 logs = likelihood.log_likelihood(block.rows, known).T.copy()
             middle, here = block.in_the_middle, chain
-            if middle.any():  # a piece begins anywhere: in a state of the long run
-                moves = np.exp(chain.log_transitions)
-                shares = stationary(moves / moves.sum(axis=1, keepdims=True))
-                log_shares = np.log(np.maximum(shares, np.finfo(float).tiny))
-                starts = np.where(middle[:, None], log_shares, chain.log_start)
+            if middle.any():
+                starts = np.where(middle[:, None], expectations.log_shares(), chain.log_start)
                 logs[block.bounds[:-1]] += starts
                 here = Chain(np.zeros(self.n_components), chain.log_transitions)
             yield block, solve_paths(here, logs, block.bounds, s[which], inner=block.inner)
