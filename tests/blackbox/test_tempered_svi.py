@@ -14,7 +14,7 @@ import numpyro
 import numpyro.distributions as dist
 import optax
 from numpyro.infer import SVI, Trace_ELBO, TraceGraph_ELBO, TraceMeanField_ELBO, init_to_value
-from numpyro.infer.autoguide import AutoMultivariateNormal, AutoNormal
+from numpyro.infer.autoguide import AutoDelta, AutoGuideList, AutoMultivariateNormal, AutoNormal
 
 from tempering import (
     AdaptiveTempering,
@@ -385,6 +385,23 @@ def test_restarts_are_runs_of_their_own_and_the_best_is_kept(temperature):
     draws = svi.guide.sample_posterior(KEY, restarts.best.params, sample_shape=(4,))
     assert draws["weights"].shape == (4, 3)
     assert np.isfinite(svi.evaluate(restarts.best.state, X, Y))
+
+
+@pytest.mark.slow
+def test_restarts_of_a_guide_of_several_parts_start_at_places_of_their_own():
+    def two(x):
+        product = numpyro.sample("a", dist.Normal()) * numpyro.sample("b", dist.Normal())
+        numpyro.sample("x", dist.Normal(product, 1.0), obs=x)
+
+    inner, guide = AutoGuideList(numpyro.handlers.block(two, hide=["b"])), AutoGuideList(two)
+    inner.append(AutoDelta(inner.model))
+    guide.append(inner)
+    guide.append(AutoDelta(numpyro.handlers.block(two, hide=["a"])))
+    svi = TemperedSVI(two, guide, adam(), temperature=None)
+    restarts = svi.run_restarts(KEY, 1, 3, jnp.ones(5), keep_all=True, n_evaluations=1)
+    assert restarts.all is not None
+    for place in ("a_auto_loc", "b_auto_loc"):
+        assert np.ptp(restarts.all.params[place]) > 0.1  # one step is 0.02
 
 
 @pytest.mark.slow

@@ -384,4 +384,7 @@ def _forgetful(guide: Any) -> Any:
         return guide
     forgetful = copy.deepcopy(guide)
     forgetful.prototype_trace = None
+    for name, part in vars(forgetful).items():  # guides that it is made of, which remember theirs
+        parts = [_forgetful(each) for each in part] if isinstance(part, list) else _forgetful(part)
+        setattr(forgetful, name, parts)
     return forgetful
