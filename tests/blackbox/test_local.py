@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpyro
 import numpyro.distributions as dist
 from numpyro.infer.autoguide import AutoNormal
+from numpyro.infer.util import log_density
 
 from tempering.blackbox import TemperedSVI, local_inverse_temperatures, temper_locally
 from tempering.blackbox.handlers import LocallyTempered
@@ -85,9 +86,30 @@ def test_what_cannot_be_is_refused():
         numpyro.sample("x", dist.Poisson(rate), obs=2)
 
     with numpyro.handlers.seed(rng_seed=0):
+        with pytest.raises(
+            ValueError, match=r"sites names \['z'\], which the model does not sample"
+        ):
+            temper_locally(line, sites=["y", "z"])(jnp.zeros(3), jnp.zeros(3))
         with pytest.raises(ValueError, match=r"the site 'x' is Poisson.*Normal and Laplace"):
             temper_locally(counts)()
         with pytest.raises(ValueError, match=r"the site 'prior' is Unit"):
             temper_locally(counts, sites=["prior"])()
     with pytest.raises(ValueError, match="inverse_temperatures must be"):
         temper_locally(counts, [0.0, 1.0])
+    with pytest.raises(ValueError, match="no site with local temperatures: give temper_locally"):
+        local_inverse_temperatures(line, {"weights": jnp.zeros((1, 2))}, jnp.zeros(3), jnp.zeros(3))
+
+
+def test_a_datum_that_is_masked_counts_for_nothing():
+    def masked(x, y):
+        weights = numpyro.sample("weights", dist.Normal(jnp.zeros(2), 5.0).to_event(1))
+        with numpyro.plate("data", len(x)), numpyro.handlers.mask(mask=jnp.isfinite(y)):
+            numpyro.sample("y", dist.Normal(weights[0] + weights[1] * x, 0.5), obs=y)
+
+    x, y, weights = jnp.arange(3.0), jnp.array([1.0, jnp.nan, 9.0]), {"weights": jnp.ones(2)}
+    seen = jnp.array([0, 2])
+    whole, others = (masked, x, y), (line, x[seen], y[seen])
+    found, expected = jax.jit(
+        lambda: [log_density(temper_locally(m), (*d,), {}, weights)[0] for m, *d in (whole, others)]
+    )()
+    assert_allclose(found, expected, rtol=1e-6)

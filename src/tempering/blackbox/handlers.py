@@ -169,7 +169,7 @@ class temper_locally(Messenger):
         (0, 1], all as probable as each other.
     sites : {"likelihood"} or collection of str
         The observed sites, or those named. They must be Normal or Laplace, or vectors of these
-        (``to_event``). Each ``numpyro.factor`` stays as it is.
+        (``to_event``), masked or not. Each ``numpyro.factor`` stays as it is.
 
     Examples
     --------
@@ -203,6 +203,17 @@ class temper_locally(Messenger):
         self.sites = sites
         super().__init__(fn)
 
+    def __enter__(self) -> None:
+        self.missing = set() if isinstance(self.sites, str) else set(self.sites)
+        super().__enter__()
+
+    def __exit__(self, exc_type: Any, *rest: Any) -> None:
+        super().__exit__(exc_type, *rest)
+        if exc_type is None and self.missing:
+            raise ValueError(
+                f"sites names {sorted(self.missing)}, which the model does not sample."
+            )
+
     def process_message(self, msg: Any) -> None:
         named = not isinstance(self.sites, str)
         if not is_tempered(msg, self.sites) or (isinstance(msg["fn"], dist.Unit) and not named):
@@ -217,6 +228,7 @@ class temper_locally(Messenger):
                 "likelihood that allows for outliers."
             )
         msg["fn"] = LocallyTempered(msg["fn"], self.grid, self.log_prior)
+        self.missing.discard(msg["name"])
 
 
 def local_inverse_temperatures(
@@ -252,11 +264,17 @@ def local_inverse_temperatures(
     def one(draw: dict[str, Any]) -> dict[str, jax.Array]:
         placed = handlers.substitute(handlers.seed(model, 0), draw)
         trace = handlers.trace(placed).get_trace(*args, **kwargs)
-        return {
+        found = {
             name: site["fn"].inverse_temperature(site["value"])
             for name, site in trace.items()
             if isinstance(site.get("fn"), LocallyTempered)
         }
+        if not found:
+            raise ValueError(
+                "the model has no site with local temperatures: give temper_locally(model), and "
+                "the data."
+            )
+        return found
 
     return jax.tree.map(lambda values: values.mean(0), jax.lax.map(one, draws))
 

@@ -61,8 +61,9 @@ def of_sites(sites: dict[str, Any], s: Any) -> jax.Array:
 
 
 def base_of(density: Any) -> Any:
-    """Without the axes that plates and ``to_event`` gave it."""
-    while isinstance(density, dist.Independent | dist.ExpandedDistribution):
+    """Without the axes that plates and ``to_event`` gave it, and without a mask."""
+    wrapped = dist.Independent | dist.ExpandedDistribution | dist.MaskedDistribution
+    while isinstance(density, wrapped):
         density = density.base_dist
     return density
 
