@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tempering import LocalStep, Mixture, Natural
+from tempering import LocalStep, Mixture, Natural, fit
 from tempering.families import Bernoulli, Dirichlet, FullGaussian, Poisson
 from tempering.inference import ArraySource
 from tempering.testing import check_model
@@ -25,6 +25,7 @@ def test_sound_models_pass():
     check_model(Counts(), counts())
     gaussian = FullGaussian(2)
     prior = gaussian.conjugate.natural(np.zeros(2), 0.1, 4.0, np.eye(2))
+    check_model(Mixture(Poisson(1), Dirichlet(1), [1.0], [1.0, 0.1]), counts())
     check_model(Mixture(gaussian, Dirichlet(3), np.ones(3), prior), rng.normal(size=(80, 2)))
     bits = Bernoulli(5)
     prior = np.ones(bits.conjugate.size)
@@ -136,9 +137,81 @@ class Flat(Counts):
         return super().initialize(ArraySource(source.data[:, None]), rng)
 
 
+class HalfOfTheData(Counts):
+    def initialize(self, source, rng):
+        assignment = rng.dirichlet(np.ones(2), size=60)
+        return self.prior() + self.statistics(source.sample(60, rng), assignment)
+
+
+class AtPrior(Counts):
+    def initialize(self, source, rng):
+        return self.prior()
+
+
+class OneGenerator(Counts):
+    def initialize(self, source, rng):
+        return super().initialize(source, np.random.default_rng(0))
+
+
+class NoStart(Counts):
+    def initialize(self, source, rng):
+        return None
+
+
+class DictPrior(Counts):
+    def prior(self):
+        return dict(super().prior())
+
+
+class NoStep(Counts):
+    def local_step(self, data, expectations, inverse_temperature):
+        return None
+
+
+class Changed(Counts):
+    """A step with other values of some of its attributes."""
+
+    def local_step(self, data, expectations, inverse_temperature):
+        step = super().local_step(data, expectations, inverse_temperature)
+        parts = {"statistics": step.statistics, "energies": step.energies, "entropy": step.entropy}
+        return LocalStep(**{**parts, **self.change(step)}, inverse_temperature=inverse_temperature)
+
+    def change(self, step):
+        return {}
+
+
+class EntropyOfEach(Changed):
+    def change(self, step):
+        return {"entropy": np.full(step.n, step.entropy / step.n)}
+
+
+class DictStatistics(Changed):
+    def change(self, step):
+        return {"statistics": dict(step.statistics)}
+
+
+class OddEnergy(Changed):
+    def change(self, step):
+        return {"energies": np.where(np.arange(step.n) == 3, np.nan, step.energies)}
+
+
+class ListOfEnergies(Changed):
+    def change(self, step):
+        return {"energies": list(step.energies)}
+
+
 @pytest.mark.parametrize(
     ("model", "words"),
     [
+        (HalfOfTheData, r"initialize fails with data of shape \(2, 1\).*at most n data"),
+        (AtPrior, "initialize must draw with rng"),
+        (OneGenerator, "initialize must draw with rng"),
+        (NoStart, "initialize must be a tempering.Natural; got None"),
+        (DictPrior, r"prior\(\) must be a tempering.Natural; got {'weights'"),
+        (NoStep, "local_step must return a LocalStep; got None"),
+        (EntropyOfEach, r"local_step fails.*entropy must be one number.*got shape \(120,\)"),
+        (DictStatistics, "local_step fails.*statistics must be a Natural; got a dict"),
+        (OddEnergy, "energies of local_step must be finite; 1 of 120"),
         (OneEnergy, r"energies must be \[n\], one a datum; got shape \(\)"),
         (MeanEnergy, "one energy for each of 120 data; got 1"),
         (DivergenceOfEach, r"summed over all parts and components; got an array of shape \(2,\)"),
@@ -150,6 +223,14 @@ class Flat(Counts):
 def test_a_wrong_shape_or_name_is_told_in_words(model, words):
     with pytest.raises(AssertionError, match=words):
         check_model(model(), counts())
+
+
+def test_a_fit_names_what_is_no_step_and_takes_a_list_of_energies():
+    with pytest.raises(TypeError, match="local_step of NoStep must return a LocalStep; got None"):
+        fit(NoStep(), counts())
+    check_model(ListOfEnergies(), counts())
+    found, expected = (fit(model, counts(), max_passes=3) for model in (ListOfEnergies(), Counts()))
+    assert found.elbo == expected.elbo
 
 
 def test_an_unknown_part_is_named_with_those_there_are():

@@ -13,6 +13,7 @@ from tempering.inference.sources import ArraySource
 from tempering.models.arguments import check_number, check_whole, shown
 from tempering.models.base import LocalStep, Model, UnsupportedTemperature, start_of
 from tempering.models.natural import Natural
+from tempering.temperature.probes import Few
 
 try:  # What workers of a cluster are sent.
     from cloudpickle import dumps
@@ -23,16 +24,19 @@ __all__ = ["check_model"]
 
 #: Temperatures that are tried beside T = 1, and updates for which the bound must not fall.
 HOT, UPDATES = 0.4, 20
+#: Data from which pushes make a start: off a saddle, and to find a hot temperature.
+FEW = 2, 20
+CHECKED = "Data of another shape than the model's are to be refused in its `check`."
 
 
 def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e-6) -> None:
     """Raise ``AssertionError`` if a model breaks the contract, with what it broke.
 
-    Tried are: the parts and shapes of what the methods give, the divergence (0 at the prior,
-    positive elsewhere), steps of two halves that add up to the step of the whole, one temperature
-    for each datum, a bound that never falls (at T = 1 and above it), an optimum of q(z) (no other
-    temperature gives a better bound), normalisers of 1 at T = 1 where the model has them, and
-    pickling.
+    Tried are: the kinds, parts and shapes of what the methods give, random starts from few data,
+    the divergence (0 at the prior, positive elsewhere), steps of two halves that add up to the step
+    of the whole, one temperature for each datum, a bound that never falls (at T = 1 and above it),
+    an optimum of q(z) (no other temperature gives a better bound), normalisers of 1 at T = 1 where
+    the model has them, and pickling.
 
     Parameters
     ----------
@@ -62,18 +66,28 @@ def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e
     source = ArraySource(data)
     rows = source.data
     rng, shape = np.random.default_rng(seed), rows.shape
+    prior = model.prior()
+    # With a global step of its own, α and sums need not be like a λ.
+    wanted = None if model.provides("global_step") else prior
+    _check_parts(prior, prior, "prior()")
     start = _tried("initialize", shape, lambda: start_of(model, source, rng).posterior)
+    _check_parts(wanted, start, "λ of initialize")
     local = _tried("local_step", shape, lambda: _step(model, rows, start, HOT))
+    _demand(
+        isinstance(local, LocalStep), f"local_step must return a LocalStep; got {shown(local)}."
+    )
     _demand(
         local.n == shape[0],
         f"local_step must give one energy for each of {shape[0]} data; got {local.n}.",
     )
+    _check_parts(wanted, local.statistics, "the statistics of local_step")
+    _check_finite(local.energies, "the energies of local_step")
+    _check_finite(local.entropy, "the entropy of local_step")
+    _check_starts(model, rows, wanted, seed)
     close = partial(_close, tolerance=tolerance)
 
-    if not model.provides("global_step"):  # with one, α and sums need not be like a λ
-        _check_parts(model.prior(), start, "initialize")
-        _check_parts(model.prior(), local.statistics, "the statistics of local_step")
-        at_prior = _divergence(model, model.prior())
+    if wanted is not None:
+        at_prior = _divergence(model, prior)
         close(at_prior, 0.0, "divergence(prior()) must be 0: KL(p ‖ p)", scale=1.0)
     divergence = _divergence(model, start)
     _demand(
@@ -102,22 +116,53 @@ def _demand(holds: bool, otherwise: str) -> None:
         raise AssertionError(otherwise)
 
 
-def _tried(method: str, shape: tuple[int, ...], call: Callable[[], Any]) -> Any:
+def _tried(
+    method: str, shape: tuple[int, ...], call: Callable[[], Any], hint: str = CHECKED
+) -> Any:
     try:
         return call()
     except Exception as error:
         raise AssertionError(
-            f"{method} fails with data of shape {shape}: {type(error).__name__}: {error} (Data of "
-            "another shape than the model's are to be refused in its `check`.)"
+            f"{method} fails with data of shape {shape}: {type(error).__name__}: {error} ({hint})"
         ) from error
 
 
 def _check_parts(prior: Any, found: Any, whose: str) -> None:
-    """λ and statistics are of one space with α."""
-    if not isinstance(prior, Natural) or not isinstance(found, Natural):
-        return
-    wanted, got = ({name: part.shape for name, part in each.items()} for each in (prior, found))
-    _demand(got == wanted, f"{whose} must have the parts of prior(), {wanted}; got {got}.")
+    """λ and statistics are numbers, of one space with α (None where they need not be)."""
+    natural = isinstance(found, Natural)
+    # A class of one's own may do as well, if it adds and scales.
+    own = type(found) not in (type(None), dict, list, tuple) and not isinstance(prior, Natural)
+    _demand(natural or own, f"{whose} must be a tempering.Natural; got {shown(found)}.")
+    if natural and isinstance(prior, Natural):
+        wanted, got = ({name: part.shape for name, part in each.items()} for each in (prior, found))
+        _demand(got == wanted, f"{whose} must have the parts of prior(), {wanted}; got {got}.")
+    for name, part in found.items() if natural else ():
+        _check_finite(part, f"{whose}, part {name!r},")
+
+
+def _check_finite(numbers: Any, whose: str) -> None:
+    odd = ~np.isfinite(np.asarray(numbers, float))
+    _demand(
+        not odd.any(),
+        f"{whose} must be finite; {odd.sum()} of {odd.size} numbers are NaN or infinite.",
+    )
+
+
+def _check_starts(model: Model, rows: Any, prior: Any, seed: int) -> None:
+    """From few data, as pushes off a saddle ask for them, and with the generator that is given."""
+    hint = "source.sample(n, rng) gives at most n data, which stand for source.size."
+    for n in FEW:
+        few, rng = Few(rows[:n], rows.shape[0]), np.random.default_rng(seed)
+        start = _tried("initialize", few.data.shape, partial(start_of, model, few, rng), hint)
+        _check_parts(prior, start.posterior, f"λ of initialize from {few.data.shape[0]} data")
+        # Few data are all taken, so that it is not their sample that was drawn. (Two starts may be
+        # equal where one component is all there is, so they are not compared.)
+        untouched = np.random.default_rng(seed).bit_generator.state
+        _demand(
+            rng.bit_generator.state != untouched,
+            "initialize must draw with rng, and did not: all restarts would start alike, and "
+            "components that start alike stay alike.",
+        )
 
 
 def _divergence(model: Model, posterior: Any) -> float:

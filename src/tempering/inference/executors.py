@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from tempering.inference.sources import Source, read
+from tempering.models.arguments import shown
 from tempering.models.base import LocalStep, Model
 from tempering.models.threads import number_of_threads, one_blas_thread
 from tempering.temperature import Heat, LocalTempering, TemperaturePolicy
@@ -123,11 +124,13 @@ class SolveShard:
         local: Any = self.temperature.solve(
             self.heat, self.model, read(data), self.expected, rows, before
         )
+        if not isinstance(local, LocalStep):
+            kind = type(self.model).__name__
+            raise TypeError(f"local_step of {kind} must return a LocalStep; got {shown(local)}.")
         if not self.keeps:
             vars(local).pop("local", None)
-        if self.detach and hasattr(local, "detached"):
-            return local.detached(self.expected, self.terms)
-        return local
+        detached = getattr(local, "detached", None) if self.detach else None
+        return local if detached is None else detached(self.expected, self.terms)
 
     def for_workers(self) -> Self:
         """The task as it is sent: what each process would compute alike is computed before."""

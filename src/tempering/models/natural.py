@@ -135,8 +135,16 @@ class LocalStep:
         self.statistics = statistics
         self.inverse_temperature = inverse_temperature
         self.bound = bound
-        if np.ndim(energies) != 1:
-            raise ValueError(f"energies must be [n], one a datum; got shape {np.shape(energies)}.")
+        energies = np.asarray(energies)
+        if energies.ndim != 1:
+            raise ValueError(f"energies must be [n], one a datum; got shape {energies.shape}.")
+        if not isinstance(entropy, float) and np.ndim(entropy) != 0:
+            raise ValueError(
+                f"entropy must be one number, summed over the data; got shape {np.shape(entropy)}."
+            )
+        # A class of one's own may do as well, if it adds and scales; these do not.
+        if type(statistics) in (dict, list, tuple):
+            raise ValueError(f"statistics must be a Natural; got a {type(statistics).__name__}.")
         self.n = len(energies)
         self.terms = LocalTerms(energies, entropy)
 
