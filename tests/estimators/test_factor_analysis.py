@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from scipy.optimize import linear_sum_assignment
+from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA, FactorAnalysis
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -220,6 +221,19 @@ def test_what_is_constant_breaks_nothing():
         assert np.isfinite(factors.score_samples(X)).all()
         assert factors.inverse_transform(factors.transform(X))[:, 4] == pytest.approx(2.0, abs=0.05)
     assert BayesianFactorAnalysis().fit(np.full((9, 3), 5.0)).n_relevant_ == 0
+
+
+@pytest.mark.parametrize("noise", ["feature", "shared"])
+def test_a_constant_whose_mean_is_rounded_is_constant(noise):
+    X, *_ = drawn(50)
+    for columns in ([4], range(10)):
+        whole, rounded, nearly = X.copy(), X.copy(), X.copy()
+        whole[:, columns], rounded[:, columns], nearly[:, columns] = 2.0, 0.1, 0.3
+        rounded[7, columns], nearly[::2, columns] = np.nan, 0.1 + 0.2
+        model = BayesianFactorAnalysis(2, noise=noise, max_iter=30)
+        fits = [clone(model).fit(table) for table in (whole, rounded, nearly)]
+        for factors in fits[1:]:
+            assert factors.noise_variance_ == pytest.approx(fits[0].noise_variance_, rel=0.05)
 
 
 def test_bad_data():

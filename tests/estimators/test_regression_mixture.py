@@ -183,6 +183,25 @@ def test_what_is_constant_breaks_nothing():
     assert mixture.predict(X) == pytest.approx(2.0, abs=0.01)
 
 
+@pytest.mark.parametrize("value", [0.1, 1e50 / 3], ids=str)
+def test_a_constant_whose_mean_is_rounded_is_constant(value):
+    X, y, *_ = lines(60)
+    constant = np.full(60, value)
+    without = RegressionMixture(1).fit(X, y)
+    with_it = RegressionMixture(1).fit(np.column_stack([X, constant]), y)
+    np.testing.assert_allclose(with_it.coef_, np.column_stack([without.coef_, 0.0]))
+    np.testing.assert_allclose(with_it.intercept_, without.intercept_)
+    whole, rounded = (RegressionMixture(1).fit(X, target) for target in (np.ones(60), constant))
+    np.testing.assert_allclose(rounded.noise_variance_, whole.noise_variance_)
+
+
+def test_a_column_that_varies_by_rounding_only_is_constant():
+    X, y, *_ = lines(60)
+    nearly = np.where(np.arange(60) % 2, 0.1 + 0.2, 0.3)
+    mixture = RegressionMixture(1).fit(np.column_stack([X, nearly]), y)
+    assert np.abs(mixture.coef_[0, 2]) < 1e-9
+
+
 def test_a_batch_that_leaves_nothing_but_rounding_is_refused_and_changes_nothing():
     rng = np.random.default_rng(0)
     X = rng.normal(np.where(np.arange(20) % 2, -3.0, 3.0)[:, None], 1.0, (20, 4))

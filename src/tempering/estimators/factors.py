@@ -23,6 +23,7 @@ from tempering.estimators.parameters import (
     check_n_components,
     cooling,
 )
+from tempering.estimators.starts import centre_and_variance
 from tempering.families.checks import check_compressed, check_sparse_counts, naming_the_table
 from tempering.inference import Result
 from tempering.inference.executors import Executor, open_executor
@@ -162,10 +163,13 @@ verbose
                 f"n_components={k} must be at most n_features={X.shape[1]}: there are no more "
                 "directions."
             )
-        self._centre = np.nanmean(X, axis=0)
+        self._centre, variances = centre_and_variance(X)
         shared, is_sparse = self.noise == "shared", self.loadings == "sparse"
+        if shared and variances.any():
+            variances[:] = np.nanmean(np.square(X - self._centre))
+        scales = np.where(variances > 0, variances, 1.0)  # what is constant has none
         priors = float(self.noise_prior), float(self.relevance_prior)
-        return GaussianFactors(int(k), self._scales(X - self._centre), shared, *priors, is_sparse)
+        return GaussianFactors(int(k), scales, shared, *priors, is_sparse)
 
     def _expose(self, model: GaussianFactors, data: Any = None) -> None:
         self._model, expected = model, model.expectations(self._state.posterior)
@@ -204,14 +208,6 @@ verbose
         factors = rng.standard_normal((int(n_samples), len(self.components_)))
         noise = rng.standard_normal((int(n_samples), len(self.mean_)))
         return self.inverse_transform(factors) + noise * np.sqrt(self.noise_variance_)
-
-    def _scales(self, centred: Array) -> Array:
-        """The variance of each column, or that of all; 1 where there is none."""
-        if self.noise == "shared":
-            total = float(np.nanmean(np.square(centred)))
-            return np.full(centred.shape[1], total if total > 0 else 1.0)
-        variances = np.nanmean(np.square(centred), axis=0)
-        return np.where(variances > 0, variances, 1.0)
 
     def _solver(self, data: Array) -> Callable[[Array], Any]:
         known = self._model.point(self._state.posterior)

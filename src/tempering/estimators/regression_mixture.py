@@ -18,7 +18,7 @@ from tempering.estimators.parameters import (
     as_policy,
     cooling,
 )
-from tempering.estimators.starts import random_assignment
+from tempering.estimators.starts import centre_and_variance, random_assignment
 from tempering.families import LinearGaussian
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
 from tempering.inference.checkpoint import CheckpointLike
@@ -159,16 +159,14 @@ executor, verbose
         return X  # rows that :meth:`_joined` has checked
 
     def _prepare(self, X: Array) -> None:
-        self._centre = np.concatenate([[0.0], X[:, 1:].mean(axis=0)])
-        *inputs, target = X.var(axis=0)
+        centre, variances = centre_and_variance(X)
+        self._centre = np.concatenate([[0.0], centre[1:]])  # but for the column of ones
         # What is constant has no scale; its coefficient stays near 0.
-        scales = np.array([1.0, *(variance if variance > 0 else 1.0 for variance in inputs[1:])])
-        rate = self.noise_rate_prior
-        if rate is None:
-            rate = 1e-3 * target if target > 0 else 1e-3
-        zero, precision = np.zeros(len(scales)), np.diag(self.coef_precision_prior * scales)
+        scales = np.where(variances > 0, variances, 1.0)
+        rate = 1e-3 * scales[-1] if self.noise_rate_prior is None else self.noise_rate_prior
+        zero, precision = np.zeros(len(scales) - 1), self.coef_precision_prior * scales[:-1]
         family, shape = self._likelihood().conjugate, self.noise_shape_prior
-        self._component_prior = family.natural(zero, precision, shape, rate)
+        self._component_prior = family.natural(zero, np.diag(precision), shape, rate)
 
     def _policy(self, planned_passes: float) -> TemperaturePolicy:
         auto = cooling(1.5, 100, planned_passes)

@@ -80,8 +80,19 @@ def annealed_spheres(
 def column_metric(X: Array) -> Array:
     """The metric [D, D] in which each column has unit variance (or is constant)."""
     deviation = X.std(axis=0)
-    rounding = 1e-12 * np.abs(X).max(axis=0)
-    return np.diag(1.0 / np.where(deviation > rounding, deviation, 1.0))
+    return np.diag(1.0 / np.where(deviation > rounding_of(X), deviation, 1.0))
+
+
+def rounding_of(X: Array) -> Array:
+    """The standard deviation of each column up to which it is constant but for rounding."""
+    return 1e-12 * np.nanmax(np.abs(X), axis=0)
+
+
+def centre_and_variance(X: Array) -> tuple[Array, Array]:
+    """Mean and variance of each column, but for NaN; exactly its value and 0 of a constant one."""
+    centre, variance = np.nanmean(X, axis=0), np.nanvar(X, axis=0)
+    constant = np.sqrt(variance) <= rounding_of(X)
+    return np.where(constant, np.nanmin(X, axis=0), centre), np.where(constant, 0.0, variance)
 
 
 def cluster_metric(
