@@ -1,6 +1,7 @@
 """Mixtures of regressions as an estimator."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -257,3 +258,16 @@ def test_bad_data():
         mixture.fit(X, y).predict(X[:, :1])
     with pytest.raises(ValueError, match="'noise_rate_prior'"):
         mixture.set_params(noise_rate_prior=0.0).fit(X, y)
+
+
+def test_names_of_columns_are_kept_and_warn_of_nothing():
+    pandas = pytest.importorskip("pandas")
+    X, y, *_ = lines(50)
+    table, mixture = pandas.DataFrame(X, columns=["a", "b"]), RegressionMixture(1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mixture.fit(table, y).predict_log_density(table, y)
+        mixture.partial_fit(table, y)
+    assert [*mixture.feature_names_in_] == ["a", "b"]
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        mixture.predict_log_density(X, y)

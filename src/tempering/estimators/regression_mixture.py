@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, check_X_y
 
 from tempering.estimators.mixture import MixtureFit
 from tempering.estimators.parameters import (
@@ -149,7 +149,7 @@ executor, verbose
         """Rows (1, x, y), of which the model sees x and y centred."""
         X = super()._validated(X, reset=reset)
         with naming_the_table("y must be numbers, one for each row of X"):
-            X, y = validate_data(self, X, y, reset=False, y_numeric=True)
+            X, y = check_X_y(X, y, y_numeric=True, estimator=self)  # X has lost its names
         y = as_numbers(y, "y", "numbers")
         too_large = ~(np.abs(y) <= LARGEST_VALUE)[:, None]
         refuse(too_large, y[:, None], f"y must hold numbers of at most {LARGEST_VALUE:g}")
