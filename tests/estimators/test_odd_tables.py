@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import NotFittedError
 
 from tempering import (
     BayesianGaussianMixture,
     BernoulliMixture,
     FactorialMixture,
+    GaussianHMM,
     PoissonMixture,
 )
 
@@ -53,6 +55,19 @@ def test_a_bad_batch_is_named_and_changes_nothing(name, value):
     assert_refused(model, X, rf"row 7, column 1 holds {value}".replace("+", r"\+"))
     with pytest.raises(ValueError, match="row 7, column 1 holds"):
         MODELS[name]().fit(X)
+
+
+@pytest.mark.parametrize("name", [*MODELS, "states"])
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_a_first_batch_that_is_refused_leaves_nothing(name, method):
+    others = {"states": GaussianHMM(2)}
+    model, X = others.get(name) or MODELS[name](), table("poisson")
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match="row 7, column 1 holds inf"):
+        getattr(model, method)(np.where(np.arange(X.size).reshape(X.shape) == 22, np.inf, X))
+    assert vars(model) == before
+    with pytest.raises(NotFittedError):
+        model.score(X)
 
 
 @pytest.mark.parametrize("name", ["full", "diag", "features"])

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import tempering
@@ -218,6 +219,21 @@ def test_a_batch_that_leaves_nothing_but_rounding_is_refused_and_changes_nothing
             mixture.partial_fit(odd, targets)
         assert vars(mixture) == before
     assert np.array_equal(mixture.predict_log_density(X, y), density)
+
+
+def test_a_fit_that_fails_changes_nothing():
+    X, y, *_ = lines(50)
+    mixture = RegressionMixture(1).fit(X, y)
+    before, wider, holed = dict(vars(mixture)), np.column_stack([X, X]), np.full(50, np.nan)
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        mixture.fit(wider, holed)
+    assert vars(mixture) == before
+    new = RegressionMixture(1)
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        new.partial_fit(X, holed)
+    with pytest.raises(NotFittedError):
+        new.predict(X)
+    assert np.isfinite(new.partial_fit(wider, y).predict(wider)).all()
 
 
 def test_rows_far_off_have_a_density_or_are_refused():

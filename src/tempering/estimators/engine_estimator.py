@@ -283,11 +283,15 @@ class StreamEstimator(EngineEstimator):
         self.n_iter_ = self._state.step
 
     @contextmanager
-    def _all_or_nothing(self, X: Array) -> Iterator[None]:
-        """Take a step back as a whole if it fails, or ends in numbers that are not finite."""
+    def _all_or_nothing(self, X: Any) -> Iterator[Array]:
+        """Validated rows for a step, which is taken back as a whole if it fails, from them on.
+
+        It fails too where it ends in numbers that are not finite.
+        """
         before = dict(vars(self))
         try:
-            yield
+            X = self._validated(X, reset=not hasattr(self, "_state"))
+            yield X
             shown = [
                 value
                 for name, value in vars(self).items()
@@ -324,9 +328,8 @@ class OnlineEstimator(StreamEstimator):
         ``total_samples`` the tempered part runs over its share of them; without it, the length of
         the stream is not known and every step is made at T = 1.
         """
-        X = self._validated(X, reset=not hasattr(self, "_state"))
-        check_n_components(self.n_components, max(len(X), self.total_samples or 0), "samples")
-        with self._all_or_nothing(X):
+        with self._all_or_nothing(X) as X:
+            check_n_components(self.n_components, max(len(X), self.total_samples or 0), "samples")
             model = self._model_of_stream(X)
             data = self._transformed(X)
             self._advance(model, data, check_random_state(self.random_state))

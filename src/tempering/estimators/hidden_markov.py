@@ -310,8 +310,7 @@ class HiddenMarkovEstimator(ChainQueries):
         are made at T = 1.
         """
         first = not hasattr(self, "_state")
-        X = self._validated(X, reset=first)
-        with self._all_or_nothing(X):
+        with self._all_or_nothing(X) as X:
             model = self._new_model(X) if first else self._model()
             data = self._cut(self._transformed(X), lengths)
             model.check(data)

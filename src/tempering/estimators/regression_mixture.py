@@ -103,13 +103,12 @@ executor, verbose
         checkpoint, resume
             As in :meth:`tempering.BayesianGaussianMixture.fit`.
         """
-        rows = self._joined(X, y, reset=True)
-        return super().fit(rows, checkpoint=checkpoint, resume=resume)
+        return super().fit((X, y), checkpoint=checkpoint, resume=resume)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Update the mixture with one more minibatch, as in :class:`BayesianGaussianMixture`."""
-        return super().partial_fit(self._joined(X, y, reset=not hasattr(self, "_state")))
+        return super().partial_fit((X, y))
 
     def predict(self, X: Any) -> Array:
         """E[y | x] = Σ_k E[π_k] (w_k'x + b_k): the mean of the lines, by their mixing weights."""
@@ -155,8 +154,8 @@ executor, verbose
         refuse(too_large, y[:, None], f"y must hold numbers of at most {LARGEST_VALUE:g}")
         return np.column_stack([np.ones(len(X)), X, y])
 
-    def _validated(self, X: Array, *, reset: bool) -> Array:
-        return X  # rows that :meth:`_joined` has checked
+    def _validated(self, X: tuple[Any, Any], *, reset: bool) -> Array:
+        return self._joined(*X, reset=reset)  # both, as fits pass them on
 
     def _prepare(self, X: Array) -> None:
         centre, variances = centre_and_variance(X)
