@@ -10,6 +10,7 @@ from tempering import (
     BernoulliMixture,
     FactorialMixture,
     GaussianHMM,
+    LatentDirichletAllocation,
     PoissonMixture,
 )
 
@@ -57,10 +58,10 @@ def test_a_bad_batch_is_named_and_changes_nothing(name, value):
         MODELS[name]().fit(X)
 
 
-@pytest.mark.parametrize("name", [*MODELS, "states"])
+@pytest.mark.parametrize("name", [*MODELS, "states", "topics"])
 @pytest.mark.parametrize("method", ["fit", "partial_fit"])
 def test_a_first_batch_that_is_refused_leaves_nothing(name, method):
-    others = {"states": GaussianHMM(2)}
+    others = {"states": GaussianHMM(2), "topics": LatentDirichletAllocation(2)}
     model, X = others.get(name) or MODELS[name](), table("poisson")
     before = dict(vars(model))
     with pytest.raises(ValueError, match="row 7, column 1 holds inf"):

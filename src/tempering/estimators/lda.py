@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
+from functools import wraps
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +17,12 @@ from tempering.estimators.words import check_guidance, remember_labels, remember
 from tempering.gpu.device_lda import advance_on_device, fit_on_device
 from tempering.inference import Algorithm, ArraySource, Batch, BlockSource, Constant, History
 from tempering.inference.callbacks import Callback, say_compiling, telling
-from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint, remembered_seed
+from tempering.inference.checkpoint import (
+    CheckpointLike,
+    Method,
+    alone_with_checkpoint,
+    remembered_seed,
+)
 from tempering.inference.executors import Serial
 from tempering.inference.fitting import FitOptions, fit
 from tempering.inference.run import State
@@ -28,6 +34,21 @@ from tempering.temperature import Heat, Untempered
 
 class TopicWarning(UserWarning):
     """A topic has died, or is a copy of another one."""
+
+
+def as_a_whole(fit: Method) -> Method:
+    """Have a fit that fails leave the estimator as it was."""
+
+    @wraps(fit)
+    def run(self: Any, *arguments: Any, **options: Any) -> Any:
+        before = dict(vars(self))
+        try:
+            return fit(self, *arguments, **options)
+        except BaseException:
+            self.__dict__ = before
+            raise
+
+    return run  # pyright: ignore[reportReturnType]
 
 
 class LatentDirichletAllocation(TopicChoices):
@@ -150,6 +171,7 @@ default="auto"
 
     @alone_with_checkpoint
     @_fit_context(prefer_skip_nested_validation=True)
+    @as_a_whole
     def fit(
         self,
         X: Any,
@@ -248,6 +270,7 @@ default="auto"
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
+    @as_a_whole
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Update the topics with more documents of a stream, in minibatches of ``batch_size``.
 
@@ -310,7 +333,7 @@ def warn_of_troubles(topics: Topics, n_tokens: float, guide: Guide | None = None
     copies[unused] = copies[:, unused] = False
     troubles = describe_troubles(unused, np.argwhere(copies))
     if troubles:
-        warnings.warn(troubles, TopicWarning, stacklevel=4)
+        warnings.warn(troubles, TopicWarning, stacklevel=6)
 
 
 def unused_topics(counts: NDArray[np.floating], n_tokens: float) -> np.ndarray:
