@@ -303,3 +303,36 @@ def test_predictive_density_integrates_like_a_density():
     model = BayesianGaussianMixture(2, random_state=0).fit(X)
     grid = np.linspace(-200, 200, 40_001)[:, None]
     assert np.exp(model.score_samples(grid)).sum() * 0.01 == pytest.approx(1.0, abs=1e-3)
+
+
+FITTED = {
+    "tied": (
+        lambda: BayesianGaussianMixture(3, covariance_type="tied"),
+        {"covariance_type": "full"},
+    ),
+    "full": (lambda: BayesianGaussianMixture(3), {"covariance_type": "diag"}),
+    "sticks": (
+        lambda: BayesianGaussianMixture(3),
+        {"weight_concentration_prior_type": "dirichlet_distribution"},
+    ),
+    "weights": (
+        lambda: PoissonMixture(3, tempering=None),
+        {"weight_concentration_prior_type": "dirichlet_process"},
+    ),
+    "size": (lambda: BernoulliMixture(3, tempering=None), {"n_components": 4}),
+}
+
+
+@pytest.mark.parametrize("name", FITTED)
+def test_parameters_that_are_changed_after_the_fit_are_told(name):
+    make, changed = FITTED[name]
+    X = np.random.default_rng(0).poisson(np.repeat([[2.0, 9.0], [9.0, 2.0]], 20, axis=0))
+    model = make().fit(X)
+    before, parameter = model.predict_proba(X), *changed
+    kept = {parameter: getattr(model, parameter)}
+    model.set_params(**changed)
+    for use in (model.predict, model.score, model.partial_fit, lambda X: model.sample()):
+        with pytest.raises(ValueError, match=f"fitted with {parameter}=.*changed to"):
+            use(X)
+    assert np.array_equal(model.set_params(**kept).predict_proba(X), before)
+    assert model.set_params(**changed).fit(X).predict_proba(X).shape[1] == model.n_components

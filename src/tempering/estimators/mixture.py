@@ -56,7 +56,23 @@ class MixtureFit(OnlineEstimator):
     def _likelihood(self) -> Likelihood:
         """The likelihood of a row, of the sizes that :meth:`_prepare` fixed."""
 
+    def _form(self) -> dict[str, Any]:
+        """The parameters on which it depends what the numbers of a posterior mean."""
+        names = "n_components", "covariance_type", "weight_concentration_prior_type"
+        return {name: getattr(self, name) for name in names if hasattr(self, name)}
+
     def _model(self) -> Mixture:
+        """The model of the fit; its posterior says nothing to one of another form."""
+        for name, fitted in self._fitted_form.items():
+            if (now := getattr(self, name)) != fitted:
+                anew = "Set warm_start=False" if self.warm_start else "Call fit"
+                raise ValueError(
+                    f"This mixture was fitted with {name}={fitted!r}, which was changed to {now!r} "
+                    f"since. Set it back. {anew} to start anew."
+                )
+        return self._made_model()
+
+    def _made_model(self) -> Mixture:
         """The model, from the parameters and what :meth:`_prepare` fixed."""
         k, concentration = self.n_components, self._concentration()
         family, prior = Dirichlet(k), np.full(k, concentration)
@@ -74,19 +90,10 @@ class MixtureFit(OnlineEstimator):
                 f"Expected n_samples >= n_components: n_components={self.n_components} is more "
                 f"than n_samples={X.shape[0]}. Ask for fewer components, or give more data."
             )
-        if not self._going_on:
-            self._prepare(X)
+        if self._going_on:
             return self._model()
-        model, posterior = self._model(), self._state.posterior
-        for name, part in model.prior().items():
-            if part.shape != posterior[name].shape:
-                raise ValueError(
-                    f"warm_start=True goes on from a fit whose {name} have the shape "
-                    f"{posterior[name].shape}; n_components, covariance_type and "
-                    f"weight_concentration_prior_type now ask for {part.shape}. Set "
-                    "warm_start=False to start anew."
-                )
-        return model
+        self._prepare(X)
+        return self._made_model()
 
     def _search(self, model: Mixture, data: Array, options: FitOptions) -> Result:
         if self.max_iter == 0:
@@ -109,9 +116,11 @@ class MixtureFit(OnlineEstimator):
             self.converged_ |= abs(result.elbo - result.history[-1].elbo) < self.tol
 
     def _model_of_stream(self, X: Array) -> Mixture:
-        if not hasattr(self, "_state"):
+        if hasattr(self, "_state"):
+            model = self._model()
+        else:
             self._prepare(X)
-        model = self._model()
+            model = self._made_model()
         model.sorts = False  # labels stay what they were from batch to batch
         return model
 
@@ -136,11 +145,16 @@ class MixtureFit(OnlineEstimator):
             ) from error
         return scores.astype(self.weights_.dtype, copy=False)
 
+    def _check_loaded(self) -> None:
+        self.__dict__.setdefault("_fitted_form", self._form())  # older versions kept none
+        super()._check_loaded()
+
     def _concentration(self) -> float:
         given = self.weight_concentration_prior
         return 1.0 / self.n_components if given is None else float(given)
 
     def _expose_weights(self, model: Mixture) -> None:
+        self._fitted_form = self._form()
         self.weights_ = model.mean_weights(self._state.posterior)
         concentration = self._state.posterior.weights
         sticks = isinstance(model.weights, StickBreaking)

@@ -21,7 +21,7 @@ from tempering.estimators.parameters import (
 from tempering.estimators.starts import centre_and_variance, random_assignment
 from tempering.families import LinearGaussian
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
-from tempering.inference.checkpoint import CheckpointLike
+from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint
 from tempering.models import Mixture, Natural
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
@@ -88,6 +88,7 @@ executor, verbose
     tempering: Tempering = "auto"
     max_iter: Whole = 500
 
+    @alone_with_checkpoint
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
         self, X: Any, y: Any, *, checkpoint: CheckpointLike = None, resume: bool = True
@@ -103,7 +104,7 @@ executor, verbose
         checkpoint, resume
             As in :meth:`tempering.BayesianGaussianMixture.fit`.
         """
-        return super().fit((X, y), checkpoint=checkpoint, resume=resume)
+        return self._fit_rows((X, y), checkpoint, resume)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any) -> Self:
@@ -140,7 +141,7 @@ executor, verbose
         check_is_fitted(self)
         X = super()._validated(X, reset=False)
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        labels = rng.choice(self.n_components, size=len(X), p=self.weights_)
+        labels = rng.choice(len(self.weights_), size=len(X), p=self.weights_)
         noise = np.sqrt(self.noise_variance_[labels]) * rng.standard_normal(len(X))
         return np.sum(X * self.coef_[labels], axis=1) + self.intercept_[labels] + noise, labels
 
