@@ -278,6 +278,9 @@ def test_discrete_mixtures_recover_their_components():
         ({"tempering": "hot"}, "tempering must be None, one of 'adaptive'"),
         ({"tempering": 3.0}, "tempering"),
         ({"mean_prior": [0.0]}, "mean_prior must have 2 entries"),
+        ({"mean_prior": [0.0, np.nan]}, "mean_prior must hold numbers"),
+        ({"mean_prior": [0.0, 1e200]}, "mean_prior must hold numbers"),
+        ({"covariance_prior": np.diag([np.inf, 1.0])}, "covariance_prior must hold finite"),
         ({"covariance_prior": [1.0]}, r"covariance_prior must have shape \(2, 2\)"),
         ({"covariance_prior": -np.eye(2)}, "positive definite"),
         ({"degrees_of_freedom_prior": 0.5}, "'degrees_of_freedom_prior' should be greater than 1"),
@@ -295,6 +298,8 @@ def test_negative_counts_are_named():
         PoissonMixture(1).fit([[1.0, 2.0], [-3.0, 1.0]])
     with pytest.raises(ValueError, match="component_prior must be two positive numbers"):
         PoissonMixture(1, component_prior=(0.0, 1.0)).fit([[1.0, 2.0], [3.0, 1.0]])
+    with pytest.raises(ValueError, match=r"component_prior must be two positive numbers.*inf"):
+        PoissonMixture(1, component_prior=([1.0, np.inf], 1.0)).fit([[1.0, 2.0], [3.0, 1.0]])
 
 
 def test_predictive_density_integrates_like_a_density():

@@ -28,9 +28,10 @@ from tempering.families import (
     SphericalGaussian,
     TiedGaussian,
 )
+from tempering.families.checks import LARGEST_VALUE
 from tempering.inference import Result
 from tempering.models import Mixture, Natural
-from tempering.models.arguments import as_numbers
+from tempering.models.arguments import as_numbers, shown
 from tempering.models.base import Array
 from tempering.temperature import Untempered
 
@@ -127,6 +128,10 @@ def data_driven_prior(
     mean = X.mean(axis=0) if mean is None else as_numbers(mean, names[0], f"{d} numbers")
     if mean.shape != (d,):
         raise ValueError(f"{names[0]} must have {d} entries; got shape {mean.shape}.")
+    if not np.all(np.abs(mean) <= LARGEST_VALUE):
+        raise ValueError(
+            f"{names[0]} must hold numbers of at most {LARGEST_VALUE:g}; got {shown(mean)}."
+        )
     degrees = d if degrees is None else degrees
     if degrees <= d - 1:
         raise ValueError(
@@ -148,6 +153,8 @@ def data_driven_prior(
             f"{names[2]} must have shape {kind.shape(d)} for "
             f"covariance_type={estimator.covariance_type!r}; got {scale.shape}."
         )
+    if not np.isfinite(scale).all():
+        raise ValueError(f"{names[2]} must hold finite numbers; got {shown(scale)}.")
     return mean, degrees, scale
 
 

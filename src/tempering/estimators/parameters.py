@@ -122,7 +122,7 @@ def per_column(given: Any, name: str, n: int, expected: str = "") -> Array:
     """A positive number for each of n columns, of as many or of one; or an error."""
     expected = expected or f"one positive number, or {n} of them"
     numbers = as_numbers(given, name, expected)
-    if numbers.shape not in ((), (n,)) or not np.all(numbers > 0):
+    if numbers.shape not in ((), (n,)) or not np.all((numbers > 0) & np.isfinite(numbers)):
         raise ValueError(f"{name} must be {expected}; got {given!r}.")
     return np.broadcast_to(numbers, n).copy()
 
