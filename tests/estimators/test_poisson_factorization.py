@@ -45,6 +45,16 @@ def test_score_is_of_each_entry_and_prefers_what_was_fitted():
     assert bound == pytest.approx(factors.elbo_, abs=0.1)
 
 
+def test_the_score_of_a_row_is_its_own():
+    X, _ = parts(40)
+    X[3] = 0
+    factors, among = PoissonFactorization(3, random_state=0, max_iter=5).fit(X), X.copy()
+    among[0] = 1e12
+    assert np.array_equal(factors.score_samples(among)[1:], factors.score_samples(X)[1:])
+    alone = [factors.score_samples(row[None])[0] for row in X]
+    np.testing.assert_allclose(alone, factors.score_samples(X), rtol=1e-12)
+
+
 def test_saved_and_pickled(tmp_path):
     X, _ = parts(60)
     factors = PoissonFactorization(3, random_state=0, max_iter=20).fit(sparse.csr_matrix(X))
@@ -89,6 +99,8 @@ def test_bad_data():
     factors = PoissonFactorization(2, random_state=0, max_iter=5).fit(X)
     with pytest.raises(ValueError, match="row 1, column 2 holds -3"):
         factors.transform(np.where(np.arange(240).reshape(20, 12) == 14, -3, X))
+    with pytest.raises(ValueError, match=r"^X must hold.*up to 1e\+12 each; row 1, column 2"):
+        factors.transform(np.where(np.arange(240).reshape(20, 12) == 14, 1e13, X))
     with pytest.raises(ValueError, match="NaN"):
         factors.fit(np.full((3, 12), np.nan))
     with pytest.raises(ValueError, match="12"):

@@ -309,9 +309,7 @@ executor, verbose
         with naming_the_table():
             X = validate_data(self, X, reset=reset, dtype=np.float64, accept_sparse="csr")
         counts = as_csr(X)
-        # scikit-learn looks for the first words.
-        negative = "Negative values in data passed to PoissonFactorization: X must hold counts"
-        check_sparse_counts(counts, negative, np.inf)
+        check_sparse_counts(counts, "X must hold counts", type(self).__name__)
         return counts
 
     def _solver(self, data: Any) -> Callable[[Any], Any]:

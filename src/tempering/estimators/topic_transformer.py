@@ -271,9 +271,7 @@ class TopicTransformer(
         if X is not checked:  # it may have come from a format without a check
             check_compressed(X, "X")
         X = canonical_csr(X) if sparse.issparse(X) else sparse.csr_matrix(supported(X))
-        negative = X.data.size and X.data.min() < 0
-        passed = f"Negative values in data passed to {type(self).__name__}: " if negative else ""
-        check_sparse_counts(X, f"{passed}X must hold counts")
+        check_sparse_counts(X, "X must hold counts", type(self).__name__)
         if reset:
             remember_words(self, given)
         return X

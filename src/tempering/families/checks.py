@@ -124,15 +124,18 @@ def canonical_csr(matrix: Any) -> Any:
     return own
 
 
-def check_sparse_counts(matrix: Any, expected: str, largest: float = FLOAT32_COUNT) -> None:
+def check_sparse_counts(matrix: Any, expected: str, passed_to: str = "") -> None:
     """Raise ``ValueError`` unless what a CSR matrix stores can be counts."""
     data = matrix.data
-    if not data.size or (data.min() >= 0 and data.max() <= largest):  # false where one is NaN
+    # False where one is NaN.
+    if not data.size or (data.min() >= 0 and data.max() <= FLOAT32_COUNT):
         return
-    wrong = ~((data >= 0) & (data <= largest))
+    if passed_to and data.min() < 0:  # words that scikit-learn looks for
+        expected = f"Negative values in data passed to {passed_to}: {expected}"
+    wrong = ~((data >= 0) & (data <= FLOAT32_COUNT))
     entry = int(np.argmax(wrong))
     row = int(np.searchsorted(matrix.indptr, entry, side="right")) - 1
     raise ValueError(
-        f"{expected}, not negative, NaN or infinity, up to {largest:g} each; row {row}, column "
-        f"{matrix.indices[entry]} holds {data[entry]} ({int(wrong.sum())} such value(s))."
+        f"{expected}, not negative, NaN or infinity, up to {FLOAT32_COUNT:g} each; row {row}, "
+        f"column {matrix.indices[entry]} holds {data[entry]} ({int(wrong.sum())} such value(s))."
     )

@@ -150,9 +150,10 @@ class PoissonFactors(Model):
             shapes, statistics, energies, entropies, buffers, weights,
         )  # fmt: skip
         activations = shapes / rates
-        logs = np.concatenate([[0.0], np.cumsum(gammaln(counts.data + 1.0))])
-        log_factorials = logs[counts.indptr[1:]] - logs[counts.indptr[:-1]]  # Σ_j log x_ij!
-        energies -= activations @ totals + log_factorials
+        # Σ_j log x_ij!, row by row: differences of running sums would depend on the rows before.
+        parts = gammaln(counts.data + 1.0), counts.indices, counts.indptr
+        logs = sparse.csr_array(parts, shape=counts.shape)
+        energies -= activations @ totals + logs.sum(axis=1)
         family = Gamma(k)
         prior = family.natural(self.activation_shape, self.activation_rate)
         entropies -= family.divergence(family.natural(shapes, rates), prior)
