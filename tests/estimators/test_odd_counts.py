@@ -192,8 +192,10 @@ def test_two_processes_fit_one_unsorted_matrix_that_is_mapped_from_disk():
 
 def test_topics_that_hold_next_to_nothing_are_told():
     few = make_lda(20, 10, n_words=500, document_length=60, seed=0).counts
-    with pytest.warns(TopicWarning, match="topics with next to no words: .* and [0-9]+ more"):
+    message = "topics with next to no words: .* and [0-9]+ more"
+    with pytest.warns(TopicWarning, match=message) as told:
         LatentDirichletAllocation(50, random_state=0, n_jobs=1).fit(few)
+    assert told[0].filename == __file__
 
 
 @pytest.mark.filterwarnings("error::tempering.estimators.lda.TopicWarning")
