@@ -20,7 +20,7 @@ from tempering.estimators.parameters import (
     Tempering,
     Whole,
 )
-from tempering.estimators.starts import Start, reannealing, start_assignment
+from tempering.estimators.starts import Start, reannealing, rounding_of, start_assignment
 from tempering.families import (
     DiagonalGaussian,
     FullGaussian,
@@ -142,7 +142,7 @@ def data_driven_prior(
         scatter = np.cov(X.T, ddof=min(1, len(X) - 1)).reshape(d, d)
         if ridge:  # in units of the data; a constant column has none of its own
             variances = np.diag(scatter)
-            constant = X.std(axis=0) <= 1e-12 * np.abs(X).max(axis=0)
+            constant = X.std(axis=0) <= rounding_of(X)
             largest = variances.max(initial=0.0, where=~constant) or 1.0
             scatter = scatter + np.diag(ridge * np.where(constant, largest, 2.0 * variances))
         return mean, degrees, kind.of_data(scatter)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from tempering.estimators.engine_estimator import OnlineEstimator, row_of_largest
 from tempering.estimators.moves import Move, fit_table
 from tempering.estimators.parameters import Numbers, Positive, Tempering, Whole, per_column
+from tempering.estimators.saving import expect_kinds
 from tempering.estimators.starts import random_assignment
 from tempering.families import Bernoulli, Dirichlet, Likelihood, Poisson, StickBreaking
 from tempering.families.checks import refuse
@@ -146,7 +147,7 @@ class MixtureFit(OnlineEstimator):
         return scores.astype(self.weights_.dtype, copy=False)
 
     def _check_loaded(self) -> None:
-        self.__dict__.setdefault("_fitted_form", self._form())  # older versions kept none
+        expect_kinds(self, _fitted_form=dict)
         super()._check_loaded()
 
     def _concentration(self) -> float:

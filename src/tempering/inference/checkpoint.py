@@ -8,7 +8,6 @@ another fit is refused. The last two are kept.
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import secrets
 import time
@@ -288,7 +287,7 @@ class Restarts:
     def add(self, result: Result) -> None:
         """A restart is over."""
         self.elbos.append(result.elbo)
-        if self.best is None or math.isnan(self.best.elbo) or result.elbo > self.best.elbo:
+        if self.best is None or np.isnan(self.best.elbo) or result.elbo > self.best.elbo:
             self.best = result
         self.latest = None
         self._save()

@@ -41,7 +41,7 @@ def warn_of_saddle() -> None:
         f"stands. It was pushed off {MOST_ESCAPES} saddles before. Try another seed, n_init=10, or "
         "temperature=AdaptiveTempering().",
         SaddleWarning,
-        stacklevel=2,
+        stacklevel=3,  # whoever called fit
     )
 
 
