@@ -43,6 +43,17 @@ class WorkerLost(Exception):
     """What a step has sent out is lost with a worker: it must be made again."""
 
 
+class Connection(distributed.Client):
+    """A client that is closed where no scheduler answers: collected later, it can block another."""
+
+    def start(self, **kwargs: Any) -> None:
+        try:
+            super().start(**kwargs)
+        except BaseException:
+            self.close()
+            raise
+
+
 class DaskExecutor(Executor):
     """Solves the shards of a batch on the workers of a Dask cluster.
 
@@ -102,9 +113,7 @@ class DaskExecutor(Executor):
         if self._client is None:
             seconds = min(self._timeout, ANSWERING_SECONDS)
             try:
-                self._client = distributed.Client(
-                    self._address, timeout=seconds, set_as_default=False
-                )
+                self._client = Connection(self._address, timeout=seconds, set_as_default=False)
             # Whatever else listens there, such as a dashboard, gives errors of any kind.
             except Exception as error:
                 raise ClusterLost(
