@@ -293,7 +293,7 @@ def first_eigenvectors(table: Float32, n: int, n_threads: int = 1) -> tuple[Arra
     applied = basis
     n_blocks = -(-size // ROWS_AT_A_TIME)
     for _ in range(PRODUCTS):
-        basis, applied = np.linalg.qr(applied)[0], np.empty_like(basis)
+        basis, applied = orthogonal(applied), np.empty_like(basis)
 
         def multiply(start: int, stop: int, basis: Any = basis, applied: Any = applied) -> None:
             # Always of one size: products of matrices round differently in blocks of another.
@@ -307,6 +307,15 @@ def first_eigenvectors(table: Float32, n: int, n_threads: int = 1) -> tuple[Arra
     largest = np.argsort(-values, kind="stable")[:n]
     largest = largest[values[largest] > SMALLEST]
     return values[largest], basis.astype(np.float64) @ turns[:, largest]
+
+
+def orthogonal(columns: Float32) -> Float32:
+    """An orthogonal basis of these columns, by their inner products; QR takes five times longer."""
+    wide = columns.astype(np.float64)
+    squares, turns = np.linalg.eigh(wide.T @ wide)
+    rounding = squares.max(initial=0.0) * len(squares) * np.finfo(float).eps
+    squares = np.maximum(squares, max(rounding, np.finfo(np.float32).tiny))
+    return columns @ (turns / np.sqrt(squares)).astype(np.float32)
 
 
 def skewest_shares(points: Array, weights: Array) -> Array:
