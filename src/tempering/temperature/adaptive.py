@@ -230,6 +230,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         if better:
             kept["hope"] = -math.inf
         first = heat.first_passes or passes
+        if heat.phase == "cooled to the end":  # which is not to cost an attempt
+            first += heat.waited * progress.step / ENOUGH
         tried = failures == len(AGAIN) or (heat.attempts >= len(AGAIN) and not found)
         spent = passes > ENOUGH * first or 1.2 * passes > length
         if tried or spent or heat.path is None:
