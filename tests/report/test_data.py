@@ -11,7 +11,7 @@ from tempering.inference.run import Record
 from tempering.report import collect
 from tempering.report.data import POINTS, fit_curves
 from tempering.report.page import render
-from tempering.report.tables import ABOUT, BINS, EXAMPLES
+from tempering.report.tables import ABOUT, BINS, EXAMPLES, share_table
 from tempering.workbench import TopicShares
 
 OTHER_SHARES = TopicShares(["sea"], np.array([3]), np.full((2, 1, 2), 0.5))
@@ -124,6 +124,19 @@ def test_a_model_alone_makes_a_report():
     assert report.words["text"] == ["word 0"]
     assert report.topics[0]["prevalence"] == 1.0
     assert "documents" not in report.topics[0]
+
+
+def test_the_groups_that_differ_most_are_told_with_the_luck_of_being_chosen():
+    """Of 20 groups that are alike the extremes differ; 95% of their ratios hold the true 1."""
+    rng = np.random.default_rng(0)
+    n_groups, n_topics = 20, 400
+    found = 1.0 + 0.05 * rng.normal(size=(n_groups, n_topics))
+    draws = found + 0.05 * rng.normal(size=(2000, n_groups, n_topics))
+    shares = TopicShares([*range(n_groups)], np.ones(n_groups, int), draws)
+    table = share_table(shares, "by_group", n_topics, in_order=False)
+    ends = np.array([contrast[2:] for contrast in table["contrasts"]])
+    held = np.mean((ends[:, 0] <= 1.0) & (ends[:, 1] >= 1.0))
+    assert 0.9 <= held < 1
 
 
 def test_a_saved_model_brings_its_words(fitted, tmp_path):

@@ -44,6 +44,17 @@ def test_intervals_hold_the_truth():
     assert np.mean(ratios_held) >= 0.86
 
 
+def test_intervals_of_single_documents_hold_the_truth():
+    """With its own θ in the prior of a document, 84% of them did."""
+    X, topics, _, theta = drawn(0, n_documents=400, length=15)
+    model = LatentDirichletAllocation(K, random_state=0).fit(X)
+    places = match_topics(topics, model.components_).indices
+    ends = topics_by_group(model, X, range(400), n_draws=60).interval()[:, places]
+    # A topic that is not in a document at all has a share that no interval reaches down to.
+    held = (ends[..., 0] <= np.maximum(theta, 1e-3)) & (theta <= ends[..., 1])
+    assert held.mean() >= 0.92
+
+
 @pytest.fixture(scope="module")
 def two_topics():
     X = np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0)

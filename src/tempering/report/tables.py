@@ -167,12 +167,14 @@ def share_table(shares: Any, argument: str, n_topics: int, *, in_order: bool) ->
         )
     means, ends = shares.mean(), shares.interval()
     last = len(shares.names) - 1
+    # Of all pairs of groups, the one that differs most does so by chance too.
+    level = 0.95 if in_order else 1.0 - 0.05 / max(last * (last + 1) // 2, 1)
     contrasts = []
     for topic in range(n_topics):
         one, other = last, 0
         if not in_order:
             one, other = int(means[:, topic].argmax()), int(means[:, topic].argmin())
-        low, high = shares.ratio(shares.names[one], shares.names[other])[topic]
+        low, high = shares.ratio(shares.names[one], shares.names[other], level)[topic]
         contrasts.append((one, other, short(low, 3), short(high, 3)))
     return {
         "names": [_called(name) for name in shares.names],
