@@ -193,6 +193,16 @@ def test_real_counts_go_to_formats_of_whole_counts_if_they_are_whole(tmp_path):
     assert list((tmp_path / "no").iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["a.npz", "a.parquet"])
+def test_numbers_that_are_names_are_written_as_text(name, tmp_path):
+    counts = example().counts[:3, :2]
+    for _ in range(2):  # over those of the first time, which are the same
+        write(tmp_path / name, Corpus(counts, [7, 8], [1, 2, 3]))
+        found = read(tmp_path / name)
+        assert (found.vocabulary, found.names) == (["7", "8"], ["1", "2", "3"])
+        (tmp_path / name).unlink()
+
+
 def test_nothing_is_overwritten_unless_told(tmp_path):
     path = tmp_path / "a.npz"
     write(path, example())
@@ -251,6 +261,9 @@ def test_a_corpus_checks_itself():
         Corpus(counts, ["one"])
     with pytest.raises(CorpusError, match="names has 1 entries"):
         Corpus(counts, None, ["one"])
+    for unlisted in (dict.fromkeys("dcba"), set("abcd")):  # in another order than the columns
+        with pytest.raises(CorpusError, match="vocabulary must be a list, in the order"):
+            Corpus(counts[:, :4], unlisted)
     with pytest.raises(CorpusError, match=r"document 0 .*got -1"):
         Corpus(-counts)
     with pytest.raises(CorpusError, match="sparse matrix of real numbers; got ndarray"):

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow
 import pytest
 from hypothesis import given, settings
@@ -134,6 +135,8 @@ def test_every_kind_of_iterable():
     assert_array_equal(corpus.counts.toarray(), expected.counts.toarray())
     assert corpus.names == [str(i) for i in range(50)]
     assert from_texts(kinds["documents"]).names == corpus.names
+    rows = [{"text": "sea", "id": "a"}, {"text": "sun", "id": None}, {"text": "sun"}]
+    assert from_texts(rows, name_column="id").names == ["a", "1", "2"]
 
 
 def test_bags_of_words():
@@ -142,6 +145,9 @@ def test_bags_of_words():
     assert corpus.counts.toarray().tolist() == [[0, 0, 0, 0], [2, 0, 0, 1], [0, 5, 0, 0]]
     assert (corpus.vocabulary, corpus.dtype) == (["a", "b", "c", "d"], np.int32)
     assert from_texts([[(2, 0.5)]]).counts.toarray().tolist() == [[0, 0, 0.5]]
+    pairs = (zip([0, 1], [2, 3]) for _ in range(2))
+    assert from_texts(pairs).counts.toarray().tolist() == [[2, 3], [2, 3]]
+    assert from_texts([[(0, 3e9)]]).counts.toarray().tolist() == [[3e9]]
     with pytest.raises(CorpusError, match="word 3 is out of range: there are 3"):
         from_texts(bags, dictionary=dict(enumerate("abc")))
     with pytest.raises(CorpusError, match="must have the numbers 0 to 1; 0 is missing"):
@@ -177,6 +183,10 @@ def test_gensim_corpora():
         (["good", 3.5], r"document 1 \(from 0\): it should be text.* float"),
         ([b"good", b"b\xffd"], r"document 1 \(from 0\): it is not utf-8"),
         ([{"body": "x"}], r"document 0 \(from 0\): there is no column 'text' among 'body'"),
+        (
+            pd.DataFrame({"text": [np.array(["sun", "sea"])]}),
+            r"document 0 \(from 0\): column 'text' should be text; it is of type ndarray",
+        ),
         ([{"text": 3}], r"document 0 \(from 0\): column 'text' should be text; it is of type int"),
         (
             [[(0, 1)], [(0, -1)]],

@@ -8,7 +8,7 @@ text, ``20news.counting.txt`` holds a :class:`WordCounting`, as JSON in one line
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set, Sized
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -116,8 +116,12 @@ class Corpus:
         rows, columns = self.shape
         for name, expected in (("vocabulary", columns), ("names", rows), ("texts", rows)):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, str) or not isinstance(value, Sized)):
-                raise CorpusError(f"{name} must be a list; got {value!r:.100}.")
+            # A mapping from words to columns, and a set, have an order of their own.
+            unlisted = isinstance(value, str | Mapping | Set) or not isinstance(value, Sized)
+            if value is not None and unlisted:
+                raise CorpusError(
+                    f"{name} must be a list, in the order of counts; got {value!r:.90}."
+                )
             if value is not None and len(value) != expected:
                 taken = f"but counts has shape {self.shape}, which takes {expected}."
                 raise CorpusError(f"{name} has {len(value)} entries, {taken}")
@@ -296,7 +300,7 @@ def _write(
 ) -> None:
     """Write the lines, or see that no others are taken for them."""
     if path.exists() and not overwrite:
-        if lines is not None and all(a == b for a, b in zip_longest(Lines(path), lines)):
+        if lines is not None and all(a == b for a, b in zip_longest(Lines(path), map(str, lines))):
             return
         raise FileExistsError(
             f"{path} exists already, and would be taken for the {what}s of this corpus: remove it, "
@@ -308,7 +312,7 @@ def _write(
         return
     aside = stack.enter_context(atomic_file(path))
     with open(aside, "w", encoding="utf-8", newline="\n") as file:
-        for number, line in enumerate(lines):
+        for number, line in enumerate(map(str, lines)):
             # It would be read as two.
             problem = "holds a line break" if "\n" in line or "\r" in line else ""
             try:

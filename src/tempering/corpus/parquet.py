@@ -257,7 +257,7 @@ def write_parquet(file: IO[bytes], stored: Stored) -> None:
     ids_type = pyarrow.list_(pyarrow.int32())
     types = {NAME: name_type, IDS: ids_type, COUNTS: pyarrow.list_(count_type)}
     schema = pyarrow.schema(list(types.items()))
-    names = count() if stored.names is None else iter(stored.names)
+    names = count() if stored.names is None else map(str, stored.names)
     n_tokens = 0
     options: dict[str, Any] = {"compression": "zstd", "write_page_checksum": True}
     with parquet.ParquetWriter(file, schema, **options) as writer:

@@ -104,6 +104,8 @@ def from_texts(
         seen.append(document)
         if not (isinstance(document, (list, tuple)) and len(document) == 0):
             break
+    if seen and isinstance(seen[-1], Iterator):
+        seen[-1] = list(seen[-1])  # it can be looked at once
     every = chain(seen, documents)
     if seen and _is_bag(seen[-1]):
         stored = counted_bags(every, dictionary)
@@ -145,7 +147,10 @@ def _rows(table: Any, column: str, name_column: str | None) -> Iterator[dict[str
     columns = [column] if name_column is None else [column, name_column]
     check_columns("texts", "", columns, list(table.columns))
     for values in zip(*(table[name] for name in columns)):
-        missing = [type(v).__name__ in ("NAType", "NaTType") or v != v for v in values]
+        missing = [
+            type(v).__name__ in ("NAType", "NaTType") or (isinstance(v, float) and v != v)
+            for v in values
+        ]
         known = [None if gone else value for gone, value in zip(missing, values)]
         yield dict(zip(columns, known))
 

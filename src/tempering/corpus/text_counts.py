@@ -24,7 +24,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 
-from tempering.corpus.corpus import Corpus, canonical, checked_rows
+from tempering.corpus.corpus import LARGEST_COUNT, Corpus, canonical, checked_rows
 from tempering.corpus.counting import WordCounting, sticks_together
 from tempering.corpus.files import CorpusError, Lines, fail, one_line
 from tempering.corpus.text_files import TEXT_COLUMN, Document, text_field
@@ -190,7 +190,8 @@ def _named_texts(texts: Iterable[Any], column: str, name_column: str | None) -> 
             name, text = item
         elif isinstance(item, Mapping):
             text = text_field(item, column, "texts", place)
-            name = str(item.get(name_column)) if name_column else None
+            told = item.get(name_column)
+            name = None if name_column is None else str(number if told is None else told)
         listed = isinstance(text, (list, tuple)) and all(isinstance(word, str) for word in text)
         if not listed and not isinstance(text, (str, bytes)):
             problem = f"it should be text, or a list of words; it is a {type(text).__name__}."
@@ -223,7 +224,7 @@ def counted_bags(bags: Iterable[Any], dictionary: Mapping[int, str] | None = Non
     rows: Any = checked_rows("bags", arrays, n_words)
     if rows.nnz == 0:
         raise CorpusError(f"there is not one word to count in the {len(ends) - 1} documents.")
-    whole = np.all(rows.data == np.floor(rows.data))
+    whole = np.all((rows.data == np.floor(rows.data)) & (rows.data <= LARGEST_COUNT))
     return Corpus(rows.astype(np.int32) if whole else rows, vocabulary)
 
 

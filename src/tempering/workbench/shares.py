@@ -5,8 +5,9 @@ Gibbs sampling from where the fit ended: the words of the documents are assigned
 topics follow from the words assigned to them. With topics held fixed, or drawn from q(β), the
 intervals were too narrow. The share of a topic in a group is the mean of its documents' θ in a
 draw. The prior of θ follows the group: one for all would draw the groups together, the more the
-shorter the documents are. (In a group of one document it is the model's.) The weights of the priors, of θ and of words, follow the documents too:
-with those of a fit that suit them badly, too many intervals missed the truth.
+shorter the documents are. (In a group of one document it is the model's.) The weights of the
+priors, of θ and of words, follow the documents too: with those of a fit that suit them badly, too
+many intervals missed the truth.
 """
 
 from __future__ import annotations
