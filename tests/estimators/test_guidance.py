@@ -253,6 +253,7 @@ def test_old_topics_are_kept_over_other_words(drawn):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TopicWarning)
         model = extend_topics(old, other, 1, strength=10.0)
+        assert list(extend_topics(old, drawn.counts, 0).vocabulary_) == list(names)
     one, two = old.components_[:, order], model.components_[:8]
     cosines = (one * two).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(two, axis=1)
     assert cosines.min() > 0.98

@@ -50,6 +50,14 @@ def test_the_error_is_that_of_the_difference(drawn, model):
     assert 0.4 < found / spread < 2.5
 
 
+def test_one_document_tells_no_error(drawn, model):
+    several = compare_models(model, drop_topic(model, 0), drawn.counts[400:402])
+    assert 0.0 < several.error < np.inf
+    one = compare_models(model, drop_topic(model, 0), drawn.counts[400:401])
+    assert one.error == np.inf
+    assert "+- inf" in str(one)
+
+
 def test_words_that_tell_a_pair_apart(model, drawn):
     changed = drop_topic(model, 0)  # a copy, whose first topic gets another word
     parameters = changed._state.posterior

@@ -67,6 +67,13 @@ def test_strength_holds_topics(drifting):
     assert held < 0.3 * loose
 
 
+def test_seeds_are_words_of_the_corpus(drifting):
+    corpus, times = drifting
+    led = LatentDirichletAllocation(max_iter=3, seed_topics={"led": ["c40", "c41"]})
+    drift = topics_through_time(corpus, times, 4, bins=2, estimator=led)
+    assert {word[0] for word in drift.top_words(0, 5)[-1]} == {"c"}
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

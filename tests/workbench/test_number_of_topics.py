@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tempering import LatentDirichletAllocation, PoissonMixture
+from tempering.corpus import Corpus
 from tempering.datasets import make_lda
 from tempering.evaluation import split_documents
 from tempering.workbench import TopicNumber, Trial, choose_n_topics
@@ -134,6 +135,21 @@ def test_errors_are_those_of_paired_documents(corpus):
         again.append(abs(means[0] - means[1]))
     assert worse.behind == pytest.approx(np.mean(again), rel=0.05)
     assert worse.error == pytest.approx(np.std(again), rel=0.2)
+
+
+def test_numbers_may_come_one_by_one(corpus):
+    answer = choose_n_topics(corpus[:100], (k for k in (2, 3, 5)))
+    assert {trial.n_topics for trial in answer.trials} <= {2, 3, 5}
+
+
+def test_seeds_are_words_of_the_corpus(corpus):
+    words = [f"w{v}" for v in range(corpus.shape[1])]
+    by_word, by_column = (
+        LatentDirichletAllocation(max_iter=3, seed_topics={"led": {"words": own, "without": out}})
+        for own, out in ((["w3", "w5"], ["w7"]), ([3, 5], [7]))
+    )
+    found = choose_n_topics(Corpus(corpus[:100], words), [2, 3, 5], estimator=by_word)
+    assert found.trials == choose_n_topics(corpus[:100], [2, 3, 5], estimator=by_column).trials
 
 
 def test_merging_undoes_what_was_split():

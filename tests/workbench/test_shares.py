@@ -109,6 +109,14 @@ def test_time_goes_on(two_topics):
     assert gap.names == [(0, 3), (6, 9)]
 
 
+def test_groups_may_be_dates(two_topics):
+    model, X, _ = two_topics
+    days = np.repeat(np.array(["2020-01-01", "2021-01-01"], "datetime64[ns]"), 50)
+    shares = topics_by_group(model, X, days, n_draws=3)
+    assert [str(name)[:10] for name in shares.names] == ["2020-01-01", "2021-01-01"]
+    assert shares.ratio(days[0], days[-1]).shape == (2, 2)
+
+
 def test_the_same_seed_gives_the_same_draws(two_topics):
     model, X, _ = two_topics
     first, second, other = (

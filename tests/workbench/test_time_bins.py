@@ -94,11 +94,31 @@ def test_times_as_tables_have_them(values, expected):
 
 
 @pytest.mark.parametrize(
+    "edges",
+    [
+        ["2020-01-01", "2020-06-01", "2022-01-01"],
+        [date(2020, 1, 1), date(2020, 6, 1), date(2022, 1, 1)],
+        pandas.to_datetime(["2020-01-01", "2020-06-01", "2022-01-01"]).tz_localize("UTC"),
+    ],
+)
+def test_edges_may_be_dates_as_times_are(edges):
+    times = [date(2020, 1, 1), date(2020, 6, 1), date(2021, 1, 1)]
+    assert time_bins(times, edges, 3)[1].tolist() == [0, 1, 1]
+
+
+def test_small_numbers_far_apart_have_bins():
+    times = np.array([-100, 0, 100], np.int8)
+    assert time_bins(times, 2, 3)[0] == [(-100, 0), (0, 100)]
+    assert len(time_bins(np.arange(-100, 101, dtype=np.int8), "auto", 201)[0]) == 12
+
+
+@pytest.mark.parametrize(
     ("times", "bins", "problem"),
     [
         (["31/01/2024"], 1, "dates, but '31/01/2024' is neither: begin with the year"),
         (["9" * 400], 1, "is neither"),
         (["nan"], 1, "'nan' is neither"),
+        ([1.0, np.inf], 2, "times must be finite; got inf"),
         (["0001-01-01T00:00+05:00"], 1, "is neither"),
         (np.arange(3), "year", "bins='year' is for dates, but times are numbers"),
         (np.arange(3), "decade", "'auto', 'year', 'month', 'day'; got 'decade'"),

@@ -29,6 +29,11 @@ def test_they_hold_the_draws_that_they_should(model, level):
         )
 
 
+def test_the_only_word_is_certain():
+    model = LatentDirichletAllocation(1, max_iter=2, random_state=0).fit([[3], [2]])
+    assert word_intervals(model, 0, 1) == [(0, 1.0, 1.0)]
+
+
 @pytest.mark.parametrize(
     ("message", "arguments"),
     [

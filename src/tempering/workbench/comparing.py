@@ -107,12 +107,16 @@ def document_scores(
 
 
 def lead(one: NDArray[Any], other: NDArray[Any]) -> tuple[float, float]:
-    """By how much one predicts a word better, by scores of documents; and the standard error."""
+    """By how much one predicts a word better, by scores of documents; and the standard error.
+
+    A single document with words to predict tells nothing of the error, which may be anything.
+    """
     (logs, words), (others, _) = one, other
     difference = logs.sum() / words.sum() - others.sum() / words.sum()
     # Of a ratio of sums over documents: the residuals of the words' number.
     residuals = logs - others - difference * words
-    return float(difference), float(np.sqrt(np.sum(residuals**2)) / words.sum())
+    error = np.sqrt(np.sum(residuals**2)) / words.sum()
+    return float(difference), float(error) if np.count_nonzero(words) > 1 else np.inf
 
 
 def compared(

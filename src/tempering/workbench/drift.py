@@ -17,7 +17,7 @@ from sklearn.base import clone
 
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.words import words_of
-from tempering.evaluation.checks import as_counts, is_corpus, normalised
+from tempering.evaluation.checks import as_counts, normalised
 from tempering.models.arguments import check_number, check_whole, shown
 from tempering.workbench.editing import (
     check_fitted_topics,
@@ -25,6 +25,7 @@ from tempering.workbench.editing import (
     plain_topics,
     topic_labels,
     topic_number,
+    words_told,
 )
 from tempering.workbench.time_bins import time_bins
 
@@ -113,10 +114,9 @@ def topics_through_time(
     >>> sorted(drift.top_words(0, 1) + drift.top_words(1, 1))
     [[0], [1], [2], [3]]
     """
-    plain = plain_topics(estimator)
+    plain = plain_topics(estimator, X)
     check_number(strength, "strength", "positive", above=0, most=1e6)
     check_whole(0, random_state=random_state)
-    words = X.vocabulary if is_corpus(X) else getattr(X, "columns", None)
     counts: Any = as_counts(X, "X")
     names, places = time_bins(times, bins, counts.shape[0])
     own: Any = {"n_components": n_components, "random_state": random_state}
@@ -129,7 +129,7 @@ def topics_through_time(
         model = fitted_anew(plain, counts[np.flatnonzero(places == place)], **own)
         models.append(model)
         share = 1.0
-    return TopicDrift(names, models, [*range(counts.shape[1])] if words is None else [*words])
+    return TopicDrift(names, models, words_told(X) or [*range(counts.shape[1])])
 
 
 def _prior_after(model: Any, strength: float) -> NDArray[np.float64]:
@@ -194,6 +194,9 @@ def extend_topics(
         alpha = model.doc_topic_prior_
         new.doc_topic_prior = np.append(alpha, np.full(n_new, alpha.mean()))
     new.fit(X)
+    if words_of(new) is None and (words := words_of(model)) is not None:
+        # X, which tells none, is over the words of the model.
+        new.vocabulary_ = np.array(words, dtype=object)
     if hasattr(model, "topic_labels_"):
         names = [*topic_labels(model), *[""] * n_new]
         new.topic_labels_ = np.array(names, dtype=object)
@@ -203,8 +206,8 @@ def extend_topics(
 def _over_words_of(model: Any, X: Any, counts: NDArray[Any]) -> NDArray[np.float64]:
     """Counts [K, V] of a model's words as those of the columns of X."""
     ours = words_of(model)
-    theirs = X.vocabulary if is_corpus(X) else getattr(X, "columns", None)
-    if ours is None or theirs is None or list(ours) == list(theirs):
+    theirs = words_told(X)
+    if ours is None or theirs is None or list(ours) == theirs:
         shape = X.shape if hasattr(X, "shape") else np.shape(X)
         if not isinstance(shape, tuple) or len(shape) != 2:
             raise ValueError(f"X must be a matrix of counts, one document a row; got {shown(X)}.")

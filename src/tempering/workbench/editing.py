@@ -19,8 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators import LatentDirichletAllocation
 from tempering.estimators.lda import TopicWarning
-from tempering.estimators.words import counts_over_words
+from tempering.estimators.words import columns_of_seeds, counts_over_words
 from tempering.evaluation import top_words
+from tempering.evaluation.checks import is_corpus
 from tempering.inference.fitting import fit
 from tempering.models.arguments import check_number, check_whole, shown
 from tempering.models.lda.topics import Topics, split_prior
@@ -252,12 +253,28 @@ def topic_number(n_topics: int, topic: Any, name: str) -> int:
     return int(topic)
 
 
-def plain_topics(estimator: Any) -> LatentDirichletAllocation:
-    """The estimator that is fitted: the one that is given, or one with all defaults."""
-    plain = LatentDirichletAllocation() if estimator is None else estimator
+def plain_topics(estimator: Any, X: Any) -> LatentDirichletAllocation:
+    """The estimator that is fitted to counts of X: the one that is given, or one with all defaults.
+
+    Counts have no words, so that seeds are turned into columns where X tells its words.
+    """
+    plain: Any = LatentDirichletAllocation() if estimator is None else estimator
     if not isinstance(plain, LatentDirichletAllocation):
         raise ValueError(f"estimator must be a LatentDirichletAllocation; got {shown(plain)}.")
-    return plain
+    words = words_told(X)
+    if plain.seed_topics is None or words is None:
+        return plain
+    plain = clone(plain)
+    plain.vocabulary_, plain.n_features_in_ = words, len(words)
+    led = zip(plain.seed_topics, columns_of_seeds(plain))
+    seeds = {name: {"words": own, "without": out} for name, (own, out) in led}
+    return clone(plain).set_params(seed_topics=seeds)
+
+
+def words_told(X: Any) -> list[Any] | None:
+    """The words of a corpus, or the columns of a frame; None where X does not tell them."""
+    words = X.vocabulary if is_corpus(X) else getattr(X, "columns", None)
+    return None if words is None else list(words)
 
 
 def fitted_anew(plain: Any, X: Any, **parameters: Any) -> Any:

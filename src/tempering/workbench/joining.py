@@ -140,7 +140,7 @@ def _joined(
 
     What was fitted may have joined more of them by then.
     """
-    plain: Any = plain_topics(estimator)
+    plain: Any = plain_topics(estimator, X)
     check_whole(2, most=most)
     check_whole(0, random_state=random_state)
     for name in ("seed_topics", "doc_topic_prior", "topic_word_prior"):

@@ -137,7 +137,7 @@ def choose_n_topics(
     >>> choose_n_topics(X, [2, 4, 8]).n_topics
     4
     """
-    plain = plain_topics(estimator)
+    plain = plain_topics(estimator, X)
     if prior_weight is not None:
         check_number(prior_weight, "prior_weight", "positive", above=0, most=1e6)
     check_number(random_state, "random_state", "a whole number, 0 or more", least=0, whole=True)
@@ -255,8 +255,9 @@ def _merged(fit: Judged, numbers: list[int], weight: float) -> list[Trial]:
 def _numbers(candidates: Any) -> list[int]:
     """The numbers to choose from, rising."""
     try:
-        given = [int(number) for number in candidates]
-        right = given == list(candidates)
+        listed = list(candidates)
+        given = [int(number) for number in listed]
+        right = given == listed
     except (TypeError, ValueError):
         given, right = [], False
     if not given or not right or min(given) < 1 or (len(given) == 2 and given[0] >= given[1]):

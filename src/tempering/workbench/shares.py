@@ -184,7 +184,9 @@ def topics_by_group(
     """
     counts = _counts(model, X)
     names, places = as_labels(groups, "groups", "X", counts.shape[0])
-    return _shares(model, counts, names.tolist(), places, new_documents, n_draws, seed)
+    # Of dates to the nanosecond, tolist makes whole numbers.
+    listed = list(names) if names.dtype.kind == "M" else names.tolist()
+    return _shares(model, counts, listed, places, new_documents, n_draws, seed)
 
 
 def topics_over_time(
@@ -204,7 +206,8 @@ def topics_over_time(
     model, X, new_documents, n_draws, seed
         As in :func:`topics_by_group`.
     times : array [D]
-        Of each document: numbers, or dates, also as text such as "2024-01-31".
+        Of each document: numbers, or dates, also as text such as "2024-01-31". Those with a time
+        zone are told in UTC.
     bins : int, {"auto", "year", "month", "day"} or array
         Bins of one length between the first time and the last; those of the calendar, for dates
         ("auto" takes the longest that gives six at least); or their edges, rising: an edge belongs

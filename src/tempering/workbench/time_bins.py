@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -24,12 +25,17 @@ def time_bins(times: ArrayLike, bins: Any, n_documents: int) -> tuple[list[Any],
     """The (start, end) of each bin that holds a document, and the bin of each document."""
     as_labels(times, "times", "X", n_documents)
     times = as_times(times)
+    if times.dtype.kind == "f" and not np.isfinite(times).all():
+        raise ValueError(f"times must be finite; got {times[~np.isfinite(times)][0]}.")
     if isinstance(bins, str):
         bins = _named(times, bins)
     try:
         edges = np.asarray(bins)
     except ValueError as error:
         raise ValueError(f"bins must be a number, or rising edges: {error}") from error
+    if edges.ndim == 1:
+        with suppress(ValueError):  # what they are then is refused below
+            edges = as_times(edges)
     if edges.ndim == 0:
         expected = f"a whole number from 1 to {MOST_BINS}, or edges"
         check_number(bins, "bins", expected, least=1, most=MOST_BINS, whole=True)
@@ -59,7 +65,9 @@ def time_bins(times: ArrayLike, bins: Any, n_documents: int) -> tuple[list[Any],
 def as_times(values: ArrayLike) -> NDArray[Any]:
     """Numbers, or dates without a zone: those with one are told in that of Greenwich."""
     told = np.asarray(values)
-    if told.dtype.kind in "iufM":
+    if told.dtype.kind == "i":
+        return told.astype(np.int64)  # the difference of two small ones may be a larger one
+    if told.dtype.kind in "ufM":
         return told
     numbers = [_number(value) for value in told]
     if all(number is not None for number in numbers):
