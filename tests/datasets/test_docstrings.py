@@ -53,7 +53,7 @@ def test_docstrings_are_found_without_running_code(tmp_path):
 
 
 def test_the_corpus_of_one_package(tmp_path):
-    corpus = load_docstrings(["joblib"], folder=tmp_path)
+    corpus = load_docstrings(["joblib"], folder=str(tmp_path))
     n_documents, n_words = corpus.shape
     assert n_documents > 50
     assert n_words > 100

@@ -63,15 +63,31 @@ def test_a_stream_is_the_corpus_in_blocks(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"n_documents": 0}, "n_documents must be at least 1; got 0"),
-        ({"alpha": 0.0}, "alpha must be positive; got 0.0"),
-        ({"eta": np.nan}, "eta must be positive; got nan"),
-        ({"document_length": -1}, "document_length must be positive; got -1"),
+        ({"n_documents": 0}, "n_documents must be at least 1, and whole; got 0"),
+        ({"n_topics": 2.5}, "n_topics must be at least 1, and whole; got 2.5"),
+        ({"seed": -1}, "seed must be at least 0, and whole; got -1"),
+        ({"alpha": 0.0}, "alpha must be positive, and at most 1e9; got 0.0"),
+        ({"eta": np.nan}, "eta must be positive, and at most 1e9; got nan"),
+        ({"document_length": -1}, "document_length must be positive, and at most 1e9; got -1"),
+        ({"document_length": 1e30}, "document_length must be positive, and at most 1e9; got 1e"),
     ],
 )
 def test_sizes_that_cannot_be_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         make_lda(**options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n_images": -3}, "n_images must be at least 1, and whole; got -3"),
+        ({"noise_variance": -1.0}, "noise_variance must be from 0 to 1e9; got -1.0"),
+        ({"activation_probability": 3}, "activation_probability must be from 0 to 1; got 3"),
+    ],
+)
+def test_images_that_cannot_be_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        make_toy_images(**options)
 
 
 def test_toy_images():

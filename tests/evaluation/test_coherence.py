@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from tempering.evaluation import npmi, top_words
+from tempering.evaluation import c_npmi, npmi, top_words
 
 
 def npmi_by_loops(topics, counts, n_words):
@@ -96,3 +96,10 @@ def test_errors_name_the_argument(arguments, message):
     given = {"topics": np.ones((2, 5)), "X": np.ones((3, 5)), "n_words": 3} | arguments
     with pytest.raises(ValueError, match=message):
         npmi(**given)
+
+
+def test_a_top_word_twice_in_the_vocabulary_is_refused():
+    """Either column would count for the other, or for nothing."""
+    topics, texts = [[0.5, 0.3, 0.2]], [["sun", "sea", "sun"]]
+    with pytest.raises(ValueError, match="vocabulary has a top word twice"):
+        c_npmi(topics, texts, ["sun", "sun", "sea"], n_words=2)

@@ -36,6 +36,8 @@ def test_densities_of_one_column_have_the_share_of_their_state():
     np.testing.assert_allclose(drawn["together"][:, 1], first + second)
     assert sum(bar.get_height() * bar.get_width() for bar in axis.patches) == pytest.approx(1.0)
     assert axis.get_xlabel() == "level"
+    hmm.means_ = [[0.0], [5.0]]  # by hand, as a list
+    np.testing.assert_array_equal(lines(plot_emissions(hmm).axes[0])["state 0"], drawn["state 0"])
 
 
 @pytest.mark.parametrize("kind", ["full", "tied", "diag", "spherical"])

@@ -25,3 +25,10 @@ def test_components_are_drawn_where_they_are():
             )
             np.testing.assert_allclose(distances, 4.0)
             np.testing.assert_allclose(from_center[:-1].mean(axis=0), 0.0, atol=1e-9)
+
+
+def test_a_mixture_that_is_not_fitted_is_named():
+    from tempering.plots import plot_mixtures
+
+    with pytest.raises(ValueError, match=r"mixtures\['two'\] must be a fitted model"):
+        plot_mixtures(np.eye(2), {"two": BayesianGaussianMixture()})

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from on_disk import on_disk
-from tempering import LatentDirichletAllocation, load
+from tempering import LatentDirichletAllocation, PoissonMixture, load
 from tempering.inference import History
 from tempering.inference.run import Record
 from tempering.report import collect
@@ -175,3 +175,8 @@ def test_a_hundred_topics_make_a_small_page():
 def test_bad_arguments_are_named(fitted, changes, message):
     with pytest.raises(ValueError, match=message):
         collect(fitted.model, **{"X": fitted.X, **changes})
+
+
+def test_another_model_is_refused():
+    with pytest.raises(ValueError, match="model must be a LatentDirichletAllocation; got Poisson"):
+        collect(PoissonMixture(2, random_state=0).fit([[1, 2], [3, 4], [0, 9]]))

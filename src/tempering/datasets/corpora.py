@@ -8,6 +8,7 @@ import ast
 import hashlib
 import importlib.util
 import json
+import os
 import re
 import warnings
 from collections.abc import Iterable, Iterator
@@ -117,7 +118,9 @@ EDITION = 1
 
 
 def load_docstrings(
-    packages: Iterable[str] | None = None, cache: bool = True, folder: Path | None = None
+    packages: Iterable[str] | None = None,
+    cache: bool = True,
+    folder: str | os.PathLike[str] | None = None,
 ) -> Corpus:
     """The docstrings of installed packages as a corpus: real text, without a network.
 
@@ -151,7 +154,7 @@ def load_docstrings(
         raise CorpusError(f"none of these packages is installed: {', '.join(chosen)}.")
     if not cache:
         return _build(places)
-    kept = (folder or cache_directory()) / f"docstrings-{_key(places)}"
+    kept = Path(folder or cache_directory()) / f"docstrings-{_key(places)}"
     if kept.exists():
         try:
             corpus = read(kept / "corpus.npz")

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_number, check_whole
 
 #: Documents that are drawn together, from a stream of random numbers of their own.
 BLOCK_SIZE = 8192
@@ -61,11 +61,11 @@ class LDAStream:
     names = None
 
     def __post_init__(self) -> None:
-        for name in ("n_documents", "n_topics", "n_words"):
-            check_number(getattr(self, name), name, "at least 1", least=1)
+        check_whole(n_documents=self.n_documents, n_topics=self.n_topics, n_words=self.n_words)
+        check_whole(0, seed=self.seed)
         for name in ("document_length", "alpha", "eta"):
-            largest = np.finfo(float).max
-            check_number(getattr(self, name), name, "positive", above=0, most=largest)
+            expected = "positive, and at most 1e9"
+            check_number(getattr(self, name), name, expected, above=0, most=1e9)
         self.shape = (self.n_documents, self.n_words)
         words, rng = np.full(self.n_words, self.eta), np.random.default_rng([self.seed, 0])
         self.topics = rng.dirichlet(words, self.n_topics)
@@ -168,6 +168,11 @@ def make_toy_images(
     >>> images.X.shape, images.features.shape
     ((100, 16), (8, 16))
     """
+    check_whole(n_images=n_images)
+    check_whole(0, seed=seed)
+    check_number(noise_variance, "noise_variance", "from 0 to 1e9", least=0, most=1e9)
+    part = "from 0 to 1"
+    check_number(activation_probability, "activation_probability", part, least=0, most=1)
     rng = np.random.default_rng(seed)
     rows = [line.split() for line in SHAPES.split("\n") if line]
     shapes = np.array([[int(bit) for part in image for bit in part] for image in zip(*rows)])

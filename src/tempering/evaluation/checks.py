@@ -134,7 +134,8 @@ def as_labels(
     try:
         names, places = np.unique(told, return_inverse=True)
     except TypeError as error:
-        raise ValueError(f"{name} must be all text, or all numbers: {error}") from error
+        problem = f"all text, or all numbers, and none may be missing: {error}"
+        raise ValueError(f"{name} must be {problem}") from error
     unknown = np.flatnonzero(told != told)
     if unknown.size:
         raise ValueError(

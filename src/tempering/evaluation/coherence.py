@@ -144,6 +144,8 @@ def windows_with_pairs(
                 "columns: give one word for each column."
             )
         place_of = {str(vocabulary[column]): place for place, column in enumerate(union)}
+        if len(place_of) < union.size:
+            raise ValueError("vocabulary has a top word twice: add up the columns of equal words.")
     together = np.zeros((union.size, union.size), np.int64)
     since = np.empty(union.size, np.int64)
     n_windows = 0

@@ -152,7 +152,7 @@ def plot_mixtures(X: np.ndarray, mixtures: Mapping[str, BayesianGaussianMixture]
         np.atleast_1d(figure.subplots(1, len(mixtures))), mixtures.items()
     ):
         axis.plot(X[:, 0], X[:, 1], ",", color="0.6", rasterized=True)
-        covariances = mixture.covariances_
+        covariances = learned(mixture, f"mixtures[{title!r:.40}]", "covariances_")
         if mixture.covariance_type == "tied":
             covariances = [covariances] * mixture.n_components
         for weight, mean, covariance in zip(mixture.weights_, mixture.means_, covariances):
@@ -238,7 +238,7 @@ def plot_emissions(hmm: Any, X: ArrayLike | None = None, names: Sequence[str] | 
 
 
 def _draw_densities(axis: Any, hmm: Any, rows: np.ndarray | None) -> None:
-    means, deviations = hmm.means_[:, 0], np.sqrt(hmm.covars_[:, 0, 0])
+    means, deviations = np.asarray(hmm.means_)[:, 0], np.sqrt(hmm.covars_[:, 0, 0])
     x = np.linspace((means - 4 * deviations).min(), (means + 4 * deviations).max(), 400)
     if rows is not None:
         axis.hist(rows[:, 0], bins="auto", density=True, color="0.85")

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 import tempering
 from tempering.estimators import LatentDirichletAllocation
@@ -28,6 +27,7 @@ from tempering.report.tables import (
     word_table,
 )
 from tempering.workbench import TopicShares, hierarchy
+from tempering.workbench.editing import check_fitted_topics
 
 #: Points of a curve; a screen shows no more.
 POINTS = 400
@@ -108,7 +108,7 @@ def collect(
     >>> sorted(topic["prevalence"] > 0.4 for topic in report.topics)
     [True, True]
     """
-    check_is_fitted(model)
+    check_fitted_topics(model)
     check_whole(max_documents=max_documents)
     check_whole(0, n_held_out=n_held_out)
     n_topics = model.n_components
