@@ -139,6 +139,18 @@ def test_a_model_counts_new_text_as_that_of_its_fit(tmp_path):
         model_vectorizer(model)
 
 
+def test_words_with_capitals_are_counted_as_they_are():
+    corpus = from_texts([["Sun", "sea"], ["Ice", "snow"]] * 10)
+    model = LatentDirichletAllocation(2, max_iter=2, random_state=0).fit(corpus)
+    new = from_texts(["The Sun, the Ice and snow"], vectorizer=model_vectorizer(model))
+    assert dict(zip(new.vocabulary, new.counts.toarray()[0])) == {
+        "Ice": 1,
+        "Sun": 1,
+        "sea": 0,
+        "snow": 1,
+    }
+
+
 def test_a_model_without_words_cannot_count():
     model = LatentDirichletAllocation(2, max_iter=1, random_state=0).fit(np.eye(4, dtype=int))
     with pytest.raises(CorpusError, match="the model has no words to count"):

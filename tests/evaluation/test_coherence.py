@@ -1,6 +1,7 @@
 """NPMI against a double loop over pairs of words."""
 
 import numpy as np
+import pandas
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -85,6 +86,8 @@ def test_top_words_break_ties_by_the_vocabulary():
     [
         ({"X": np.ones((3, 4))}, "X has 4 columns, but topics has 5"),
         ({"X": -np.ones((3, 5))}, "X must hold finite counts"),
+        ({"X": "counts.npz"}, "X must be a matrix .*; got 'counts.npz'. .*tempering.corpus.read"),
+        ({"X": [[None] * 5]}, "X must hold finite counts"),
         ({"X": np.ones((0, 5))}, "X must have at least one document"),
         ({"topics": -np.ones((2, 5))}, "topics must be finite and not negative"),
         ({"topics": np.full((2, 5), np.inf)}, "topics must be finite"),
@@ -96,6 +99,12 @@ def test_errors_name_the_argument(arguments, message):
     given = {"topics": np.ones((2, 5)), "X": np.ones((3, 5)), "n_words": 3} | arguments
     with pytest.raises(ValueError, match=message):
         npmi(**given)
+
+
+def test_a_frame_of_nullable_numbers_is_a_table():
+    X = np.random.default_rng(0).integers(0, 2, (20, 5))
+    frame = pandas.DataFrame(X).astype("Int64")
+    assert_array_equal(npmi(np.ones((2, 5)), frame, 3), npmi(np.ones((2, 5)), X, 3))
 
 
 def test_a_top_word_twice_in_the_vocabulary_is_refused():

@@ -9,6 +9,8 @@ from tempering.corpus import Corpus
 from tempering.workbench import topics_through_time
 
 N_SLICES, N_DOCUMENTS = 4, 150
+NO_WORDS_IN_2001 = np.ones((600, 3), int)
+NO_WORDS_IN_2001[150:300] = 0
 
 
 @pytest.fixture(scope="module")
@@ -81,12 +83,16 @@ def test_seeds_are_words_of_the_corpus(drifting):
         ({"times": [1, 2]}, r"times must hold one value for each of the 600 documents"),
         ({"bins": 0}, "bins must be a whole number from 1 to"),
         ({"n_components": 0}, "n_components"),
+        (
+            {"X": NO_WORDS_IN_2001, "bins": range(2000, 2005)},
+            "bins must hold words each: from 2001 to 2002 X has none",
+        ),
     ],
 )
 def test_what_cannot_be_is_named(drifting, options, message):
     corpus, times = drifting
     with pytest.raises(ValueError, match=message):
-        topics_through_time(corpus, **{"times": times, **options})
+        topics_through_time(**{"X": corpus, "times": times, **options})
 
 
 def test_a_topic_out_of_range_is_named(drift):

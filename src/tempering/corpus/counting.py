@@ -192,7 +192,8 @@ def model_vectorizer(model: Any) -> CountVectorizer:
     if known is None:
         longest = max(str(word).count(" ") for word in words) + 1
         ngrams = (1, min(longest, LONGEST_NGRAM))
-        return WordCounting(None, WORDS_AND_NUMBERS, ngrams).vectorizer(words)
+        lowercase = all(str(word) == str(word).lower() for word in words)
+        return WordCounting(None, WORDS_AND_NUMBERS, ngrams, lowercase).vectorizer(words)
     if not isinstance(known, Mapping):
         raise CorpusError(f"counting_ must be a dictionary; got {type(known).__name__}.")
     try:

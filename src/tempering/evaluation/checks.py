@@ -36,11 +36,14 @@ def as_counts(counts: Any, name: str, n_words: int | None = None) -> sparse.csr_
     check_compressed(counts, name)
     if not sparse.issparse(counts):
         counts = supported(_as_table(counts, name))
-    if counts.ndim != 2 or counts.dtype.kind not in "biuf":
+    wanted = f"{name} must be a matrix of counts, one document a row"
+    if counts.ndim == 0:
         raise ValueError(
-            f"{name} must be a matrix of counts, one document a row; got shape {counts.shape} "
-            f"of type {counts.dtype}."
+            f"{wanted}; got {shown(counts.item())}. (What is on disk is read as a whole by "
+            "tempering.corpus.read.)"
         )
+    if counts.ndim != 2 or counts.dtype.kind not in "biuf":
+        raise ValueError(f"{wanted}; got shape {counts.shape} of type {counts.dtype}.")
     if n_words is not None and counts.shape[1] != n_words:
         raise ValueError(
             f"{name} has {counts.shape[1]} columns, but topics has {n_words}: "
@@ -65,6 +68,8 @@ def check_whole_counts(counts: Any, name: str, remedy: str) -> None:
 def _as_table(rows: Any, name: str) -> NDArray[Any]:
     try:
         table = np.asarray(rows)
+        if table.dtype == object and table.ndim == 2:  # such as of a frame that may lack values
+            table = table.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be a table of numbers: {error}") from error
     # What only a longer type can hold is infinite to all that is computed with it.

@@ -119,6 +119,10 @@ def topics_through_time(
     check_whole(0, random_state=random_state)
     counts: Any = as_counts(X, "X")
     names, places = time_bins(times, bins, counts.shape[0])
+    empty = np.flatnonzero(np.bincount(places, counts.sum(axis=1)) == 0)
+    if empty.size:
+        start, end = names[empty[0]]
+        raise ValueError(f"bins must hold words each: from {start} to {end} X has none.")
     own: Any = {"n_components": n_components, "random_state": random_state}
     model: Any = clone(plain).set_params(**own).fit(counts)
     share, models = 1.0 / len(names), []
