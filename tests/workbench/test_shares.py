@@ -175,6 +175,14 @@ def test_what_cannot_be_told_is_refused(two_topics, message, call):
         call(*two_topics[:2])
 
 
+def test_the_ratio_to_a_topic_that_is_absent_is_a_number():
+    draws = np.full((50, 2, 2), [[0.9, 1e-310], [1e-310, 1e-310]])
+    ratios = TopicShares(["sea", "land"], np.array([4, 6]), draws).ratio("sea", "land")
+    assert np.isfinite(ratios).all()
+    assert ratios[0, 0] > 1e100
+    assert ratios[1].tolist() == [1.0, 1.0]
+
+
 def test_shares_are_printed_as_a_table_and_compared():
     draws = np.array([[[0.25, 0.75], [0.5, 0.5]]] * 2)
     shares = TopicShares(["sea", "land"], np.array([4, 6]), draws)

@@ -66,7 +66,9 @@ class TopicShares:
         For groups that were chosen beforehand. Of all pairs of groups, the one that differs most
         does so by chance too: ask for a ``level`` of 1 − 0.05 / pairs, of some hundred draws.
         """
-        one, two = (self.draws[:, self._place(name)] for name in (group, other))
+        # A share that is nearly 0 would make a ratio that no float holds.
+        places = self._place(group), self._place(other)
+        one, two = (np.maximum(self.draws[:, place], 1e-300) for place in places)
         return _interval(one / two, level)
 
     def difference(self, group: Any, other: Any, level: float = 0.95) -> NDArray[np.float64]:
