@@ -75,6 +75,11 @@ def test_counts_of_one_column_are_bars_and_of_more_a_table():
     np.testing.assert_allclose(first, 0.75 * poisson.pmf(x, 2.0))
     bars = {bar.get_x() + bar.get_width() / 2: bar.get_height() for bar in axis.patches}
     assert bars[X[0, 0]] == pytest.approx(np.mean(X[0, 0] == X))
+    assert x.tolist() == list(range(23))
+    large = plot_emissions(told(PoissonHMM(2), lambdas_=[[1e9], [1.001e9]])).axes[0]
+    x, first = lines(large)["state 0"].T
+    assert len(x) <= 2000
+    np.testing.assert_allclose(x[first.argmax()], 1e9, rtol=1e-5)
     hmm = told(PoissonHMM(2), lambdas_=[[2.0, 1.0, 4.0], [9.0, 8.0, 0.5]])
     axis = plot_emissions(hmm, names=["a", "b", "c"]).axes[0]
     np.testing.assert_array_equal(axis.images[0].get_array(), hmm.lambdas_)

@@ -248,7 +248,9 @@ def _draw_densities(axis: Any, hmm: Any, rows: np.ndarray | None) -> None:
 
 def _draw_counts(axis: Any, hmm: Any, rows: np.ndarray | None) -> None:
     rates = np.asarray(hmm.lambdas_)[:, 0]
-    x = np.arange(int(np.ceil(rates.max() + 4 * np.sqrt(rates.max()))) + 2)
+    low, high = rates.min() - 4 * np.sqrt(rates.min()), rates.max() + 4 * np.sqrt(rates.max())
+    # Of large counts not each, of which there may be millions.
+    x = np.unique(np.linspace(max(low, 0), np.ceil(high) + 1, 2000).astype(int))
     if rows is not None:
         seen, times = np.unique(rows[:, 0], return_counts=True)
         axis.bar(seen, times / len(rows), width=0.9, color="0.85")
