@@ -88,6 +88,7 @@ def test_top_words_break_ties_by_the_vocabulary():
         ({"X": -np.ones((3, 5))}, "X must hold finite counts"),
         ({"X": "counts.npz"}, "X must be a matrix .*; got 'counts.npz'. .*tempering.corpus.read"),
         ({"X": [[None] * 5]}, "X must hold finite counts"),
+        ({"X": [[10**400] * 5]}, "X must be a table of numbers"),
         ({"X": np.ones((0, 5))}, "X must have at least one document"),
         ({"topics": -np.ones((2, 5))}, "topics must be finite and not negative"),
         ({"topics": np.full((2, 5), np.inf)}, "topics must be finite"),

@@ -127,11 +127,11 @@ def test_a_model_alone_makes_a_report():
 
 
 def test_the_groups_that_differ_most_are_told_with_the_luck_of_being_chosen():
-    """Of 20 groups that are alike the extremes differ; 95% of their ratios hold the true 1."""
+    """Of 20 groups that are alike the extremes differ; most of their ratios hold the true 1."""
     rng = np.random.default_rng(0)
     n_groups, n_topics = 20, 400
     found = 1.0 + 0.05 * rng.normal(size=(n_groups, n_topics))
-    draws = found + 0.05 * rng.normal(size=(2000, n_groups, n_topics))
+    draws = found + 0.05 * rng.normal(size=(100, n_groups, n_topics))
     shares = TopicShares([*range(n_groups)], np.ones(n_groups, int), draws)
     table = share_table(shares, "by_group", n_topics, in_order=False)
     ends = np.array([contrast[2:] for contrast in table["contrasts"]])

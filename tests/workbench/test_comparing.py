@@ -50,14 +50,6 @@ def test_the_error_is_that_of_the_difference(drawn, model):
     assert 0.4 < found / spread < 2.5
 
 
-def test_one_document_tells_no_error(drawn, model):
-    several = compare_models(model, drop_topic(model, 0), drawn.counts[400:402])
-    assert 0.0 < several.error < np.inf
-    one = compare_models(model, drop_topic(model, 0), drawn.counts[400:401])
-    assert one.error == np.inf
-    assert "+- inf" in str(one)
-
-
 def test_words_that_tell_a_pair_apart(model, drawn):
     changed = drop_topic(model, 0)  # a copy, whose first topic gets another word
     parameters = changed._state.posterior
@@ -83,5 +75,7 @@ def test_what_cannot_be_compared_is_refused(model, drawn):
         compare_models(model, model, drawn.counts * 0.3)
     with pytest.raises(ValueError, match="two words or more"):
         compare_models(model, model, np.eye(3, 200, dtype=int))
+    with pytest.raises(ValueError, match="two documents of two words or more"):  # one has no error
+        compare_models(model, model, drawn.counts[:1])
     with pytest.raises(ValueError, match="least_shared must be from 0 to 1; got 2"):
         compare_models(model, model, drawn.counts, least_shared=2)

@@ -70,7 +70,7 @@ def _as_table(rows: Any, name: str) -> NDArray[Any]:
         table = np.asarray(rows)
         if table.dtype == object and table.ndim == 2:  # such as of a frame that may lack values
             table = table.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be a table of numbers: {error}") from error
     # What only a longer type can hold is infinite to all that is computed with it.
     with np.errstate(over="ignore"):

@@ -166,7 +166,9 @@ def windows_with_pairs(
     if n_windows == 0:
         raise ValueError("texts must hold at least one document.")
     if not together.any():
-        named = "columns of topics: for words give vocabulary=" if vocabulary is None else "words"
+        named = "words of vocabulary"
+        if vocabulary is None:
+            named = "columns of topics: for words give vocabulary="
         raise ValueError(f"texts hold none of the topics' top words, looked for as {named}.")
     return n_windows, [together[np.ix_(own, own)] for own in places]
 

@@ -166,16 +166,18 @@ def share_table(shares: Any, argument: str, n_topics: int, *, in_order: bool) ->
             f"{n_topics}: compute them of this model."
         )
     means, ends = shares.mean(), shares.interval()
-    last = len(shares.names) - 1
-    # Of all pairs of groups, the one that differs most does so by chance too.
-    level = 0.95 if in_order else 1.0 - 0.05 / max(last * (last + 1) // 2, 1)
-    contrasts = []
-    for topic in range(n_topics):
-        one, other = last, 0
-        if not in_order:
-            one, other = int(means[:, topic].argmax()), int(means[:, topic].argmin())
-        low, high = shares.ratio(shares.names[one], shares.names[other], level)[topic]
-        contrasts.append((one, other, short(low, 3), short(high, 3)))
+    last, topics = len(shares.names) - 1, np.arange(n_topics)
+    if in_order or last < 2:
+        one, other = np.full(n_topics, last), np.zeros(n_topics, int)
+        ratios = shares.ratio(shares.names[last], shares.names[0])
+    else:
+        one, other = means.argmax(axis=0), means.argmin(axis=0)
+        low, high = _all_held(shares.draws)
+        ratios = np.stack(
+            [low[one, topics] / high[other, topics], high[one, topics] / low[other, topics]], axis=1
+        )
+    told = zip(one.tolist(), other.tolist(), ratios[:, 0], ratios[:, 1])
+    contrasts = [(a, b, short(low, 3), short(high, 3)) for a, b, low, high in told]
     return {
         "names": [_called(name) for name in shares.names],
         "documents": np.asarray(shares.n_documents).tolist(),
@@ -185,6 +187,16 @@ def share_table(shares: Any, argument: str, n_topics: int, *, in_order: bool) ->
         "high": _parts(ends[:, :, 1].T),
         "contrasts": contrasts,
     }
+
+
+def _all_held(draws: Floats) -> tuple[Floats, Floats]:
+    """Ends of intervals, [G, K], that hold the shares of all groups at once in 95% of the draws.
+
+    Of many groups those that differ most are told, which they do by chance too.
+    """
+    means, errors = draws.mean(axis=0), draws.std(axis=0) + 1e-300
+    reach = np.quantile((np.abs(draws - means) / errors).max(axis=1), 0.95, axis=0) * errors
+    return np.maximum(means - reach, 1e-300), np.maximum(means + reach, 1e-300)
 
 
 def _called(name: Any) -> str:

@@ -49,11 +49,16 @@ def held_out(X: Any, seed: int) -> tuple[Any, Split]:
     order = rng.permutation(counts.shape[0])
     n_held_out = min(int(0.2 * order.size), 2000)
     split = split_documents(counts[np.sort(order[:n_held_out])], rng)
-    if split.held_out.nnz == 0:
+    if tell_no_error(split):
         raise ValueError(
             f"X has too few documents of two words or more to hold some out: {counts.shape[0]}."
         )
     return counts[order[n_held_out:]], split
+
+
+def tell_no_error(split: Split) -> bool:
+    """Whether fewer than two documents have words to be predicted: one differs from no other."""
+    return np.count_nonzero(np.diff(split.held_out.indptr)) < 2
 
 
 class Judged:
@@ -107,16 +112,12 @@ def document_scores(
 
 
 def lead(one: NDArray[Any], other: NDArray[Any]) -> tuple[float, float]:
-    """By how much one predicts a word better, by scores of documents; and the standard error.
-
-    A single document with words to predict tells nothing of the error, which may be anything.
-    """
+    """By how much one predicts a word better, by scores of documents; and the standard error."""
     (logs, words), (others, _) = one, other
     difference = logs.sum() / words.sum() - others.sum() / words.sum()
     # Of a ratio of sums over documents: the residuals of the words' number.
     residuals = logs - others - difference * words
-    error = np.sqrt(np.sum(residuals**2)) / words.sum()
-    return float(difference), float(error) if np.count_nonzero(words) > 1 else np.inf
+    return float(difference), float(np.sqrt(np.sum(residuals**2)) / words.sum())
 
 
 def compared(
@@ -228,8 +229,10 @@ def compare_models(
     counts: Any = counts_over_words(a, X)
     check_whole_counts(counts, "X", "; weights such as tf-idf cannot be held out.")
     split = split_documents(counts, random_state)
-    if split.held_out.nnz == 0:
-        raise ValueError("X must have documents of two words or more, to hold some of these out.")
+    if tell_no_error(split):
+        raise ValueError(
+            "X must have two documents of two words or more, to hold some of these out."
+        )
     scores = [document_scores(model.components_, split, prior_weight) for model in (a, b)]
     score_a, score_b = (float(logs.sum() / words.sum()) for logs, words in scores)
     difference, error = lead(scores[1], scores[0])

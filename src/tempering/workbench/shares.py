@@ -60,21 +60,21 @@ class TopicShares:
         """The ends of the intervals that hold the shares with this probability, [G, K, 2]."""
         return _interval(self.draws, level)
 
-    def ratio(self, group: Any, other: Any, level: float = 0.95) -> NDArray[np.float64]:
+    def ratio(self, group: Any, other: Any) -> NDArray[np.float64]:
         """How many times as common each topic is in one group as in another: intervals [K, 2].
 
-        For groups that were chosen beforehand. Of all pairs of groups, the one that differs most
-        does so by chance too: ask for a ``level`` of 1 − 0.05 / pairs, of some hundred draws.
+        For groups that were chosen beforehand: of many, the two that differ most do so by chance
+        too.
         """
         # A share that is nearly 0 would make a ratio that no float holds.
         places = self._place(group), self._place(other)
         one, two = (np.maximum(self.draws[:, place], 1e-300) for place in places)
-        return _interval(one / two, level)
+        return _interval(one / two)
 
-    def difference(self, group: Any, other: Any, level: float = 0.95) -> NDArray[np.float64]:
-        """Intervals of the differences between the shares in two groups, [K, 2]; see `ratio`."""
+    def difference(self, group: Any, other: Any) -> NDArray[np.float64]:
+        """Intervals of the differences between the shares in two groups, [K, 2]."""
         one, two = (self.draws[:, self._place(name)] for name in (group, other))
-        return _interval(one - two, level)
+        return _interval(one - two)
 
     def to_frame(self, library: str = "pandas", level: float = 0.95) -> Any:
         """A row for each group and topic: mean share, the ends of its interval, documents.
