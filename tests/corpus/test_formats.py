@@ -214,6 +214,17 @@ def test_nothing_is_overwritten_unless_told(tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.npz", "a.vocab.txt"]
 
 
+def test_a_corpus_that_cannot_be_written_leaves_the_one_before_it_whole(tmp_path):
+    path = tmp_path / "a.docword"
+    write(path, example())
+    parts = Corpus(sparse.csr_array([[0.5]]))
+    with pytest.raises(CorpusError, match="whole counts"):
+        write(path, parts, overwrite=True)
+    assert_same(read(path), example())
+    write(path, Corpus(example().counts), overwrite=True)
+    assert [file.name for file in tmp_path.iterdir()] == ["a.docword"]
+
+
 def test_files_beside_are_shared_only_if_they_fit(tmp_path):
     write(tmp_path / "a.npz", example())
     write(tmp_path / "a.ldac", example())

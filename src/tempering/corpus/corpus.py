@@ -307,8 +307,8 @@ def _write(
             "or choose another path."
         )
     if lines is None:
-        if path.exists():
-            stack.callback(path.unlink)
+        if path.exists():  # it goes once the rest is written, and stays if that fails
+            stack.push(lambda problem, *_: path.unlink() if problem is None else None)
         return
     aside = stack.enter_context(atomic_file(path))
     with open(aside, "w", encoding="utf-8", newline="\n") as file:
