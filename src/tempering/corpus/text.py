@@ -62,9 +62,10 @@ def from_texts(
         Whether what is digits alone counts as a word.
     vectorizer : CountVectorizer, optional
         scikit-learn's, in the place of these two, for its tokeniser, ``stop_words``, ``min_df``,
-        ``max_df``, ``max_features`` and the rest. The counts are those of its ``fit_transform``;
-        the object is not fitted. ``WordCounting().vectorizer(min_df=2)`` is the default, but for
-        words that are in one document alone.
+        ``max_df``, ``max_features`` and the rest. The counts are those of its ``fit_transform``
+        (of a ``TfidfVectorizer``, before they are weighted); the object is not fitted.
+        ``WordCounting().vectorizer(min_df=2)`` is the default, but for words that are in one
+        document alone.
     phrases : bool, default=False
         Whether two words that stick together ("new york") count as a word too, beside each of
         them: pairs that occur five times or more, with a normalised pointwise mutual information
