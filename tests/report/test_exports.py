@@ -19,6 +19,9 @@ from tempering.report.exports import _dirichlet_draws
 def test_draws_have_the_moments_of_a_dirichlet():
     parameters = np.array([[0.5, 3.0, 2.0, 4.5], [10.0, 1.0, 0.2, 0.8]])
     kept = np.array([0, 2])
+    # Most gamma variables of such parameters are too small for a float.
+    few = _dirichlet_draws(np.full((1, 2), 1e-3), np.arange(2), 100, np.random.default_rng(0))
+    np.testing.assert_allclose(few.sum(axis=-1), 1.0)
     draws = _dirichlet_draws(parameters, kept, 20_000, np.random.default_rng(0))
     assert draws.shape == (1, 20_000, 2, 2)
     total = parameters.sum(axis=1, keepdims=True)

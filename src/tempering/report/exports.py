@@ -123,10 +123,8 @@ def _dirichlet_draws(
 ) -> np.ndarray:
     """Draws of some columns of Dirichlet rows, [1, draws, rows, kept]: the one chain is first.
 
-    A Dirichlet vector is made of independent gamma variables divided by their sum, and those that
-    are not kept enter only by their own sum, which is a gamma variable too.
+    Those that are not kept are as one, with the sum of their parameters.
     """
-    rest = parameters.sum(axis=1) - parameters[:, kept].sum(axis=1)
-    gammas = rng.gamma(parameters[:, kept], size=(draws, len(parameters), kept.size))
-    others = rng.gamma(np.maximum(rest, 0.0), size=(draws, len(parameters)))
-    return (gammas / (gammas.sum(axis=2) + others)[..., None])[None]
+    rest = np.maximum(parameters.sum(axis=1) - parameters[:, kept].sum(axis=1), 0.0)
+    whole = np.column_stack([parameters[:, kept], rest])
+    return np.stack([rng.dirichlet(row, draws)[:, :-1] for row in whole], axis=1)[None]
