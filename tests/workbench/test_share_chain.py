@@ -57,7 +57,9 @@ def new_chain(seed=0, counts=COUNTS, places=PLACES):
     return ShareChain(counts, places, KNOWN, 10 * KNOWN, np.random.default_rng(seed))
 
 
-def test_shares_are_those_of_the_posterior():
+@pytest.mark.parametrize("most", [share_chain.MOST_MASSES, 0])  # 0: as with very many groups
+def test_shares_are_those_of_the_posterior(monkeypatch, most):
+    monkeypatch.setattr(share_chain, "MOST_MASSES", most)
     chain = new_chain()
     draws = np.array([chain.draw(PRIORS, 1) for _ in range(3000)])[10:]
     mean, variance = exact_moments()

@@ -58,7 +58,7 @@ def held_out(X: Any, seed: int) -> tuple[Any, Split]:
 
 def tell_no_error(split: Split) -> bool:
     """Whether fewer than two documents have words to be predicted: one differs from no other."""
-    return np.count_nonzero(np.diff(split.held_out.indptr)) < 2
+    return bool(np.count_nonzero(np.diff(split.held_out.indptr)) < 2)
 
 
 class Judged:

@@ -32,6 +32,8 @@ from tempering.models.threads import in_blocks, number_of_threads
 
 #: Numbers that are held at a time of the documents' proportions.
 ROOM = 2**23
+#: Words of groups, at most, whose prior masses are held; with more, each document makes its own.
+MOST_MASSES = 2**23
 
 
 class ShareChain:
@@ -67,7 +69,9 @@ class ShareChain:
     def draw(self, priors: NDArray[np.float64], n_sweeps: int) -> NDArray[np.float64]:
         """Mean topic proportions of the documents of each group, with its prior: both [G, K]."""
         rows = self._draw_topics()
-        masses = np.ascontiguousarray((rows @ priors.T).T)
+        masses = np.empty((0, 0))
+        if len(priors) * len(rows) <= MOST_MASSES:
+            masses = np.ascontiguousarray((rows @ priors.T).T)
         sums, gains, losses = np.zeros_like(priors), 0.0, 0.0
         weights = priors.sum(axis=1)
         for start, counts in self._visit(rows, masses, priors, n_sweeps):
@@ -127,7 +131,7 @@ class ShareChain:
             def visit(start: int, stop: int, first: int = first, counts: Any = counts) -> None:
                 chain = new_chain(longest, n_topics)
                 documents = (self._documents, self._places, self._topics)
-                words = (rows, masses, priors)
+                words = (rows, masses, priors, np.empty(0 if masses.size else len(rows)))
                 continue_chains(
                     start, stop, first, stream, documents, words, n_sweeps, chain, counts
                 )
@@ -146,10 +150,20 @@ def next_weight(gains: float, losses: float, before: float, expected: float) -> 
 def continue_chains(start, stop, first, seed, documents, words, n_sweeps, chain, counts):
     """Visit all words of the documents from `first + start` to `first + stop`, some times."""
     tokens, places, topics = documents
-    rows, masses, priors = words
+    rows, masses, priors, of_words = words
     for row in range(start, stop):
         d = first + row
-        own = Words(rows, masses[places[d]], priors[places[d]])
+        prior = priors[places[d]]
+        if masses.size:
+            of_words = masses[places[d]]
+        else:
+            for entry in range(tokens.indptr[d], tokens.indptr[d + 1]):
+                v = tokens.columns[entry]
+                total = 0.0
+                for k in range(prior.size):
+                    total += prior[k] * rows[v, k]
+                of_words[v] = total
+        own = Words(rows, of_words, prior)
         state = mix(mix(seed) + np.uint64(d))
         begin, n_tokens, n_active = tokens.first_tokens[d], 0, 0
         for entry in range(tokens.indptr[d], tokens.indptr[d + 1]):
