@@ -590,3 +590,35 @@ def test_q_z_starts_where_initialize_says():
     start, model.continues_steps = both, False
     with pytest.raises(ValueError, match="continues_steps"):
         quiet_fit(model, data)
+
+
+@dataclass(frozen=True)
+class Leap(TemperaturePolicy[Heat]):
+    """Finds a state by itself, and wants to be there after the first step."""
+
+    target: object
+
+    def begin(self, model, n_data, rng):
+        return Heat()
+
+    def update(self, heat, local, surroundings):
+        model, data = surroundings.model, surroundings.data
+        step = model.local_step(data, model.expectations(self.target), 1.0)
+        step.found_at = self.target
+        return step, Heat(finished=True)
+
+
+def test_a_global_step_goes_on_from_what_a_policy_has_found():
+    given = []
+
+    class Noting(Mixture):
+        def global_step(self, posterior, target, rate):
+            given.append(posterior)
+            return super().global_step(posterior, target, rate)
+
+    usual, data = gaussian_mixture(), blobs()
+    model = Noting(usual.likelihood, usual.weights, usual.prior().weights, usual.prior().components)
+    found = quiet_fit(usual, data).posterior
+    leapt = quiet_fit(model, data, temperature=Leap(found), seed=3, max_passes=2)
+    assert given[0] is found
+    assert leapt.history[1].elbo == pytest.approx(quiet_fit(usual, data).elbo, abs=0.01)

@@ -7,11 +7,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax, logsumexp, softmax
 from sklearn.datasets import load_breast_cancer
 
-from tempering import AdaptiveTempering, Annealing, Mixture, Natural, fit, schedules
+from tempering import (
+    AdaptiveTempering,
+    Annealing,
+    LocalStep,
+    Mixture,
+    Model,
+    Natural,
+    fit,
+    schedules,
+)
 from tempering.families import (
     Bernoulli,
+    Beta,
     DiagonalGaussian,
     Dirichlet,
     FixedWeights,
@@ -24,6 +35,7 @@ from tempering.inference.saddle import MOST_ESCAPES
 from tempering.temperature import Progress, adaptive
 from tempering.temperature.adaptive import AdaptiveHeat
 from tempering.temperature.probes import critical_inverse_temperature, pushed
+from tempering.testing import check_model
 
 
 def two_gaussians(seed: int, n: int = 300) -> tuple[Mixture, np.ndarray]:
@@ -86,6 +98,76 @@ def test_each_way_to_look_again_finds_what_one_cooling_missed(way, seed, monkeyp
         monkeypatch.setattr(adaptive, "AGAIN", ways)
         elbos.append(run(model, data, AdaptiveTempering(), seed, max_passes=1000).elbo)
     assert elbos[0] > elbos[1] + 50
+
+
+class Blocks(Model):
+    """Binary cells, with clusters of rows (local variables) and of columns (global ones)."""
+
+    def __init__(self, k, n_columns):
+        self.k, self.n_columns, self.cell = k, n_columns, Beta(1)
+        self.weights, self.uniform = Dirichlet(k), np.ones(k)
+
+    def prior(self):
+        empty = np.zeros((self.k, self.n_columns))
+        return Natural(rows=self.uniform, ones=empty, zeros=empty)
+
+    def statistics(self, x, q):
+        return Natural(rows=q.sum(axis=0), ones=q.T @ x, zeros=q.T @ (1 - x))
+
+    def initialize(self, source, rng):
+        x = source.sample(1000, rng)
+        sums = source.size / len(x) * self.statistics(x, rng.dirichlet(self.uniform, len(x)))
+        columns = np.log(rng.dirichlet(self.uniform, self.n_columns))
+        return self.with_cells(self.prior() + sums, columns)
+
+    def with_cells(self, target, columns):
+        counts = np.stack([target.ones, target.zeros], axis=-1)
+        cells = 0.5 + np.einsum("kdv,dl->klv", counts, softmax(columns, axis=1))
+        return Natural(rows=target.rows, columns=log_softmax(columns, axis=1), cells=cells)
+
+    def expectations(self, posterior):
+        cells = self.cell.expected_statistics(posterior.cells)
+        cells = np.einsum("klv,dl->vdk", cells, softmax(posterior.columns, axis=1))
+        return self.weights.expected_log_weights(posterior.rows), *cells
+
+    def local_step(self, x, expectations, inverse_temperature):
+        log_rows, one, zero = expectations
+        s = np.reshape(inverse_temperature, (-1, 1))
+        log_joint = log_rows + x @ one + (1 - x) @ zero
+        q = softmax(s * log_joint, axis=1)
+        energies = (q * log_joint).sum(axis=1)
+        entropy = np.sum(logsumexp(s * log_joint, axis=1) - s[:, 0] * energies)
+        return LocalStep(self.statistics(x, s * q), energies, entropy, inverse_temperature)
+
+    def global_step(self, posterior, target, rate):
+        """Columns given the cells of λ, which no sum of data tells, and then the cells."""
+        cells = self.cell.expected_statistics(posterior.cells)
+        columns = target.ones.T @ cells[..., 0] + target.zeros.T @ cells[..., 1]
+        return super().global_step(posterior, self.with_cells(target, columns), rate)
+
+    def divergence(self, posterior, prior_weight=1.0):
+        columns = log_softmax(posterior.columns, axis=1)
+        parts = (
+            self.weights.divergence(posterior.rows, self.uniform, prior_weight),
+            self.cell.divergence(posterior.cells, np.full(2, 0.5), prior_weight).sum(),
+            np.sum(np.exp(columns) * (columns + prior_weight * np.log(self.k))),
+        )
+        return float(sum(parts))
+
+
+def test_a_sample_hands_over_what_sums_of_data_do_not_tell(monkeypatch):
+    """Sums over the columns of a fresh start mean nothing beside clusters of the old columns."""
+    rng = np.random.default_rng(5)
+    rows, columns = rng.integers(5, size=100), rng.integers(5, size=40)
+    data = (rng.random((100, 40)) < rng.beta(0.6, 0.9, (5, 5))[rows][:, columns]).astype(float)
+    model, sampled = Blocks(5, 40), []
+    check_model(model, data)
+    monkeypatch.setattr(adaptive, "AGAIN", ("plain",))
+    note = [lambda report: sampled.append(getattr(report.heat, "samples_next", False))]
+    result = run(model, data, AdaptiveTempering(), 1, callbacks=note)
+    first = result.history["elbo"][sampled.index(True) + 2]  # of all data
+    assert first > result.elbo - 100  # 440 below it with the old columns, which it cannot leave
+    assert result.elbo > run(model, data, None, 1).elbo + 100
 
 
 def test_cooling_again_without_pushes_finds_what_they_missed(monkeypatch):

@@ -122,6 +122,8 @@ class Algorithm:
         # Line 6: λ ← (1 − ρ) λ + ρ λ̂.
         rate = self.learning_rate(state.step + 1)
         check_number(rate, f"learning_rate({state.step + 1})", "from 0 to 1", least=0, most=1)
+        if local.found_at is not None:
+            posterior = local.found_at
         posterior = model.global_step(posterior, target, rate)
         if heat.finished and not heat.returns:  # else this is the state that is given up
             model.learn_hyperparameters(local, posterior, rate)

@@ -83,6 +83,7 @@ class SampleFit(NamedTuple):
     """Where the fit of a sample ended: at T = 1, unless it took too long."""
 
     step: LocalStep
+    posterior: Any  # that it was made at
     bound: float
     n_steps: int
 
@@ -273,8 +274,9 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         left = scale * (self.length(progress.planned) - progress.passes) / len(starts)
         most_steps = max(1, min(MOST_STEPS, int(left / 2)))
         fits = [self._cool_rows(heat, here, *start, most_steps, rng) for start in starts]
+        best = max(fits, key=lambda fit: fit.bound)
         start = copy(local)
-        start.statistics = scale * max(fits, key=lambda fit: fit.bound).step.statistics
+        start.statistics, start.found_at = scale * best.step.statistics, best.posterior
         looked_at = rows.shape[0] * sum(fit.n_steps for fit in fits)
         return start, replace(heat, samples_next=False, looked_at=looked_at, step=heat.step + 1)
 
@@ -295,7 +297,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         while True:
             look = inner.look(step, here._replace(posterior=posterior))
             if n_steps == most_steps or (s == 1.0 and look.excess <= self.rest):
-                return SampleFit(step, look.bound, n_steps)
+                return SampleFit(step, posterior, look.bound, n_steps)
             target = self._pushed(inner, step, model, rows, rng).statistics
             inner = inner.after(look)
             if s < 1.0:
