@@ -225,6 +225,57 @@ def test_a_wrong_shape_or_name_is_told_in_words(model, words):
         check_model(model(), counts())
 
 
+class NoContinuing(Counts):
+    continues_steps = True
+
+
+class Continuing(NoContinuing):
+    def continue_local_step(self, local, data, expectations, inverse_temperature):
+        return self.local_step(data, expectations, inverse_temperature)
+
+
+class ContinuesCold(NoContinuing):
+    def continue_local_step(self, local, data, expectations, inverse_temperature):
+        return self.local_step(data, expectations, 1.0)
+
+
+class ContinuesUnweighted(NoContinuing):
+    def continue_local_step(self, local, data, expectations, inverse_temperature):
+        step = self.local_step(data, expectations, inverse_temperature)
+        step.statistics = (1.0 / step.mean_inverse_temperature) * step.statistics
+        return step
+
+
+class ContinuesFromNothing(NoContinuing):
+    def local_step(self, data, expectations, inverse_temperature):
+        step = super().local_step(data, expectations, inverse_temperature)
+        return LocalStep(step.statistics, step.energies, step.entropy, inverse_temperature)
+
+    def continue_local_step(self, local, data, expectations, inverse_temperature):
+        assert local.local.shape[0] == len(data)
+
+
+class WholeSteps(Counts):
+    def global_step(self, posterior, target, rate):
+        return target
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (NoContinuing, "continue_local_step is not defined"),
+        (ContinuesCold, "continue_local_step at T = 2.5 must not lower"),
+        (ContinuesUnweighted, "at T = 2.5.*weighted"),
+        (ContinuesFromNothing, r"continue_local_step fails.*LocalStep\(..., local=q\)"),
+        (WholeSteps, "global_step at rate 0 must leave"),
+    ],
+)
+def test_steps_that_go_on_from_others_are_tried(model, words):
+    check_model(Continuing(), counts())
+    with pytest.raises(AssertionError, match=words):
+        check_model(model(), counts())
+
+
 def test_a_fit_names_what_is_no_step_and_takes_a_list_of_energies():
     with pytest.raises(TypeError, match="local_step of NoStep must return a LocalStep; got None"):
         fit(NoStep(), counts())

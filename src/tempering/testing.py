@@ -35,8 +35,8 @@ def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e
     Tried are: the kinds, parts and shapes of what the methods give, random starts from few data,
     the divergence (0 at the prior, positive elsewhere), steps of two halves that add up to the step
     of the whole, one temperature for each datum, a bound that never falls (at T = 1 and above it),
-    an optimum of q(z) (no other temperature gives a better bound), normalisers of 1 at T = 1 where
-    the model has them, and pickling.
+    an optimum of q(z) (no other temperature gives a better bound), steps that continue and global
+    steps of its own where the model has them, normalisers of 1 at T = 1 likewise, and pickling.
 
     Parameters
     ----------
@@ -94,8 +94,13 @@ def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e
         divergence > -tolerance,
         f"divergence(λ) must not be negative; got {divergence:.6g} at the start. Is it KL(q ‖ p)?",
     )
+    if wanted is None:
+        still = _divergence(model, model.global_step(start, prior, 0.0))
+        close(still, divergence, "global_step at rate 0 must leave λ as it is: its KL", scale=1.0)
     _check_sums(model, rows, start, close)
     for s in (1.0, HOT):
+        if model.continues_steps:
+            _check_continuing(model, rows, start, s, tolerance)
         _check_ascent(model, rows, start, s, tolerance)
         _check_optimum(model, rows, start, s, tolerance)
     if model.provides("local_log_normalizer"):
@@ -187,6 +192,15 @@ def _step(model: Model, rows: Any, posterior: Any, s: Any) -> LocalStep:
     return model.local_step(rows, model.expectations(posterior), s)
 
 
+def _next_step(
+    model: Model, rows: Any, posterior: Any, s: float, before: LocalStep | None
+) -> LocalStep:
+    """As a fit makes it: from the step before, where the model continues steps."""
+    if before is None or not model.continues_steps:
+        return _step(model, rows, posterior, s)
+    return model.continue_local_step(before, rows, model.expectations(posterior), s)
+
+
 def _same_step(
     found: LocalStep, expected: LocalStep, close: Callable[..., None], whose: str
 ) -> None:
@@ -221,8 +235,9 @@ def _bound(model: Model, posterior: Any, local: LocalStep, s: float) -> float:
 
 def _check_ascent(model: Model, rows: Any, posterior: Any, s: float, tolerance: float) -> None:
     before = rise = -math.inf
+    local = None
     for update in range(UPDATES):
-        local = _step(model, rows, posterior, s)
+        local = _next_step(model, rows, posterior, s, local)
         bound = _bound(model, posterior, local, s)
         _demand(
             math.isfinite(bound), f"the ELBO is {bound} after {update} updates at T = {1 / s:g}."
@@ -238,11 +253,29 @@ def _check_ascent(model: Model, rows: Any, posterior: Any, s: float, tolerance: 
     # Where updates come to rest, a posterior nearer to the prior is worse. It is better where data
     # count for more than s.
     nearer = model.global_step(posterior, model.prior(), 0.3)
-    bound = _bound(model, nearer, _step(model, rows, nearer, s), s)
+    bound = _bound(model, nearer, _next_step(model, rows, nearer, s, local), s)
     _demand(
         bound <= before + tolerance * abs(before) + UPDATES * abs(rise),
         f"updates at T = {1 / s:g} come to rest at an ELBO of {before:.8g}, but a step towards the "
         f"prior leads to {bound:.8g}: statistics must be weighted by the inverse temperature.",
+    )
+
+
+def _check_continuing(model: Model, rows: Any, posterior: Any, s: float, tolerance: float) -> None:
+    """At the same λ, a step that goes on from q(z) makes it no worse."""
+    _demand(
+        model.provides("continue_local_step"),
+        "continues_steps is True, but continue_local_step is not defined.",
+    )
+    first = _step(model, rows, posterior, s)
+    hint = "it starts from local.local, so local_step must return LocalStep(..., local=q)."
+    go_on = partial(_next_step, model, rows, posterior, s, first)
+    local = _tried("continue_local_step", rows.shape, go_on, hint)
+    fall = s * (first.energy - local.energy) + first.entropy - local.entropy
+    _demand(
+        fall <= tolerance * abs(first.energy),
+        f"continue_local_step at T = {1 / s:g} must not lower s·energy + entropy of the step that "
+        f"it starts from, but at the same λ it falls by {fall:.6g}.",
     )
 
 
