@@ -379,13 +379,16 @@ def test_the_critical_temperature_is_found_where_the_first_trial_is_too_cold(var
     assert variance / 2.5 < s < 1.2 * variance
 
 
-def test_a_model_without_a_critical_temperature_starts_at_a_usual_one(caplog, monkeypatch):
+@pytest.mark.parametrize(("batch_size", "hottest"), [(50, 2.0), (None, 300.0)])
+def test_a_model_without_a_critical_temperature_starts_at_a_usual_one(
+    batch_size, hottest, caplog, monkeypatch
+):
     monkeypatch.setattr(adaptive, "critical_inverse_temperature", lambda *_: (None, 5))
     model, data = two_gaussians(0)
     with caplog.at_level("INFO", "tempering"):
-        result = run(model, data, AdaptiveTempering(), batch_size=50, max_passes=20)
+        result = run(model, data, AdaptiveTempering(), batch_size=batch_size, max_passes=100)
     assert "no critical temperature" in caplog.text
-    assert 5 < result.history[1].temperature < 20
+    assert result.history["temperature"].max() == pytest.approx(hottest, rel=0.05)
 
 
 @pytest.mark.parametrize("share", [0.02, 0.5, 0.99])

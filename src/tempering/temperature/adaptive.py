@@ -36,9 +36,11 @@ logger = logging.getLogger("tempering")
 FASTEST = 4.0
 #: A bound at T = 1 has settled when what is left to gain is this part of what counts as rest.
 SETTLED = 0.1
-#: Data that tell the critical temperature, or a quarter of them; the coldest start; and what is
-#: taken for the critical s of a model whose components differ however hot it is.
-SEARCH_ROWS, COLDEST_START, NEVER_ALIKE = 125, 0.9, 1 / 30
+#: Data that tell the critical temperature, or a quarter of them; and the coldest start.
+SEARCH_ROWS, COLDEST_START = 125, 0.9
+#: What is taken for the critical s of a model whose components differ however hot it is. A ramp is
+#: the only attempt of its fit: what it loses while hot is lost.
+NEVER_ALIKE, RAMP_NEVER_ALIKE = 1 / 30, 1 / 6
 #: Small steps separate components slowly near the critical temperature: a ramp starts below it.
 RAMP_START, RAMP_COLDEST = 3.0, 0.75
 #: Data of a push: enough that components are alike to some tens of percent.
@@ -214,7 +216,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             if late and not (steady or converged):
                 logger.warning(TOO_SHORT, passes, progress.planned)
                 return AdaptiveHeat(finished=True)
-            critical, looked_at = _critical_inverse_temperature(heat, surroundings)
+            critical, looked_at = _critical_inverse_temperature(heat, surroundings, NEVER_ALIKE)
             kept |= {"hope": -math.inf if converged else might, "looked_at": looked_at}
             return heat.jump("cooling", FORGETTING * critical, **kept)
         swapped = {"keeps": True, "returns": True, "best": best, "hope": -math.inf}
@@ -340,7 +342,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         """With minibatches: the first of them says where to start."""
         if heat.phase == "ramp":
             return heat
-        critical, _ = _critical_inverse_temperature(heat, surroundings)
+        critical, _ = _critical_inverse_temperature(heat, surroundings, RAMP_NEVER_ALIKE)
         first = min(RAMP_START * critical, RAMP_COLDEST)
         rng = np.random.default_rng([heat.seed, heat.step])
         path = find_ramp(surroundings.model, surroundings.data, first, rng)
@@ -348,7 +350,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
 
 
 def _critical_inverse_temperature(
-    heat: AdaptiveHeat, surroundings: Surroundings
+    heat: AdaptiveHeat, surroundings: Surroundings, usual: float
 ) -> tuple[float, int]:
     """The critical s, or a usual one if there is none, and how many data it took to find it."""
     rng = np.random.default_rng([heat.seed, heat.step])
@@ -357,8 +359,8 @@ def _critical_inverse_temperature(
     rows = Few(data, data.shape[0]).sample(n_rows, rng)
     critical, n_updates = critical_inverse_temperature(surroundings.model, rows, rng)
     if critical is None:
-        logger.info("no critical temperature was found; T = %.0f is taken for it.", 1 / NEVER_ALIKE)
-        critical = NEVER_ALIKE
+        logger.info("no critical temperature was found; T = %.0f is taken for it.", 1 / usual)
+        critical = usual
     return min(critical, COLDEST_START), n_updates * rows.shape[0]
 
 
