@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 
 import numpy as np
 import pytest
@@ -214,3 +215,23 @@ def test_data_sets(command, tmp_path):
     assert read(out).shape == (50, 30)
     refused = command("datasets", "fetch", "imdb", code=1)
     assert "must be one of kos, nips" in refused.stderr
+
+
+def test_weights_are_scored_without_samples(command, files, tmp_path):
+    """There are no tokens whose topics could be drawn."""
+    path = tmp_path / "weights.npz"
+    write(path, Corpus(files.corpus.counts * 0.5, files.corpus.vocabulary))
+    told = command("evaluate", files.model, path, "--json")
+    assert told["completion_gibbs"] is None
+    assert -5 < told["completion_vi"] < 0
+    shown = command("evaluate", files.model, path).stdout
+    assert re.search(r"gibbs +–", shown)
+
+
+def test_a_model_without_columns_is_described(command, tmp_path):
+    model = tempering.GaussianHMM(2)
+    model.startprob_, model.transmat_ = [0.5, 0.5], [[0.5, 0.5], [0.5, 0.5]]
+    model.means_, model.covars_ = [[0.0], [1.0]], [[1.0], [1.0]]
+    model.save(tmp_path / "model")
+    told = command("info", tmp_path / "model", "--json")
+    assert (told["estimator"], told["columns"]) == ("GaussianHMM", None)

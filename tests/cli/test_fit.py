@@ -259,7 +259,9 @@ def test_a_fit_that_goes_on_does_not_look_for_the_number_again(
     with monkeypatch.context() as patch:
         patch.setattr(Validation, "__call__", interrupt)
         command("fit", files.counts, "--topics", "7", *out, code=130)
-    (tmp_path / "model.checkpoint" / FOUND_TOPICS).write_text('{"n_topics": 7}')
+    (tmp_path / "model.checkpoint" / FOUND_TOPICS).write_text('{"asked": "auto", "n_topics": 7}')
+    told = command("fit", files.counts, "--topics", "hdp", *out, code=2)
+    assert "was begun with --topics auto" in told.stderr
     fitted = command("fit", files.counts, "--topics", "auto", *out, "--json")
     assert (fitted["n_topics"], fitted["resumed"], fitted["tried"]) == (7, True, [])
 

@@ -276,3 +276,10 @@ def test_rows_are_numbered_from_nought(command, folder, model, tmp_path, name):
     rows = list(csv.reader((tmp_path / "p.csv").open()))
     assert [row[0] for row in rows[1:]] == [str(number) for number in range(40)]
     assert command("info", source, *options, "--json")["documents"] == 40
+
+
+def test_words_that_no_text_has_are_told(command, folder, tmp_path):
+    words = tmp_path / "words.txt"
+    words.write_text("wave\nSalt\ntide\nrock path\nsummit\n")
+    result = fit(command, folder / "many", tmp_path / "model", "--vocabulary", words)
+    assert f"2 of the 5 words of {words} are in no document, such as 'Salt'" in result.stderr

@@ -33,23 +33,24 @@ def evaluate(
 
     Half of the words of each document are predicted from the other half, in nats a word; higher is
     better. Give documents that were not fitted. `gibbs` infers the topics of a document exactly (by
-    Monte Carlo), `vi` by mean field. Coherence is NPMI: whether the top words of a topic occur
-    together; 1 at best.
+    Monte Carlo, if counts are whole), `vi` by mean field. Coherence is NPMI: whether the top words
+    of a topic occur together; 1 at best.
 
     \b
     Example:
       tempering evaluate model test.npz
     """
+    import numpy as np
+
     from tempering.cli.corpora import ModelCorpus, Reading, load_topics
 
     fitted = load_topics(model).set_params(n_jobs=jobs)
     given = ModelCorpus(Reading(corpus, texts), fitted)
     with error_console().status("Scoring"):
         counts = given.sample(documents, seed)
-        vi, gibbs = (
-            fitted.completion_score(counts, seed, inference=inference, alpha=alpha)
-            for inference in ("vi", "gibbs")
-        )
+        vi, gibbs = fitted.completion_score(counts, seed, alpha=alpha), None
+        if np.array_equal(counts.data, np.floor(counts.data)):  # weights have no tokens to sample
+            gibbs = fitted.completion_score(counts, seed, inference="gibbs", alpha=alpha)
         coherence = fitted.coherence(counts, words)
     n, npmi = counts.shape[0], float(coherence.mean())
     if as_json:
@@ -66,7 +67,7 @@ def evaluate(
         return
     facts = {
         "documents": n,
-        "held-out score, gibbs": f"{minus(gibbs, 4)} nats a word",
+        "held-out score, gibbs": "–" if gibbs is None else f"{minus(gibbs, 4)} nats a word",
         "held-out score, vi": f"{minus(vi, 4)} nats a word",
         "coherence (NPMI)": minus(npmi, 3),
     }

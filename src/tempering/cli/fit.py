@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from tempering.cli.options import (
     FOUND_TOPICS,
     CorpusPath,
@@ -85,6 +87,7 @@ def _fit_and_save(
     from tempering.cli.corpora import counter, read_words, say_if_counted, streams
     from tempering.cli.validation import split_corpus
     from tempering.corpus import Corpus
+    from tempering.corpus.text_counts import TextCounts
     from tempering.estimators import LatentDirichletAllocation
     from tempering.estimators.recipe import batch_size_for
     from tempering.inference.callbacks import working_seconds
@@ -106,6 +109,8 @@ def _fit_and_save(
         batch_size = settings.batch_size or batch_size_for(stored.shape[0] * settings.passes)
         share, seed = settings.validation, settings.seed
         training, held_out = split_corpus(reading, stored, share, batch_size, seed)
+        if vocabulary is not None and isinstance(stored, TextCounts):
+            _say_unseen(vocabulary, stored.vocabulary, training, held_out)
         if not streams(stored):
             # The model takes its words from a corpus, and how text was made into them.
             training = Corpus(training, words, counting=getattr(stored, "counting", None))
@@ -178,7 +183,13 @@ def _find_n_topics(
     file = keeping.checkpoint / FOUND_TOPICS
     if keeping.resume and keeping.has_checkpoint() and file.is_file():
         with suppress(ValueError, KeyError):
-            return int(json.loads(file.read_text())["n_topics"]), []
+            asked, n_topics = json.loads(file.read_text()).values()
+            if asked == settings.topics:
+                return int(n_topics), []
+            raise typer.BadParameter(
+                f"--topics {settings.topics}: the fit in {keeping.checkpoint} was begun with "
+                f"--topics {asked}. Give that to go on, --restart to begin anew, or another --out."
+            )
     documents = training
     if isinstance(training, BlockSource):
         documents = training.sample(20_000, np.random.default_rng(settings.seed))
@@ -188,7 +199,7 @@ def _find_n_topics(
         answer = look(documents, estimator=plain, random_state=settings.seed)
     error_console().print(str(answer), markup=False)
     keeping.checkpoint.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps({"n_topics": answer.n_topics}))
+    file.write_text(json.dumps({"asked": settings.topics, "n_topics": answer.n_topics}))
     return answer.n_topics, [trial._asdict() for trial in answer.trials]
 
 
@@ -242,6 +253,17 @@ def _words(stored: Stored, given: list[str] | None, path: Path | None) -> list[s
     if len(given) != stored.shape[1]:
         raise CorpusError(f"{path} has {len(given)} words, but the corpus has {stored.shape[1]}.")
     return given
+
+
+def _say_unseen(path: Path, words: Any, *parts: Any) -> None:
+    """Tell of words that were asked for and that no document has."""
+    seen = sum(part.sum(axis=0) for part in parts if part is not None)
+    if missing := [word for word, n in zip(words, seen) if not n]:
+        say(
+            f"warning: {len(missing):,} of the {len(words):,} words of {path} are in no document, "
+            f"such as {missing[0]!r}. Text is counted in lower case, and word by word unless "
+            "--ngrams says otherwise."
+        )
 
 
 def _how_to_resume(keeping: Keeping, what: str) -> str:

@@ -73,7 +73,7 @@ def _model(path: Path) -> dict[str, Any]:
         name: value if isinstance(value, str | int | float | None) else repr(value)
         for name, value in model.get_params(deep=False).items()
     }
-    facts = {"estimator": type(model).__name__, "columns": model.n_features_in_}
+    facts = {"estimator": type(model).__name__, "columns": getattr(model, "n_features_in_", None)}
     words = getattr(model, "vocabulary_", None)
     if words is not None:
         facts["first_words"] = " ".join(words[:8])
