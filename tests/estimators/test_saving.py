@@ -554,3 +554,27 @@ def test_another_estimator_s_checkpoint_is_refused(tmp_path, options, message):
     with pytest.raises(StorageError, match="other data"):
         lda().fit(documents(59), checkpoint=tmp_path)
     lda(n_jobs=2, verbose=1).fit(documents(), checkpoint=tmp_path)
+
+
+class OneOfMyOwn(LatentDirichletAllocation):
+    """An estimator that tempering does not know."""
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_components": 7}, "the parameters ask for \\(7, 25\\)"),
+        ({"max_iter": -1}, "max_iter"),
+    ],
+)
+def test_what_could_not_be_loaded_is_not_saved(tmp_path, fitted, change, message):
+    estimator = fitted("lda")[0].set_params(**change)
+    with pytest.raises(ValueError, match=f"not saved, as it could not be loaded: .*{message}"):
+        estimator.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_an_estimator_that_load_does_not_know_is_not_saved(tmp_path):
+    estimator = OneOfMyOwn(2, max_iter=1, random_state=0).fit(documents())
+    with pytest.raises(ValueError, match=r"not saved.*unknown class 'OneOfMyOwn'"):
+        estimator.save(tmp_path / "model")

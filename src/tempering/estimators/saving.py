@@ -62,6 +62,10 @@ class SaveMixin:
         fitted.pop("executor", None)
         if words is not None:
             fitted["vocabulary_"] = np.array([str(word) for word in words], dtype=object)
+        try:
+            _made(type(self).__name__, parameters, fitted)._check_loaded()
+        except ValueError as error:
+            raise ValueError(f"it is not saved, as it could not be loaded: {error}") from error
         tree = {"parameters": parameters, "not_stored": not_stored, "fitted": fitted}
         write_tree(path, "model", {"estimator": type(self).__name__, **tree})
 
