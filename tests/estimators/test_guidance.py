@@ -192,6 +192,7 @@ BAD = [
     ({"seed_topics": {"a": {"word": [1]}}}, "got {'word': .1.} for 'a'"),
     ({"seed_topics": {"a": []}}, r"seed_topics\['a'\] has no words"),
     ({"seed_topics": {"a": {"words": [1, 2], "without": [2]}}}, "with and without '2'"),
+    ({"seed_topics": {1: [1], "1": [2]}}, "seed_topics names two topics '1'"),
     ({"seed_topics": {"a": [1, 240]}}, "seed_topics has 240, no columns .* from 0 to 239"),
     ({"seed_topics": {"a": ["x"]}}, "seed_topics has 'x', no columns of X, whose words are not"),
     ({"seed_topics": {name: [1] for name in "abc"}}, "has 3 topics, and n_components=2 is less"),

@@ -145,6 +145,8 @@ def seeds_given(seed_topics: Any) -> dict[str, tuple[list[Any], list[Any]]]:
             raise ValueError(
                 f"seed_topics[{name!r:.40}] is to be with and without {both[0]!r:.40}: choose one."
             )
+        if str(name) in given:
+            raise ValueError(f"seed_topics names two topics {str(name)!r:.40}: choose other names.")
         given[str(name)] = (lists[0], lists[1])
     return given
 
