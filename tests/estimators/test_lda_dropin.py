@@ -12,6 +12,8 @@ from scipy.special import digamma
 import tempering
 from tempering import LatentDirichletAllocation
 from tempering.datasets import make_lda
+from tempering.estimators.lda import TopicWarning
+from tempering.models.lda.priors import fit_symmetric_concentration
 
 THEIRS = sklearn.decomposition.LatentDirichletAllocation
 X = make_lda(80, 3, n_words=30, document_length=40, seed=0).counts
@@ -149,3 +151,70 @@ def test_proportions_without_normalising():
 def test_fit_transform_takes_what_fit_takes(tmp_path):
     LatentDirichletAllocation(**SMALL).fit_transform(X, checkpoint=tmp_path / "kept")
     assert (tmp_path / "kept").exists()
+
+
+def test_a_stream_that_is_interrupted_is_as_it_was(monkeypatch):
+    """Steps write into the topics: those before the one that fails are taken back, too."""
+    interrupted, expected = (
+        LatentDirichletAllocation(
+            3, doc_topic_prior="auto", batch_size=20, total_samples=100, random_state=0
+        ).partial_fit(X)
+        for _ in range(2)
+    )
+    advance, n_steps = tempering.inference.Algorithm.advance, iter(range(3))
+
+    def advance_or_fail(*arguments, **options):
+        if next(n_steps, None) is None:
+            raise KeyboardInterrupt
+        return advance(*arguments, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tempering.inference.Algorithm, "advance", advance_or_fail)
+        with pytest.raises(KeyboardInterrupt):
+            interrupted.partial_fit(X)
+    for model in (interrupted, expected):
+        model.partial_fit(X)
+    assert_array_equal(interrupted.components_, expected.components_)
+    assert_array_equal(interrupted.doc_topic_prior_, expected.doc_topic_prior_)
+
+
+def test_another_number_of_topics_after_the_fit_is_told():
+    model = LatentDirichletAllocation(**SMALL).fit(X).set_params(n_components=5)
+    assert model.transform(X).shape[1] == len(model.get_feature_names_out()) == 3
+    assert np.isfinite(model.completion_score(X, alpha=np.ones(3)))
+    with pytest.raises(ValueError, match=r"n_components=3, which was changed to 5 since"):
+        model.partial_fit(X)
+
+
+def test_the_perplexity_of_another_fit_is_forgotten():
+    model = LatentDirichletAllocation(**SMALL, evaluate_every=1).fit(X)
+    assert model.bound_ == model.perplexity(X)
+    assert not hasattr(model.set_params(evaluate_every=0).fit(X), "bound_")
+
+
+def test_a_perplexity_that_cannot_be_told_is_refused_before_the_fit():
+    steps = []
+    model = LatentDirichletAllocation(**SMALL, evaluate_every=1)
+    with pytest.raises(ValueError, match=r"evaluate_every=1 asks .* two different words"):
+        model.fit(np.eye(10, dtype=int), callbacks=[steps.append])
+    assert not steps
+
+
+def test_a_warning_that_is_an_error_leaves_the_fit():
+    model = LatentDirichletAllocation(**SMALL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(TopicWarning):
+            model.fit(np.ones((5, 1)))
+    assert model.components_.shape == (3, 1)
+
+
+@pytest.mark.parametrize("options", [{"learning_method": "batch", "max_iter": 40}, {"max_iter": 4}])
+def test_the_prior_of_words_is_that_of_the_topics_at_the_end(options):
+    """Not of those that a fit without heat starts from, which are random."""
+    drawn = make_lda(300, 4, n_words=100, document_length=60, eta=0.1, seed=1).counts
+    model = LatentDirichletAllocation(
+        4, topic_word_prior="auto", tempering=None, random_state=0, **options
+    ).fit(drawn)
+    at_the_end = fit_symmetric_concentration(model._state.posterior.mean_log(), 100, 0.1)
+    assert_allclose(model.topic_word_prior_, at_the_end, rtol=0.3)

@@ -33,6 +33,7 @@ from tempering.estimators.parameters import (
     Whole,
     as_policy,
     check_n_components,
+    kept_whole,
 )
 from tempering.estimators.saving import SaveMixin
 from tempering.families import GaussianParameters
@@ -115,8 +116,7 @@ class EngineEstimator(_Declared):
         as_data: Callable[[Any], Any] = lambda rows: rows,
     ) -> Self:
         """The way of every fit; ``as_data`` makes data of rows. One that fails changes nothing."""
-        before = dict(vars(self))
-        try:
+        with kept_whole(self):
             going_on = self._going_on
             X = self._validated(X, reset=not going_on)
             policy = Untempered() if going_on else self._policy(self.max_iter)
@@ -136,9 +136,6 @@ class EngineEstimator(_Declared):
             self._summarise(replace(best, restart_elbos=elbos))
             self._state = State(best.posterior, best.heat, len(best.history), data.shape[0])
             self._expose(best.model, data)
-        except BaseException:
-            self.__dict__ = before
-            raise
         if self._not_converged and not (self.converged_ or self.batch_size) and self.max_iter:
             warnings.warn(self._not_converged, ConvergenceWarning, stacklevel=5)
         return self
@@ -288,22 +285,20 @@ class StreamEstimator(EngineEstimator):
 
         It fails too where it ends in numbers that are not finite.
         """
-        before = dict(vars(self))
         try:
-            X = self._validated(X, reset=not hasattr(self, "_state"))
-            yield X
-            shown = [
-                value
-                for name, value in vars(self).items()
-                if name.endswith("_") and isinstance(value, np.ndarray) and value.dtype.kind == "f"
-            ]
-            parts = [*self._state.posterior.values(), *shown]
-            if not all(np.isfinite(part).all() for part in parts):
-                raise FloatingPointError("the parameters are no longer finite")
-        except BaseException as error:
-            self.__dict__ = before
-            if not isinstance(error, np.linalg.LinAlgError | FloatingPointError):
-                raise
+            with kept_whole(self):
+                X = self._validated(X, reset=not hasattr(self, "_state"))
+                yield X
+                shown = [
+                    value
+                    for name, value in vars(self).items()
+                    if name.endswith("_") and isinstance(value, np.ndarray)
+                ]
+                numbers = [part for part in shown if part.dtype.kind == "f"]
+                parts = [*self._state.posterior.values(), *numbers]
+                if not all(np.isfinite(part).all() for part in parts):
+                    raise FloatingPointError("the parameters are no longer finite")
+        except (np.linalg.LinAlgError, FloatingPointError) as error:
             raise ValueError(
                 f"X breaks the model ({error}), which stays as it was: the largest number is "
                 f"{X.flat[np.argmax(np.abs(X))]}, in row {row_of_largest(X)}. Rescale it, or leave "

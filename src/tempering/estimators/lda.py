@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
-from functools import wraps
+from copy import deepcopy
 from typing import Any, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 
-from tempering.estimators.parameters import check_n_components
+from tempering.estimators.parameters import check_n_components, kept_whole
 from tempering.estimators.topic_choices import TopicChoices, mixed_start, told_documents
 from tempering.estimators.words import check_guidance, remember_labels, remember_words
 from tempering.gpu.device_lda import advance_on_device, fit_on_device
@@ -19,7 +19,6 @@ from tempering.inference import Algorithm, ArraySource, Batch, BlockSource, Cons
 from tempering.inference.callbacks import Callback, say_compiling, telling
 from tempering.inference.checkpoint import (
     CheckpointLike,
-    Method,
     alone_with_checkpoint,
     remembered_seed,
 )
@@ -34,21 +33,6 @@ from tempering.temperature import Heat, Untempered
 
 class TopicWarning(UserWarning):
     """A topic has died, or is a copy of another one."""
-
-
-def as_a_whole(fit: Method) -> Method:
-    """Have a fit that fails leave the estimator as it was."""
-
-    @wraps(fit)
-    def run(self: Any, *arguments: Any, **options: Any) -> Any:
-        before = dict(vars(self))
-        try:
-            return fit(self, *arguments, **options)
-        except BaseException:
-            self.__dict__ = before
-            raise
-
-    return run  # pyright: ignore[reportReturnType]
 
 
 class LatentDirichletAllocation(TopicChoices):
@@ -119,7 +103,8 @@ default="auto"
         ``verbose`` prints. With 0 or less there is one ELBO a pass, and no perplexity.
     perp_tol : float, default=0.0
         With ``evaluate_every`` above 0, end the fit when the perplexity of its documents changes by
-        less than this at T = 1 (scikit-learn's default is 0.1).
+        less than this at T = 1 (scikit-learn's default is 0.1). A fit that is resumed has none to
+        compare its first one with.
     backend : {"auto", "cpu", "jax", "gpu"}, default="auto"
         Where a fit runs: on the CPU, on whatever device JAX finds ("jax"), or only on a GPU.
         "auto" takes a GPU if there is one and :meth:`fit` visits at least 20 million words.
@@ -171,7 +156,6 @@ default="auto"
 
     @alone_with_checkpoint
     @_fit_context(prefer_skip_nested_validation=True)
-    @as_a_whole
     def fit(
         self,
         X: Any,
@@ -195,82 +179,84 @@ default="auto"
             Each is called with a :class:`tempering.inference.Report` after each step; a true return
             value ends the fit.
         """
-        self._check_executor()
-        check_guidance(self)
-        X = self._documents(X)
-        source = X if isinstance(X, BlockSource) else self._counts(X, reset=True)
-        if isinstance(source, BlockSource):
-            self.n_features_in_ = source.shape[1]
-            remember_words(self, source)
-            n_documents, n_tokens = source.size, float(source.n_tokens)
-            n_entries, batch_size = n_tokens, source.batch_size
-        else:
-            n_documents, n_tokens = source.shape[0], float(source.sum(dtype=np.float64))
-            n_entries, batch_size = source.nnz, None
-        if not n_tokens > 0:
-            raise ValueError("X must hold at least one word; every document is empty.")
-        check_n_components(self.n_components, n_entries, "words of documents in X")
-        where = self._where(n_tokens * self.max_iter)
-        if batch_size is None:
-            visits, mean_length = n_documents * self.max_iter, n_tokens / n_documents
-            batch_size = self._batch_size(visits, where, mean_length)
-        rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
-        # Restarts are for different starts, and that from words is one and the same.
-        start = "words" if self.tempering == "auto" and self.n_init == 1 else "random"
-        model = self._new_model(source, n_documents, n_tokens / n_documents, start)
-        online = self.learning_method == "online"
-        steps_a_pass = -(-n_documents // batch_size) if online else 1
-        n_steps = steps_a_pass * self.max_iter
-        policy_seed, seed = self._seeds(rng)
-        with telling(say_compiling) if self.verbose else nullcontext():
-            initial, mixed = None, False
-            if online and self.n_init == 1:
-                initial, mixed = mixed_start(model, source, n_tokens, seed)
-            rates = self._learning_rate(n_steps, mixed) if online else Constant()
-            policy = self._policy(source, model, rates, n_steps, policy_seed, mixed)
-            options: FitOptions = {
-                "temperature": policy,
-                "learning_rate": rates,
-                "initial": initial,
-                "batch_size": batch_size if online else None,
-                "max_passes": self.max_iter,
-                "n_init": self.n_init,
-                "seed": seed,
-                "n_threads": 1,  # the kernels have threads of their own
-                "executor": self.executor,
-                "elbo_every": self.evaluate_every if self.evaluate_every > 0 else steps_a_pass,
-                "final_elbo": False,
-                "callbacks": [*callbacks, *self._watches(source, model)],
-                "progress": bool(self.verbose),
-                "checkpoint": checkpoint,
-                "resume": resume,
-            }
-            run = fit_on_device if where == "jax" else fit
-            result = run(model, source, **options)
-        self.recipe_ = self._recipe(model, policy, rates, batch_size, n_steps)
-        self.history_ = result.history
-        self.n_iter_ = int(np.ceil(result.history[-1].passes))
-        self.n_batch_iter_ = len(result.history)
-        self.temperature_ = 1.0 / np.mean(result.heat.inverse_temperature)
-        self._learned_inverse_temperature = result.heat.inverse_temperature
-        self._state = State(
-            result.posterior,
-            Heat(finished=True),  # documents that come later meet topics that are fitted already
-            len(result.history),
-            result.history[-1].data_seen,
-        )
-        assert isinstance(result.model, LatentDirichlet)
-        self._model = result.model
-        self._stream_policy = Untempered()
-        self.random_state_ = rng
-        if self.evaluate_every > 0:
-            self.bound_ = self.perplexity(told_documents(source))
-        remember_labels(self)
+        with kept_whole(self):
+            self._check_executor()
+            check_guidance(self)
+            X = self._documents(X)
+            source = X if isinstance(X, BlockSource) else self._counts(X, reset=True)
+            if isinstance(source, BlockSource):
+                self.n_features_in_ = source.shape[1]
+                remember_words(self, source)
+                n_documents, n_tokens = source.size, float(source.n_tokens)
+                n_entries, batch_size = n_tokens, source.batch_size
+            else:
+                n_documents, n_tokens = source.shape[0], float(source.sum(dtype=np.float64))
+                n_entries, batch_size = source.nnz, None
+            if not n_tokens > 0:
+                raise ValueError("X must hold at least one word; every document is empty.")
+            check_n_components(self.n_components, n_entries, "words of documents in X")
+            where = self._where(n_tokens * self.max_iter)
+            if batch_size is None:
+                visits, mean_length = n_documents * self.max_iter, n_tokens / n_documents
+                batch_size = self._batch_size(visits, where, mean_length)
+            rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
+            # Restarts are for different starts, and that from words is one and the same.
+            start = "words" if self.tempering == "auto" and self.n_init == 1 else "random"
+            model = self._new_model(source, n_documents, n_tokens / n_documents, start)
+            online = self.learning_method == "online"
+            steps_a_pass = -(-n_documents // batch_size) if online else 1
+            n_steps = steps_a_pass * self.max_iter
+            policy_seed, seed = self._seeds(rng)
+            with telling(say_compiling) if self.verbose else nullcontext():
+                initial, mixed = None, False
+                if online and self.n_init == 1:
+                    initial, mixed = mixed_start(model, source, n_tokens, seed)
+                rates = self._learning_rate(n_steps, mixed) if online else Constant()
+                policy = self._policy(source, model, rates, n_steps, policy_seed, mixed)
+                options: FitOptions = {
+                    "temperature": policy,
+                    "learning_rate": rates,
+                    "initial": initial,
+                    "batch_size": batch_size if online else None,
+                    "max_passes": self.max_iter,
+                    "n_init": self.n_init,
+                    "seed": seed,
+                    "n_threads": 1,  # the kernels have threads of their own
+                    "executor": self.executor,
+                    "elbo_every": self.evaluate_every if self.evaluate_every > 0 else steps_a_pass,
+                    "final_elbo": False,
+                    "callbacks": [*callbacks, *self._watches(source, model)],
+                    "progress": bool(self.verbose),
+                    "checkpoint": checkpoint,
+                    "resume": resume,
+                }
+                run = fit_on_device if where == "jax" else fit
+                result = run(model, source, **options)
+            self.recipe_ = self._recipe(model, policy, rates, batch_size, n_steps)
+            self.history_ = result.history
+            self.n_iter_ = int(np.ceil(result.history[-1].passes))
+            self.n_batch_iter_ = len(result.history)
+            self.temperature_ = 1.0 / np.mean(result.heat.inverse_temperature)
+            self._learned_inverse_temperature = result.heat.inverse_temperature
+            self._state = State(
+                result.posterior,
+                # Documents that come later meet topics that are fitted already.
+                Heat(finished=True),
+                len(result.history),
+                result.history[-1].data_seen,
+            )
+            assert isinstance(result.model, LatentDirichlet)
+            self._model = result.model
+            self._stream_policy = Untempered()
+            self.random_state_ = rng
+            vars(self).pop("bound_", None)  # of another fit
+            if self.evaluate_every > 0:
+                self.bound_ = self.perplexity(told_documents(source))
+            remember_labels(self)
         warn_of_troubles(self._state.posterior, n_tokens, self._model.guide)
         return self
 
     @_fit_context(prefer_skip_nested_validation=True)
-    @as_a_whole
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Update the topics with more documents of a stream, in minibatches of ``batch_size``.
 
@@ -278,45 +264,56 @@ default="auto"
         up to half), or of the first 20,000 documents where that is not known, then T = 1. Topics
         are better if the number is given.
         """
-        self._check_executor()
-        check_guidance(self)
-        first = not hasattr(self, "_state")
-        X = self._counts(X, reset=first)
-        # Without its length, a stream has a million documents, as in scikit-learn, and the
-        # temperature comes down in a run of 20,000, though nobody knows when it ends.
-        n_data, horizon = int(self.total_samples or 1e6), self.total_samples or 2e4
-        seen = 0 if first else self._state.data_seen
-        n_entries = X.nnz / X.shape[0] * max(horizon, X.shape[0])
-        check_n_components(self.n_components, n_entries, "words of documents in such a stream")
-        # A stream comes in small pieces from the host: without being asked to, it stays there.
-        where = self._where(0)
-        batch_size = self._batch_size(max(horizon, seen), where)
-        rates, executor = self._learning_rate(), self.executor or Serial()
-        if first:
-            self.random_state_ = rng = check_random_state(self.random_state)
-            mean_length = max(X.sum(dtype=np.float64) / X.shape[0], 1.0)
-            self._model = self._new_model(X, int(horizon), mean_length, "random", n_data)
-            remember_labels(self)
-            n_steps = max(1, int(horizon // batch_size))
-            policy_seed, self._stream_seed = self._seeds(rng)
-            self._stream_policy = self._policy(X, self._model, rates, n_steps, policy_seed)
-        policy, passes = self._stream_policy, horizon / n_data
-        algorithm = Algorithm(self._model, policy, rates, executor, n_data, planned_passes=passes)
-        if first:
-            generator = np.random.default_rng(self._stream_seed)
-            topics = self._model.initialize(ArraySource(X), generator)
-            self._state = algorithm.start(topics, generator)
-            self.history_ = History()
-        state = self._state
-        if where == "jax":
-            state = advance_on_device(algorithm, state, X, batch_size)
-        else:
-            for start in range(0, X.shape[0], batch_size):
-                batch = Batch(X[start : start + batch_size])
-                state = algorithm.advance(state, batch, evaluate=False).state
-        self._state, self.n_batch_iter_ = state, state.step
-        self.n_iter_ = max(1, self._state.data_seen // n_data)
-        self._learned_inverse_temperature = self._state.heat.inverse_temperature
+        with kept_whole(self):
+            self._check_executor()
+            check_guidance(self)
+            first = not hasattr(self, "_state")
+            if not first and self.n_components != self._model.n_topics:
+                raise ValueError(
+                    f"These topics were fitted with n_components={self._model.n_topics}, which was "
+                    f"changed to {self.n_components} since. Set it back, or call fit to start anew."
+                )
+            X = self._counts(X, reset=first)
+            # Without its length, a stream has a million documents, as in scikit-learn, and the
+            # temperature comes down in a run of 20,000, though nobody knows when it ends.
+            n_data, horizon = int(self.total_samples or 1e6), self.total_samples or 2e4
+            seen = 0 if first else self._state.data_seen
+            n_entries = X.nnz / X.shape[0] * max(horizon, X.shape[0])
+            check_n_components(self.n_components, n_entries, "words of documents in such a stream")
+            # A stream comes in small pieces from the host: without being asked to, it stays there.
+            where = self._where(0)
+            batch_size = self._batch_size(max(horizon, seen), where)
+            rates, executor = self._learning_rate(), self.executor or Serial()
+            if first:
+                self.random_state_ = rng = check_random_state(self.random_state)
+                mean_length = max(X.sum(dtype=np.float64) / X.shape[0], 1.0)
+                self._model = self._new_model(X, int(horizon), mean_length, "random", n_data)
+                remember_labels(self)
+                n_steps = max(1, int(horizon // batch_size))
+                policy_seed, self._stream_seed = self._seeds(rng)
+                self._stream_policy = self._policy(X, self._model, rates, n_steps, policy_seed)
+            elif X.shape[0] > batch_size:
+                # Steps write into them: one that fails is to take back those before it.
+                self._model, self._state = deepcopy((self._model, self._state))
+            policy, passes = self._stream_policy, horizon / n_data
+            algorithm = Algorithm(
+                self._model, policy, rates, executor, n_data, planned_passes=passes
+            )
+            if first:
+                generator = np.random.default_rng(self._stream_seed)
+                topics = self._model.initialize(ArraySource(X), generator)
+                self._state = algorithm.start(topics, generator)
+                self.history_ = History()
+            state = self._state
+            if where == "jax":
+                state = advance_on_device(algorithm, state, X, batch_size)
+            else:
+                for start in range(0, X.shape[0], batch_size):
+                    batch = Batch(X[start : start + batch_size])
+                    state = algorithm.advance(state, batch, evaluate=False).state
+            self._state, self.n_batch_iter_ = state, state.step
+            self.n_iter_ = max(1, self._state.data_seen // n_data)
+            self._learned_inverse_temperature = self._state.heat.inverse_temperature
         return self
 
 
@@ -333,7 +330,7 @@ def warn_of_troubles(topics: Topics, n_tokens: float, guide: Guide | None = None
     copies[unused] = copies[:, unused] = False
     troubles = describe_troubles(unused, np.argwhere(copies))
     if troubles:
-        warnings.warn(troubles, TopicWarning, stacklevel=6)
+        warnings.warn(troubles, TopicWarning, stacklevel=5)
 
 
 def unused_topics(counts: NDArray[np.floating], n_tokens: float) -> np.ndarray:

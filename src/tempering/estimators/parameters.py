@@ -1,6 +1,7 @@
 """Parameters that all estimators have: what they may be, and what they stand for."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from inspect import get_annotations
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -105,6 +106,17 @@ class TypedParameters:
         names = [name for name in own if not name.startswith("_") and not name.endswith("_")]
         told = {name: constraints_of(own[name]) for name in names}
         cls._parameter_constraints = {**cls._parameter_constraints, **told}
+
+
+@contextmanager
+def kept_whole(estimator: Any) -> Iterator[None]:
+    """Have a fit that fails within leave the estimator as it was."""
+    before = dict(vars(estimator))
+    try:
+        yield
+    except BaseException:
+        estimator.__dict__ = before
+        raise
 
 
 def constraints_of(kind: Any) -> list[Any]:

@@ -161,10 +161,14 @@ class TopicChoices(TopicTransformer):
         While a fit is tempered, perplexity falls with the cooling; only what it is at T = 1 counts.
         """
         lines = bool(self.verbose) and not sys.stderr.isatty()  # where it is one, there is a bar
-        told = self.evaluate_every > 0 and (lines or self.perp_tol > 0)
-        if not lines and not told:
+        split = split_documents(told_documents(source)) if self.evaluate_every > 0 else None
+        if split is not None and not split.held_out.nnz:
+            raise ValueError(
+                f"evaluate_every={self.evaluate_every} asks for perplexities, but no document of X "
+                "has two different words, to predict one by the other: take evaluate_every=0."
+            )
+        if not lines and (split is None or self.perp_tol == 0):
             return []
-        split = split_documents(told_documents(source)) if told else None
         alpha, threads = model.doc_topic_prior, self._n_threads()
         last, previous = 0, np.nan
 

@@ -138,7 +138,7 @@ class TopicTransformer(
         if inference not in ("vi", "gibbs"):
             raise ValueError(f"inference must be 'vi' or 'gibbs'; got {inference!r}.")
         split = split_documents(self._validated(X, reset=False), random_state)
-        given = None if alpha is None else as_alpha(alpha, self.n_components)
+        given = None if alpha is None else as_alpha(alpha, self._model.n_topics)
         alpha = self._model.doc_topic_prior if given is None else given
         # Else sums and logarithms of it are no numbers there.
         if given is not None and not np.all((given > 1e-30) & (given < 1e30)):
@@ -234,7 +234,7 @@ class TopicTransformer(
 
     @property
     def _n_features_out(self) -> int:
-        return self.n_components
+        return self._model.n_topics
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

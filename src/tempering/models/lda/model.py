@@ -52,7 +52,8 @@ from tempering.models.lda.topics import Guide, TopicPrior, Topics, WordStatistic
 from tempering.models.natural import LocalTerms
 from tempering.storage.state import stored
 
-#: η takes a pass over all topics to learn, so that is done once in so many steps.
+#: η takes a pass over all topics to learn, so that with minibatches it is done once in so many
+#: steps, or earlier after 1, 2, 4, 8 and so on, as topics change most at first.
 TOPIC_PRIOR_STEPS = 100
 
 Update = Literal["variational", "mean", "sampled"]
@@ -252,6 +253,9 @@ class LatentDirichlet(Model):
 
     def learn_hyperparameters(self, local: LocalStep, posterior: Topics, rate: float) -> None:
         """Move α and η to where they make the current q(θ) and q(β) most likely."""
+        steps = self._steps_at_temperature_one
+        early = steps < TOPIC_PRIOR_STEPS and steps & (steps - 1) == 0
+        eta_is_due = early or steps % TOPIC_PRIOR_STEPS == 0 or rate == 1.0
         if self.learns_alpha_next:
             rate = min(1.0, self.alpha_steps * rate)
             mean, remembered = self.prior_statistics(local), self._mean_prior_statistics
@@ -266,7 +270,7 @@ class LatentDirichlet(Model):
             elif mean.any():
                 total = float(self.doc_topic_prior.sum())
                 self.doc_topic_prior = share_out(total, mean, self.adapted_part)
-        if self.learn_topic_word_prior and self._steps_at_temperature_one % TOPIC_PRIOR_STEPS == 0:
+        if self.learn_topic_word_prior and eta_is_due:
             self.topic_word_prior = fit_symmetric_concentration(
                 posterior.mean_log(), self.n_words, self.topic_word_prior
             )
