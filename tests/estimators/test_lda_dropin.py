@@ -4,13 +4,17 @@ import inspect
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn.decomposition
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from scipy.special import digamma
 
 import tempering
+from on_disk import on_disk
 from tempering import LatentDirichletAllocation
+from tempering.corpus import Corpus
 from tempering.datasets import make_lda
 from tempering.estimators.lda import TopicWarning
 from tempering.models.lda.priors import fit_symmetric_concentration
@@ -218,3 +222,39 @@ def test_the_prior_of_words_is_that_of_the_topics_at_the_end(options):
     ).fit(drawn)
     at_the_end = fit_symmetric_concentration(model._state.posterior.mean_log(), 100, 0.1)
     assert_allclose(model.topic_word_prior_, at_the_end, rtol=0.3)
+
+
+def test_a_stream_of_minibatches_is_no_batch(tmp_path):
+    """Each step would forget all documents but its own."""
+    batch = {**SMALL, "learning_method": "batch"}
+    with pytest.raises(ValueError, match=r"all documents at each step, .* minibatches of 20"):
+        LatentDirichletAllocation(**batch).fit(on_disk(tmp_path, X, batch_size=20))
+    whole = LatentDirichletAllocation(**batch).fit(on_disk(tmp_path, X, batch_size=80))
+    assert_array_equal(whole.components_, LatentDirichletAllocation(**batch).fit(X).components_)
+
+
+def test_only_a_fit_takes_a_stream_from_disk(tmp_path):
+    model = LatentDirichletAllocation(**SMALL).fit(X)
+    for method in (model.transform, model.score, model.partial_fit):
+        with pytest.raises(ValueError, match=r"only fit takes such documents.*blocks"):
+            method(on_disk(tmp_path, X))
+
+
+def test_stored_zeros_change_nothing():
+    stored = sparse.csr_matrix(X.toarray() + 1)
+    stored.data -= 1
+    expected = LatentDirichletAllocation(**SMALL).fit(X)
+    found = LatentDirichletAllocation(**SMALL).fit(stored)
+    assert_array_equal(found.components_, expected.components_)
+    assert found.completion_score(stored) == expected.completion_score(X)
+    assert stored.nnz == X.shape[0] * X.shape[1]
+
+
+def test_columns_in_another_order_than_the_words_are_refused():
+    words = [f"w{v}" for v in range(30)]
+    model = LatentDirichletAllocation(**SMALL).fit(Corpus(X, words))
+    frame = pd.DataFrame(X.toarray(), columns=words)
+    with pytest.warns(UserWarning, match="fitted without feature names"):
+        assert_array_equal(model.transform(frame), model.transform(X))
+    with pytest.raises(ValueError, match="column 0 of X is 'w29', but 'w0' in the model"):
+        model.transform(frame[words[::-1]])

@@ -257,7 +257,7 @@ def _words(stored: Stored, given: list[str] | None, path: Path | None) -> list[s
 
 def _say_unseen(path: Path, words: Any, *parts: Any) -> None:
     """Tell of words that were asked for and that no document has."""
-    seen = sum(part.sum(axis=0) for part in parts if part is not None)
+    seen: Any = sum(part.sum(axis=0) for part in parts if part is not None)
     if missing := [word for word, n in zip(words, seen) if not n]:
         say(
             f"warning: {len(missing):,} of the {len(words):,} words of {path} are in no document, "

@@ -189,6 +189,11 @@ default="auto"
                 remember_words(self, source)
                 n_documents, n_tokens = source.size, float(source.n_tokens)
                 n_entries, batch_size = n_tokens, source.batch_size
+                if self.learning_method == "batch" and batch_size < n_documents:
+                    raise ValueError(
+                        "learning_method='batch' takes all documents at each step, but X streams "
+                        f"in minibatches of {batch_size}: take 'online', or X in memory."
+                    )
             else:
                 n_documents, n_tokens = source.shape[0], float(source.sum(dtype=np.float64))
                 n_entries, batch_size = source.nnz, None
@@ -249,7 +254,7 @@ default="auto"
             self._model = result.model
             self._stream_policy = Untempered()
             self.random_state_ = rng
-            vars(self).pop("bound_", None)  # of another fit
+            self.__dict__.pop("bound_", None)  # of another fit
             if self.evaluate_every > 0:
                 self.bound_ = self.perplexity(told_documents(source))
             remember_labels(self)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tempering.estimators.parameters import PolicyNames, Tempering, TypedParameters, as_policy
 from tempering.estimators.saving import SaveMixin, expect_kinds, expect_names
-from tempering.estimators.words import check_words, remember_words, words_of
+from tempering.estimators.words import check_columns, check_words, remember_words, words_of
 from tempering.evaluation import completion_score, npmi, split_documents, top_words
 from tempering.evaluation.checks import as_alpha, counts_of, is_corpus, normalised
 from tempering.families.checks import (
@@ -24,6 +24,7 @@ from tempering.families.checks import (
     naming_the_table,
     supported,
 )
+from tempering.inference import BlockSource
 from tempering.inference.run import State
 from tempering.models.arguments import check_whole, shown
 from tempering.models.base import Array
@@ -253,8 +254,15 @@ class TopicTransformer(
     def _validated(self, X: Any, *, reset: bool) -> sparse.csr_matrix:
         """X as CSR of counts, whatever their type; never a dense copy, and never X to write to."""
         given, X = X, counts_of(X)
+        if isinstance(X, BlockSource):
+            raise ValueError(
+                "X streams from disk, and only fit takes such documents: give them some at a time, "
+                "as tempering.corpus.open_corpus(path).blocks() has them."
+            )
         if not reset:
             check_words(self, given)
+            if not hasattr(self, "feature_names_in_"):  # which scikit-learn looks at
+                check_columns(self, given)
         if is_corpus(given) and 0 in given.shape:
             raise ValueError(f"X must have a document and a word at least; got {given!r}.")
         check_compressed(X, "X")

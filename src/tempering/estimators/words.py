@@ -64,7 +64,14 @@ def check_words(estimator: Any, X: Any, path: Path | None = None) -> None:
 def counts_over_words(estimator: Any, X: Any) -> sparse.csr_array:
     """Counts of documents over the words of the fit; a corpus or a frame over others is refused."""
     check_words(estimator, X)
-    ours, columns = words_of(estimator), getattr(X, "columns", None)
+    check_columns(estimator, X)
+    return as_counts(X, "X", estimator.n_features_in_)
+
+
+def check_columns(estimator: Any, X: Any) -> None:
+    """Refuse a frame whose columns are named in another way than those of the fit."""
+    ours, columns = getattr(estimator, "feature_names_in_", None), getattr(X, "columns", None)
+    ours = words_of(estimator) if ours is None else ours
     if ours is not None and columns is not None and len(columns) == len(ours):
         for place, (theirs, word) in enumerate(zip(columns, ours)):
             # As scikit-learn has it, only text names a column.
@@ -73,7 +80,6 @@ def counts_over_words(estimator: Any, X: Any) -> sparse.csr_array:
                     f"column {place} of X is {theirs!r:.80}, but {str(word)!r:.80} in the model: "
                     "give the columns of the fit, in their order."
                 )
-    return as_counts(X, "X", estimator.n_features_in_)
 
 
 def words_of(estimator: Any, vocabulary: Sequence[str] | None = None) -> Sequence[str] | None:

@@ -53,9 +53,6 @@ def as_counts(counts: Any, name: str, n_words: int | None = None) -> sparse.csr_
     check_compressed(counts, name)
     counts = canonical_csr(counts)
     check_sparse_counts(counts, f"{name} must hold finite counts")
-    if not np.all(counts.data):
-        counts = counts.copy()
-        counts.eliminate_zeros()
     return counts
 
 

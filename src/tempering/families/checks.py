@@ -108,12 +108,12 @@ def supported(table: NDArray[Any]) -> NDArray[Any]:
 
 
 def canonical_csr(matrix: Any) -> Any:
-    """A CSR matrix with sorted words, none twice, that shares its memory where it is so already."""
+    """A CSR matrix with sorted words, none twice or 0 times; in its own memory if it is not so."""
     n_entries = matrix.indptr[-1]
     make = sparse.csr_array if isinstance(matrix, sparse.sparray) else sparse.csr_matrix
     arrays = matrix.data[:n_entries], matrix.indices[:n_entries], matrix.indptr
     own: Any = make(arrays, shape=matrix.shape)
-    if own.has_canonical_format:
+    if own.has_canonical_format and own.data.all():
         return own
     own = own.copy()
     own.sort_indices()
@@ -121,6 +121,7 @@ def canonical_csr(matrix: Any) -> Any:
         if own.dtype.kind in "biu":  # sums of small types could overflow
             own.data = own.data.astype(np.int64)
         own.sum_duplicates()
+    own.eliminate_zeros()
     return own
 
 
