@@ -258,3 +258,14 @@ def test_columns_in_another_order_than_the_words_are_refused():
         assert_array_equal(model.transform(frame), model.transform(X))
     with pytest.raises(ValueError, match="column 0 of X is 'w29', but 'w0' in the model"):
         model.transform(frame[words[::-1]])
+
+
+def test_documents_after_a_fit_count_as_much_as_those_of_it():
+    """And not as a million documents like them would."""
+    drawn = make_lda(600, 5, n_words=100, document_length=50, seed=2).counts
+    model = LatentDirichletAllocation(5, random_state=0).fit(drawn[:400])
+    words, score = drawn[:400].sum(), model.completion_score(drawn[500:])
+    for _ in range(2):
+        model.partial_fit(drawn[400:410])
+    assert_allclose(model.components_.sum() - 100, words, rtol=0.02)
+    assert model.completion_score(drawn[500:]) > score - 0.005

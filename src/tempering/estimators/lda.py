@@ -87,7 +87,8 @@ default="auto"
         Documents in a minibatch; "auto" goes by how many there are, and how long.
     total_samples : float, default=None
         How many documents all calls of :meth:`partial_fit` will bring. If None, the stream cools
-        over 8,000 documents, and counts are scaled to a corpus of a million.
+        over 8,000 documents, and counts are scaled to a corpus of a million; or, after :meth:`fit`,
+        to its documents and those that came since.
     doc_update_tol : float, default=1e-2
         The sweeps of a document end when one moves less than this part of its words to other
         topics.
@@ -283,6 +284,10 @@ default="auto"
             # temperature comes down in a run of 20,000, though nobody knows when it ends.
             n_data, horizon = int(self.total_samples or 1e6), self.total_samples or 2e4
             seen = 0 if first else self._state.data_seen
+            if not self.total_samples and not first and self.history_:
+                # The topics of a fit: as if of a million, some documents would count for all of it.
+                last = self.history_[-1]
+                n_data = round(last.data_seen / last.passes) + seen - last.data_seen + X.shape[0]
             n_entries = X.nnz / X.shape[0] * max(horizon, X.shape[0])
             check_n_components(self.n_components, n_entries, "words of documents in such a stream")
             # A stream comes in small pieces from the host: without being asked to, it stays there.

@@ -95,7 +95,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     """Load an estimator from the directory that its ``save`` method wrote.
 
     Loading runs no code of the file. The estimator predicts with the same bits as the saved one,
-    and ``partial_fit`` continues where the saved one would have.
+    and ``partial_fit`` continues where the saved one would have; but no documents are stored, by
+    which a stream of topics, in its first 15,000 or 75%, would raise the sum of α.
 
     Raises
     ------
