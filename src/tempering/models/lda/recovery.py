@@ -306,7 +306,10 @@ def first_eigenvectors(table: Float32, n: int, n_threads: int = 1) -> tuple[Arra
     values, turns = np.linalg.eigh((products + products.T) / 2.0)
     largest = np.argsort(-values, kind="stable")[:n]
     largest = largest[values[largest] > SMALLEST]
-    return values[largest], basis.astype(np.float64) @ turns[:, largest]
+    vectors = basis.astype(np.float64) @ turns[:, largest]
+    # A vector and its negative are as good: libraries differ in which of them they find.
+    vectors *= np.where(np.einsum("vk,vk,vk->k", vectors, vectors, vectors) < 0.0, -1.0, 1.0)
+    return values[largest], vectors
 
 
 def orthogonal(columns: Float32) -> Float32:
