@@ -19,7 +19,13 @@ from tempering.gpu.device_data import (
 )
 from tempering.gpu.jax_device import compiled, counterpart, jax, jnp
 from tempering.models.base import Array
-from tempering.models.factorial.activations import SAME, WARMING_SWEEPS, all_states, sweep_orders
+from tempering.models.factorial.activations import (
+    SAME,
+    WARMING_SWEEPS,
+    Activations,
+    all_states,
+    sweep_orders,
+)
 from tempering.models.factorial_mixture import ActivationStep, FactorialModel, FeatureExpectations
 from tempering.models.natural import Natural
 
@@ -100,11 +106,10 @@ def activation_step(
     fields = table @ scaled_means.T + offsets
     if exact:
         states = jnp.asarray(all_states(couplings.shape[0]))
-        solved, precision = enumerate_all(fields, couplings, s, weights, states)
+        solved = enumerate_all(fields, couplings, s, weights, states)
     else:
         solved = settle_all(fields, couplings, s, start, orders, tolerance, max_sweeps)
-        precision = None
-    z = solved.activations
+    z, precision = solved.activations, solved.second_moments
     weighted = weights[:, None] * z
     if precision is None:
         precision = weighted.T @ z
@@ -114,14 +119,6 @@ def activation_step(
     energies = solved.energies - lengths / (2.0 * noise_variance)
     entropy = jnp.where(held, solved.entropies, 0.0).sum()
     return Activations(z, energies, solved.entropies), statistics, entropy
-
-
-class Activations(NamedTuple):
-    """q(z) of some points, as far as anybody asks for it."""
-
-    activations: Any  # E z_nk, [n, K]
-    energies: Any  # E_q of the log joint at s = 1, [n]
-    entropies: Any  # H(q(z_n)), [n]
 
 
 class MovingPoints(NamedTuple):
@@ -196,7 +193,7 @@ def settle_all(
         found = weigh(rough.logits)
         rise = s * (found.energies - best.energies) + found.entropies
         taken = new & (rise > best.entropies)
-        best = Activations(*(jnp.where(taken, a, b) for a, b in zip(found, best)))
+        best = jax.tree.map(lambda new, old: jnp.where(taken, new, old), found, best)
         return best, jnp.where(taken, rough.z, known)
 
     rough = ascend(MovingPoints(start.T.astype(jnp.float32), jnp.zeros_like(b), jnp.ones(n, bool)))
@@ -204,8 +201,8 @@ def settle_all(
     return best._replace(activations=best.activations.T)
 
 
-def enumerate_all(fields, couplings, s, weights, states) -> tuple[Activations, Any]:
-    """The exact q(z_n), and Σ_n w_n E[z_n z_n'] for weights w."""
+def enumerate_all(fields, couplings, s, weights, states) -> Activations:
+    """The exact q(z_n), with Σ_n w_n E[z_n z_n'] for weights w."""
     interactions = -0.5 * ((states @ couplings) * states).sum(axis=1)
     n, n_features = fields.shape
     n_states = states.shape[0]
@@ -236,4 +233,4 @@ def enumerate_all(fields, couplings, s, weights, states) -> tuple[Activations, A
     nothing = jnp.zeros(n, fields.dtype)
     start = (Activations(jnp.zeros_like(fields), nothing, nothing), jnp.zeros(n_states, s.dtype))
     solved, mean = jax.lax.fori_loop(0, -(-n // at_once), add_piece, start)
-    return solved, (states.T * mean) @ states
+    return solved._replace(second_moments=(states.T * mean) @ states)

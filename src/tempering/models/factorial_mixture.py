@@ -26,8 +26,7 @@ from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.factorial.activations import (
     MAX_ENUMERATED,
     TABLE_SIZE,
-    Enumerated,
-    SettledActivations,
+    Activations,
     all_states,
     enumerate_activations,
     settle_activations,
@@ -200,9 +199,8 @@ class FactorialModel(Model):
             solved = self.settle(fields.T, couplings, s, start)
         z = solved.activations
         common, weighted = (1.0, s[:, None] * z) if s.ndim else (float(s), z)
-        if isinstance(solved, Enumerated):
-            precision = solved.second_moments
-        else:
+        precision = solved.second_moments
+        if precision is None:
             precision = common * (weighted.T @ z)
             np.fill_diagonal(precision, common * weighted.sum(axis=0))
         return ActivationStep(
@@ -240,7 +238,7 @@ class FactorialModel(Model):
         couplings: Array,
         inverse_temperature: float | Array = 1.0,
         start: Array | None = None,
-    ) -> SettledActivations:
+    ) -> Activations:
         """The factorised q(z_n); without a start, from the prior's probabilities."""
         return settle_activations(
             fields,

@@ -65,12 +65,13 @@ HALF_TABLE_SIZE = 2**15
 SAFE = 1e-280
 
 
-class SettledActivations(NamedTuple):
+class Activations(NamedTuple):
     """q(z) of some points."""
 
-    activations: Array  # z_nk, [n, K]
-    energies: Array  # E_n(z), [n]
-    entropies: Array  # H(q(z_n)), [n]
+    activations: Any  # E z_nk, [n, K]
+    energies: Any  # E_q[E_n(z)], [n]
+    entropies: Any  # H(q(z_n)), [n]
+    second_moments: Any = None  # Σ_n s_n E[z_n z_n'], [K, K], where q(z_n) is not factorised
 
 
 def settle_activations(
@@ -82,7 +83,7 @@ def settle_activations(
     n_restarts: int = 0,
     tolerance: float = 1e-3,
     max_sweeps: int = 10,
-) -> SettledActivations:
+) -> Activations:
     """Coordinate ascent from ``start`` [n, K] or [K], and from hot starts where they lead higher.
 
     ``fields`` [n, K] are b, the log odds of an activation alone, ``couplings`` [K, K] are J,
@@ -100,7 +101,7 @@ def settle_activations(
         _contiguous(np.broadcast_to(start, (n, k)).T), activations, energies, entropies,
         sweep_orders(k, n_restarts), tolerance, max_sweeps,
     )  # fmt: skip
-    return SettledActivations(activations.T, energies, entropies)
+    return Activations(activations.T, energies, entropies)
 
 
 def _contiguous(array: Array) -> Array:
@@ -185,15 +186,6 @@ def _settle(
             entropies[first + lane] = best.entropy[lane]
 
 
-class Enumerated(NamedTuple):
-    """q(z) of some points, as far as anybody asks for it."""
-
-    activations: Array  # E z_nk, [n, K]
-    second_moments: Array  # Σ_n s_n E[z_n z_n'], [K, K]
-    energies: Array  # E_q of the exponent at s = 1, [n]
-    entropies: Array  # H(q(z_n)), [n]
-
-
 @lru_cache(maxsize=16)
 def all_states(n_features: int) -> Array:
     """Every vector of activations, [2^K, K]."""
@@ -210,14 +202,14 @@ def all_states(n_features: int) -> Array:
 
 def enumerate_activations(
     fields: Array, couplings: Array, inverse_temperature: float | Array
-) -> Enumerated:
+) -> Activations:
     """The exact q(z_n); arguments as of :func:`settle_activations`."""
     if np.ndim(inverse_temperature):
         return _all_at_once(fields, couplings, np.array(inverse_temperature, float))
     return _by_halves(fields, couplings, float(inverse_temperature))
 
 
-def _all_at_once(fields: Array, couplings: Array, s: Array) -> Enumerated:
+def _all_at_once(fields: Array, couplings: Array, s: Array) -> Activations:
     """A table of all points and all states."""
     n, k = fields.shape
     states = all_states(k)
@@ -233,10 +225,10 @@ def _all_at_once(fields: Array, couplings: Array, s: Array) -> Enumerated:
         # s · energy + entropy = log Σ_S exp{s exponent}
         entropies[rows] = s[rows] * (largest - energies[rows]) + np.log(total)
         mean += (s[rows] / total) @ weights
-    return Enumerated(activations, (states.T * mean) @ states, energies, entropies)
+    return Activations(activations, energies, entropies, (states.T * mean) @ states)
 
 
-def _by_halves(fields: Array, couplings: Array, s: float) -> Enumerated:
+def _by_halves(fields: Array, couplings: Array, s: float) -> Activations:
     """Tables of the states of each half of the features, where all points have one temperature."""
     n, k = fields.shape
     half = k // 2
@@ -282,7 +274,7 @@ def _by_halves(fields: Array, couplings: Array, s: float) -> Enumerated:
         activations[lost], energies[lost] = others.activations, others.energies
         entropies[lost] = others.entropies
         moments += others.second_moments
-    return Enumerated(activations, moments, energies, entropies)
+    return Activations(activations, energies, entropies, moments)
 
 
 def _interactions(states: Array, couplings: Array) -> Array:
