@@ -6,7 +6,6 @@ import pytest
 from tempering import CategoricalHMM, GaussianHMM, VariationalTempering, fit
 from tempering.families import Categorical, Dirichlet, SparseDirichlet
 from tempering.models import HiddenMarkov, Natural, Sequences
-from tempering.models.hmm.sequences import Pieces
 from tests.models.test_hmm import enumerated
 
 LEFT_RIGHT = np.triu(np.ones((3, 3)))
@@ -85,12 +84,12 @@ def test_pieces_in_the_middle_may_begin_where_no_sequence_does():
     model, _, posterior = chain_of_symbols()
     rows, expected = np.array([0, 1, 3, 2, 0, 2, 1]), model.expectations(posterior)
     whole = model.local_step(Sequences(rows), expected, 1.0)
-    pieces = model.local_step(Pieces(rows, piece_length=2, buffer=7), expected, 1.0)
+    pieces = model.local_step(Sequences(rows, piece_length=2, buffer=7), expected, 1.0)
     for name in whole.statistics:
         np.testing.assert_allclose(
             pieces.statistics[name], whole.statistics[name], rtol=1e-9, atol=1e-12
         )
-    apart = model.local_step(Pieces(rows, piece_length=2, buffer=0), expected, 1.0)
+    apart = model.local_step(Sequences(rows, piece_length=2, buffer=0), expected, 1.0)
     assert np.all(np.isfinite(apart.energies))
     assert np.all(apart.statistics.transitions[LEFT_RIGHT == 0] == 0.0)
 

@@ -19,7 +19,6 @@ from tempering.families import (
 from tempering.gpu import jax_models
 from tempering.gpu.jax_models import JaxHiddenMarkov, lanes_of, places
 from tempering.models import HiddenMarkov, Sequences
-from tempering.models.hmm.sequences import Pieces
 
 pytestmark = pytest.mark.usefixtures("without_optimizations")
 
@@ -76,7 +75,7 @@ def test_a_step_is_that_of_the_cpu(kind, s):
 @pytest.mark.parametrize("s", [0.4, np.linspace(0.3, 1.0, 11)], ids=["one", "each"])
 def test_pieces_and_forbidden_moves_are_those_of_the_cpu(buffer, s, monkeypatch):
     model, rows, expected = problem("diag", zeros=True)
-    data = Pieces(rows, LENGTHS, piece_length=3, buffer=buffer)
+    data = Sequences(rows, LENGTHS, piece_length=3, buffer=buffer)
     assert len(data) == 11
     wanted = model.local_step(data, expected, s)
     assert_same(JaxHiddenMarkov.of(model).local_step(data, expected, s), wanted)

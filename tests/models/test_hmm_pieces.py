@@ -9,7 +9,7 @@ from tempering import fit
 from tempering.families import DiagonalGaussian, Poisson
 from tempering.models import HiddenMarkov, Sequences
 from tempering.models.hmm.chains import Chain, solve_paths
-from tempering.models.hmm.sequences import Inner, Pieces, piece_lengths
+from tempering.models.hmm.sequences import piece_lengths
 
 LENGTHS = [90, 1, 31]
 
@@ -40,7 +40,7 @@ def test_pieces_that_see_all_count_together_what_the_sequences_count(likelihood,
     model, rows, posterior = problem(likelihood)
     expected = model.expectations(posterior)
     whole = model.local_step(Sequences(rows, LENGTHS), expected, s)
-    pieces = Pieces(rows, LENGTHS, piece_length=7, buffer=1000)
+    pieces = Sequences(rows, LENGTHS, piece_length=7, buffer=1000)
     assert len(pieces) == 13 + 1 + 5
     cut = model.local_step(pieces, expected, s)
     assert largest_difference(cut, whole) < 1e-9
@@ -52,7 +52,7 @@ def test_the_inner_part_is_counted_alike_in_both_ways_of_solving():
     rng = np.random.default_rng(0)
     chain = Chain(*(np.log(rng.dirichlet(np.ones(4), size=shape)) for shape in ((), (4,))))
     log_emissions, bounds = 3 * rng.normal(size=(60, 4)), np.array([0, 25, 26, 60])
-    inner = Inner(np.array([[5, 20], [25, 26], [26, 50]]), np.array([False, True, True]))
+    inner = np.array([[5, 20], [25, 26], [26, 50]]), np.array([False, True, True])
     fast, slow = (
         solve_paths(chain, log_emissions, bounds, 0.7, way, inner) for way in (False, True)
     )
@@ -68,7 +68,7 @@ def test_a_longer_buffer_comes_nearer():
     expected = model.expectations(posterior)
     whole = model.local_step(Sequences(rows), expected, 1.0)
     cut = [
-        model.local_step(Pieces(rows, piece_length=10, buffer=buffer), expected, 1.0)
+        model.local_step(Sequences(rows, piece_length=10, buffer=buffer), expected, 1.0)
         for buffer in (0, 5, 20, 80)
     ]
     errors = [largest_difference(each, whole) for each in cut]
@@ -80,7 +80,7 @@ def test_a_longer_buffer_comes_nearer():
 
 def test_without_a_buffer_each_move_counts():
     model, rows, posterior = problem()
-    pieces = Pieces(rows, LENGTHS, piece_length=5, buffer=0)
+    pieces = Sequences(rows, LENGTHS, piece_length=5, buffer=0)
     step = model.local_step(pieces, model.expectations(posterior), 1.0)
     assert step.statistics.transitions.sum() == pytest.approx(sum(LENGTHS) - len(LENGTHS))
     assert step.statistics.start.sum() == pytest.approx(len(LENGTHS))
@@ -89,7 +89,7 @@ def test_without_a_buffer_each_move_counts():
 def test_minibatches_of_pieces_are_unbiased():
     model, rows, posterior = problem()
     expected = model.expectations(posterior)
-    pieces = Pieces(rows, LENGTHS, piece_length=9, buffer=5)
+    pieces = Sequences(rows, LENGTHS, piece_length=9, buffer=5)
     whole = model.local_step(pieces, expected, 1.0)
     alone = [model.local_step(pieces[i : i + 1], expected, 1.0) for i in range(len(pieces))]
     for name, part in whole.statistics.items():
@@ -103,7 +103,7 @@ def test_minibatches_of_pieces_are_unbiased():
 
 def test_pieces_are_as_equal_as_can_be_and_stay_in_their_sequence():
     np.testing.assert_array_equal(piece_lengths([10, 1, 7], 18, 4), [4, 3, 3, 1, 4, 3])
-    pieces = Pieces(np.arange(18), [10, 1, 7], piece_length=4, buffer=2)
+    pieces = Sequences(np.arange(18), [10, 1, 7], piece_length=4, buffer=2)
     assert [pieces[i : i + 1].rows.tolist() for i in range(6)] == [
         [0, 1, 2, 3, 4, 5],
         [2, 3, 4, 5, 6, 7, 8],
@@ -114,7 +114,7 @@ def test_pieces_are_as_equal_as_can_be_and_stay_in_their_sequence():
     ]
     for wrong in ({"piece_length": 0, "buffer": 1}, {"piece_length": 3, "buffer": -1}):
         with pytest.raises(ValueError, match=r"piece_length|buffer"):
-            Pieces(np.arange(18), **wrong)
+            Sequences(np.arange(18), **wrong)
 
 
 def test_memory_is_that_of_the_pieces_not_of_the_sequence(monkeypatch):
@@ -131,13 +131,13 @@ def test_memory_is_that_of_the_pieces_not_of_the_sequence(monkeypatch):
         return most
 
     whole = peak(Sequences(rows))
-    short, long = (peak(Pieces(rows, piece_length=n, buffer=50)[:3]) for n in (4000, 8000))
+    short, long = (peak(Sequences(rows, piece_length=n, buffer=50)[:3]) for n in (4000, 8000))
     assert long < whole / 3
     assert long / short == pytest.approx(2.0, rel=0.1)
 
 
 def test_pieces_longer_than_any_sequence_are_the_sequences():
-    pieces = Pieces(np.arange(5.0)[:, None], [2, 3], piece_length=10**30, buffer=10**30)
+    pieces = Sequences(np.arange(5.0)[:, None], [2, 3], piece_length=10**30, buffer=10**30)
     whole = Sequences(np.arange(5.0)[:, None], [2, 3])
     assert len(pieces) == len(whole) == 2
     np.testing.assert_array_equal(pieces[1:].rows, whole[1:].rows)
@@ -150,5 +150,5 @@ def test_states_are_kept_a_row_for_each_row_of_the_data():
     logs = model.likelihood.expected_log_likelihood(rows, emissions)
     bounds = np.cumsum([0, *LENGTHS])
     np.testing.assert_allclose(result.local, solve_paths(chain, logs, bounds).marginals)
-    pieces = Pieces(rows, LENGTHS, piece_length=7, buffer=1000)
+    pieces = Sequences(rows, LENGTHS, piece_length=7, buffer=1000)
     np.testing.assert_allclose(result.solve_local(pieces), result.local)

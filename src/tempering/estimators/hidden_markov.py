@@ -34,7 +34,7 @@ from tempering.inference.run import State
 from tempering.models.arguments import check_number
 from tempering.models.hmm.chains import solve_paths
 from tempering.models.hmm.model import HiddenMarkov, concentrations
-from tempering.models.hmm.sequences import Pieces, Sequences
+from tempering.models.hmm.sequences import Sequences
 from tempering.models.natural import Array, Natural
 from tempering.storage.state import expect, fits
 from tempering.temperature import Annealing, TemperaturePolicy, schedules
@@ -253,10 +253,7 @@ class HiddenMarkovEstimator(ChainQueries):
 
     def _cut(self, rows: Any, lengths: ArrayLike | None) -> Sequences:
         """The data of the model: whole sequences, or pieces of them."""
-        if self.piece_length is None:
-            data = Sequences(rows, lengths)
-        else:
-            data = Pieces(rows, lengths, piece_length=self.piece_length, buffer=self.buffer)
+        data = Sequences(rows, lengths, piece_length=self.piece_length, buffer=self.buffer)
         model = self._model()
         if "emissions" in model.fixed:
             model.check(data)
@@ -277,7 +274,7 @@ class HiddenMarkovEstimator(ChainQueries):
         """
         lengths, kept = data.inner_lengths, self._kept()
         if not model.allows_all:
-            lengths = np.add.reduceat(lengths, np.flatnonzero(data.inner.begins))
+            lengths = np.add.reduceat(lengths, np.flatnonzero(data.begins))
         data = Sequences(data.table, lengths)
         posterior = cold_start(model, data, self.init, rng)
         if not kept:
@@ -369,7 +366,7 @@ def _refuse_impossible(model: HiddenMarkov, data: Sequences) -> None:
     solved = model.solve(data, model.expectations(model.prior()))
     logs = np.concatenate([paths.log_normalizers for _, paths in solved])
     if (impossible := logs == -np.inf).any():
-        sequence = int(np.cumsum(data.inner.begins)[np.argmax(impossible)]) - 1
+        sequence = int(np.cumsum(data.begins)[np.argmax(impossible)]) - 1
         raise ValueError(
             f"X must be possible with what params holds fixed: sequence {sequence} has the "
             "probability 0 on every path of states."

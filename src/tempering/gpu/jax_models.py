@@ -199,7 +199,7 @@ class JaxHiddenMarkov(HiddenMarkov):
             lanes = lanes_of(block)
             with double_precision():
                 parts = chain_step(
-                    *lanes, np.append(s[which], 1.0), np.append(block.inner.begins, False),
+                    *lanes, np.append(s[which], 1.0), np.append(block.begins, False),
                     np.append(block.in_the_middle, False), starts, log_moves,
                     expectations.emissions, kind=kind, variance=variance, common=common,
                 )  # fmt: skip
@@ -245,7 +245,7 @@ def lanes_of(data: Sequences) -> tuple[Any, ...]:
     owner = np.append(np.repeat(np.arange(len(data)), data.lengths), len(data))
     begins, counts = np.zeros(len(table) + 1, bool), np.zeros(len(table) + 1, bool)
     begins[data.bounds[:-1]] = begins[-1] = True
-    for first, last in data.inner.bounds:
+    for first, last in data.inner_bounds:
         counts[first:last] = True
     rows = np.where(empty[..., None], 0.0, table[np.minimum(place, len(table) - 1)])
     with double_precision():

@@ -16,7 +16,6 @@ from scipy.optimize import quadratic_assignment
 
 from tempering.models.base import Array
 from tempering.models.fastmath import ENTRY, KERNEL, total_of
-from tempering.models.hmm.sequences import Inner
 
 #: What underflows is below 1e-307; times a weight below this it is far below a rounding error.
 LARGEST_WEIGHT = 1e280
@@ -48,18 +47,19 @@ def solve_paths(
     bounds: NDArray[np.int64],
     inverse_temperature: float | Array = 1.0,
     logs_only: bool = False,
-    inner: Inner | None = None,
+    inner: tuple[NDArray[np.int64], NDArray[np.bool_]] | None = None,
 ) -> Paths:
     """q(z) ∝ exp{s log joint} of sequences whose rows lie between ``bounds``.
 
     With ``logs_only`` every sequence is solved in logarithms, which takes longer. Of ``inner``, if
-    given, are counts, energies and normalisers: the latter given the rows before. A sequence that
-    does not begin there has the start that is folded into its first emissions.
+    given (bounds of rows [n, 2], and whether a sequence begins with them), are counts, energies and
+    normalisers: the latter given the rows before. A sequence that does not begin there has the
+    start that is folded into its first emissions.
     """
     rows, k = log_emissions.shape
     n = len(bounds) - 1
     if inner is None:
-        inner = Inner(np.column_stack([bounds[:-1], bounds[1:]]), np.ones(n, bool))
+        inner = np.column_stack([bounds[:-1], bounds[1:]]), np.ones(n, bool)
     # Memory of its own, as kernels would be compiled once more for what cannot be written to.
     s = np.array(np.broadcast_to(inverse_temperature, n), dtype=float, order="C")
     log_emissions = np.ascontiguousarray(log_emissions, dtype=float)

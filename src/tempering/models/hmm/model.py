@@ -224,7 +224,8 @@ class HiddenMarkov(Model):
                 starts = np.where(middle[:, None], expectations.log_shares(), chain.log_start)
                 logs[block.bounds[:-1]] += starts
                 here = Chain(np.zeros(self.n_components), chain.log_transitions)
-            yield block, solve_paths(here, logs, block.bounds, s[which], inner=block.inner)
+            inner = block.inner_bounds, block.begins
+            yield block, solve_paths(here, logs, block.bounds, s[which], inner=inner)
 
     def local_step(
         self,
@@ -310,7 +311,7 @@ def _own_rows(data: Sequences) -> Any:
     """The rows of the data without buffers: all of them, unless they are pieces."""
     if data.bounds[-1] == data.inner_lengths.sum():
         return slice(None)
-    return np.concatenate([np.arange(*bounds) for bounds in data.inner.bounds])
+    return np.concatenate([np.arange(*bounds) for bounds in data.inner_bounds])
 
 
 def concentrations(values: ArrayLike, name: str, shape: tuple[int, ...]) -> Array:

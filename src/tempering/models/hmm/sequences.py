@@ -8,7 +8,7 @@ counts is the piece alone, so that all pieces together count each row and each m
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,15 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from tempering.models.arguments import check_number, shown
 
 
-class Inner(NamedTuple):
-    """Which part of each datum counts."""
-
-    bounds: NDArray[np.int64]  # its first row and the one after its last, [n, 2]
-    begins: NDArray[np.bool_]  # whether a sequence begins with it, [n]
-
-
 class Sequences:
-    """Data of which each is a sequence; they can be cut and drawn as the rows of an array can.
+    """Data of which each is a sequence, or a piece of one with its buffers; they can be cut and
+    drawn as the rows of an array can.
 
     Parameters
     ----------
@@ -32,6 +26,11 @@ class Sequences:
         The observations of all sequences, one sequence after the other.
     lengths : array of int [n], optional
         How many of them each sequence has; by default all are one sequence.
+    piece_length : int, optional
+        The most rows of a piece; by default sequences stay whole.
+    buffer : int
+        How many rows before a piece (one at least) and after it are solved with it, where its
+        sequence has them.
 
     Examples
     --------
@@ -39,12 +38,34 @@ class Sequences:
     >>> words = Sequences(range(6), lengths=[3, 1, 2])
     >>> words.shape, words[1:].rows
     ((3,), array([3, 4, 5]))
+    >>> pieces = Sequences(range(7), piece_length=3, buffer=1)
+    >>> pieces.shape, pieces.inner_lengths, pieces[1:2].rows
+    ((3,), array([3, 2, 2]), array([2, 3, 4, 5]))
     """
 
-    def __init__(self, rows: Any, lengths: ArrayLike | None = None):
+    def __init__(
+        self,
+        rows: Any,
+        lengths: ArrayLike | None = None,
+        *,
+        piece_length: int | None = None,
+        buffer: int = 0,
+    ):
         table = np.asarray(rows)
-        whole = spans(checked_lengths(lengths, len(table)))
-        self._hold(table, own=whole, reach=whole, since=np.zeros(len(whole), np.int64))
+        whole = checked_lengths(lengths, len(table))
+        own = reach = spans(whole)
+        since = np.zeros(len(whole), np.int64)
+        if piece_length is not None:
+            check_number(buffer, "buffer", "a whole number, 0 or more", least=0, whole=True)
+            buffer = min(int(buffer), len(table))
+            own = spans(piece_lengths(whole, len(table), piece_length))
+            # Of the sequence that each piece is of.
+            first, last = reach[np.searchsorted(reach[:, 1], own[:, 1])].T
+            # Without the row before it, the move into a piece would count nowhere.
+            before = np.maximum(own[:, 0] - max(buffer, 1), first)
+            reach = np.column_stack([before, np.minimum(own[:, 1] + buffer, last)])
+            since = own[:, 0] - first
+        self._hold(table, own, reach, since)
 
     def _hold(self, table: Any, own: Any, reach: Any, since: Any) -> None:
         """Data of the rows ``own`` [n, 2], solved with those of ``reach``, that have ``since`` rows
@@ -70,10 +91,14 @@ class Sequences:
         return np.concatenate([self.table[start:stop] for start, stop in self._reach.tolist()])
 
     @property
-    def inner(self) -> Inner:
-        """Which rows count."""
-        shift = self.bounds[:-1] - self._reach[:, 0]
-        return Inner(self._own + shift[:, None], self._since == 0)
+    def inner_bounds(self) -> NDArray[np.int64]:
+        """The first of the rows that count of each datum, and the one after the last, [n, 2]."""
+        return self._own + (self.bounds[:-1] - self._reach[:, 0])[:, None]
+
+    @property
+    def begins(self) -> NDArray[np.bool_]:
+        """Whether a sequence begins with the rows that count, [n]."""
+        return self._since == 0
 
     @property
     def in_the_middle(self) -> NDArray[np.bool_]:
@@ -143,33 +168,3 @@ def piece_lengths(lengths: ArrayLike | None, total: int, longest: int) -> NDArra
         count = -(-length // int(longest))
         parts.append(length // count + (np.arange(count) < length % count))
     return np.concatenate(parts)
-
-
-class Pieces(Sequences):
-    """Data of which each is a piece of a sequence, with its buffers.
-
-    ``piece_length`` is the most rows of a piece, ``buffer`` how many before (one at least) and
-    after it are solved with it, where its sequence has them.
-
-    Examples
-    --------
-    >>> from tempering.models.hmm.sequences import Pieces
-    >>> pieces = Pieces(range(7), piece_length=3, buffer=1)
-    >>> pieces.shape, pieces.inner_lengths, pieces[1:2].rows
-    ((3,), array([3, 2, 2]), array([2, 3, 4, 5]))
-    """
-
-    def __init__(
-        self, rows: Any, lengths: ArrayLike | None = None, *, piece_length: int, buffer: int
-    ):
-        check_number(buffer, "buffer", "a whole number, 0 or more", least=0, whole=True)
-        table = np.asarray(rows)
-        whole = checked_lengths(lengths, len(table))
-        own = spans(piece_lengths(whole, len(table), piece_length))
-        sequences, buffer = spans(whole), min(int(buffer), len(table))
-        # That which each piece is of.
-        first, last = sequences[np.searchsorted(sequences[:, 1], own[:, 1])].T
-        # Without the row before it, the move into a piece would count nowhere.
-        before = np.maximum(own[:, 0] - max(buffer, 1), first)
-        reach = before, np.minimum(own[:, 1] + buffer, last)
-        self._hold(table, own, np.column_stack(reach), since=own[:, 0] - first)
