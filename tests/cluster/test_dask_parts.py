@@ -14,7 +14,7 @@ from numpy.testing import assert_array_equal
 from on_disk import on_disk
 from tempering.datasets import make_lda
 from tempering.inference import ArraySource, fit
-from tempering.inference.executors import BoundOfShard, Executor, Serial, add_in_pairs
+from tempering.inference.executors import Executor, Serial, SolveShard, add_in_pairs
 from tempering.inference.sources import RowReference
 from tempering.models.lda.model import LatentDirichlet
 from tempering.temperature import (
@@ -216,7 +216,7 @@ def test_an_executor_needs_no_more_than_map():
 def test_the_bound_of_a_shard_is_a_number():
     model = LatentDirichlet(5, 300, 0.2, 0.2)
     expected = model.expectations(model.initialize(None, np.random.default_rng(0)))
-    bound = BoundOfShard(Untempered(), COLD, model, expected)
+    bound = SolveShard(Untempered(), COLD, model, expected, wanted="bound")
     source = ArraySource(corpus(100))
     (value,) = Serial().map(bound, [(shard, None) for shard in next(source.sweep()).shards(1000)])
     local = model.local_step(source.data, expected, 1.0)

@@ -16,14 +16,7 @@ import numpy as np
 
 from tempering.inference.callbacks import Callback, Report, working_seconds
 from tempering.inference.checkpoint import Restarts
-from tempering.inference.executors import (
-    BoundOfShard,
-    Executor,
-    LocalOfShard,
-    Serial,
-    SolveShard,
-    add_in_pairs,
-)
+from tempering.inference.executors import Executor, Serial, SolveShard, add_in_pairs
 from tempering.inference.run import History, LearningRate, Record, Result, Run, State, local_of
 from tempering.inference.saddle import MOST_ESCAPES, leave_saddle
 from tempering.inference.sources import Batch, Source
@@ -194,7 +187,7 @@ def evaluate_elbo(
     True
     """
     model = model.with_bound()
-    bound_of = BoundOfShard(UNTEMPERED, COLD, model, model.expectations(posterior))
+    bound_of = SolveShard(UNTEMPERED, COLD, model, model.expectations(posterior), wanted="bound")
     total = -model.divergence(posterior)
     for bound in _over_all_data(bound_of, source, executor or Serial(), solved):
         total += bound
@@ -267,7 +260,8 @@ def run_restart(
         elbo = evaluate_elbo(model, state.posterior, source, algorithm.executor, state.solved)
     local = None
     if keep_local:
-        solve = LocalOfShard(UNTEMPERED, COLD, model, model.expectations(state.posterior))
+        expected = model.expectations(state.posterior)
+        solve = SolveShard(UNTEMPERED, COLD, model, expected, wanted="local")
         shards = _over_all_data(solve, source, algorithm.executor, state.solved)
         local = np.concatenate(list(shards))
     return Result(

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -116,17 +116,25 @@ class SolveShard:
     terms: bool = True  # whether somebody will ask for energies
     #: Whether a step gives up what only its own process needs, so that it can be added to others.
     detach: bool = False
-    #: Whether q(z) stays in the step: for another one that continues, or for whoever asks for it.
+    #: Whether q(z) stays in the step, for another one that continues.
     keeps: bool = False
+    #: What is asked for: the step, q(z) alone, or what it adds to the ELBO of the original model.
+    wanted: Literal["step", "local", "bound"] = "step"
 
     def __call__(self, part: Part) -> Any:
         (rows, data), before = part
+        if self.wanted == "local" and before is None:
+            return self.model.local_variables(read(data), self.expected)
         local: Any = self.temperature.solve(
             self.heat, self.model, read(data), self.expected, rows, before
         )
         if not isinstance(local, LocalStep):
             kind = type(self.model).__name__
             raise TypeError(f"local_step of {kind} must return a LocalStep; got {shown(local)}.")
+        if self.wanted == "local":
+            return local.local
+        if self.wanted == "bound":
+            return local.energy + local.entropy
         if not self.keeps:
             vars(local).pop("local", None)
         detached = getattr(local, "detached", None) if self.detach else None
@@ -147,25 +155,3 @@ class SolveShard:
         if hasattr(expected, "n_threads"):
             expected = expected._replace(n_threads=n_threads)
         return replace(self, model=model, expected=expected)
-
-
-@dataclass(frozen=True)
-class LocalOfShard(SolveShard):
-    """q(z) of a shard, and nothing else."""
-
-    keeps: bool = True
-
-    def __call__(self, part: Part) -> Any:
-        (_, data), before = part
-        if before is None:
-            return self.model.local_variables(read(data), self.expected)
-        return super().__call__(part).local
-
-
-@dataclass(frozen=True)
-class BoundOfShard(SolveShard):
-    """What a shard adds to the ELBO of the original model, and nothing else."""
-
-    def __call__(self, part: Part) -> float:
-        local = super().__call__(part)
-        return local.energy + local.entropy
