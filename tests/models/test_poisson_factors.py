@@ -168,7 +168,7 @@ def test_the_activations_that_a_fit_ended_with_are_kept():
     x, model = drawn(), PoissonFactors(3, 8)
     result = fit(model, x, max_passes=500, tolerance=1e-7, keep_local=True)
     expected, divergence = model.expectations(result.posterior), model.divergence(result.posterior)
-    shapes = result.local * (model.activation_rate + expected.totals)
+    shapes = result.local * (model.activation_rate + expected[1])
     again, anew = (model.local_step(x, expected, 1.0, start) for start in (shapes, None))
     assert again.energy + again.entropy - divergence == pytest.approx(result.elbo, abs=1e-3)
     assert np.abs(result.local - anew.local).max() > 0.5

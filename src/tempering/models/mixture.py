@@ -39,13 +39,6 @@ class Assignment(NamedTuple):
     entropies: Array  # H(q(z_i)), [n]
 
 
-class MixtureDraws(NamedTuple):
-    """Draws of the global variables."""
-
-    log_weights: Array  # [n, K]
-    components: Any  # parameters with leading axes [n, K]
-
-
 class Mixture(Model):
     """Finite mixture of K components.
 
@@ -234,23 +227,22 @@ class Mixture(Model):
             return super().log_partition(s, n_data)
         return n_data * self.log_local_integral(self.prior_point(), s)[0]
 
-    def draw_prior(self, n: int, rng: np.random.Generator) -> MixtureDraws:
-        return MixtureDraws(
-            log_weights=self.weights.sample_log_weights(self._prior.weights, rng, n),
-            components=self.likelihood.conjugate.sample(self._prior.components, rng, n),
-        )
+    def draw_prior(self, n: int, rng: np.random.Generator) -> tuple[Array, Any]:
+        """log π [n, K], and the parameters of the components, with leading axes [n, K]."""
+        log_weights = self.weights.sample_log_weights(self._prior.weights, rng, n)
+        return log_weights, self.likelihood.conjugate.sample(self._prior.components, rng, n)
 
-    def prior_point(self) -> MixtureDraws:
-        return MixtureDraws(
-            log_weights=np.log(self.weights.mean_weights(self._prior.weights))[None],
-            components=self.likelihood.conjugate.point(self._prior.components[None]),
-        )
+    def prior_point(self) -> tuple[Array, Any]:
+        log_weights = np.log(self.weights.mean_weights(self._prior.weights))[None]
+        return log_weights, self.likelihood.conjugate.point(self._prior.components[None])
 
-    def log_local_integral(self, parameters: MixtureDraws, inverse_temperatures: Array) -> Array:
+    def log_local_integral(
+        self, parameters: tuple[Array, Any], inverse_temperatures: Array
+    ) -> Array:
         """log Σ_k π_k^s ∫ p(x | β_k)^s dx, shape [n, M]."""
-        s = np.asarray(inverse_temperatures, float)
-        integrals = self.likelihood.log_power_integral(parameters.components, s)  # [n, K, M]
-        return logsumexp(s * parameters.log_weights[..., None] + integrals, axis=1)
+        (log_weights, components), s = parameters, np.asarray(inverse_temperatures, float)
+        integrals = self.likelihood.log_power_integral(components, s)  # [n, K, M]
+        return logsumexp(s * log_weights[..., None] + integrals, axis=1)
 
     def local_log_normalizer(
         self, expectations: MixtureExpectations, inverse_temperatures: Array, data: Any

@@ -13,7 +13,7 @@ alone, so that a sweep takes (stored entries) · K steps.
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -30,13 +30,6 @@ from tempering.storage.state import stored
 
 #: Sums of weights below this have lost digits, or all: they are made anew from logarithms.
 SMALLEST_TOTAL = 1e-200
-
-
-class FactorExpectations(NamedTuple):
-    """What the local step needs of q(β)."""
-
-    log_components: Array  # E log β_kj, [V, K]
-    totals: Array  # Σ_j E β_kj, [K]
 
 
 FACTOR_STEP = {"shapes": Array, "rates": Array, "entropies": Array, **LOCAL_STEP}
@@ -110,16 +103,15 @@ class PoissonFactors(Model):
             rate=np.full(self.n_components, source.size * mean),
         )
 
-    def expectations(self, posterior: Natural) -> FactorExpectations:
-        return FactorExpectations(
-            log_components=digamma(posterior.shape) - np.log(posterior.rate),
-            totals=posterior.shape.sum(axis=0) / posterior.rate,
-        )
+    def expectations(self, posterior: Natural) -> tuple[Array, Array]:
+        """E log β_kj, [V, K], and Σ_j E β_kj, [K]."""
+        totals = posterior.shape.sum(axis=0) / posterior.rate
+        return digamma(posterior.shape) - np.log(posterior.rate), totals
 
     def local_step(
         self,
         data: Any,
-        expectations: FactorExpectations,
+        expectations: tuple[Array, Array],
         inverse_temperature: float | Array,
         start: Array | None = None,
     ) -> FactorStep:
@@ -171,7 +163,7 @@ class PoissonFactors(Model):
         self,
         local: LocalStep,
         data: Any,
-        expectations: FactorExpectations,
+        expectations: tuple[Array, Array],
         inverse_temperature: float | Array,
     ) -> FactorStep:
         start = local.shapes if isinstance(local, FactorStep) else None
