@@ -201,10 +201,6 @@ KEPT = 2
 KIND = "checkpoint"
 
 
-class OtherFit(StorageError):
-    """A checkpoint is whole, and belongs to another fit."""
-
-
 def checkpoints_in(directory: Path) -> list[Path]:
     """The checkpoints of a fit, oldest first."""
     return sorted(directory.glob(f"checkpoint-{'[0-9]' * 8}"))
@@ -344,12 +340,14 @@ class Restarts:
             try:
                 content = read_tree(path, KIND)
                 with reading(path):
-                    self._take_up(content)
-            except OtherFit:
-                raise
+                    other = self._other_fit(content["fingerprint"])
+                    if not other:
+                        self._take_up(content)
             except StorageError as error:
                 damaged.append(str(error))
                 continue
+            if other:
+                raise StorageError(f"{path}: {other}")
             if damaged:
                 warnings.warn(
                     f"{' '.join(damaged)} The fit goes on from the one before, {path}.",
@@ -366,18 +364,22 @@ class Restarts:
                 "or pass resume=False to start anew."
             )
 
-    def _take_up(self, content: dict[str, Any]) -> None:
-        """The restarts that are over, and the one under way; of the types and shapes of the fit."""
+    def _other_fit(self, fingerprint: dict[str, Any]) -> str:
+        """Why a checkpoint, which is whole, is not of this fit; nothing if it is."""
         for part, what in (("data", "other data"), ("parameters", "a fit with other parameters")):
-            places = differences(content["fingerprint"][part], self._fingerprint[part])
+            places = differences(fingerprint[part], self._fingerprint[part])
             if places:
                 # Another start mostly follows from the rest.
                 places.sort(key=lambda place: place.startswith("initial"))
-                raise OtherFit(
+                return (
                     f"it belongs to {what}: {'; '.join(places[:3])}. Fit the same data with the "
                     "same parameters to go on, choose another directory for a new fit, or pass "
                     "resume=False to start anew in this one."
                 )
+        return ""
+
+    def _take_up(self, content: dict[str, Any]) -> None:
+        """The restarts that are over, and the one under way; of the types and shapes of the fit."""
         best, run = self._made(Result, content["best"]), self._made(Run, content["run"])
         self.elbos, self.best, self.latest = content["elbos"], best, run
 

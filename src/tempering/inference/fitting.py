@@ -19,6 +19,7 @@ from tempering.inference.sources import ArraySource, Source
 from tempering.models.arguments import check_number, check_whole, shown, takes
 from tempering.models.base import Model
 from tempering.temperature import USUAL_PASSES, TemperaturePolicy
+from tempering.temperature.policy import NOT_A_NUMBER
 
 
 class FitOptions(TypedDict, total=False):
@@ -227,12 +228,7 @@ def fit(
     if restarts.best.at_saddle:
         warn_of_saddle()
     if math.isnan(restarts.best.elbo) and final_elbo:
-        warnings.warn(
-            "The ELBO of the fit is not a number, as an energy, the entropy or the divergence of "
-            "the model is not: tempering.testing.check_model(model, data) tells which.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        warnings.warn(f"The ELBO of the fit {NOT_A_NUMBER}", RuntimeWarning, stacklevel=2)
     return replace(restarts.best, restart_elbos=restarts.elbos)
 
 

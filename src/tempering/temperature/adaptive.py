@@ -27,7 +27,12 @@ from tempering.models.arguments import check_number
 from tempering.models.base import Array, LocalStep, Model, start_of
 from tempering.storage.state import stored
 from tempering.temperature.adaptive_heat import AdaptiveHeat, Look
-from tempering.temperature.policy import Progress, Surroundings, TemperaturePolicy
+from tempering.temperature.policy import (
+    NOT_A_NUMBER,
+    Progress,
+    Surroundings,
+    TemperaturePolicy,
+)
 from tempering.temperature.probes import Few, critical_inverse_temperature, find_ramp, pushed
 
 logger = logging.getLogger("tempering")
@@ -182,11 +187,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             return self._fit_sample(heat, local, surroundings, rng)
         look = heat.look(local, surroundings)
         if math.isnan(look.bound):
-            raise ValueError(
-                "AdaptiveTempering goes by the ELBO, which is not a number here, as an energy, the "
-                "entropy or the divergence of the model is not: "
-                "tempering.testing.check_model(model, data) tells which."
-            )
+            raise ValueError(f"AdaptiveTempering goes by the ELBO, which here {NOT_A_NUMBER}")
         local = self._pushed(heat, local, model, data, rng)
         heat = replace(heat.after(look), step=heat.step + 1, looked_at=0)
         if s == 1.0:

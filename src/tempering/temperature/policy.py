@@ -80,6 +80,11 @@ class Heat:
         return None
 
 
+#: Of an ELBO: what is wrong, and what to do.
+NOT_A_NUMBER = (
+    "is not a number, as an energy, the entropy or the divergence of the model is not: "
+    "tempering.testing.check_model(model, data) tells which."
+)
 #: Passes of a fit for which none are asked for.
 USUAL_PASSES = 100.0
 #: The state of a policy at T = 1.
