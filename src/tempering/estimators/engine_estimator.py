@@ -55,15 +55,8 @@ from tempering.models.base import Array, Model
 from tempering.temperature import TemperaturePolicy, Untempered
 
 
-class _Declared(TypedParameters, SaveMixin, BaseEstimator, ABC):
-    """Parameters that not all of them have, for the reader and the type checker."""
-
-    max_iter: Whole
-    executor: Executor | None
-
-
 @dataclass(eq=False, repr=False)
-class EngineEstimator(_Declared):
+class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
     """An estimator whose fit is a run of the engine; its fields are parameters of all of them.
 
     A subclass gives the model (:meth:`_new_model`) and reads what was found (:meth:`_expose`); what

@@ -57,10 +57,13 @@ class MixtureFit(OnlineEstimator):
     def _likelihood(self) -> Likelihood:
         """The likelihood of a row, of the sizes that :meth:`_prepare` fixed."""
 
-    def _form(self) -> dict[str, Any]:
-        """The parameters on which it depends what the numbers of a posterior mean."""
+    def _first_model(self, X: Array) -> Mixture:
+        """The model of the first data."""
+        self._prepare(X)
+        # On these parameters it depends what the numbers of a posterior mean.
         names = "n_components", "covariance_type", "weight_concentration_prior_type"
-        return {name: getattr(self, name) for name in names if hasattr(self, name)}
+        self._fitted_form = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        return self._model()
 
     def _model(self) -> Mixture:
         """The model of the fit; its posterior says nothing to one of another form."""
@@ -71,10 +74,6 @@ class MixtureFit(OnlineEstimator):
                     f"This mixture was fitted with {name}={fitted!r}, which was changed to {now!r} "
                     f"since. Set it back. {anew} to start anew."
                 )
-        return self._made_model()
-
-    def _made_model(self) -> Mixture:
-        """The model, from the parameters and what :meth:`_prepare` fixed."""
         k, concentration = self.n_components, self._concentration()
         family, prior = Dirichlet(k), np.full(k, concentration)
         if self.weight_concentration_prior_type == "dirichlet_process":
@@ -91,10 +90,10 @@ class MixtureFit(OnlineEstimator):
                 f"Expected n_samples >= n_components: n_components={self.n_components} is more "
                 f"than n_samples={X.shape[0]}. Ask for fewer components, or give more data."
             )
-        if self._going_on:
-            return self._model()
-        self._prepare(X)
-        return self._made_model()
+        return self._model() if self._going_on else self._first_model(X)
+
+    def _starts(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:
+        return model.prior() + model.statistics(X, random_assignment(X, self.n_components, rng))
 
     def _search(self, model: Mixture, data: Array, options: FitOptions) -> Result:
         if self.max_iter == 0:
@@ -117,11 +116,7 @@ class MixtureFit(OnlineEstimator):
             self.converged_ |= abs(result.elbo - result.history[-1].elbo) < self.tol
 
     def _model_of_stream(self, X: Array) -> Mixture:
-        if hasattr(self, "_state"):
-            model = self._model()
-        else:
-            self._prepare(X)
-            model = self._made_model()
+        model = self._model() if hasattr(self, "_state") else self._first_model(X)
         model.sorts = False  # labels stay what they were from batch to batch
         return model
 
@@ -155,7 +150,6 @@ class MixtureFit(OnlineEstimator):
         return 1.0 / self.n_components if given is None else float(given)
 
     def _expose_weights(self, model: Mixture) -> None:
-        self._fitted_form = self._form()
         self.weights_ = model.mean_weights(self._state.posterior)
         concentration = self._state.posterior.weights
         sticks = isinstance(model.weights, StickBreaking)
@@ -259,9 +253,6 @@ class _DiscreteMixture(MixtureEstimator):
             raise ValueError(f"component_prior must be {expected}; got {given!r}.")
         pair = [per_column(part, "component_prior", d, expected) for part in parts]
         self._component_prior = np.concatenate(pair)
-
-    def _starts(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:
-        return model.prior() + model.statistics(X, random_assignment(X, self.n_components, rng))
 
 
 class BernoulliMixture(_DiscreteMixture):

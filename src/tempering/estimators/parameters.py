@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from tempering.inference.executors import Executor
 from tempering.models.arguments import MOST_THREADS, as_numbers
 from tempering.models.base import Array
 from tempering.temperature import (
@@ -88,6 +89,10 @@ class TypedParameters:
     """An estimator whose parameters are fields of its class; their types say what they may be."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
+
+    # Not all of them have these.
+    max_iter: int
+    executor: Executor | None
 
     #: What is true of the data that it takes, by scikit-learn's names.
     _input_tags: ClassVar[tuple[str, ...]] = ()

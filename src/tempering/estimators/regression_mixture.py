@@ -18,11 +18,11 @@ from tempering.estimators.parameters import (
     as_policy,
     cooling,
 )
-from tempering.estimators.starts import centre_and_variance, random_assignment
+from tempering.estimators.starts import centre_and_variance
 from tempering.families import LinearGaussian
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
 from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint
-from tempering.models import Mixture, Natural
+from tempering.models import Mixture
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
 from tempering.temperature import TemperaturePolicy
@@ -174,9 +174,6 @@ executor, verbose
 
     def _likelihood(self) -> LinearGaussian:
         return LinearGaussian(self.n_features_in_ + 1)
-
-    def _starts(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:
-        return model.prior() + model.statistics(X, random_assignment(X, self.n_components, rng))
 
     def _expose(self, model: Mixture, data: Any = None) -> None:
         self._expose_weights(model)

@@ -198,7 +198,6 @@ def differences(stored: Any, current: Any, name: str = "") -> list[str]:
 
 
 KEPT = 2
-KIND = "checkpoint"
 
 
 def checkpoints_in(directory: Path) -> list[Path]:
@@ -325,7 +324,7 @@ class Restarts:
         number = int(there[-1].name[-8:]) + 1 if there else 1
         path = self._directory / f"checkpoint-{number:08d}"
         content = {"fingerprint": self._fingerprint, "elbos": self.elbos, "best": best, "run": run}
-        write_tree(path, KIND, content)
+        write_tree(path, "checkpoint", content)
         self._begun_from = None
         # Only the last good ones stay, and nothing of what killed processes left half written.
         self._good = [*self._good, path][-KEPT:]
@@ -338,11 +337,13 @@ class Restarts:
         damaged: list[str] = []
         for path in reversed(checkpoints_in(self._directory)):
             try:
-                content = read_tree(path, KIND)
+                content = read_tree(path, "checkpoint")
                 with reading(path):
                     other = self._other_fit(content["fingerprint"])
                     if not other:
-                        self._take_up(content)
+                        self.elbos = content["elbos"]
+                        self.best = self._made(Result, content["best"])
+                        self.latest = self._made(Run, content["run"])
             except StorageError as error:
                 damaged.append(str(error))
                 continue
@@ -377,11 +378,6 @@ class Restarts:
                     "resume=False to start anew in this one."
                 )
         return ""
-
-    def _take_up(self, content: dict[str, Any]) -> None:
-        """The restarts that are over, and the one under way; of the types and shapes of the fit."""
-        best, run = self._made(Result, content["best"]), self._made(Run, content["run"])
-        self.elbos, self.best, self.latest = content["elbos"], best, run
 
     def _made(self, cls: Any, parts: dict[str, Any] | None) -> Any:
         """A run, or its result, with the model that was given and what that had learned."""

@@ -67,6 +67,10 @@ class Algorithm:
     continues: bool = False
     #: Rise of the ELBO, in nats, under which a batch fit has converged.
     tolerance: float = 0.0
+    #: Whether to end with a phase at T = 1.
+    finish: bool = True
+    #: Steps between two evaluations of the bounds.
+    elbo_every: int = 1
 
     def start(self, posterior: Any, rng: np.random.Generator) -> State:
         """Line 1: λ and T at step 0."""
@@ -133,11 +137,13 @@ class Algorithm:
         )
 
     def stays_hot(self, state: State, batch: Batch) -> bool:
-        """Whether the run is about to end, and the policy would not be at T = 1.
+        """Whether a run that is to finish is about to end, and the policy would not be at T = 1.
 
         About to end is the last pass, or what is left of it once the policy has promised T = 1; but
         the last step in any case.
         """
+        if not self.finish:
+            return False
         progress = self.progress(state, batch)
         promised = max(self.temperature.length(self.planned_passes), self.planned_passes - 1.0)
         last = self.spent(state._replace(data_seen=state.data_seen + batch.size))
@@ -210,8 +216,6 @@ def run_restart(
     initial: Any,
     seed: int,
     restart: int,
-    finish: bool,
-    elbo_every: int,
     final_elbo: bool,
     keep_local: bool,
     callbacks: Sequence[Callback],
@@ -236,15 +240,15 @@ def run_restart(
 
     while not run.over:
         batch = next(batches)
-        if finish and not run.cooled and algorithm.stays_hot(run.state, batch):
+        if not run.cooled and algorithm.stays_hot(run.state, batch):
             run = run._replace(cooled=True, state=run.state._replace(heat=COLD))
         current = replace(algorithm, temperature=UNTEMPERED) if run.cooled else algorithm
-        evaluate = run.state.step % elbo_every == 0
+        evaluate = run.state.step % algorithm.elbo_every == 0
         with restarts.whole_step():
             step = current.advance(run.state, batch, evaluate)
             rise = abs(step.tempered_elbo - run.previous)
             settled = source.whole and evaluate and rise < algorithm.tolerance
-            run = _recorded(algorithm, run, step, evaluate, settled, finish, started)
+            run = _recorded(algorithm, run, step, evaluate, settled, started)
             if run.converged and run.state.heat.finished:
                 run = _off_saddle(algorithm, run, batch)
             restarts.latest = run
@@ -264,16 +268,8 @@ def run_restart(
         solve = SolveShard(UNTEMPERED, COLD, model, expected, wanted="local")
         shards = _over_all_data(solve, source, algorithm.executor, state.solved)
         local = np.concatenate(list(shards))
-    return Result(
-        state.posterior,
-        elbo,
-        run.history,
-        run.converged,
-        run.tempered_heat,
-        model,
-        local=local,
-        at_saddle=run.at_saddle,
-    )
+    result = Result(state.posterior, elbo, run.history, run.converged, run.tempered_heat, model)
+    return replace(result, local=local, at_saddle=run.at_saddle)
 
 
 def _unsolved(local: Any, n_data: int, shard_size: int) -> tuple[LocalStep, ...]:
@@ -287,13 +283,7 @@ def _unsolved(local: Any, n_data: int, shard_size: int) -> tuple[LocalStep, ...]
 
 
 def _recorded(
-    algorithm: Algorithm,
-    run: Run,
-    step: Step,
-    evaluated: bool,
-    settled: bool,
-    finish: bool,
-    started: float,
+    algorithm: Algorithm, run: Run, step: Step, evaluated: bool, settled: bool, started: float
 ) -> Run:
     """The run after a step: its history, its phase, and whether it has converged."""
     policy = algorithm.temperature
@@ -318,7 +308,7 @@ def _recorded(
     back = run.kept if heat.returns else None  # with both, the two change places
     if back is not None:  # which has not been looked at, however little the step before it changed
         settled = False
-    converged = settled and (heat.finished or (policy.settles and not finish))
+    converged = settled and (heat.finished or (policy.settles and not algorithm.finish))
     cooled = run.cooled or (settled and not converged and policy.settles)
     if cooled:
         state = state._replace(heat=COLD)
@@ -327,18 +317,15 @@ def _recorded(
         state = state._replace(posterior=back.posterior, solved=back.solved)
     if heat.keeps or heat.returns:  # asked for once: a fit that returned goes on from there
         state = state._replace(heat=replace(state.heat, keeps=False, returns=False))
-    return Run(
-        run.model,
-        state,
+    return run._replace(
+        state=state,
         tempered_heat=run.tempered_heat if heat.finished else heat,
-        history=run.history,
         previous=-math.inf if back is not None else bound if evaluated else run.previous,
         cooled=cooled,
         converged=converged,
         over=converged or algorithm.spent(state),
         seconds=seconds,
         kept=kept,
-        escapes=run.escapes,
     )
 
 

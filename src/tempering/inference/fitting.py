@@ -205,6 +205,8 @@ def fit(
             max_passes,
             continues=source.whole and model.continues_steps,
             tolerance=tolerance,
+            finish=finish,
+            elbo_every=elbo_every,
         )
         observers = [*callbacks, *([bar] if bar else [])]
         seeds = seeds_of_restarts(seed, n_init)
@@ -216,8 +218,6 @@ def fit(
                 initial=initial,
                 seed=seeds[restart],
                 restart=restart,
-                finish=finish,
-                elbo_every=elbo_every,
                 final_elbo=final_elbo or n_init > 1,
                 keep_local=keep_local,
                 callbacks=observers,

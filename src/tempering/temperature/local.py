@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tempering.models.arguments import check_number
+from tempering.models.arguments import check_number, check_whole
 from tempering.models.base import LocalStep, Model
 from tempering.storage.state import stored
 from tempering.temperature.grid import GridPolicy, even_inverse_temperatures, weigh
@@ -84,9 +84,7 @@ class LocalTempering(GridPolicy[LocalHeat]):
         if self.formula not in ("calibrated", "paper"):
             raise ValueError(f"formula must be 'calibrated' or 'paper'; got {self.formula!r}.")
         check_number(self.tolerance, "tolerance", "0 or positive", least=0)
-        check_number(
-            self.max_alternations, "max_alternations", "at least 1, and whole", least=1, whole=True
-        )
+        check_whole(max_alternations=self.max_alternations)
 
     def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> LocalHeat:
         model.require_learned_temperatures()

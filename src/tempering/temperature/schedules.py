@@ -20,11 +20,12 @@ from tempering.storage.state import StorageError, stored
 Schedule = Callable[[float], float]
 
 
-def _check(**temperatures: float) -> None:
-    """Raise ``ValueError`` unless all are temperatures: told where it was made."""
+def _filled_in(formula: Callable[..., float], **temperatures: float) -> Schedule:
+    """The formula with these temperatures: what cannot be one is told where it was given."""
     for name, value in temperatures.items():
         # Hotter than that, 1/T is 0 to any computation with it.
         check_number(value, name, ">= 1 and finite, as a temperature", least=1, most=1e100)
+    return partial(formula, **temperatures)
 
 
 def constant(temperature: float) -> Schedule:
@@ -33,8 +34,7 @@ def constant(temperature: float) -> Schedule:
     >>> constant(5.0)(0.3)
     5.0
     """
-    _check(temperature=temperature)
-    return partial(_constant, temperature=temperature)
+    return _filled_in(_constant, temperature=temperature)
 
 
 def _constant(progress: float, *, temperature: float) -> float:
@@ -47,8 +47,7 @@ def linear(start: float, end: float = 1.0) -> Schedule:
     >>> linear(20.0)(0.5)
     10.5
     """
-    _check(start=start, end=end)
-    return partial(_linear, start=start, end=end)
+    return _filled_in(_linear, start=start, end=end)
 
 
 def _linear(progress: float, *, start: float, end: float) -> float:
@@ -61,8 +60,7 @@ def linear_inverse(start: float, end: float = 1.0) -> Schedule:
     >>> linear_inverse(2.0)(0.5)
     1.3333333333333333
     """
-    _check(start=start, end=end)
-    return partial(_linear_inverse, start=start, end=end)
+    return _filled_in(_linear_inverse, start=start, end=end)
 
 
 def _linear_inverse(progress: float, *, start: float, end: float) -> float:
@@ -75,8 +73,7 @@ def geometric(start: float, end: float = 1.0) -> Schedule:
     >>> geometric(100.0)(0.5)
     10.0
     """
-    _check(start=start, end=end)
-    return partial(_geometric, start=start, end=end)
+    return _filled_in(_geometric, start=start, end=end)
 
 
 def _geometric(progress: float, *, start: float, end: float) -> float:

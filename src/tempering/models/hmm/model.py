@@ -19,7 +19,7 @@ from scipy.special import logsumexp
 
 from tempering.families import Likelihood, SparseDirichlet
 from tempering.families.base import safe_log
-from tempering.models.arguments import as_numbers, check_number, shown
+from tempering.models.arguments import as_numbers, check_whole, shown
 from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.hmm.chains import Chain, Paths, arranged, draw_paths, solve_paths, stationary
 from tempering.models.hmm.sequences import Sequences
@@ -102,7 +102,7 @@ class HiddenMarkov(Model):
         emission_prior: ArrayLike,
         fixed: Mapping[str, Any] | None = None,
     ):
-        check_number(n_components, "n_components", "at least 1, and whole", least=1, whole=True)
+        check_whole(n_components=n_components)
         self.likelihood, self.fixed = likelihood, dict(fixed or {})
         self.n_components = k = int(n_components)
         self.states = SparseDirichlet(k)
