@@ -20,7 +20,7 @@ from tempering.cluster.dask_source import (
     DaskBlock,
     DaskSource,
     Future,
-    RepeatedArray,
+    by_reference,
     name_blocks,
     read_block,
     solve_run,
@@ -157,7 +157,7 @@ class DaskExecutor(Executor):
         if isinstance(source, BlockSource):
             source = source.by_reference()
         elif type(source) is ArraySource and source.whole:
-            source = RepeatedArray(source.data)
+            source = by_reference(source)
         try:
             yield source
         finally:

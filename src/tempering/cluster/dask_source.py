@@ -3,6 +3,7 @@
 import ctypes
 import sys
 from collections.abc import Callable, Mapping
+from copy import copy
 from functools import cache
 from itertools import pairwise
 from typing import Any
@@ -16,7 +17,6 @@ from threadpoolctl import threadpool_limits
 from tempering.inference.executors import SolveShard, add_in_pairs
 from tempering.inference.sources import (
     ArraySource,
-    Batch,
     Block,
     BlockSource,
     RowReference,
@@ -106,17 +106,13 @@ class DaskBlock(Block):
         return self.client.submit(take_rows, self.future, rows, pure=False).result()
 
 
-class RepeatedArray(ArraySource):
+def by_reference(source: ArraySource) -> ArraySource:
     """An array that is the batch of every step, in blocks that workers can keep."""
-
-    def __init__(self, data: Any):
-        super().__init__(data)
-        ends = [*range(0, self.size, ROWS_OF_A_BLOCK), self.size]
-        blocks = [ArrayBlock(data, start, stop) for start, stop in pairwise(ends)]
-        self._batch = Batch(data, RowReference.to_blocks(blocks))
-
-    def rows(self, rows: Any) -> Batch:
-        return self._batch
+    ends = [*range(0, source.size, ROWS_OF_A_BLOCK), source.size]
+    blocks = [ArrayBlock(source.data, start, stop) for start, stop in pairwise(ends)]
+    source = copy(source)
+    source.named = RowReference.to_blocks(blocks)
+    return source
 
 
 class DaskSource(BlockSource):

@@ -223,9 +223,9 @@ random_state, n_jobs, executor, verbose
             )
         return model.features_at(means, len(X) * model.activation_probability)
 
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        self._expectations = self._model.expectations(self._state.posterior)
+    @property
+    def _expectations(self) -> Any:
+        return self._model.expectations(self._state.posterior)
 
     def _expose(self, model: FactorialModel, X: Array) -> None:
         """From here on, the most active feature is first."""
@@ -238,9 +238,7 @@ random_state, n_jobs, executor, verbose
         )
         model.activation_probability = model.activation_probability[order]
         self._model, self._state = model, self._state._replace(posterior=posterior)
-        self._expectations = model.expectations(posterior)
-        self.features_ = self._expectations.means
-        self.feature_variances_ = self._expectations.variances
+        self.features_, self.feature_variances_, _ = self._expectations
         self.activation_rates_ = rates[order]
         self.noise_variance_ = model.noise_variance
         self.feature_variance_ = model.feature_variance

@@ -246,10 +246,11 @@ class CategoricalHMM(HiddenMarkovEstimator):
         refuse(MOST_SYMBOLS <= X, X, wanted)
         return X
 
-    def _refuse_unseen(self, X: Array, n_features: int) -> None:
+    def _symbols(self, X: Array, n_features: int) -> np.ndarray:
         wanted = f"X must hold the symbols 0 to {n_features - 1} of this model: give a larger "
         wanted += "n_features to the first fit, or leave these rows out"
         refuse(n_features <= X, X, wanted)
+        return X[:, 0].astype(np.int64)
 
     def _likelihood(self) -> Categorical:
         return Categorical(len(self._emission_prior))
@@ -259,12 +260,10 @@ class CategoricalHMM(HiddenMarkovEstimator):
         self._emission_prior = per_column(self.emissionprob_prior, "emissionprob_prior", v)
 
     def _transformed(self, X: Array) -> np.ndarray:
-        self._refuse_unseen(X, len(self._emission_prior))
-        return X[:, 0].astype(np.int64)
+        return self._symbols(X, len(self._emission_prior))
 
     def _observed(self, X: Array) -> np.ndarray:
-        self._refuse_unseen(X, np.shape(self.emissionprob_)[1])
-        return X[:, 0].astype(np.int64)
+        return self._symbols(X, np.shape(self.emissionprob_)[1])
 
     def _emitted(self, rows: Any) -> Any:
         return rows[:, None]

@@ -121,6 +121,9 @@ class ArraySource(RowSource):
     [4, 3, 3]
     """
 
+    #: Where each batch is the whole data, these by their names, for those who keep them.
+    named: RowReference | None = None
+
     def __init__(self, data: Any, batch_size: int | None = None):
         # The rows of a frame of pandas are not what data[rows] gives.
         if not isinstance(getattr(data, "shape", None), tuple) or hasattr(data, "columns"):
@@ -148,7 +151,7 @@ class ArraySource(RowSource):
     def rows(self, rows: Any) -> Batch:
         """Some rows, by a slice or by rising numbers, as a batch."""
         # A slice of a sparse matrix is a copy.
-        return Batch(self.data if self.whole else self.data[rows])
+        return Batch(self.data if self.whole else self.data[rows], self.named)
 
 
 class Block:

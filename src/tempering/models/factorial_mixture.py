@@ -44,7 +44,6 @@ SHARD_ENTRIES = 2**19
 LEARNABLE = ("noise_variance", "feature_variance", "activation_probability")
 
 
-@stored("feature_expectations")
 class FeatureExpectations(NamedTuple):
     """What the local step needs of q(μ)."""
 

@@ -27,12 +27,7 @@ from tempering.models.arguments import check_number
 from tempering.models.base import Array, LocalStep, Model, start_of
 from tempering.storage.state import stored
 from tempering.temperature.adaptive_heat import AdaptiveHeat, Look
-from tempering.temperature.policy import (
-    NOT_A_NUMBER,
-    Progress,
-    Surroundings,
-    TemperaturePolicy,
-)
+from tempering.temperature.policy import NOT_A_NUMBER, Progress, Surroundings, TemperaturePolicy
 from tempering.temperature.probes import Few, critical_inverse_temperature, find_ramp, pushed
 
 logger = logging.getLogger("tempering")

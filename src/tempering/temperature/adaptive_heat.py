@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tempering.models.base import Array, LocalStep
-from tempering.storage.state import stored
 from tempering.temperature.policy import Heat, Surroundings
 
 #: What the progress bar tells of each phase.
@@ -35,7 +34,6 @@ class Look(NamedTuple):
     left: float  # what is still to be gained, if the excess goes on as it did, in units
 
 
-@stored("adaptive_heat")
 @dataclass(frozen=True)
 class AdaptiveHeat(Heat):
     """Where adaptive tempering is."""

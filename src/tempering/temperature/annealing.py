@@ -33,7 +33,6 @@ MAKES_ONE = (
 )
 
 
-@stored("annealing_heat")
 @dataclass(frozen=True)
 class AnnealingHeat(Heat):
     """Where annealing is; with an automatic start, what finds it, and the temperature it found."""

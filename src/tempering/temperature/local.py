@@ -21,7 +21,6 @@ from tempering.temperature.grid import GridPolicy, even_inverse_temperatures, we
 from tempering.temperature.policy import Heat, Progress, Surroundings
 
 
-@stored("local_heat")
 @dataclass(frozen=True, eq=False)
 class LocalHeat(Heat):
     """The temperatures, and the common factor of all 1/T_i while they are damped."""

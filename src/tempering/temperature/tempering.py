@@ -23,7 +23,6 @@ Formula = Literal[
 ]
 
 
-@stored("tempering_heat")
 @dataclass(frozen=True, eq=False)
 class TemperingHeat(Heat):
     """q(y) over the grid (the paper's r), and log C there where it is computed once."""
@@ -127,17 +126,12 @@ class VariationalTempering(GridPolicy[TemperingHeat]):
         self, heat: TemperingHeat, local: LocalStep, surroundings: Surroundings
     ) -> tuple[float, Array, bool]:
         """L and log C(s) of the whole data, and whether they belong to the bound of the fit."""
-        scale, log_partition = surroundings.scale, heat.log_partition
+        here, scale, log_partition = surroundings, surroundings.scale, heat.log_partition
         formula = "calibrated" if log_partition is None else self.formula
         if log_partition is not None and formula != "z-integrated":
             return scale * local.energy, log_partition, True
-        terms = surroundings.model.temperature_terms(
-            local,
-            surroundings.expectations,
-            self._grid()[0],
-            surroundings.data,
-            formula,
-            shared=True,
+        terms = here.model.temperature_terms(
+            local, here.expectations, self._grid()[0], here.data, formula, shared=True
         )
         scale /= terms.share
         energy = scale * float(terms.energies.sum())

@@ -228,10 +228,7 @@ class HiddenMarkov(Model):
             yield block, solve_paths(here, logs, block.bounds, s[which], inner=inner)
 
     def local_step(
-        self,
-        data: Sequences,
-        expectations: ChainExpectations,
-        inverse_temperature: float | Array,
+        self, data: Sequences, expectations: ChainExpectations, inverse_temperature: float | Array
     ) -> LocalStep:
         statistics, energies, log_normalizers = 0.0 * self._prior, [], []
         for block, paths in self.solve(data, expectations, inverse_temperature):
@@ -275,10 +272,7 @@ class HiddenMarkov(Model):
         return Sequences(rows, like.lengths)
 
     def local_log_normalizer(
-        self,
-        expectations: ChainExpectations,
-        inverse_temperatures: Array,
-        data: Sequences,
+        self, expectations: ChainExpectations, inverse_temperatures: Array, data: Sequences
     ) -> Array:
         """log Σ_z E[π_{z_1}^s] Π_t E[A_{z_{t−1} z_t}^s] Π_t E[∫ p(x | β_{z_t})^s dx], [n, M].
 
