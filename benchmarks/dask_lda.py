@@ -35,13 +35,13 @@ from pathlib import Path
 
 import numpy as np
 from distributed import Client
+from joblib import cpu_count
 
 from tempering.corpus import open_source, write
 from tempering.datasets import LDAStream
 from tempering.estimators.recipe import RULES, Size
 from tempering.inference import Algorithm, RobbinsMonro
 from tempering.inference.executors import Serial, open_executor
-from tempering.models.threads import available_cores
 from tempering.models.lda.model import LatentDirichlet
 from tempering.cluster import DaskExecutor
 
@@ -173,9 +173,7 @@ def measure_speed(folder, batch_size, workers, blocks, steps):
 
 
 def report(runs, batch_size):
-    print(
-        f"{batch_size} documents a step, K = {TOPICS}, V = {WORDS}, {available_cores()} cores; the"
-    )
+    print(f"{batch_size} documents a step, K = {TOPICS}, V = {WORDS}, {cpu_count()} cores; the")
     print("same bits from all of them. Seconds a step: median (smallest-largest).")
     for tempered in (True, False):
         print("\nTempered steps\n" if tempered else "\nSteps at T = 1, sampled\n")
@@ -197,7 +195,7 @@ def report(runs, batch_size):
             if n == 1:
                 work, rest = busy, seconds - busy
             # 2 P / w and t_0 are not told apart here: both are in the rest of one worker's step.
-            predicted = work / min(n, available_cores()) + rest
+            predicted = work / min(n, cpu_count()) + rest
             print(f"| {n} | {1 - busy / seconds:.0%} | {seconds:.3f} | {predicted:.3f} |")
 
 

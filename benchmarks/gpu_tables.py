@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import cpu_count
 
 from lda_common import print_table, write_json
 from tempering.families import Bernoulli, Dirichlet, FullGaussian
@@ -23,7 +24,6 @@ from tempering.gpu.jax_models import JaxMixture
 from tempering.inference import fit
 from tempering.models import Mixture
 from tempering.models.factorial_mixture import FactorialModel
-from tempering.models.threads import available_cores
 
 
 class Problem(NamedTuple):
@@ -80,7 +80,7 @@ def measure(problem: Problem, passes: int) -> dict[str, Any]:
         "model": problem.name,
         "rows": problem.data.shape[0],
         "passes": passes,
-        f"{available_cores()} cores, s": cpu_seconds,
+        f"{cpu_count()} cores, s": cpu_seconds,
         "GPU, first, s": seconds[0],
         "GPU, s": gpu_seconds,
         "times as fast": cpu_seconds / gpu_seconds,

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from joblib import cpu_count
 
 from gpu_tasks import RATES, Task, automatic_policy, new_model, score
 from tempering import LatentDirichletAllocation
@@ -20,7 +21,6 @@ from tempering.gpu.device_lda import DeviceLatentDirichlet, fit_on_device
 from tempering.gpu.device_topics import DeviceTopics
 from tempering.gpu.jax_device import has_gpu
 from tempering.inference import ArraySource, Report, evaluate_elbo
-from tempering.models.threads import available_cores
 
 #: Documents whose ELBO is computed.
 BOUND_DOCUMENTS = 20_000
@@ -123,7 +123,7 @@ def race(task: Task, n_topics: int) -> list[dict[str, Any]]:
     first = whole_fit(gpu)[1]  # compiles
     alone = whole_fit(gpu)[1]  # without callbacks, for which the host would have to wait
     rows = []
-    for where, backend in ((f"{available_cores()} cores", "cpu"), ("GPU", gpu)):
+    for where, backend in ((f"{cpu_count()} cores", "cpu"), ("GPU", gpu)):
         watch = Stopwatch(task)
         lda, _ = whole_fit(backend, watch)
         seconds, final = watch.scores[-1]
@@ -181,7 +181,7 @@ def compare_tolerances(
 
 def compare_bounds(task: Task, n_topics: int, options: argparse.Namespace) -> dict[str, Any]:
     """The ELBO of the same topics on the same documents, by the CPU and by the device."""
-    model = new_model(task, n_topics, 1e-4, n_threads=available_cores())
+    model = new_model(task, n_topics, 1e-4, n_threads=cpu_count())
     result = fit_on_device(
         model,
         task.train,

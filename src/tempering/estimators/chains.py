@@ -18,7 +18,7 @@ from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.engine_estimator import StreamEstimator
+from tempering.estimators.engine_estimator import EngineEstimator
 from tempering.estimators.mixture import LARGEST_SAMPLE
 from tempering.estimators.starts import column_metric, kmeans_labels
 from tempering.families import Likelihood
@@ -33,7 +33,7 @@ from tempering.models.hmm.model import block_rows
 from tempering.models.natural import Array, Natural, emit
 
 
-class ChainQueries(StreamEstimator):
+class ChainQueries(EngineEstimator):
     """Methods that read the attributes alone."""
 
     #: The attributes that a letter of ``init_params`` stands for.

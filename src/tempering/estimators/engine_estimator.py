@@ -57,7 +57,8 @@ from tempering.temperature import TemperaturePolicy, Untempered
 
 @dataclass(eq=False, repr=False)
 class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
-    """An estimator whose fit is a run of the engine; its fields are parameters of all of them.
+    """An estimator whose fit is a run of the engine, or a step of it with data of a stream; its
+    fields are parameters of all of them.
 
     A subclass gives the model (:meth:`_new_model`) and reads what was found (:meth:`_expose`); what
     else :meth:`fit` asks for, such as a start, has a default.
@@ -217,39 +218,6 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         self.temperature_ = 1.0 / float(np.mean(result.heat.inverse_temperature))
         self.inverse_temperatures_ = result.heat.inverse_temperature
 
-
-class FeatureMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
-    """An estimator of what rows have of some features."""
-
-    #: What the features are called, and the attribute [K, D] that holds them.
-    _called, _held = "components", "components_"
-
-    def inverse_transform(self: Any, X: Any) -> Array:
-        """Activations (n_samples, n_components) back to expected rows, (n_samples, n_features)."""
-        check_is_fitted(self)
-        features = getattr(self, self._held)
-        wanted = f"activations of {len(features)} {self._called}, at most {LARGEST_VALUE:g}"
-        activations = as_numbers(X, "X", wanted)
-        if activations.ndim != 2 or activations.shape[1] != len(features):
-            raise ValueError(f"X must hold {wanted}; got shape {activations.shape}.")
-        refuse(~(np.abs(activations) <= LARGEST_VALUE), activations, f"X must hold {wanted}")
-        return activations @ features
-
-    def score(self: Any, X: Any, y: Any = None) -> float:
-        """Mean of :meth:`score_samples`, in nats a row. Higher is better."""
-        return float(np.mean(self.score_samples(X)))
-
-    @property
-    def _n_features_out(self) -> int:
-        return len(getattr(self, self._held))
-
-
-class StreamEstimator(EngineEstimator):
-    """One that can make a step with data of a stream."""
-
-    total_samples: Total | None
-    backend: Backend
-
     def _start_of_stream(self, model: Any, data: Any, rng: np.random.RandomState) -> Any:
         """λ at step 0."""
         return self._starts(model, data, rng)
@@ -299,8 +267,34 @@ class StreamEstimator(EngineEstimator):
             ) from error
 
 
+class FeatureMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
+    """An estimator of what rows have of some features."""
+
+    #: What the features are called, and the attribute [K, D] that holds them.
+    _called, _held = "components", "components_"
+
+    def inverse_transform(self: Any, X: Any) -> Array:
+        """Activations (n_samples, n_components) back to expected rows, (n_samples, n_features)."""
+        check_is_fitted(self)
+        features = getattr(self, self._held)
+        wanted = f"activations of {len(features)} {self._called}, at most {LARGEST_VALUE:g}"
+        activations = as_numbers(X, "X", wanted)
+        if activations.ndim != 2 or activations.shape[1] != len(features):
+            raise ValueError(f"X must hold {wanted}; got shape {activations.shape}.")
+        refuse(~(np.abs(activations) <= LARGEST_VALUE), activations, f"X must hold {wanted}")
+        return activations @ features
+
+    def score(self: Any, X: Any, y: Any = None) -> float:
+        """Mean of :meth:`score_samples`, in nats a row. Higher is better."""
+        return float(np.mean(self.score_samples(X)))
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(getattr(self, self._held))
+
+
 @dataclass(eq=False, repr=False)
-class OnlineEstimator(StreamEstimator):
+class OnlineEstimator(EngineEstimator):
     """One that takes a stream too, by minibatches."""
 
     _: KW_ONLY

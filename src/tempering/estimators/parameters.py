@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from tempering.gpu.jax_device import Backend
 from tempering.inference.executors import Executor
 from tempering.models.arguments import MOST_THREADS, as_numbers
 from tempering.models.base import Array
@@ -93,6 +94,8 @@ class TypedParameters:
     # Not all of them have these.
     max_iter: int
     executor: Executor | None
+    total_samples: float | None
+    backend: Backend
 
     #: What is true of the data that it takes, by scikit-learn's names.
     _input_tags: ClassVar[tuple[str, ...]] = ()

@@ -101,7 +101,10 @@ class NormalGamma(GammaPrecision):
 
 
 class GaussianLikelihood(Likelihood):
-    """What Gaussians of unknown precision share; t(x) holds squares, so log h(x) is a constant."""
+    """What Gaussians of unknown precision share; t(x) holds squares, so log h(x) is a constant.
+
+    Integrals are those of one precision, gamma distributed, for all numbers of a datum.
+    """
 
     @property
     def n_numbers(self) -> int:
@@ -110,6 +113,21 @@ class GaussianLikelihood(Likelihood):
 
     def log_base_measure(self, x: ArrayLike) -> Array:
         return np.full(len(np.asarray(x)), -self.n_numbers / 2 * np.log(2 * np.pi))
+
+    def log_power_integral(self, parameters: GaussianParameters, power: ArrayLike) -> Array:
+        s = np.asarray(power, float)
+        log_variance = align(np.log(2 * np.pi / np.asarray(parameters.precision, float)), s, 0)
+        return self.n_numbers / 2 * ((1 - s) * log_variance - np.log(s))
+
+    def log_expected_power_integral(self, natural: ArrayLike, power: ArrayLike) -> Array:
+        """From E[τ^{−p}] = b^p Γ(a − p)/Γ(a), p = n(1−s)/2 of n numbers; +∞ where a <= p."""
+        s = np.asarray(power, float)
+        _, _, shape, rate = self.conjugate.standard(natural)
+        order = self.n_numbers * (1 - s) / 2
+        moment = log_rising(align(shape, s, 0), -order) + order * align(
+            np.log(2 * np.pi * rate), s, 0
+        )
+        return moment - self.n_numbers / 2 * np.log(s)
 
     def sample(self, parameters: GaussianParameters, rng: np.random.Generator, n: int) -> Array:
         noise = rng.standard_normal((n, self.dimension))
@@ -239,26 +257,7 @@ class SphericalNormalGamma(GammaPrecision):
         return GaussianParameters(means, precision)
 
 
-class OnePrecision(GaussianLikelihood):
-    """A Gaussian in which all numbers of a datum share a precision that is gamma distributed."""
-
-    def log_power_integral(self, parameters: GaussianParameters, power: ArrayLike) -> Array:
-        s = np.asarray(power, float)
-        log_variance = align(np.log(2 * np.pi / np.asarray(parameters.precision, float)), s, 0)
-        return self.n_numbers / 2 * ((1 - s) * log_variance - np.log(s))
-
-    def log_expected_power_integral(self, natural: ArrayLike, power: ArrayLike) -> Array:
-        """From E[τ^{−p}] = b^p Γ(a − p)/Γ(a), p = n(1−s)/2 of n numbers; +∞ where a <= p."""
-        s = np.asarray(power, float)
-        _, _, shape, rate = self.conjugate.standard(natural)
-        order = self.n_numbers * (1 - s) / 2
-        moment = log_rising(align(shape, s, 0), -order) + order * align(
-            np.log(2 * np.pi * rate), s, 0
-        )
-        return moment - self.n_numbers / 2 * np.log(s)
-
-
-class SphericalGaussian(OnePrecision):
+class SphericalGaussian(GaussianLikelihood):
     """N(x | μ, 1/τ·1): t(x) = (x [D], |x|², 1, 1), log h(x) = −(D/2) log 2π.
 
     ∫ p(x | μ, τ)^s dx = (2π/τ)^{D(1−s)/2} s^{−D/2}.

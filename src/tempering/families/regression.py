@@ -6,7 +6,7 @@ from scipy.special import digamma, gammaln
 
 from tempering.families.base import Array, join_blocks, sample_log_gamma
 from tempering.families.checks import check_table
-from tempering.families.normal_gamma import GammaPrecision, GaussianParameters, OnePrecision
+from tempering.families.normal_gamma import GammaPrecision, GaussianLikelihood, GaussianParameters
 from tempering.families.normal_wishart import log_determinant_of
 
 
@@ -92,7 +92,7 @@ class MultivariateNormalGamma(GammaPrecision):
         return proper & (shape > 0) & (rate > 0) & (wrong < 1e-3 * rate)
 
 
-class LinearGaussian(OnePrecision):
+class LinearGaussian(GaussianLikelihood):
     """N(y | w'x, 1/τ) of rows (x [D], y), where x is given: t = (xy, vec(xx'), y², 1).
 
     log h = −½ log 2π, and ∫ p(y | x, w, τ)^s dy = (2π/τ)^{(1−s)/2} s^{−½}. An intercept is the

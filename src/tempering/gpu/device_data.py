@@ -55,15 +55,6 @@ class Rectangle(NamedTuple):
     lengths: Any  # [size], int32: distinct words
 
 
-class PackedGroup(NamedTuple):
-    """A group whose entries lie one after the other, maybe among those of other documents."""
-
-    indices: Any  # words of all entries, int32
-    counts: Any
-    indptr: Any  # where the entries of each document begin, and where the last ones end, int32
-    rows: Any  # documents of the group, [size], int32; one beyond the last is empty
-
-
 def ladder_step(length: int) -> int:
     """The width for documents of so many distinct words: 32, 64, 128, …"""
     return max(SHORTEST, 1 << (length - 1).bit_length()) if length > 0 else SHORTEST
@@ -117,12 +108,14 @@ class DeviceCorpus:
             self._counting = background.submit(row_totals, data)
             background.shutdown(wait=False)
 
-    def packed(self, group: Group) -> PackedGroup:
-        """The group, to be gathered on the device."""
+    def packed(self, group: Group) -> tuple[Any, Any, Any, Any]:
+        """The group, to be gathered on the device: words and counts of entries, maybe among those
+        of other documents, where those of each document begin (and where the last ones end), and
+        the documents of the group, [size]; one beyond the last is empty."""
         if self.resident:
             rows = np.full(group.size, len(self.lengths), np.int32)
             rows[: group.rows.size] = group.rows
-            return PackedGroup(self._indices, self._counts, self._indptr, rows)
+            return self._indices, self._counts, self._indptr, rows
         # Filled up to one of few lengths: less to send than a rectangle.
         documents = self._matrix[group.rows]
         n, length = documents.nnz, ladder_step(documents.nnz)
@@ -130,7 +123,7 @@ class DeviceCorpus:
         indices[:n], counts[:n] = documents.indices, documents.data
         indptr = np.full(group.size + 1, n, np.int32)
         indptr[: documents.indptr.size] = documents.indptr
-        return PackedGroup(indices, counts, indptr, np.arange(group.size, dtype=np.int32))
+        return indices, counts, indptr, np.arange(group.size, dtype=np.int32)
 
     def rectangle(self, group: Group) -> Any:
         """The group's words and counts, as arrays on the device."""
@@ -257,15 +250,15 @@ def rounded_up(size: int) -> int:
 @compiled
 def gather(group, *, width, n_words):
     """The rectangle of a packed group."""
-    last = group.indptr.size - 1
-    starts = group.indptr[group.rows]
-    lengths = group.indptr[jnp.minimum(group.rows + 1, last)] - starts
+    indices, counts, indptr, rows = group
+    starts = indptr[rows]
+    lengths = indptr[jnp.minimum(rows + 1, indptr.size - 1)] - starts
     places = jnp.arange(width)
     held = places < lengths[:, None]
     positions = jnp.where(held, starts[:, None] + places, 0)
     return Rectangle(
-        jnp.where(held, group.indices[positions], n_words),
-        jnp.where(held, group.counts[positions].astype(jnp.float32), 0.0),
+        jnp.where(held, indices[positions], n_words),
+        jnp.where(held, counts[positions].astype(jnp.float32), 0.0),
         lengths,
     )
 

@@ -28,7 +28,6 @@ from tempering.gpu.compiled_steps import (
 )
 from tempering.gpu.device_data import CorpusSource, CorpusStream, DeviceDocuments, Group
 from tempering.gpu.device_topics import (
-    DeviceExpectations,
     DeviceStatistics,
     DeviceStep,
     DeviceTopics,
@@ -101,7 +100,8 @@ class DeviceLatentDirichlet(LatentDirichlet):
         return DeviceTopics(topics, self.n_topics, self.topic_word_prior)
 
     def expectations(self, posterior: Any) -> Any:
-        return DeviceExpectations(self.steps.table(posterior.values), posterior)
+        """log β of every word, on the device, [n_words, padded topics], and λ."""
+        return self.steps.table(posterior.values), posterior
 
     def local_step(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
@@ -110,7 +110,7 @@ class DeviceLatentDirichlet(LatentDirichlet):
         inverse_temperature: float | Array,
         before: DeviceStep | None = None,
     ) -> DeviceStep:
-        steps, alpha, log_rows = self.steps, self.placed_prior, expectations.log_rows
+        steps, alpha, (log_rows, _) = self.steps, self.placed_prior, expectations
         at_one = self.update == "sampled" and bool(np.all(np.equal(inverse_temperature, 1.0)))
         sampled = at_one and data.can_be_sampled
         statistics, prior_statistics, solved = None, None, []
@@ -137,9 +137,9 @@ class DeviceLatentDirichlet(LatentDirichlet):
         weighted = DeviceStatistics(statistics)
         return DeviceStep(weighted, inverse_temperature, solved, prior_statistics, compute_terms)
 
-    def terms_of(self, local: DeviceStep, expectations: DeviceExpectations) -> list[Array]:
+    def terms_of(self, local: DeviceStep, expectations: tuple[Any, DeviceTopics]) -> list[Array]:
         """Energies of documents, and their entropies less divergences."""
-        terms, log_rows, alpha = self.steps.terms, expectations.log_rows, self.placed_prior
+        terms, (log_rows, _), alpha = self.steps.terms, expectations, self.placed_prior
         parts = [terms(own.rectangle, own.s, log_rows, alpha, own.gamma) for own in local.solved]
         return [local.in_order(part) for part in zip(*parts)]
 

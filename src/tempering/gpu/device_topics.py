@@ -125,13 +125,6 @@ class DeviceTopics:
         return getattr(self.host, name)
 
 
-class DeviceExpectations(NamedTuple):
-    """log β of every word, on the device."""
-
-    log_rows: Any  # [n_words, padded topics]
-    posterior: DeviceTopics
-
-
 class SolvedGroup(NamedTuple):
     """Documents that were solved together; all but their rows is on the device."""
 
@@ -202,7 +195,7 @@ def power_sums_of(topics, nodes):
 def temperature_terms(
     model: Any,
     local: DeviceStep,
-    expectations: DeviceExpectations,
+    expectations: tuple[Any, DeviceTopics],
     inverse_temperatures: Array,
     data: DeviceDocuments,
     formula: str,
@@ -212,7 +205,7 @@ def temperature_terms(
     check_formula(formula)
     n_topics = model.n_topics
     to_grid, lengths = Interpolation(inverse_temperatures), data.corpus.totals[data.rows]
-    nodes, topics = to_grid.nodes.astype(np.float32), expectations.posterior
+    nodes, topics = to_grid.nodes.astype(np.float32), expectations[1]
     if formula == "calibrated" and shared:
         n = min(SAMPLED_DOCUMENTS, local.n)
         found = scores_of_sample(*_sample(local, data, n_topics), topics.values, nodes)

@@ -8,6 +8,8 @@ from functools import cache, lru_cache
 from threading import Lock
 from typing import Any
 
+from joblib import cpu_count
+
 from tempering.models.arguments import MOST_THREADS, check_number
 
 #: Words of a block at least, where there are enough for all threads: each takes far less time than
@@ -15,24 +17,17 @@ from tempering.models.arguments import MOST_THREADS, check_number
 WORDS_PER_BLOCK = 2048
 
 
-def available_cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
 def number_of_threads(n_jobs: int | None) -> int:
     """Threads: as many as given, or with None or -1 one a core, with -2 one less, as in joblib."""
     if n_jobs is None:
-        return available_cores()
+        return cpu_count()
     expected = f"a whole number from 1 to {MOST_THREADS}, or None for all cores"
     check_number(n_jobs, "n_threads", expected, most=MOST_THREADS, whole=True)
     if n_jobs == 0:
         raise ValueError("n_threads must be at least 1, or None for all cores; got 0.")
     # Not a type of NumPy's, for which kernels would be compiled anew.
     n_threads = int(n_jobs)
-    return n_threads if n_threads > 0 else max(1, available_cores() + 1 + n_threads)
+    return n_threads if n_threads > 0 else max(1, cpu_count() + 1 + n_threads)
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
