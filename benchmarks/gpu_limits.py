@@ -42,7 +42,7 @@ def limits(task: Task, n_topics: int, options: argparse.Namespace) -> dict[str, 
     solve = jax.jit(partial(group_functions(default_kernel())[0], settings=settings_of(model)))
     solved, seconds = median_seconds(solve, *arguments)
     waited_for = median_seconds(solve, *arguments, at_once=1)[1]
-    sweeps = np.asarray(solved.sweeps)
+    sweeps = np.asarray(solved[2])
     # Each sweep, and the two passes for normalisers and statistics, weighs every word's topics. The
     # kernels leave out topics in most of them; the limit is that of the whole sweeps.
     weighed = float(((sweeps + 2) * lengths[group.rows]).sum()) * n_topics

@@ -54,8 +54,8 @@ def sample(kernel, counts, topics, alpha, width=32, **sweeps):
     solve = compiled(kernel, Sweeps(**sweeps))
     solved = solve(*rectangle, table, pad_topics(np.asarray(alpha), 1.0))
     n_topics = topics.shape[0]
-    assert_allclose(np.asarray(solved.statistics)[:, n_topics:], 0.0)
-    return tuple(np.asarray(part)[:, :n_topics] for part in solved[:2])
+    assert_allclose(np.asarray(solved[1])[:, n_topics:], 0.0)
+    return tuple(np.asarray(part)[:, :n_topics] for part in solved)
 
 
 TOPICS = np.random.default_rng(0).dirichlet(np.full(6, 0.5), size=3)

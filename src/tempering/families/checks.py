@@ -29,17 +29,16 @@ def naming_the_table(told: str = "X must be a table of numbers, one row a datum"
         raise kind(f"{told}: {error}") from error
 
 
-def check_table(x: Any, columns: int, kind: str) -> NDArray[Any]:
-    """x as an array; raise ``ValueError`` unless it is finite, numeric and [n, columns]."""
+def check_table(x: Any, columns: int, kind: str, holes: bool = False) -> NDArray[Any]:
+    """x as an array; raise ``ValueError`` unless it is finite, but for NaN where it may have
+    ``holes``, numeric and [n, columns]."""
     table = np.asarray(x)
     if table.dtype.kind not in "biuf":
         raise ValueError(f"{kind} data must be real numbers; got an array of type {table.dtype}.")
     check_shape(table.shape, columns, kind)
-    refuse(
-        ~(np.abs(table) <= LARGEST_VALUE),
-        table,
-        f"{kind} data must be at most {LARGEST_VALUE:g}, and finite",
-    )
+    wrong = np.abs(table) > LARGEST_VALUE if holes else ~(np.abs(table) <= LARGEST_VALUE)
+    otherwise = "or NaN" if holes else "and finite"
+    refuse(wrong, table, f"{kind} data must be at most {LARGEST_VALUE:g}, {otherwise}")
     return table
 
 

@@ -104,19 +104,16 @@ def compiled_steps(
             mass = jnp.where(real, totals / n_topics, 0.0)
         else:
             mass = jnp.where(real & (totals > 0), (start - alpha) / temperatures[:, None], 0.0)
-        solved = solve_group(
+        gamma, own, _ = solve_group(
             columns, counts, lengths, temperatures, mass, log_rows, alpha, settings
         )
-        return add(solved, statistics), solved.gamma, rectangle
+        return own if statistics is None else statistics + own, gamma, rectangle
 
     @partial(jax.jit, static_argnames="width")
     def sample(documents, log_rows, power, alpha, statistics, *, width=None):
         rectangle = rectangle_of(documents, width)
-        sampled = sample_group(*rectangle, power * log_rows, alpha)
-        return add(sampled, statistics), sampled.gamma, rectangle
-
-    def add(solved, statistics):
-        return solved.statistics if statistics is None else statistics + solved.statistics
+        gamma, own = sample_group(*rectangle, power * log_rows, alpha)
+        return own if statistics is None else statistics + own, gamma, rectangle
 
     @jax.jit
     def prior_draws(gamma, alpha, so_far):

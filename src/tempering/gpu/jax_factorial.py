@@ -6,7 +6,7 @@ all points of a table side by side.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -121,14 +121,6 @@ def activation_step(
     return Activations(z, energies, solved.entropies), statistics, entropy
 
 
-class MovingPoints(NamedTuple):
-    """The points while they move, in single precision."""
-
-    z: Any  # [K, n]
-    logits: Any  # of z, [K, n]
-    active: Any  # whether a point moves, [n]
-
-
 def settle_all(
     fields,
     couplings,
@@ -138,12 +130,16 @@ def settle_all(
     tolerance: float,
     max_sweeps: int,
 ) -> Activations:
-    """Coordinate ascent from ``start`` [n, K], and from hot starts where they lead higher."""
+    """Coordinate ascent from ``start`` [n, K], and from hot starts where they lead higher.
+
+    Points are, while they move, z and its logits [K, n], in single precision, and whether each
+    still moves [n].
+    """
     b, rough_couplings = fields.T.astype(jnp.float32), couplings.astype(jnp.float32)
     rough_s, all_orders = s.astype(jnp.float32), jnp.asarray(orders)
     n_features, n = b.shape
 
-    def sweep(rough: MovingPoints, s, order) -> tuple[MovingPoints, Any]:
+    def sweep(points, s, order):
         """Each activation once, in turn; the largest change of each point."""
 
         def move(place, state):
@@ -153,22 +149,23 @@ def settle_all(
             logit = jnp.where(active, s * (b[k] - pull), logits[k])
             new = jax.nn.sigmoid(logit)
             largest = jnp.maximum(largest, jnp.abs(new - z[k]))
-            return MovingPoints(z.at[k].set(new), logits.at[k].set(logit), active), largest
+            return (z.at[k].set(new), logits.at[k].set(logit), active), largest
 
-        return jax.lax.fori_loop(0, n_features, move, (rough, jnp.zeros(n, jnp.float32)))
+        return jax.lax.fori_loop(0, n_features, move, (points, jnp.zeros(n, jnp.float32)))
 
-    def ascend(rough: MovingPoints) -> MovingPoints:
+    def ascend(points):
         """Sweep until each point has come to rest; one that has takes no further part."""
 
         def again(state):
-            rough, sweeps = state
-            rough, largest = sweep(rough, rough_s, all_orders[0])
-            return rough._replace(active=rough.active & (largest >= tolerance)), sweeps + 1
+            points, sweeps = state
+            (z, logits, active), largest = sweep(points, rough_s, all_orders[0])
+            return (z, logits, active & (largest >= tolerance)), sweeps + 1
 
         def going(state):
-            return state[0].active.any() & (state[1] < max_sweeps)
+            (_, _, active), sweeps = state
+            return active.any() & (sweeps < max_sweeps)
 
-        return jax.lax.while_loop(going, again, (rough, jnp.int32(0)))[0]
+        return jax.lax.while_loop(going, again, (points, jnp.int32(0)))[0]
 
     def weigh(logits) -> Activations:
         """z, E(z) and H(z) of each point, in double precision."""
@@ -180,24 +177,24 @@ def settle_all(
 
     def restart(number, state):
         best, known = state
-        everybody = jnp.ones(n, bool)
-        rough = MovingPoints(jnp.full_like(b, 0.5), jnp.zeros_like(b), everybody)
+        points = jnp.full_like(b, 0.5), jnp.zeros_like(b), jnp.ones(n, bool)
 
-        def warm(step, rough):
-            return sweep(rough, rough_s * ((step + 1) / WARMING_SWEEPS), all_orders[number])[0]
+        def warm(step, points):
+            return sweep(points, rough_s * ((step + 1) / WARMING_SWEEPS), all_orders[number])[0]
 
-        rough = jax.lax.fori_loop(0, WARMING_SWEEPS, warm, rough)
+        z, logits, _ = jax.lax.fori_loop(0, WARMING_SWEEPS, warm, points)
         # What comes to what is known already is not followed to its end.
-        new = jnp.abs(rough.z - known).max(axis=0) > SAME
-        rough = ascend(rough._replace(active=new))
-        found = weigh(rough.logits)
+        new = jnp.abs(z - known).max(axis=0) > SAME
+        z, logits, _ = ascend((z, logits, new))
+        found = weigh(logits)
         rise = s * (found.energies - best.energies) + found.entropies
         taken = new & (rise > best.entropies)
         best = jax.tree.map(lambda new, old: jnp.where(taken, new, old), found, best)
-        return best, jnp.where(taken, rough.z, known)
+        return best, jnp.where(taken, z, known)
 
-    rough = ascend(MovingPoints(start.T.astype(jnp.float32), jnp.zeros_like(b), jnp.ones(n, bool)))
-    best, _ = jax.lax.fori_loop(1, len(orders), restart, (weigh(rough.logits), rough.z))
+    points = start.T.astype(jnp.float32), jnp.zeros_like(b), jnp.ones(n, bool)
+    z, logits, _ = ascend(points)
+    best, _ = jax.lax.fori_loop(1, len(orders), restart, (weigh(logits), z))
     return best._replace(activations=best.activations.T)
 
 

@@ -35,14 +35,6 @@ class SweepLimits(NamedTuple):
     max_sweeps: int
 
 
-class Solved(NamedTuple):
-    """What the E-step of a group finds out."""
-
-    gamma: Any  # [size, padded topics]
-    statistics: Any  # [n_words, padded topics], Σ_d s_d n_dv φ_dvk
-    sweeps: Any = None  # [size], where documents settle
-
-
 def padded_topics(n_topics: int) -> int:
     """The number of topics on the device."""
     return -(-n_topics // TOPICS_MULTIPLE) * TOPICS_MULTIPLE
@@ -85,8 +77,9 @@ def log_word_table(parameters, totals, mean: bool) -> Any:
     return form(jnp.maximum(parameters, SMALLEST_PARAMETER)) - form(totals)
 
 
-def solve_group(columns, counts, lengths, s, mass, table, alpha, settings: SweepLimits) -> Solved:
-    """Settle the documents of a rectangle and sum their statistics.
+def solve_group(columns, counts, lengths, s, mass, table, alpha, settings: SweepLimits) -> Any:
+    """Settle the documents of a rectangle: γ [size, K], Σ_d s_d n_dv φ_dvk [n_words, K] and the
+    sweeps that each took [size].
 
     All in logs, so that no temperature and no topic leaves the range of float32:
 
@@ -104,7 +97,7 @@ def solve_group(columns, counts, lengths, s, mass, table, alpha, settings: Sweep
     weighted = (s[:, None] * counts)[:, :, None] * phi
     # Places without a word have a column that is out of bounds, and are dropped.
     statistics = jnp.zeros_like(table).at[columns].add(weighted, mode="drop")
-    return Solved(alpha + s[:, None] * mass, statistics, sweeps)
+    return alpha + s[:, None] * mass, statistics, sweeps
 
 
 def settle_documents(
@@ -153,8 +146,8 @@ class Sweeps(NamedTuple):
 FEW_SWEEPS = Sweeps()
 
 
-def sample_group(columns, counts, lengths, table, alpha, sweeps: Sweeps = FEW_SWEEPS) -> Solved:
-    """Sample the topics of all tokens of a rectangle, and sum their expected counts.
+def sample_group(columns, counts, lengths, table, alpha, sweeps: Sweeps = FEW_SWEEPS) -> Any:
+    """Sample the topics of all tokens of a rectangle: γ, and the sums of their expected counts.
 
     Counts are whole, and no document has more than `width` tokens. ``table`` is log β, times the
     power to which it enters, up to a constant for each word.
@@ -168,7 +161,7 @@ def sample_group(columns, counts, lengths, table, alpha, sweeps: Sweeps = FEW_SW
     shares = token_shares(gamma[:, None, :], rows, alpha)
     # Places without a word have a column that is out of bounds, and are dropped.
     statistics = jnp.zeros_like(table).at[columns].add(counts[:, :, None] * shares, mode="drop")
-    return Solved(gamma, statistics)
+    return gamma, statistics
 
 
 def run_chains(columns, counts, first, second, weights, alpha, *, sweeps: Sweeps) -> Any:

@@ -8,12 +8,11 @@ documents that hold it, in their order: no atomic additions, so the same input g
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from tempering.gpu.jax_device import jax, jnp, share_out
 from tempering.gpu.jax_functions import (
     FEW_SWEEPS,
-    Solved,
     SweepLimits,
     Sweeps,
     document_streams,
@@ -41,46 +40,35 @@ def solve_group(
     settings: SweepLimits,
     *,
     interpret: bool = False,
-) -> Solved:
+) -> Any:
     """As :func:`tempering.gpu.jax_functions.solve_group`."""
     settle = partial(settle_documents, settings=settings, interpret=interpret)
     documents = (columns, counts, lengths, s, mass)
     mass, log_theta, log_z, sweeps = share_out(settle, documents, (table, alpha))
-    entries = entries_by_word(columns, table.shape[0])
-    owners, order = entries.documents, entries.order
+    words, owners, order = entries_by_word(columns, table.shape[0])
     numbers = ((s[:, None] * counts).ravel()[order], s[owners], log_z.ravel()[order])
 
     def shares(log_theta, log_row, s, log_z):
         return jnp.exp(s * (log_theta + log_row) - log_z)
 
     statistics = sum_words(
-        shares, WORD_TILE, entries, numbers, log_theta, table, interpret=interpret
+        shares, WORD_TILE, words, owners, numbers, log_theta, table, interpret=interpret
     )
-    return Solved(alpha + s[:, None] * mass, statistics, sweeps)
+    return alpha + s[:, None] * mass, statistics, sweeps
 
 
 def sample_group(
     columns, counts, lengths, table, alpha, sweeps: Sweeps = FEW_SWEEPS, *, interpret: bool = False
-) -> Solved:
+) -> Any:
     """As :func:`tempering.gpu.jax_functions.sample_group`."""
     weights = word_weights(table)
     streams = document_streams(table, columns, counts)
     run = partial(run_chains, sweeps=sweeps, interpret=interpret)
     documents = (columns, counts, lengths, *streams)
     gamma = alpha + share_out(run, documents, (weights, alpha))
-    entries = entries_by_word(columns, table.shape[0])
-    numbers = (counts.ravel()[entries.order],)
-    statistics = sum_words(
-        token_shares,
-        SAMPLED_WORD_TILE,
-        entries,
-        numbers,
-        gamma,
-        weights,
-        alpha,
-        interpret=interpret,
-    )
-    return Solved(gamma, statistics)
+    words, owners, order = entries_by_word(columns, table.shape[0])
+    given = words, owners, (counts.ravel()[order],), gamma, weights, alpha
+    return gamma, sum_words(token_shares, SAMPLED_WORD_TILE, *given, interpret=interpret)
 
 
 def run_chains(*inputs, sweeps: Sweeps, interpret: bool) -> Any:
@@ -147,30 +135,23 @@ def chain_kernel(
     jax.lax.fori_loop(0, sweeps.in_all, sweep, prior())
 
 
-class Entries(NamedTuple):
-    """Places of a rectangle, sorted by their words."""
-
-    firsts: Any  # [n_words], where a word's entries begin
-    lasts: Any  # [n_words], and where they end
-    documents: Any  # of each entry
-    order: Any  # where each entry stands in the rectangle
-
-
-def entries_by_word(columns, n_words: int) -> Entries:
-    """The entries of each word, in the order of their documents."""
+def entries_by_word(columns, n_words: int) -> tuple[Any, Any, Any]:
+    """The entries of a rectangle, sorted by their words: where those of each word begin and end, of
+    which document each is, and where it stands in the rectangle."""
     words = columns.ravel()
     order = jnp.argsort(words, stable=True)
     documents = (order // columns.shape[1]).astype(jnp.int32)
     # Places without a word are out of bounds; they are dropped here, and come last in the order.
     occurrences = jnp.zeros(n_words, jnp.int32).at[words].add(1, mode="drop")
     starts = jnp.pad(jnp.cumsum(occurrences), (1, 0))
-    return Entries(starts[:-1], starts[1:], documents, order)
+    return (starts[:-1], starts[1:]), documents, order
 
 
 def sum_words(
     shares: Callable[..., Any],
     tile: Tile,
-    entries: Entries,
+    words: tuple[Any, Any],
+    documents,
     numbers: tuple,
     rows,
     table,
@@ -179,10 +160,11 @@ def sum_words(
 ) -> Any:
     """Σ_d w_dv φ_dvk of every word: [n_words, K].
 
-    ``numbers`` are w and others, one for each entry. ``shares`` makes φ of the row of a document
+    ``words`` and ``documents`` are those of :func:`entries_by_word`, ``numbers`` are w and others,
+    one for each entry. ``shares`` makes φ of the row of a document
     [documents, K], that of the word, those other numbers and the priors [K].
     """
-    shape = tile.shape(table.shape[1], entries.documents.shape[0])
+    shape = tile.shape(table.shape[1], documents.shape[0])
 
     def sums(*arrays):
         own_table = arrays[2]
@@ -194,8 +176,7 @@ def sum_words(
             interpret=interpret,
         )(*arrays)
 
-    words = (entries.firsts, entries.lasts, table)
-    return share_out(sums, words, (entries.documents, *numbers, rows, *priors))
+    return share_out(sums, (*words, table), (documents, *numbers, rows, *priors))
 
 
 def word_kernel(firsts, lasts, table, documents, *arrays, shares, n_numbers, shape):

@@ -109,9 +109,8 @@ class Algorithm:
         local, heat = temperature.update(heat, local, surroundings)
 
         prior_weight = temperature.prior_weight(heat)
-        bounds = (math.nan, math.nan)
-        if evaluate:
-            bounds = self._bounds(posterior, local, heat, prior_weight)
+        nothing = math.nan, math.nan
+        bounds = self._bounds(posterior, local, heat, prior_weight) if evaluate else nothing
 
         # Line 5: intermediate global parameters λ̂ = α + (N/B) Σ_i E[t(x_i, z_i)] / T_i.
         target = prior_weight * model.prior() + scale * local.statistics
@@ -235,8 +234,7 @@ def run_restart(
     if keep_local:
         local_of(model, run.state.posterior, source.sample(1, np.random.default_rng(0)))
     started = working_seconds() - run.seconds
-    step = run.state.step
-    batches = source.batches(seed, step) if step else source.batches(seed)
+    batches = source.batches(seed, run.state.step)
 
     while not run.over:
         batch = next(batches)

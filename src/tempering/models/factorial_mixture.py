@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
+from tempering.families.checks import check_table
 from tempering.models.arguments import as_numbers, shown
 from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.factorial.activations import (
@@ -132,13 +133,7 @@ class FactorialModel(Model):
             raise ValueError("the precision of the features must be symmetric and positive.")
 
     def check(self, data: Any) -> None:
-        if getattr(data, "ndim", 0) != 2 or data.shape[1] != self.columns:
-            raise ValueError(
-                f"data must be a table with {self.columns} columns; got shape "
-                f"{getattr(data, 'shape', None)}."
-            )
-        if not np.isfinite(data).all():
-            raise ValueError("data must be finite; some entries are NaN or infinite.")
+        check_table(data, self.columns, "factorial mixture:")
 
     def prior(self) -> Natural:
         """Precision and precision times mean, in units of 1/σ², and Σ_n s_n |x_n|²."""

@@ -20,7 +20,7 @@ from scipy.special import digamma
 
 from tempering.families import Gamma
 from tempering.families.base import log_rising
-from tempering.families.checks import LARGEST_VALUE, check_shape, refuse
+from tempering.families.checks import check_table
 from tempering.models.arguments import as_numbers, check_number, check_whole
 from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.natural import Natural, check_like_prior
@@ -106,12 +106,7 @@ class GaussianFactors(Model):
         )
 
     def check(self, data: Any) -> None:
-        table = np.asarray(data)
-        check_shape(table.shape, self.n_columns, "factor analysis:")
-        if table.dtype.kind not in "biuf":
-            raise ValueError(f"data must be real numbers; got an array of type {table.dtype}.")
-        expected = f"data must be at most {LARGEST_VALUE:g}, or NaN"
-        refuse(np.abs(table) > LARGEST_VALUE, table, expected)
+        check_table(data, self.n_columns, "factor analysis:", holes=True)
 
     def check_posterior(self, posterior: Any) -> None:
         check_like_prior(posterior, self._start(np.zeros((self.n_columns, self.n_components + 1))))
