@@ -484,7 +484,7 @@ def test_errors_name_the_argument(options, message):
 
 @pytest.mark.parametrize("X", [np.zeros((4, 3)), np.zeros(4), np.full((4, 2), np.nan)])
 def test_data_that_do_not_fit_are_refused(X):
-    with pytest.raises(ValueError, match="data must be"):
+    with pytest.raises(ValueError, match=r"data must (be|have)"):
         fit(tiny()[0], X)
 
 

@@ -260,10 +260,10 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
                 if not all(np.isfinite(part).all() for part in parts):
                     raise FloatingPointError("the parameters are no longer finite")
         except (np.linalg.LinAlgError, FloatingPointError) as error:
+            row, column = np.unravel_index(np.argmax(np.abs(X)), X.shape)
             raise ValueError(
                 f"X breaks the model ({error}), which stays as it was: the largest number is "
-                f"{X.flat[np.argmax(np.abs(X))]}, in row {row_of_largest(X)}. Rescale it, or leave "
-                "the row out."
+                f"{X[row, column]}, in row {row}. Rescale it, or leave the row out."
             ) from error
 
 
@@ -321,11 +321,6 @@ class OnlineEstimator(EngineEstimator):
     @abstractmethod
     def _model_of_stream(self, X: Array) -> Any:
         """The model for one more minibatch; the first one decides what the data are to decide."""
-
-
-def row_of_largest(X: Array) -> int:
-    """Which row of a table holds its largest number, for messages."""
-    return int(np.argmax(np.abs(X))) // X.shape[1]
 
 
 def print_every(interval: int) -> Callback:

@@ -13,7 +13,7 @@ from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.engine_estimator import OnlineEstimator, row_of_largest
+from tempering.estimators.engine_estimator import OnlineEstimator
 from tempering.estimators.moves import Move, fit_table
 from tempering.estimators.parameters import Numbers, Positive, Tempering, Whole, per_column
 from tempering.estimators.saving import expect_kinds
@@ -129,16 +129,9 @@ class MixtureFit(OnlineEstimator):
 
     def _log_predictive(self, data: Array) -> Array:
         """log Σ_k E[π_k] E[p(x | β_k)] of data as the model sees them."""
-        model, posterior = self._model(), self._state.posterior
+        model = self._model()
         model.check(data)
-        try:
-            scores = model.predictive(data, posterior)
-        except FloatingPointError as error:
-            raise ValueError(
-                f"X has rows so far from what was fitted that their density is lost in rounding: "
-                f"the largest number is in row {row_of_largest(data)}. Leave such rows out, or "
-                "fit the mixture with them."
-            ) from error
+        scores = model.predictive(data, self._state.posterior)
         return scores.astype(self.weights_.dtype, copy=False)
 
     def _check_loaded(self) -> None:

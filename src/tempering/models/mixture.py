@@ -213,9 +213,11 @@ class Mixture(Model):
             except np.linalg.LinAlgError:
                 lost = True
             if lost:
-                raise FloatingPointError(
-                    f"data has rows, among {start} to {start + len(rows) - 1}, so far from what "
-                    "was fitted that their density is lost in rounding."
+                largest = start + int(np.argmax(np.abs(rows).reshape(len(rows), -1).max(axis=1)))
+                raise ValueError(
+                    "some rows are so far from what was fitted that their density is lost in "
+                    f"rounding; the largest number is in row {largest}. Leave such rows out, or "
+                    "fit the mixture with them."
                 )
             scores.append(logsumexp(log_densities, axis=1) + likelihood.log_base_measure(rows))
         return np.concatenate(scores)

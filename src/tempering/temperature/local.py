@@ -115,10 +115,8 @@ class LocalTempering(GridPolicy[LocalHeat]):
         power = grid if self.formula == "paper" else 1.0
         remembered = heat.inverse_temperature
         s = remembered[rows] if isinstance(remembered, np.ndarray) else float(remembered)
-        if before is None:
-            local = model.local_step(data, expectations, s)
-        else:
-            local = model.continue_local_step(before, data, expectations, s)
+        begun = replace(heat, inverse_temperature=s)
+        local = super().solve(begun, model, data, expectations, rows, before)
         for _ in range(self.max_alternations):
             terms = model.temperature_terms(
                 local, expectations, grid, data, self.formula, shared=False

@@ -75,12 +75,9 @@ class PoissonFactors(Model):
         )
 
     def check(self, data: Any) -> None:
-        if sparse.issparse(data):
-            check_compressed(data, "data")
-            values = data.data
-        else:
-            values = np.asarray(data)
+        check_compressed(data, "data")
         check_shape(data.shape, self.n_columns, "Poisson factorisation:")
+        values = data.data if sparse.issparse(data) else np.asarray(data)
         if values.dtype.kind not in "biuf" or not np.all((values >= 0) & (values <= FLOAT32_COUNT)):
             raise ValueError(
                 f"data must be counts, not negative and at most {FLOAT32_COUNT:g}; negative "
