@@ -27,7 +27,7 @@ from tempering.inference import ArraySource, Result, fit
 from tempering.inference.checkpoint import part_of
 from tempering.inference.fitting import FitOptions
 from tempering.models import HiddenMarkov, Sequences
-from tempering.models.arguments import as_numbers, check_number
+from tempering.models.arguments import as_numbers, check_choice, check_number
 from tempering.models.hmm.chains import Chain, best_paths, draw_paths, solve_paths, stationary
 from tempering.models.hmm.model import block_rows
 from tempering.models.natural import Array, Natural, emit
@@ -153,11 +153,10 @@ class ChainQueries(EngineEstimator):
         "map": the most probable state of each row by itself; the number is how many of them are
         expected to be right.
         """
+        check_choice(algorithm, "algorithm", "viterbi", "map")
         if algorithm == "map":
             marginals = self.predict_proba(X, lengths)
             return float(marginals.max(axis=1).sum()), marginals.argmax(axis=1)
-        if algorithm != "viterbi":
-            raise ValueError(f"algorithm must be 'viterbi' or 'map'; got {algorithm!r}.")
         found = [
             best_paths(self._chain(), log_emissions, bounds)
             for bounds, log_emissions in self._blocks(X, lengths)

@@ -10,9 +10,10 @@ from importlib import import_module
 from importlib.util import find_spec
 from inspect import signature
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from tempering.inference.callbacks import add_compilation, begin_compilation
+from tempering.models.arguments import check_choice
 from tempering.storage import cache_directory
 
 Backend = Literal["auto", "cpu", "jax", "gpu"]
@@ -56,8 +57,7 @@ class JaxUnavailable(ImportError):
 
 def choose_backend(backend: Backend, *, worthwhile: bool = True) -> Literal["numba", "jax"]:
     """What runs the local steps: "auto" is JAX with a GPU, if the work is ``worthwhile``."""
-    if backend not in ("auto", "cpu", "jax", "gpu"):
-        raise ValueError(f"backend must be 'auto', 'cpu', 'jax' or 'gpu'; got {backend!r}.")
+    check_choice(backend, "backend", *get_args(Backend))
     if backend == "cpu":
         return "numba"
     if backend == "auto":

@@ -35,6 +35,13 @@ def check_whole(least: int = 1, /, **values: Any) -> None:
         check_number(value, name, f"at least {least}, and whole", least=least, whole=True)
 
 
+def check_choice(value: Any, name: str, *choices: Any) -> None:
+    """Raise ``ValueError`` unless value is one of the choices."""
+    if value not in choices:
+        *others, last = map(repr, choices)
+        raise ValueError(f"{name} must be {', '.join(others)} or {last}; got {shown(value)}.")
+
+
 def as_numbers(values: Any, name: str, expected: str) -> NDArray[np.float64]:
     """Values as an array of float64; raise ``ValueError`` if they are none."""
     try:

@@ -15,14 +15,14 @@ Ghahramani (1995); Doshi-Velez et al. (2009); log C: Mandt et al. (2016), with t
 
 from collections.abc import Collection
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from tempering.families.checks import check_table
-from tempering.models.arguments import as_numbers, shown
+from tempering.models.arguments import as_numbers, check_choice, shown
 from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.factorial.activations import (
     MAX_ENUMERATED,
@@ -105,15 +105,13 @@ class FactorialModel(Model):
         # short rows, enough that their sweeps take more time than the calls around them.
         self.shard_size = int(np.clip(SHARD_ENTRIES // self.dimension, 512, 5120))
         self._shared_probability = shared
-        if self.local not in ("mean-field", "exact"):
-            raise ValueError(f"local must be 'mean-field' or 'exact'; got {self.local!r}.")
+        check_choice(self.local, "local", *get_args(LocalMethod))
         if self.local == "exact" and k > MAX_ENUMERATED:
             raise ValueError(
                 f"local='exact' enumerates 2^K activations and is for K <= {MAX_ENUMERATED} "
                 f"features; got {k}. Use local='mean-field', with local_restarts."
             )
-        if self.start not in ("small", "prior", "data"):
-            raise ValueError(f"start must be 'small', 'prior' or 'data'; got {self.start!r}.")
+        check_choice(self.start, "start", *get_args(Start))
         if not self.learn <= set(LEARNABLE):
             raise ValueError(
                 f"learn may hold {', '.join(map(repr, LEARNABLE))}; got {sorted(self.learn)}."

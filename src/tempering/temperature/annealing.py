@@ -10,7 +10,7 @@ from typing import Any, Literal, SupportsFloat, cast
 
 import numpy as np
 
-from tempering.models.arguments import check_number, takes
+from tempering.models.arguments import check_choice, check_number, takes
 from tempering.models.base import LocalStep, Model
 from tempering.storage.state import stored
 from tempering.temperature.grid import exponential_temperatures
@@ -82,10 +82,8 @@ class Annealing(TemperaturePolicy[AnnealingHeat]):
             raise ValueError("an annealed part needs a length: give fraction or passes; got None.")
         if self.passes is not None:
             check_number(self.passes, "passes", "positive", above=0)
-        if self.temper not in ("likelihood", "joint"):
-            raise ValueError(f"temper must be 'likelihood' or 'joint'; got {self.temper!r}.")
-        if self.start not in ("auto", None):
-            raise ValueError(f"start must be 'auto' or None; got {self.start!r}.")
+        check_choice(self.temper, "temper", "likelihood", "joint")
+        check_choice(self.start, "start", "auto", None)
         if self.schedule is None:
             shape = linear_inverse if self.start == "auto" else linear_inverse(5.0)
             object.__setattr__(self, "schedule", shape)

@@ -8,13 +8,13 @@ is the tempered partition function, with c(s; β) = ∫∫ p(x, z | β)^s dx dz,
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp, xlogy
 
-from tempering.models.arguments import as_numbers, check_number, check_whole
+from tempering.models.arguments import as_numbers, check_choice, check_number, check_whole
 from tempering.models.base import Array, Model, UnsupportedTemperature
 from tempering.temperature.policy import State, TemperaturePolicy, check_fraction
 
@@ -177,6 +177,7 @@ def log_partition(
     """
     if not isinstance(model, Model):
         raise ValueError(f"model must be a tempering.Model; got {model!r:.100}.")
+    check_choice(method, "method", *get_args(Method))
     s, _ = check_grid(inverse_temperatures, None)
     check_number(n_data, "n_data", "a number of data, at least 1", least=1)
     check_whole(n_samples=n_samples)
@@ -192,11 +193,7 @@ def log_partition(
         except (TypeError, ValueError) as error:
             raise ValueError(f"rng must be a Generator or a whole number: {error}") from error
         return _monte_carlo(model, s, n_data, n_samples, generator)
-    if method == "map":
-        return LogPartition(n_data * model.log_local_integral(model.prior_point(), s)[0], "map")
-    raise ValueError(
-        f"method must be 'auto', 'closed-form', 'monte-carlo' or 'map'; got {method!r}."
-    )
+    return LogPartition(n_data * model.log_local_integral(model.prior_point(), s)[0], "map")
 
 
 def _monte_carlo(

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tempering.models.arguments import check_number, check_whole
+from tempering.models.arguments import check_choice, check_number, check_whole
 from tempering.models.base import LocalStep, Model
 from tempering.storage.state import stored
 from tempering.temperature.grid import GridPolicy, even_inverse_temperatures, weigh
@@ -80,8 +80,7 @@ class LocalTempering(GridPolicy[LocalHeat]):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.formula not in ("calibrated", "paper"):
-            raise ValueError(f"formula must be 'calibrated' or 'paper'; got {self.formula!r}.")
+        check_choice(self.formula, "formula", "calibrated", "paper")
         check_number(self.tolerance, "tolerance", "0 or positive", least=0)
         check_whole(max_alternations=self.max_alternations)
 

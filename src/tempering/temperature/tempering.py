@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from tempering.models.arguments import check_whole
+from tempering.models.arguments import check_choice, check_whole
 from tempering.models.base import Array, LocalStep, Model, UnsupportedTemperature
 from tempering.storage.state import stored
 from tempering.temperature.grid import GridPolicy, exponential_temperatures, log_partition, weigh
@@ -80,10 +80,7 @@ class VariationalTempering(GridPolicy[TemperingHeat]):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_whole(every=self.every, n_samples=self.n_samples)
-        if self.formula not in get_args(Formula):
-            raise ValueError(
-                f"formula must be one of {', '.join(get_args(Formula))}; got {self.formula!r}."
-            )
+        check_choice(self.formula, "formula", *get_args(Formula))
 
     def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> TemperingHeat:
         """q(y) = π, as in the paper, and log C on the whole grid."""
