@@ -32,6 +32,9 @@ from tempering.models.hmm.chains import Chain, best_paths, draw_paths, solve_pat
 from tempering.models.hmm.model import block_rows
 from tempering.models.natural import Array, Natural, emit
 
+#: The bounds of some sequences after the other, and their log p(x_t | z_t = k).
+Blocks = Iterator[tuple[NDArray[np.int64], Array]]
+
 
 class ChainQueries(EngineEstimator):
     """Methods that read the attributes alone."""
@@ -88,16 +91,11 @@ class ChainQueries(EngineEstimator):
         start, moves = (("startprob_", (k,)), ("transmat_", (k, k)))
         return Chain(*(safe_log(self._probabilities(*part)) for part in (start, moves)))
 
-    def _blocks(
-        self, X: Any, lengths: ArrayLike | None
-    ) -> Iterator[tuple[NDArray[np.int64], Array]]:
-        """The bounds of some sequences after the other, and their log p(x_t | z_t = k)."""
+    def _blocks(self, X: Any, lengths: ArrayLike | None) -> Blocks:
         self._check_set()
         yield from self._log_emissions(self._validated(X, reset=False), lengths)
 
-    def _log_emissions(
-        self, X: Array, lengths: ArrayLike | None
-    ) -> Iterator[tuple[NDArray[np.int64], Array]]:
+    def _log_emissions(self, X: Array, lengths: ArrayLike | None) -> Blocks:
         """The same for rows that have been validated."""
         likelihood, parameters = self._point()
         data = Sequences(self._observed(X), lengths)

@@ -246,12 +246,7 @@ class Restarts:
                 if not self._good or not isinstance(error, KeyboardInterrupt | Terminated):
                     raise
                 what = "terminated" if isinstance(error, Terminated) else "interrupted"
-                problem = " The last steps are not in it." if self._full else ""
-                raise type(error)(
-                    f"{what}; {self._good[-1]} holds the fit.{problem} To go on from there, call "
-                    f"fit again with checkpoint={str(self._directory)!r}, the same data and the "
-                    "same parameters."
-                ) from error
+                raise type(error)(f"{what}; {self._hope()}") from error
 
     @contextmanager
     def whole_step(self) -> Iterator[None]:
@@ -291,10 +286,11 @@ class Restarts:
         """What is left of a fit that cannot go on, and what to do."""
         if self._checkpoint is None:
             return "Nothing of the fit was kept: give it a checkpoint, to be able to resume it."
-        again = "call fit again with the same checkpoint, data and parameters"
+        kept = f"The checkpoint {self._directory} holds nothing of the fit yet."
         if self._good:
-            return f"{self._good[-1]} holds the fit: {again} to go on when the cluster is back."
-        return f"The checkpoint {self._directory} holds nothing of the fit yet: {again}."
+            kept = f"{self._good[-1]} holds the fit{', but for its last steps' * self._full}."
+        again = f"call fit again with checkpoint={str(self._directory)!r}"
+        return f"{kept} To go on from there, {again}, the same data and the same parameters."
 
     def _save(self) -> None:
         """Write a checkpoint. Where it cannot be written, say so once: the fit goes on."""

@@ -271,7 +271,10 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         progress = surroundings.progress
         left = scale * (self.length(progress.planned) - progress.passes) / len(starts)
         most_steps = max(1, min(MOST_STEPS, int(left / 2)))
-        fits = [self._cool_rows(heat, here, *start, most_steps, rng) for start in starts]
+        fits = [
+            self._cool_rows(heat, here._replace(posterior=posterior), s, most_steps, rng)
+            for posterior, s in starts
+        ]
         best = max(fits, key=lambda fit: fit.bound)
         start = copy(local)
         start.statistics, start.found_at = scale * best.step.statistics, best.posterior
@@ -279,30 +282,25 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         return start, replace(heat, samples_next=False, looked_at=looked_at, step=heat.step + 1)
 
     def _cool_rows(
-        self,
-        heat: AdaptiveHeat,
-        here: Surroundings,
-        posterior: Any,
-        s: float,
-        most_steps: int,
-        rng: Any,
+        self, heat: AdaptiveHeat, here: Surroundings, s: float, most_steps: int, rng: Any
     ) -> SampleFit:
         """The data of a sample, cooled from s to T = 1."""
         model, rows = here.model, here.data
         inner = heat.jump("cooling again", s)
-        step = model.local_step(rows, model.expectations(posterior), s)
+        step = model.local_step(rows, model.expectations(here.posterior), s)
         n_steps = 1
         while True:
-            look = inner.look(step, here._replace(posterior=posterior))
+            look = inner.look(step, here)
             if n_steps == most_steps or (s == 1.0 and look.excess <= self.rest):
-                return SampleFit(step, posterior, look.bound, n_steps)
+                return SampleFit(step, here.posterior, look.bound, n_steps)
             target = self._pushed(inner, step, model, rows, rng).statistics
             inner = inner.after(look)
             if s < 1.0:
                 inner = self._cool(inner, look, here.progress)
                 s = float(inner.inverse_temperature)
-            posterior = model.global_step(posterior, model.prior() + here.scale * target, 1.0)
-            step = model.continue_local_step(step, rows, model.expectations(posterior), s)
+            target = model.prior() + here.scale * target
+            here = here._replace(posterior=model.global_step(here.posterior, target, 1.0))
+            step = model.continue_local_step(step, rows, model.expectations(here.posterior), s)
             n_steps += 1
 
     def _pushed(
