@@ -221,8 +221,8 @@ class TemperedSVI(SVI):
         def one(key: jax.Array) -> tuple[TemperedRunResult, jax.Array]:
             run_key, judge_key = jax.random.split(key)
             result = fresh.run(run_key, num_steps, *args, progress_bar=False, **kwargs)
-            judged = judge_key, result.params, n_evaluations, args, kwargs
-            return result, -jnp.mean(self._losses(self.loss, *judged))
+            keys = jax.random.split(judge_key, n_evaluations)
+            return result, -jnp.mean(self._losses(self.loss, keys, result.params, args, kwargs))
 
         results, elbos = jax.jit(jax.vmap(one))(jax.random.split(rng_key, n_restarts))
         best = int(jnp.argmax(jnp.where(jnp.isnan(elbos), -jnp.inf, elbos)))
@@ -266,7 +266,8 @@ class TemperedSVI(SVI):
                 )
         # With one particle a loss is −log(p(x, z) / q(z)), labels summed out where that is asked.
         loss = TraceEnum_ELBO() if isinstance(self.loss, TraceEnum_ELBO) else Trace_ELBO()
-        log_weights = -self._losses(loss, rng_key, params, n_draws, args, kwargs)
+        keys = jax.random.split(rng_key, n_draws)
+        log_weights = -self._losses(loss, keys, params, args, kwargs)
         total = jax.scipy.special.logsumexp(log_weights)
         shares = jnp.exp(log_weights - total)
         effective = 1.0 / jnp.sum(shares**2)
@@ -275,19 +276,13 @@ class TemperedSVI(SVI):
         return Evidence(float(total - jnp.log(n_draws)), float(error), float(effective))
 
     def _losses(
-        self,
-        loss: Any,
-        rng_key: jax.Array,
-        params: dict[str, Any],
-        n: int,
-        args: Any,
-        kwargs: dict[str, Any],
+        self, loss: Any, keys: jax.Array, params: dict[str, Any], args: Any, kwargs: dict[str, Any]
     ) -> jax.Array:
         def one(key: jax.Array) -> jax.Array:
             own = {**_of_the_model(kwargs), **self.static_kwargs}
             return loss.loss(key, params, self.model, self.guide, *args, **own)
 
-        return jax.vmap(one)(jax.random.split(rng_key, n))
+        return jax.vmap(one)(keys)
 
     @property
     def _is_plain(self) -> bool:

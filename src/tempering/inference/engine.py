@@ -214,7 +214,6 @@ def run_restart(
     *,
     initial: Any,
     seed: int,
-    restart: int,
     final_elbo: bool,
     keep_local: bool,
     callbacks: Sequence[Callback],
@@ -250,9 +249,8 @@ def run_restart(
             if run.converged and run.state.heat.finished:
                 run = _off_saddle(algorithm, run, batch)
             restarts.latest = run
-        report = Report(
-            run.history[-1], run.state.posterior, run.state.heat, algorithm.planned_passes, restart
-        )
+        reached = run.state.posterior, run.state.heat, algorithm.planned_passes
+        report = Report(run.history[-1], *reached, restart=len(restarts.elbos))
         asked_to_stop = [callback(report) for callback in callbacks]
         if any(asked_to_stop):
             break

@@ -217,7 +217,6 @@ def fit(
                 source,
                 initial=initial,
                 seed=seeds[restart],
-                restart=restart,
                 final_elbo=final_elbo or n_init > 1,
                 keep_local=keep_local,
                 callbacks=observers,
