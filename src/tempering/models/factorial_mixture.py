@@ -232,15 +232,10 @@ class FactorialModel(Model):
         start: Array | None = None,
     ) -> Activations:
         """The factorised q(z_n); without a start, from the prior's probabilities."""
-        return settle_activations(
-            fields,
-            couplings,
-            inverse_temperature,
-            self.activation_probability if start is None else start,
-            n_restarts=self.local_restarts,
-            tolerance=self.tolerance,
-            max_sweeps=self.max_sweeps,
-        )
+        start = self.activation_probability if start is None else start
+        ends = {"tolerance": self.tolerance, "max_sweeps": self.max_sweeps}
+        given = fields, couplings, inverse_temperature, start
+        return settle_activations(*given, n_restarts=self.local_restarts, **ends)
 
     @property
     def log_odds(self) -> Array:
