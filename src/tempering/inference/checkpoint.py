@@ -198,6 +198,7 @@ def differences(stored: Any, current: Any, name: str = "") -> list[str]:
 
 
 KEPT = 2
+KIND = "checkpoint"
 
 
 def checkpoints_in(directory: Path) -> list[Path]:
@@ -320,7 +321,7 @@ class Restarts:
         number = int(there[-1].name[-8:]) + 1 if there else 1
         path = self._directory / f"checkpoint-{number:08d}"
         content = {"fingerprint": self._fingerprint, "elbos": self.elbos, "best": best, "run": run}
-        write_tree(path, "checkpoint", content)
+        write_tree(path, KIND, content)
         self._begun_from = None
         # Only the last good ones stay, and nothing of what killed processes left half written.
         self._good = [*self._good, path][-KEPT:]
@@ -333,7 +334,7 @@ class Restarts:
         damaged: list[str] = []
         for path in reversed(checkpoints_in(self._directory)):
             try:
-                content = read_tree(path, "checkpoint")
+                content = read_tree(path, KIND)
                 with reading(path):
                     other = self._other_fit(content["fingerprint"])
                     if not other:

@@ -277,7 +277,7 @@ class BlockSource(RowSource):
     counting: Any = None
 
     #: Where batches name their rows: the blocks that are in use, by number.
-    named: MutableMapping[int, Block] | None = None
+    in_use: MutableMapping[int, Block] | None = None
 
     def __init__(self, files: StoredRows, batch_size: int, window_blocks: int = 4):
         check_whole(batch_size=batch_size, window_blocks=window_blocks)
@@ -300,11 +300,11 @@ class BlockSource(RowSource):
     def by_reference(self) -> Self:
         """The same batches, of documents that are read where they are solved."""
         referring = copy(self)
-        referring.named = WeakValueDictionary()
+        referring.in_use = WeakValueDictionary()
         return referring
 
     def rows(self, rows: slice) -> Batch:
-        if self.named is None:
+        if self.in_use is None:
             return Batch(self.files.rows(rows.start, rows.stop))
         first = int(np.searchsorted(self.edges, rows.start, side="right")) - 1
         last = int(np.searchsorted(self.edges, rows.stop))
@@ -313,10 +313,10 @@ class BlockSource(RowSource):
 
     def _blocks(self, numbers: Iterable[int]) -> Any:
         """All documents of some blocks."""
-        if self.named is None:
+        if self.in_use is None:
             return stack([self._block(number).read() for number in numbers])
         return RowReference.to_blocks(
-            [self.named.setdefault(number, self._block(number)) for number in numbers]
+            [self.in_use.setdefault(number, self._block(number)) for number in numbers]
         )
 
     def _block(self, number: int) -> Block:
