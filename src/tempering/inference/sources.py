@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from tempering.models.arguments import check_number, check_whole
-from tempering.models.base import DataSource
+from tempering.models.base import DataSource, some_rows
 
 
 class Batch(NamedTuple):
@@ -139,9 +139,7 @@ class ArraySource(RowSource):
         self.batch_size = min(batch_size or self.size, self.size)
 
     def sample(self, n: int, rng: np.random.Generator) -> Any:
-        if n >= self.size:
-            return self.data
-        return self.data[np.sort(rng.choice(self.size, size=n, replace=False))]
+        return some_rows(self.data, n, rng)
 
     def _pass(self, seed: int, epoch: int, n_batches: int, skipped: int) -> Iterator[Batch]:
         order = np.random.default_rng([seed, epoch]).permutation(self.size)

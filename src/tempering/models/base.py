@@ -48,6 +48,13 @@ class DataSource(Protocol):
         ...
 
 
+def some_rows(data: Any, n: int, rng: np.random.Generator) -> Any:
+    """At most n of the rows, drawn without replacement."""
+    if n >= data.shape[0]:
+        return data
+    return data[np.sort(rng.choice(data.shape[0], size=n, replace=False))]
+
+
 class Start(NamedTuple):
     """λ and q(z) at step 0, for a model of ``continues_steps``; minibatches take λ alone.
 

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tempering.models.arguments import check_number
-from tempering.models.base import Array, LocalStep, Model, start_of
+from tempering.models.base import Array, LocalStep, Model, some_rows, start_of
 from tempering.storage.state import stored
 from tempering.temperature.adaptive_heat import AdaptiveHeat, Look
 from tempering.temperature.policy import NOT_A_NUMBER, Progress, Surroundings, TemperaturePolicy
@@ -251,7 +251,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         model, data, n_data = surroundings.model, surroundings.data, local.n
         least = min(LEAST_SAMPLE, max(n_data // 2, PUSH_ROWS))
         n_rows = min(max(int(SAMPLED * n_data), least), MOST_SAMPLE)
-        rows = Few(data, n_data).sample(n_rows, rng)
+        rows = some_rows(data, n_rows, rng)
         scale = n_data / rows.shape[0]
         here = surroundings._replace(data=rows, scale=scale, progress=Progress(0, 0, math.inf))
         way = AGAIN[heat.failures]
@@ -350,7 +350,7 @@ def _critical_inverse_temperature(
     rng = np.random.default_rng([heat.seed, heat.step])
     data = surroundings.data
     n_rows = min(SEARCH_ROWS, max(PUSH_ROWS, data.shape[0] // 4))
-    rows = Few(data, data.shape[0]).sample(n_rows, rng)
+    rows = some_rows(data, n_rows, rng)
     critical, n_updates = critical_inverse_temperature(surroundings.model, rows, rng)
     if critical is None:
         logger.info("no critical temperature was found; T = %.0f is taken for it.", 1 / usual)

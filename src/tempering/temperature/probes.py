@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from tempering.models.base import Array, LocalStep, Model, start_of
+from tempering.models.base import Array, LocalStep, Model, some_rows, start_of
 
 #: Data of a push, and its share in the statistics: one that is seen but does not leave the
 #: neighbourhood of rest, and that of each update on the way of a ramp.
@@ -46,11 +46,7 @@ class Few:
         self.data, self.size = data, size
 
     def sample(self, n: int, rng: np.random.Generator) -> Any:
-        """At most n of the rows."""
-        n_rows = self.data.shape[0]
-        if n >= n_rows:
-            return self.data
-        return self.data[np.sort(rng.choice(n_rows, n, replace=False))]
+        return some_rows(self.data, n, rng)
 
 
 def pushed(
@@ -58,7 +54,7 @@ def pushed(
 ) -> LocalStep:
     """The step with ``share`` of its statistics from ``n_rows`` data and a fresh start."""
     n_data = local.n
-    rows = Few(data, n_data).sample(n_rows, rng)
+    rows = some_rows(data, n_rows, rng)
     start = start_of(model, Few(rows, n_data), rng).posterior
     other = model.local_step(rows, model.expectations(start), 1.0)
     weight = share * local.mean_inverse_temperature * n_data / other.n
