@@ -28,7 +28,7 @@ from tempering.inference import (
     stored,
 )
 from tempering.inference.checkpoint import KIND, remembered_seed
-from tempering.models import Mixture
+from tempering.models import LocalStep, Mixture
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.topics import Topics
@@ -234,6 +234,28 @@ def test_steps_that_continue_local_variables_survive(tmp_path):
     resumed = fit_in_pieces(make_model, data, tmp_path, (4, 11), **options)
     assert_same_bits(whole, resumed)
     assert whole.model.noise_variance == resumed.model.noise_variance != 0.2
+
+
+class Remembering(Mixture):
+    """A model of one's own, whose steps continue: half of q(z) is that of the step before."""
+
+    continues_steps = True
+
+    def continue_local_step(self, local, data, expectations, inverse_temperature):
+        step = self.local_step(data, expectations, inverse_temperature)
+        half = (step.local + local.local) / 2
+        statistics = self.statistics(data, inverse_temperature * half)
+        return LocalStep(statistics, step.energies, step.entropy, inverse_temperature, local=half)
+
+
+def test_plain_steps_that_are_continued_survive(tmp_path):
+    def new():
+        given = gaussian_mixture()
+        return Remembering(given.likelihood, given.weights, *given.prior().values())
+
+    options = {"temperature": POLICIES["AVI"], "max_passes": 12, "seed": 3}
+    whole = fit(new(), blobs(), progress=False, **options)
+    assert_same_bits(whole, fit_in_pieces(new, blobs(), tmp_path, (3, 4), **options))
 
 
 def test_restarts_do_not_share_what_they_learn():

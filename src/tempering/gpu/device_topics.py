@@ -205,7 +205,7 @@ def temperature_terms(
     check_formula(formula)
     n_topics = model.n_topics
     to_grid, lengths = Interpolation(inverse_temperatures), data.corpus.totals[data.rows]
-    nodes, topics = to_grid.nodes.astype(np.float32), expectations[1]
+    nodes, (_, topics) = to_grid.nodes.astype(np.float32), expectations
     if formula == "calibrated" and shared:
         n = min(SAMPLED_DOCUMENTS, local.n)
         found = scores_of_sample(*_sample(local, data, n_topics), topics.values, nodes)

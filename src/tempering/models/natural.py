@@ -204,6 +204,7 @@ LOCAL_STEP = {
     "bound": float,
     "n": int,
 }
+stored("local_step", constructed=False, attributes={**LOCAL_STEP, "local": Any})(LocalStep)
 
 
 def join_temperatures(first: LocalStep, second: LocalStep) -> float | Array:
