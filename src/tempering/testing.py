@@ -13,7 +13,7 @@ from tempering.inference.sources import ArraySource
 from tempering.models.arguments import check_number, check_whole, shown
 from tempering.models.base import LocalStep, Model, UnsupportedTemperature, start_of
 from tempering.models.natural import Natural
-from tempering.temperature.probes import Few
+from tempering.temperature.probes import new_start
 
 try:  # What workers of a cluster are sent.
     from cloudpickle import dumps
@@ -157,9 +157,10 @@ def _check_starts(model: Model, rows: Any, prior: Any, seed: int) -> None:
     """From few data, as pushes off a saddle ask for them, and with the generator that is given."""
     hint = "source.sample(n, rng) gives at most n data, which stand for source.size."
     for n in FEW:
-        few, rng = Few(rows[:n], rows.shape[0]), np.random.default_rng(seed)
-        start = _tried("initialize", few.data.shape, partial(start_of, model, few, rng), hint)
-        _check_parts(prior, start.posterior, f"λ of initialize from {few.data.shape[0]} data")
+        few, rng = rows[:n], np.random.default_rng(seed)
+        start = partial(new_start, model, few, rows.shape[0], rng)
+        posterior = _tried("initialize", few.shape, start, hint)
+        _check_parts(prior, posterior, f"λ of initialize from {few.shape[0]} data")
         # Few data are all taken, so that it is not their sample that was drawn. (Two starts may be
         # equal where one component is all there is, so they are not compared.)
         untouched = np.random.default_rng(seed).bit_generator.state

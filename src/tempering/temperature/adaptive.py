@@ -24,11 +24,11 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tempering.models.arguments import check_number
-from tempering.models.base import Array, LocalStep, Model, some_rows, start_of
+from tempering.models.base import Array, LocalStep, Model, some_rows
 from tempering.storage.state import stored
 from tempering.temperature.adaptive_heat import AdaptiveHeat, Look
 from tempering.temperature.policy import NOT_A_NUMBER, Progress, Surroundings, TemperaturePolicy
-from tempering.temperature.probes import Few, critical_inverse_temperature, find_ramp, pushed
+from tempering.temperature.probes import critical_inverse_temperature, find_ramp, new_start, pushed
 
 logger = logging.getLogger("tempering")
 
@@ -256,8 +256,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         here = surroundings._replace(data=rows, scale=scale, progress=Progress(0, 0, math.inf))
         way = AGAIN[heat.failures]
         if way == "plain":
-            few = Few(rows, n_data)
-            starts = [(start_of(model, few, rng).posterior, 1.0) for _ in range(PLAIN_STARTS)]
+            starts = [(new_start(model, rows, n_data, rng), 1.0) for _ in range(PLAIN_STARTS)]
         elif way == "fresh":
             start = pushed(local, model, data, 1.0, FRESH_ROWS, rng)
             posterior = deepcopy(surroundings.posterior)

@@ -17,6 +17,8 @@ thermodynamic speed).
 
 import math
 from copy import copy, deepcopy
+from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -39,14 +41,10 @@ RAMP_NODES, RAMP_UPDATES = 40, 3
 EVEN = 0.1
 
 
-class Few:
-    """Some rows that stand for all ``size`` data: what ``Model.initialize`` asks of a source."""
-
-    def __init__(self, data: Any, size: int):
-        self.data, self.size = data, size
-
-    def sample(self, n: int, rng: np.random.Generator) -> Any:
-        return some_rows(self.data, n, rng)
+def new_start(model: Model, rows: Any, size: int, rng: np.random.Generator) -> Any:
+    """λ of a fresh start from some rows, which stand for all ``size`` data."""
+    source: Any = SimpleNamespace(size=size, sample=partial(some_rows, rows))
+    return start_of(model, source, rng).posterior
 
 
 def pushed(
@@ -55,7 +53,7 @@ def pushed(
     """The step with ``share`` of its statistics from ``n_rows`` data and a fresh start."""
     n_data = local.n
     rows = some_rows(data, n_rows, rng)
-    start = start_of(model, Few(rows, n_data), rng).posterior
+    start = new_start(model, rows, n_data, rng)
     other = model.local_step(rows, model.expectations(start), 1.0)
     weight = share * local.mean_inverse_temperature * n_data / other.n
     changed = copy(local)
@@ -72,7 +70,7 @@ def critical_inverse_temperature(
     """
     n_updates = 0
     for hottest in HOTTEST:
-        rest = start_of(model, Few(rows, rows.shape[0]), rng).posterior
+        rest = new_start(model, rows, rows.shape[0], rng)
         (rest, taken), s = _settled(model, rows, rest, hottest), hottest
         n_updates += taken
         for stride in STRIDES:
@@ -128,7 +126,7 @@ def _growth(model: Model, rows: Any, rest: Any, s: float, rng: np.random.Generat
 def find_ramp(model: Model, rows: Any, first: float, rng: np.random.Generator) -> Array:
     """s and the part of the time after which it is reached, [n, 2], from ``first`` to 1."""
     places = np.minimum(np.geomspace(first, 1.0, RAMP_NODES), 1.0)
-    posterior = start_of(model, Few(rows, rows.shape[0]), rng).posterior
+    posterior = new_start(model, rows, rows.shape[0], rng)
     energies = np.empty(RAMP_NODES)
     for place, s in enumerate(places):
         for _ in range(RAMP_UPDATES):
