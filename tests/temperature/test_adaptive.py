@@ -191,20 +191,6 @@ def test_nothing_better_is_lost_while_plain_inference_is_run_to_its_end():
     assert result.elbo >= seen.max()
 
 
-def test_a_cooling_that_plain_inference_overtakes_has_its_end_as_well():
-    """Both rise slowly here, and the cooling was ahead where they were compared first."""
-    rng = np.random.default_rng(57)
-    data = rng.poisson(rng.gamma(1.0, 20.0, size=(5, 1))[rng.integers(5, size=300)])
-    likelihood = Poisson(1)
-    prior = likelihood.conjugate.natural(np.ones(1), 0.1)
-    model = Mixture(likelihood, Dirichlet(5), np.ones(5), prior)
-    ends = {}
-    tell = [lambda run: ends.update({run.heat.phase: run.record.elbo})]
-    result = run(model, data, AdaptiveTempering(), 57, max_passes=1000, callbacks=tell)
-    assert ends["cooled to the end"] > ends["plain to the end"] + 0.01
-    assert result.elbo >= ends["cooled to the end"]
-
-
 def test_passes_count_what_samples_took():
     """A pass is as many data as there are, whoever solves them."""
     model, data = clusters(0)

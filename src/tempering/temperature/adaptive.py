@@ -198,9 +198,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         might = look.bound + times * look.left * look.unit
         converged = look.excess * look.unit <= max(surroundings.tolerance, 1e-9 * look.unit)
         late = heat.phase.startswith("plain") and passes > PLAIN_PART * progress.planned
-        ending = heat.phase.endswith("to the end")
         hopeless = look.excess <= self.rest and might < heat.best
-        hopeless &= heat.phase != "cooled to the end"
+        ending = heat.phase == "plain to the end"
         resting = late or hopeless or (steady and not ending)
         if heat.waited < 3 or not (resting or converged):
             return replace(heat, waited=heat.waited + 1)
@@ -215,22 +214,17 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             critical, looked_at = _critical_inverse_temperature(heat, surroundings, NEVER_ALIKE)
             kept |= {"hope": -math.inf if converged else might, "looked_at": looked_at}
             return heat.jump("cooling", FORGETTING * critical, **kept)
-        swapped = {"keeps": True, "returns": True, "best": best, "hope": -math.inf}
         if better and not ending and look.bound <= heat.hope:
             # Plain inference, which is the best so far, may end above it: they change places.
+            swapped = {"keeps": True, "returns": True, "best": best, "hope": -math.inf}
             first = heat.first_passes or passes
             return heat.jump("plain to the end", 1.0, first_passes=first, **swapped)
-        if better and heat.phase == "plain to the end":
-            # The cooling was ahead where both had slowed down: it has its end as well.
-            return heat.jump("cooled to the end", 1.0, **swapped)
         # Where plain inference has ended below it, the attempt before has found something.
-        found = gain < -SAME if heat.phase == "plain to the end" else gain > SAME
+        found = gain < -SAME if ending else gain > SAME
         failures = heat.failures + (heat.attempts > 0 and not found)
         if better:
             kept["hope"] = -math.inf
         first = heat.first_passes or passes
-        if heat.phase == "cooled to the end":  # which is not to cost an attempt
-            first += heat.waited * progress.step / ENOUGH
         tried = failures == len(AGAIN) or (heat.attempts >= len(AGAIN) and not found)
         spent = passes > ENOUGH * first or 1.2 * passes > length
         if tried or spent or heat.path is None:

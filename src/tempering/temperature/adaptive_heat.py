@@ -15,7 +15,6 @@ from tempering.temperature.policy import Heat, Surroundings
 PHASES = {
     "plain": "plain inference first",
     "plain to the end": "plain inference to its end",
-    "cooled to the end": "settling at T = 1",
     "cooling": "cooling",
     "settling": "settling at T = 1",
     "cooling again": "cooling again",
@@ -39,8 +38,8 @@ class AdaptiveHeat(Heat):
     """Where adaptive tempering is."""
 
     #: "plain" (variational inference at T = 1 from the start), "cooling", "settling" (at T = 1),
-    #: "plain to the end" (which may still beat a cooling), "cooled to the end" (which may in turn
-    #: beat that), "cooling again", "settling again"; with minibatches "ramp".
+    #: "plain to the end" (which may still beat a cooling), "cooling again", "settling again"; with
+    #: minibatches "ramp".
     phase: str = "plain"
     waited: int = 0  # steps for which the temperature has been held
     bound_before: float = -math.inf  # L, E, the excess and s of the step before
