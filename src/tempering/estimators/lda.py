@@ -17,11 +17,7 @@ from tempering.estimators.words import check_guidance, remember_labels, remember
 from tempering.gpu.device_lda import advance_on_device, fit_on_device
 from tempering.inference import Algorithm, ArraySource, Batch, BlockSource, Constant, History
 from tempering.inference.callbacks import Callback, say_compiling, telling
-from tempering.inference.checkpoint import (
-    CheckpointLike,
-    alone_with_checkpoint,
-    remembered_seed,
-)
+from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint, remembered_seed
 from tempering.inference.executors import Serial
 from tempering.inference.fitting import FitOptions, fit
 from tempering.inference.run import State

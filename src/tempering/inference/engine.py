@@ -264,8 +264,8 @@ def run_restart(
         solve = SolveShard(UNTEMPERED, COLD, model, expected, wanted="local")
         shards = _over_all_data(solve, source, algorithm.executor, state.solved)
         local = np.concatenate(list(shards))
-    result = Result(state.posterior, elbo, run.history, run.converged, run.tempered_heat, model)
-    return replace(result, local=local, at_saddle=run.at_saddle)
+    found = state.posterior, elbo, run.history, run.converged, run.tempered_heat, model
+    return Result(*found, local=local, at_saddle=run.at_saddle)
 
 
 def _unsolved(local: Any, n_data: int, shard_size: int) -> tuple[LocalStep, ...]:
