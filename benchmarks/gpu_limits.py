@@ -36,9 +36,7 @@ def limits(task: Task, n_topics: int, options: argparse.Namespace) -> dict[str, 
     words = DeviceCorpus(task.train, False).rectangle(group)
     mass = np.repeat(words.counts.sum(axis=1, keepdims=True) / n_topics, n_topics, axis=1)
     alpha = pad_topics(model.doc_topic_prior, 1.0)
-    arguments = _on_device(
-        *words, np.ones(rows.size, np.float32), pad_topics(mass, 0.0), table, alpha
-    )
+    arguments = _on_device(*words, np.float32(1.0), pad_topics(mass, 0.0), table, alpha)
     solve = jax.jit(partial(group_functions(default_kernel())[0], settings=settings_of(model)))
     solved, seconds = median_seconds(solve, *arguments)
     waited_for = median_seconds(solve, *arguments, at_once=1)[1]

@@ -99,14 +99,12 @@ def compiled_steps(
     def solve(documents, s, log_rows, alpha, statistics, start=None, *, width=None):
         columns, counts, lengths = rectangle = rectangle_of(documents, width)
         totals = counts.sum(axis=1, keepdims=True)
-        temperatures = jnp.broadcast_to(s, lengths.shape)
         if start is None:
             mass = jnp.where(real, totals / n_topics, 0.0)
         else:
-            mass = jnp.where(real & (totals > 0), (start - alpha) / temperatures[:, None], 0.0)
-        gamma, own, _ = solve_group(
-            columns, counts, lengths, temperatures, mass, log_rows, alpha, settings
-        )
+            own_s = jnp.broadcast_to(s, lengths.shape)[:, None]
+            mass = jnp.where(real & (totals > 0), (start - alpha) / own_s, 0.0)
+        gamma, own, _ = solve_group(columns, counts, lengths, s, mass, log_rows, alpha, settings)
         return own if statistics is None else statistics + own, gamma, rectangle
 
     @partial(jax.jit, static_argnames="width")

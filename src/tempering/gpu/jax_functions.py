@@ -86,10 +86,10 @@ def solve_group(columns, counts, lengths, s, mass, table, alpha, settings: Sweep
         φ_duk ∝ exp{ s_d (log θ_dk + log β_ku) },     γ_dk = α_k + s_d Σ_u n_du φ_duk.
 
     A document that has settled keeps its γ while the others of its group go on. Given are the
-    documents as in :class:`tempering.gpu.device_data.Rectangle`, s [size], the words of each
-    topic at the start [size, K], log β [n_words, K] and α [K].
+    documents as in :class:`tempering.gpu.device_data.Rectangle`, s [size] or one for all, the
+    words of each topic at the start [size, K], log β [n_words, K] and α [K].
     """
-    del lengths  # empty places have no counts
+    s = jnp.broadcast_to(s, lengths.shape)
     settle = partial(settle_documents, settings=settings)
     mass, sweeps = share_out(settle, (columns, counts, s, mass), (table, alpha))
     rows = table[jnp.minimum(columns, table.shape[0] - 1)]

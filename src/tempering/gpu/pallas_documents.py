@@ -53,10 +53,16 @@ LOOSE = 1e-3
 #: Steps shrink by no more than this in a sweep, as far as they are extrapolated.
 SLOWEST = 0.9
 
+#: Where products of powers add up to less, some may have left the range of float32: logs are taken.
+SMALLEST_SUM = 1e-30
 
-def settle_documents(*inputs, settings: SweepLimits, interpret: bool) -> Any:
-    """Mass and log θ [size, K], log normaliser of each place [size, width], sweeps [size]."""
-    *documents, mass, table, alpha = inputs
+
+def settle_documents(*inputs, settings: SweepLimits, same_s: bool, interpret: bool) -> Any:
+    """Mass and log θ [size, K], log normaliser of each place [size, width], sweeps [size].
+
+    With one s for all documents (``same_s``), β to this power is a table of its own.
+    """
+    *documents, mass, table, powers, alpha = inputs
     documents.append(documents[1].sum(axis=1))  # totals
     (size, width), n_topics = documents[0].shape, table.shape[1]
     call = partial(pl.pallas_call, grid=(size,), interpret=interpret)
@@ -68,7 +74,7 @@ def settle_documents(*inputs, settings: SweepLimits, interpret: bool) -> Any:
         few = jax.ShapeDtypeStruct((size, MOST_USED_TOPICS), jnp.int32)
         shape = FIRST_TILE.shape(n_topics, width)
         mass, topics, n_used = call(
-            partial(first_kernel, shape=shape),
+            partial(first_kernel, shape=shape, same_s=same_s),
             out_shape=[numbers, few, sums],
             compiler_params=FIRST_TILE.compiler_params(shape),
         )(*inputs)
@@ -85,47 +91,66 @@ def settle_documents(*inputs, settings: SweepLimits, interpret: bool) -> Any:
         settings = settings._replace(min_sweeps=max(1, settings.min_sweeps - FIRST_SWEEPS))
     shape = LAST_TILE.shape(n_topics, width)
     mass, log_theta, log_z, sweeps = call(
-        partial(document_kernel, settings=settings, shape=shape, loose=loose),
+        partial(document_kernel, settings=settings, shape=shape, loose=loose, same_s=same_s),
         out_shape=[numbers, numbers, jax.ShapeDtypeStruct((size, width), jnp.float32), sums],
         compiler_params=LAST_TILE.compiler_params(shape),
-    )(*documents, mass, table, alpha)
+    )(*documents, mass, table, powers, alpha)
     return mass, log_theta, log_z, before + sweeps
 
 
 class DocumentSweep:
     """A sweep of document d over all topics, inside a kernel."""
 
-    def __init__(self, d, columns, counts, lengths, s, table, alpha, shape):
+    def __init__(self, d, columns, counts, lengths, s, table, powers, alpha, shape, same_s):
         self.words, lanes = shape
         self.topics, self.places = jnp.arange(lanes), jnp.arange(self.words)
         self.real = self.topics < table.shape[1]
         self.alpha = triton.load(alpha.at[self.topics], mask=self.real, other=1.0)
         self.s = s[d]
         self.n_tiles = (lengths[d] + self.words - 1) // self.words
-        self.d, self.columns, self.counts, self.table = d, columns, counts, table
+        self.d, self.columns, self.counts = d, columns, counts
+        self.table, self.powers, self.same_s = table, powers, same_s
 
     def log_theta(self, mass):
         """log θ up to its normaliser."""
         return digamma(self.alpha + self.s * mass)
 
-    def scores(self, tile, log_theta):
-        """s (log θ + log β) / log 2 of some words, less the largest: [words, lanes]; and that."""
-        place = tile * self.words + self.places
-        column = jnp.minimum(self.columns[self.d, place], self.table.shape[0] - 1)
-        rows = self.table.at[column[:, None], self.topics[None, :]]
-        log_rows = triton.load(rows, mask=self.real[None, :], other=NEVER)
-        scores = self.s / LOG_2 * (log_rows + log_theta[None, :])
-        top = jnp.max(scores, axis=1)
-        return scores - top[:, None], top
+    def shares(self, log_theta):
+        """A function of some words, by their tile: their φ up to a factor [words, lanes], its sums
+        over topics [words], and the log of the factor."""
+        largest = jnp.max(log_theta)
+        weights = jnp.exp2(self.s / LOG_2 * (log_theta - largest))
+
+        def of_tile(tile):
+            place = tile * self.words + self.places
+            column = jnp.minimum(self.columns[self.d, place], self.table.shape[0] - 1)
+            cells = column[:, None], self.topics[None, :]
+
+            def by_logs():
+                rows = triton.load(self.table.at[cells], mask=self.real[None, :], other=NEVER)
+                scores = self.s / LOG_2 * (rows + log_theta[None, :])
+                top = jnp.max(scores, axis=1)
+                phi = jnp.exp2(scores - top[:, None])
+                return phi, jnp.sum(phi, axis=1), LOG_2 * top
+
+            if not self.same_s:
+                return by_logs()
+            rows = triton.load(self.powers.at[cells], mask=self.real[None, :], other=0.0)
+            phi = rows * weights[None, :]
+            sums = jnp.sum(phi, axis=1)
+            found = phi, sums, jnp.full_like(sums, self.s * largest)
+            return jax.lax.cond(jnp.min(sums) > SMALLEST_SUM, lambda: found, by_logs)
+
+        return of_tile
 
     def __call__(self, mass):
         """The mass of each topic, given that of the sweep before."""
-        log_theta = self.log_theta(mass)
+        shares = self.shares(self.log_theta(mass))
 
-        def add_tile(tile, sums):
-            phi = jnp.exp2(self.scores(tile, log_theta)[0])
-            share = self.counts[self.d, tile * self.words + self.places] / jnp.sum(phi, axis=1)
-            return sums + jnp.sum(share[:, None] * phi, axis=0)
+        def add_tile(tile, mass):
+            phi, sums, _ = shares(tile)
+            share = self.counts[self.d, tile * self.words + self.places] / sums
+            return mass + jnp.sum(share[:, None] * phi, axis=0)
 
         return jax.lax.fori_loop(0, self.n_tiles, add_tile, jnp.zeros_like(mass))
 
@@ -158,8 +183,9 @@ def until_settled(sweep, mass, total, settings: SweepLimits, loose: bool) -> Any
 
 
 def first_kernel(
-    columns, counts, lengths, s, mass_in, table, alpha, mass_out, few_out, n_used_out, *, shape
-):
+    columns, counts, lengths, s, mass_in, table, powers, alpha, mass_out, few_out, n_used_out,
+    *, shape, same_s,
+):  # fmt: skip
     """A few sweeps of document d; then which topics it uses, and their mass.
 
     A document that uses more topics than the next kernel takes keeps all of its mass, as does one
@@ -167,10 +193,11 @@ def first_kernel(
     """
     store = triton.store
     d = pl.program_id(0)
-    sweep = DocumentSweep(d, columns, counts, lengths, s, table, alpha, shape)
+    sweep = DocumentSweep(d, columns, counts, lengths, s, table, powers, alpha, shape, same_s)
     topics, real = sweep.topics, sweep.real
     mass = triton.load(mass_in.at[d, topics], mask=real, other=0.0)
-    mass = jax.lax.fori_loop(0, FIRST_SWEEPS, lambda _, mass: sweep(mass), mass)
+    limits = SweepLimits(0.0, FIRST_SWEEPS, FIRST_SWEEPS)
+    mass, _ = until_settled(sweep, mass, jnp.sum(mass), limits, loose=True)
     least = USED_SHARE * jnp.sum(mass)
     many = jnp.sum((mass > least).astype(jnp.int32)) > MOST_USED_TOPICS
     used = mass > jnp.where(many, 2.0 * least, least)
@@ -235,22 +262,22 @@ def few_kernel(
 
 
 def document_kernel(
-    columns, counts, lengths, s, totals, mass_in, table, alpha,
+    columns, counts, lengths, s, totals, mass_in, table, powers, alpha,
     mass_out, log_theta_out, log_z, sweeps_out,
-    *, settings, shape, loose,
+    *, settings, shape, loose, same_s,
 ):  # fmt: skip
     """Settle document d, the one of this program."""
     d = pl.program_id(0)
-    sweep = DocumentSweep(d, columns, counts, lengths, s, table, alpha, shape)
+    sweep = DocumentSweep(d, columns, counts, lengths, s, table, powers, alpha, shape, same_s)
     topics, real = sweep.topics, sweep.real
     mass = triton.load(mass_in.at[d, topics], mask=real, other=0.0)
     mass, sweeps_out[d] = until_settled(sweep, mass, totals[d], settings, loose)
     log_theta = sweep.log_theta(mass)
+    shares = sweep.shares(log_theta)
 
     def close_tile(tile, nothing):
-        scores, top = sweep.scores(tile, log_theta)
-        total = jnp.sum(jnp.exp2(scores), axis=1)
-        log_z[d, tile * sweep.words + sweep.places] = LOG_2 * top + jnp.log(total)
+        _, sums, log_factor = shares(tile)
+        log_z[d, tile * sweep.words + sweep.places] = log_factor + jnp.log(sums)
         return nothing
 
     jax.lax.fori_loop(0, sweep.n_tiles, close_tile, 0)

@@ -42,9 +42,13 @@ def solve_group(
     interpret: bool = False,
 ) -> Any:
     """As :func:`tempering.gpu.jax_functions.solve_group`."""
-    settle = partial(settle_documents, settings=settings, interpret=interpret)
+    same_s = jnp.ndim(s) == 0
+    table = table - table.max(axis=1, keepdims=True)  # so that powers are at most 1
+    powers = jnp.exp(s * table) if same_s else table
+    s = jnp.broadcast_to(s, lengths.shape)
+    settle = partial(settle_documents, settings=settings, same_s=same_s, interpret=interpret)
     documents = (columns, counts, lengths, s, mass)
-    mass, log_theta, log_z, sweeps = share_out(settle, documents, (table, alpha))
+    mass, log_theta, log_z, sweeps = share_out(settle, documents, (table, powers, alpha))
     words, owners, order = entries_by_word(columns, table.shape[0])
     numbers = ((s[:, None] * counts).ravel()[order], s[owners], log_z.ravel()[order])
 
@@ -138,13 +142,12 @@ def chain_kernel(
 def entries_by_word(columns, n_words: int) -> tuple[Any, Any, Any]:
     """The entries of a rectangle, sorted by their words: where those of each word begin and end, of
     which document each is, and where it stands in the rectangle."""
-    words = columns.ravel()
-    order = jnp.argsort(words, stable=True)
-    documents = (order // columns.shape[1]).astype(jnp.int32)
-    # Places without a word are out of bounds; they are dropped here, and come last in the order.
-    occurrences = jnp.zeros(n_words, jnp.int32).at[words].add(1, mode="drop")
-    starts = jnp.pad(jnp.cumsum(occurrences), (1, 0))
-    return (starts[:-1], starts[1:]), documents, order
+    # A sort looks at each byte of its keys. Places without a word have the column `n_words`.
+    kind = jnp.uint16 if n_words < 1 << 16 else jnp.int32
+    places = jax.lax.iota(jnp.int32, columns.size)
+    words, order = jax.lax.sort((columns.ravel().astype(kind), places), num_keys=1, is_stable=True)
+    starts = jnp.searchsorted(words, jnp.arange(n_words + 1, dtype=kind), method="scan_unrolled")
+    return (starts[:-1], starts[1:]), order // columns.shape[1], order
 
 
 def sum_words(
