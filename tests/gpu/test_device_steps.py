@@ -9,7 +9,7 @@ from scipy import sparse, special
 
 pytest.importorskip("jax")
 
-from tempering.gpu import jax_functions
+from tempering.gpu import jax_functions, pallas_kernels
 from tempering.gpu.device_data import CorpusSource, DeviceCorpus, cut_into_groups, ladder_step
 from tempering.gpu.device_lda import DeviceLatentDirichlet
 from tempering.gpu.device_topics import DeviceTopics
@@ -198,3 +198,21 @@ def test_documents_that_settle_with_few_topics_first():
         log_joint = special.digamma(found.gamma[:, None, :40]) + log_beta
         swept = np.einsum("dv,dvk->dk", data.toarray(), special.softmax(s * log_joint, axis=2))
         assert np.all(np.abs(swept - mass).sum(axis=1) <= 0.015 * np.maximum(lengths, 1))
+
+
+def test_products_that_leave_the_range_of_numbers():
+    """The third word has a topic that the document does not use at the start, nor has it another:
+    e^−100 in both cases, which is nothing in float32."""
+    columns, counts = np.full((1, 32), 3, np.int32), np.zeros((1, 32), np.float32)
+    columns[0, :3], counts[0, :3] = [0, 1, 2], [9, 9, 2]
+    documents = columns, counts, np.int32([3])
+    table = np.full((3, 32), -100.0, np.float32)
+    table[[0, 1, 2], [0, 0, 1]] = 0.0
+    mass, alpha = np.zeros((1, 32), np.float32), np.full(32, 0.01, np.float32)
+    mass[0, 0] = 20.0
+    given = *documents, np.float32(1.0), mass, table, alpha, jax_functions.SweepLimits(1e-6, 1, 100)
+    for found, expected in zip(
+        pallas_kernels.solve_group(*given, interpret=True), jax_functions.solve_group(*given)
+    ):
+        assert_allclose(found, expected, rtol=1e-5)
+    assert found.max() > 1  # sweeps

@@ -53,7 +53,7 @@ LOOSE = 1e-3
 #: Steps shrink by no more than this in a sweep, as far as they are extrapolated.
 SLOWEST = 0.9
 
-#: Where products of powers add up to less, some may have left the range of float32: logs are taken.
+#: Where products of powers add up to less, too many left the range of float32: logs are taken.
 SMALLEST_SUM = 1e-30
 
 
@@ -99,9 +99,13 @@ def settle_documents(*inputs, settings: SweepLimits, same_s: bool, interpret: bo
 
 
 class DocumentSweep:
-    """A sweep of document d over all topics, inside a kernel."""
+    """A sweep of document d over all topics, inside a kernel.
 
-    def __init__(self, d, columns, counts, lengths, s, table, powers, alpha, shape, same_s):
+    The table is log β, or β^s (``powers``), which takes fewer operations. But there the products of
+    a word may leave the range of float32: where all of them do, the word is left out.
+    """
+
+    def __init__(self, d, columns, counts, lengths, s, table, alpha, shape, powers):
         self.words, lanes = shape
         self.topics, self.places = jnp.arange(lanes), jnp.arange(self.words)
         self.real = self.topics < table.shape[1]
@@ -109,7 +113,7 @@ class DocumentSweep:
         self.s = s[d]
         self.n_tiles = (lengths[d] + self.words - 1) // self.words
         self.d, self.columns, self.counts = d, columns, counts
-        self.table, self.powers, self.same_s = table, powers, same_s
+        self.table, self.powers = table, powers
 
     def log_theta(self, mass):
         """log θ up to its normaliser."""
@@ -124,22 +128,16 @@ class DocumentSweep:
         def of_tile(tile):
             place = tile * self.words + self.places
             column = jnp.minimum(self.columns[self.d, place], self.table.shape[0] - 1)
-            cells = column[:, None], self.topics[None, :]
-
-            def by_logs():
-                rows = triton.load(self.table.at[cells], mask=self.real[None, :], other=NEVER)
-                scores = self.s / LOG_2 * (rows + log_theta[None, :])
-                top = jnp.max(scores, axis=1)
-                phi = jnp.exp2(scores - top[:, None])
-                return phi, jnp.sum(phi, axis=1), LOG_2 * top
-
-            if not self.same_s:
-                return by_logs()
-            rows = triton.load(self.powers.at[cells], mask=self.real[None, :], other=0.0)
-            phi = rows * weights[None, :]
-            sums = jnp.sum(phi, axis=1)
-            found = phi, sums, jnp.full_like(sums, self.s * largest)
-            return jax.lax.cond(jnp.min(sums) > SMALLEST_SUM, lambda: found, by_logs)
+            cells = self.table.at[column[:, None], self.topics[None, :]]
+            none = 0.0 if self.powers else NEVER
+            rows = triton.load(cells, mask=self.real[None, :], other=none)
+            if self.powers:
+                phi = rows * weights[None, :]
+                return phi, jnp.sum(phi, axis=1), self.s * largest
+            scores = self.s / LOG_2 * (rows + log_theta[None, :])
+            top = jnp.max(scores, axis=1)
+            phi = jnp.exp2(scores - top[:, None])
+            return phi, jnp.sum(phi, axis=1), LOG_2 * top
 
         return of_tile
 
@@ -149,7 +147,8 @@ class DocumentSweep:
 
         def add_tile(tile, mass):
             phi, sums, _ = shares(tile)
-            share = self.counts[self.d, tile * self.words + self.places] / sums
+            counts = self.counts[self.d, tile * self.words + self.places]
+            share = jnp.where(sums > 0.0, counts / sums, 0.0)
             return mass + jnp.sum(share[:, None] * phi, axis=0)
 
         return jax.lax.fori_loop(0, self.n_tiles, add_tile, jnp.zeros_like(mass))
@@ -193,7 +192,8 @@ def first_kernel(
     """
     store = triton.store
     d = pl.program_id(0)
-    sweep = DocumentSweep(d, columns, counts, lengths, s, table, powers, alpha, shape, same_s)
+    own_table = powers if same_s else table
+    sweep = DocumentSweep(d, columns, counts, lengths, s, own_table, alpha, shape, same_s)
     topics, real = sweep.topics, sweep.real
     mass = triton.load(mass_in.at[d, topics], mask=real, other=0.0)
     limits = SweepLimits(0.0, FIRST_SWEEPS, FIRST_SWEEPS)
@@ -268,18 +268,33 @@ def document_kernel(
 ):  # fmt: skip
     """Settle document d, the one of this program."""
     d = pl.program_id(0)
-    sweep = DocumentSweep(d, columns, counts, lengths, s, table, powers, alpha, shape, same_s)
-    topics, real = sweep.topics, sweep.real
-    mass = triton.load(mass_in.at[d, topics], mask=real, other=0.0)
-    mass, sweeps_out[d] = until_settled(sweep, mass, totals[d], settings, loose)
-    log_theta = sweep.log_theta(mass)
-    shares = sweep.shares(log_theta)
 
-    def close_tile(tile, nothing):
-        _, sums, log_factor = shares(tile)
-        log_z[d, tile * sweep.words + sweep.places] = log_factor + jnp.log(sums)
-        return nothing
+    def settle(table, powers):
+        """The smallest sum of a word's φ, which tells whether it left the range of float32."""
+        sweep = DocumentSweep(d, columns, counts, lengths, s, table, alpha, shape, powers)
+        topics, real = sweep.topics, sweep.real
+        mass = triton.load(mass_in.at[d, topics], mask=real, other=0.0)
+        mass, sweeps_out[d] = until_settled(sweep, mass, totals[d], settings, loose)
+        log_theta = sweep.log_theta(mass)
+        shares = sweep.shares(log_theta)
 
-    jax.lax.fori_loop(0, sweep.n_tiles, close_tile, 0)
-    triton.store(mass_out.at[d, topics], mass, mask=real)
-    triton.store(log_theta_out.at[d, topics], log_theta, mask=real)
+        def close_tile(tile, smallest):
+            _, sums, log_factor = shares(tile)
+            place = tile * sweep.words + sweep.places
+            log_z[d, place] = log_factor + jnp.log(sums)
+            return jnp.minimum(smallest, jnp.min(jnp.where(place < lengths[d], sums, 1.0)))
+
+        smallest = jax.lax.fori_loop(0, sweep.n_tiles, close_tile, jnp.float32(1.0))
+        triton.store(mass_out.at[d, topics], mass, mask=real)
+        triton.store(log_theta_out.at[d, topics], log_theta, mask=real)
+        return smallest
+
+    if same_s:
+        lost = settle(powers, True) < SMALLEST_SUM
+
+        @pl.when(lost)
+        def settle_again():
+            settle(table, False)
+
+    else:
+        settle(table, False)
