@@ -13,7 +13,7 @@ import numpyro.distributions as dist
 from numpyro.infer.autoguide import AutoNormal
 from numpyro.infer.util import log_density
 
-from tempering.blackbox import TemperedSVI, local_inverse_temperatures, temper_locally
+from tempering.blackbox import TemperedSVI, local_inverse_temperatures, temper, temper_locally
 from tempering.blackbox.handlers import LocallyTempered
 
 pytestmark = pytest.mark.usefixtures("without_optimizations")
@@ -94,6 +94,9 @@ def test_what_cannot_be_is_refused():
             temper_locally(counts)()
         with pytest.raises(ValueError, match=r"the site 'prior' is Unit"):
             temper_locally(counts, sites=["prior"])()
+    for handler, known in ((temper, "'likelihood', 'joint'"), (temper_locally, "'likelihood'")):
+        with pytest.raises(ValueError, match=f"sites must be {known} or a list of sites; got 'y'"):
+            handler(line, sites="y")
     with pytest.raises(ValueError, match="inverse_temperatures must be"):
         temper_locally(counts, [0.0, 1.0])
     with pytest.raises(ValueError, match="no site with local temperatures: give temper_locally"):

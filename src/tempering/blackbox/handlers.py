@@ -28,6 +28,7 @@ from numpyro import handlers
 from numpyro.primitives import Messenger
 
 from tempering.blackbox.normalizers import base_of, log_normalizer
+from tempering.models.arguments import shown
 from tempering.temperature import even_inverse_temperatures
 from tempering.temperature.grid import check_grid
 
@@ -111,12 +112,20 @@ class temper(Messenger):
         sites: Sites = "likelihood",
     ) -> None:
         self.inverse_temperature = inverse_temperature
-        self.sites = sites
+        self.sites = checked_sites("sites", sites, "likelihood", "joint")
         super().__init__(fn)
 
     def process_message(self, msg: Any) -> None:
         if is_tempered(msg, self.sites):
             msg["fn"] = TemperedDistribution(msg["fn"], self.inverse_temperature)
+
+
+def checked_sites(argument: str, sites: Sites, *known: str) -> Sites:
+    """The same; one name of a site is refused, as it would be taken for all that are observed."""
+    if isinstance(sites, str) and sites not in known:
+        names = ", ".join(map(repr, known))
+        raise ValueError(f"{argument} must be {names} or a list of sites; got {shown(sites)}.")
+    return sites
 
 
 def is_tempered(site: Any, sites: Sites) -> bool:
@@ -200,7 +209,7 @@ class temper_locally(Messenger):
             inverse_temperatures = even_inverse_temperatures()
         grid, weights = check_grid(inverse_temperatures, None)
         self.grid, self.log_prior = jnp.asarray(grid, float), jnp.log(jnp.asarray(weights, float))
-        self.sites = sites
+        self.sites = checked_sites("sites", sites, "likelihood")
         super().__init__(fn)
 
     def __enter__(self) -> None:

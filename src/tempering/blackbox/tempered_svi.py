@@ -17,7 +17,7 @@ from numpyro.infer import SVI, Trace_ELBO, TraceEnum_ELBO, init_to_uniform
 from numpyro.infer.svi import SVIState
 from numpyro.infer.util import get_importance_trace
 
-from tempering.blackbox.handlers import Sites, is_tempered, temper
+from tempering.blackbox.handlers import Sites, checked_sites, is_tempered, temper
 from tempering.blackbox.heat import Adaptive, Learned, Scheduled, hot_start, policy_of
 from tempering.blackbox.normalizers import of_sites
 from tempering.blackbox.runs import (
@@ -27,7 +27,7 @@ from tempering.blackbox.runs import (
     TemperedState,
     better_of_two,
 )
-from tempering.models.arguments import check_whole, shown
+from tempering.models.arguments import check_whole
 from tempering.temperature import Annealing
 
 
@@ -91,10 +91,7 @@ class TemperedSVI(SVI):
     ) -> None:
         loss = Trace_ELBO() if loss is None else loss
         super().__init__(model, guide, optim, loss, **static_kwargs)
-        if isinstance(temper, str) and temper not in ("likelihood", "joint"):
-            raise ValueError(
-                f"temper must be 'likelihood', 'joint' or a list of sites; got {shown(temper)}."
-            )
+        checked_sites("temper", temper, "likelihood", "joint")
         if num_steps is not None:
             check_whole(num_steps=num_steps)
         self.policy = policy_of(temperature)

@@ -96,7 +96,9 @@ def synthetic(
     documents: Annotated[int, typer.Option(min=1, help="Documents.")] = 10_000,
     topics: Annotated[int, typer.Option(min=1, help="Topics.")] = 20,
     words: Annotated[int, typer.Option(min=1, help="Words of the vocabulary.")] = 2_000,
-    length: Annotated[float, typer.Option(min=1, help="Mean words of a document.")] = 100.0,
+    length: Annotated[
+        float, typer.Option(min=1, max=1e5, help="Mean words of a document.")
+    ] = 100.0,
     seed: Seed = 0,
     overwrite: Overwrite = False,
     as_json: Json = False,

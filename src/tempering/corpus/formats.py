@@ -263,7 +263,10 @@ def check_target(path: Path, overwrite: bool) -> str:
             f"{', '.join(form.suffixes[0] for form in FORMATS.values())}."
         )
     if path.exists() and not (overwrite and path.is_file()):
-        raise FileExistsError(f"{path} exists already: remove it, or choose another path.")
+        raise FileExistsError(
+            f"{path} exists already: choose another path, remove it, or write it with "
+            "overwrite=True (--overwrite), which replaces a file."
+        )
     if name == STREAMING:
         load_pyarrow()
     return name

@@ -63,9 +63,10 @@ class LDAStream:
     def __post_init__(self) -> None:
         check_whole(n_documents=self.n_documents, n_topics=self.n_topics, n_words=self.n_words)
         check_whole(0, seed=self.seed)
-        for name in ("document_length", "alpha", "eta"):
-            expected = "positive, and at most 1e9"
-            check_number(getattr(self, name), name, expected, above=0, most=1e9)
+        # Documents of a block are drawn together, word by word.
+        for name, most in (("document_length", "1e5"), ("alpha", "1e9"), ("eta", "1e9")):
+            expected = f"positive, and at most {most}"
+            check_number(getattr(self, name), name, expected, above=0, most=float(most))
         self.shape = (self.n_documents, self.n_words)
         words, rng = np.full(self.n_words, self.eta), np.random.default_rng([self.seed, 0])
         self.topics = rng.dirichlet(words, self.n_topics)
