@@ -152,7 +152,8 @@ def test_convert_there_and_back(command, files, tmp_path):
     assert corpus.vocabulary == files.corpus.vocabulary
     assert corpus.names == files.corpus.names
     refused = command("convert", files.counts, path, code=1)
-    assert "exists already" in refused.stderr and "--overwrite" in refused.stderr
+    assert "exists already" in refused.stderr
+    assert "--overwrite" in refused.stderr
 
 
 @pytest.mark.parametrize("value", ["", "xls"])

@@ -69,7 +69,7 @@ def test_a_stream_is_the_corpus_in_blocks(tmp_path, monkeypatch):
         ({"alpha": 0.0}, "alpha must be positive, and at most 1e9; got 0.0"),
         ({"eta": np.nan}, "eta must be positive, and at most 1e9; got nan"),
         ({"document_length": -1}, "document_length must be positive, and at most 1e5; got -1"),
-        ({"document_length": 1e9}, "document_length must be positive, and at most 1e5; got 1e"),
+        ({"document_length": 1e9}, "document_length must be positive, and at most 1e5; got 10"),
     ],
 )
 def test_sizes_that_cannot_be_are_refused(options, message):

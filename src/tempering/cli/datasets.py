@@ -97,7 +97,7 @@ def synthetic(
     topics: Annotated[int, typer.Option(min=1, help="Topics.")] = 20,
     words: Annotated[int, typer.Option(min=1, help="Words of the vocabulary.")] = 2_000,
     length: Annotated[
-        float, typer.Option(min=1, max=1e5, help="Mean words of a document.")
+        float, typer.Option(min=1, max=1e5, help="Words of a document, mean.")
     ] = 100.0,
     seed: Seed = 0,
     overwrite: Overwrite = False,
