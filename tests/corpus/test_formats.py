@@ -206,7 +206,7 @@ def test_numbers_that_are_names_are_written_as_text(name, tmp_path):
 def test_nothing_is_overwritten_unless_told(tmp_path):
     path = tmp_path / "a.npz"
     write(path, example())
-    with pytest.raises(FileExistsError, match="exists already"):
+    with pytest.raises(FileExistsError, match=r"exists already: .*overwrite=True \(--overwrite\)"):
         write(path, example(seed=1))
     assert_same(read(path), example())
     write(path, example(n_words=5, names=False), overwrite=True)

@@ -254,8 +254,11 @@ def write(path: str | os.PathLike[str], corpus: Stored, *, overwrite: bool = Fal
                 form.write(file, corpus)
 
 
-def check_target(path: Path, overwrite: bool) -> str:
-    """The format to write, if it is known and nothing is in the way."""
+def check_target(path: Path, overwrite: bool | None) -> str:
+    """The format to write, if it is known and nothing is in the way.
+
+    ``overwrite`` is None where there is no option to do so.
+    """
     name = detect_by_name(path)
     if name is None or name == TEXT:
         raise CorpusError(
@@ -263,10 +266,10 @@ def check_target(path: Path, overwrite: bool) -> str:
             f"{', '.join(form.suffixes[0] for form in FORMATS.values())}."
         )
     if path.exists() and not (overwrite and path.is_file()):
-        raise FileExistsError(
-            f"{path} exists already: choose another path, remove it, or write it with "
-            "overwrite=True (--overwrite), which replaces a file."
-        )
+        problem = f"{path} exists already: choose another path, or remove it"
+        if overwrite is not None:
+            problem += ", or write it with overwrite=True (--overwrite), which replaces a file"
+        raise FileExistsError(f"{problem}.")
     if name == STREAMING:
         load_pyarrow()
     return name

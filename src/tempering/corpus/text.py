@@ -95,7 +95,7 @@ def from_texts(
     >>> from_texts(["the cat sat"], stop_words=None).vocabulary
     ['cat', 'sat', 'the']
     """
-    if out is not None and check_target(as_path(out), overwrite=False) != STREAMING:
+    if out is not None and check_target(as_path(out), overwrite=None) != STREAMING:
         raise CorpusError(f"out must end in .parquet, which streams; got {out}.")
     chosen = chosen_vectorizer(vectorizer, stop_words, keep_numbers, phrases)
     documents = _documents_of(texts, column or TEXT_COLUMN, name_column)
