@@ -13,7 +13,7 @@ from gpu_tasks import RATES, Task, new_model
 from tempering.gpu.compiled_steps import default_kernel, group_functions, settings_of
 from tempering.gpu.device_data import DeviceCorpus, cut_into_groups
 from tempering.gpu.device_lda import fit_on_device
-from tempering.gpu.jax_functions import NEVER, pad_topics
+from tempering.gpu.jax_functions import NEVER, SMALLEST_PARAMETER, pad_topics
 from tempering.models.lda.model import LatentDirichlet
 
 #: Operations a second in float32 outside the matrix units, from the data sheet of an H200.
@@ -35,7 +35,7 @@ def limits(task: Task, n_topics: int, options: argparse.Namespace) -> dict[str, 
     (group,) = cut_into_groups(lengths, rows, rows.size)
     words = DeviceCorpus(task.train, False).rectangle(group)
     mass = np.repeat(words.counts.sum(axis=1, keepdims=True) / n_topics, n_topics, axis=1)
-    alpha = pad_topics(model.doc_topic_prior, 1.0)
+    alpha = pad_topics(model.doc_topic_prior, SMALLEST_PARAMETER)
     arguments = _on_device(*words, np.float32(1.0), pad_topics(mass, 0.0), table, alpha)
     solve = jax.jit(partial(group_functions(default_kernel())[0], settings=settings_of(model)))
     solved, seconds = median_seconds(solve, *arguments)
@@ -72,7 +72,7 @@ def sampling_seconds(task: Task, model: LatentDirichlet, rows: Any, table: Any) 
     import jax
 
     sample = jax.jit(group_functions(default_kernel())[1])
-    alpha = pad_topics(model.doc_topic_prior, 1.0)
+    alpha = pad_topics(model.doc_topic_prior, SMALLEST_PARAMETER)
     corpus, seconds = DeviceCorpus(task.train, False), 0.0
     for group in cut_into_groups(corpus.tokens, rows, rows.size):
         words = corpus.rectangle(group)

@@ -41,7 +41,7 @@ from tempering.gpu.jax_device import (
     require_jax,
     with_attributes_of,
 )
-from tempering.gpu.jax_functions import pad_topics
+from tempering.gpu.jax_functions import SMALLEST_PARAMETER, pad_topics
 from tempering.inference import Algorithm, BlockSource, Result, RobbinsMonro, fit
 from tempering.inference.fitting import FitOptions
 from tempering.inference.run import State
@@ -204,7 +204,8 @@ def temperatures_of(group: Group, data: DeviceDocuments, inverse_temperature: An
 def placed(value: bytes | float, mesh: Any) -> Any:
     """A number, or α of its bytes, on the devices of the mesh: sent once, as steps need it."""
     if isinstance(value, bytes):
-        return on_all_devices(pad_topics(np.frombuffer(value), 1.0))
+        # So that no topic that only fills up is larger than others, to which θ is scaled.
+        return on_all_devices(pad_topics(np.frombuffer(value), SMALLEST_PARAMETER))
     return on_all_devices(np.float32(value))
 
 

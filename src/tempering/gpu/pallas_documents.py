@@ -53,8 +53,12 @@ LOOSE = 1e-3
 #: Steps shrink by no more than this in a sweep, as far as they are extrapolated.
 SLOWEST = 0.9
 
-#: Where products of powers add up to less, too many left the range of float32: logs are taken.
+#: Where products of powers add up to less, too many left the range of float32, as would a count
+#: over their sum: the word is left out of the sweep, and its document is settled again with logs.
 SMALLEST_SUM = 1e-30
+
+#: A document has lost a word in its last sweep if so much of its words has no topic.
+LOST_SHARE = 1e-4
 
 
 def settle_documents(*inputs, settings: SweepLimits, same_s: bool, interpret: bool) -> Any:
@@ -102,14 +106,14 @@ class DocumentSweep:
     """A sweep of document d over all topics, inside a kernel.
 
     The table is log β, or β^s (``powers``), which takes fewer operations. But there the products of
-    a word may leave the range of float32: where all of them do, the word is left out.
+    a word may leave the range of float32: where they do (`SMALLEST_SUM`), the word is left out.
     """
 
     def __init__(self, d, columns, counts, lengths, s, table, alpha, shape, powers):
         self.words, lanes = shape
         self.topics, self.places = jnp.arange(lanes), jnp.arange(self.words)
         self.real = self.topics < table.shape[1]
-        self.alpha = triton.load(alpha.at[self.topics], mask=self.real, other=1.0)
+        self.alpha = triton.load(alpha.at[self.topics], mask=self.real, other=SMALLEST_PARAMETER)
         self.s = s[d]
         self.n_tiles = (lengths[d] + self.words - 1) // self.words
         self.d, self.columns, self.counts = d, columns, counts
@@ -148,7 +152,7 @@ class DocumentSweep:
         def add_tile(tile, mass):
             phi, sums, _ = shares(tile)
             counts = self.counts[self.d, tile * self.words + self.places]
-            share = jnp.where(sums > 0.0, counts / sums, 0.0)
+            share = jnp.where(sums >= SMALLEST_SUM, counts / sums, 0.0)
             return mass + jnp.sum(share[:, None] * phi, axis=0)
 
         return jax.lax.fori_loop(0, self.n_tiles, add_tile, jnp.zeros_like(mass))
@@ -201,7 +205,8 @@ def first_kernel(
     least = USED_SHARE * jnp.sum(mass)
     many = jnp.sum((mass > least).astype(jnp.int32)) > MOST_USED_TOPICS
     used = mass > jnp.where(many, 2.0 * least, least)
-    places = jax.lax.cumsum(used.astype(jnp.int32)) - 1
+    # No place is named twice: interpreted, what a mask leaves out is written back as it was.
+    places = jnp.where(used, jax.lax.cumsum(used.astype(jnp.int32)) - 1, MOST_USED_TOPICS)
     n_used = jnp.sum(used.astype(jnp.int32))
     enough = jnp.sum(jnp.where(used, mass, 0.0)) > LEAST_USED * jnp.sum(mass)
     few = enough & (n_used <= MOST_USED_TOPICS)
@@ -243,7 +248,8 @@ def few_kernel(
 
         def mass_of(tile, powers, weights):
             total = jnp.sum(powers * weights[None, :], axis=1)
-            share = jnp.where(total > 0.0, counts[d, tile * words + places] / total, 0.0)
+            own_counts = counts[d, tile * words + places]
+            share = jnp.where(total >= SMALLEST_SUM, own_counts / total, 0.0)
             return weights * jnp.sum(share[:, None] * powers, axis=0)
 
         first = powers_of(0)
@@ -258,7 +264,8 @@ def few_kernel(
             return jax.lax.fori_loop(1, n_tiles, add_tile, mass_of(0, first, weights))
 
         mass, sweeps_out[d] = until_settled(sweep, mass, totals[d], settings, loose=True)
-        triton.store(mass_out.at[d, topics], mass, mask=used)
+        places = jnp.where(used, topics, table.shape[1])  # as in the first kernel
+        triton.store(mass_out.at[d, places], mass, mask=used)
 
 
 def document_kernel(
@@ -270,7 +277,7 @@ def document_kernel(
     d = pl.program_id(0)
 
     def settle(table, powers):
-        """The smallest sum of a word's φ, which tells whether it left the range of float32."""
+        """Whether a word was left out, as its products left the range of float32."""
         sweep = DocumentSweep(d, columns, counts, lengths, s, table, alpha, shape, powers)
         topics, real = sweep.topics, sweep.real
         mass = triton.load(mass_in.at[d, topics], mask=real, other=0.0)
@@ -287,12 +294,12 @@ def document_kernel(
         smallest = jax.lax.fori_loop(0, sweep.n_tiles, close_tile, jnp.float32(1.0))
         triton.store(mass_out.at[d, topics], mass, mask=real)
         triton.store(log_theta_out.at[d, topics], log_theta, mask=real)
-        return smallest
+        missing = totals[d] - jnp.sum(mass) > LOST_SHARE * totals[d]
+        return missing | (smallest < SMALLEST_SUM)
 
     if same_s:
-        lost = settle(powers, True) < SMALLEST_SUM
 
-        @pl.when(lost)
+        @pl.when(settle(powers, True))
         def settle_again():
             settle(table, False)
 
