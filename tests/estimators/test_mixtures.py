@@ -19,6 +19,7 @@ from tempering import (
     schedules,
 )
 from tempering.inference import engine
+from tempering.inference.run import usual_rate
 
 
 @parametrize_with_checks(
@@ -232,6 +233,18 @@ def test_minibatches_come_close_to_coordinate_ascent():
     batch = BayesianGaussianMixture(3, random_state=0).fit(X)
     stochastic = BayesianGaussianMixture(3, random_state=0, batch_size=200, max_iter=20).fit(X)
     assert stochastic.elbo_ == pytest.approx(batch.elbo_, abs=30)
+
+
+def test_minibatches_have_the_steps_of_a_fit_by_hand():
+    X = np.random.default_rng(0).poisson(3.0, (200, 2))
+    policy = Annealing(fraction=0.7)
+    options = {"tempering": policy, "batch_size": 20, "max_iter": 10, "random_state": 0}
+    mixture = PoissonMixture(3, **options).fit(X)
+    by_hand = usual_rate(100, hot=0.7)
+    rates = mixture.history_["learning_rate"]
+    assert list(rates) == [by_hand(t) for t in range(1, 101)]
+    given = PoissonMixture(3, learning_offset=5.0, **options).fit(X)
+    assert list(given.history_["learning_rate"]) == [(5.0 + t) ** -0.7 for t in range(1, 101)]
 
 
 def test_the_best_of_several_starts_is_kept():

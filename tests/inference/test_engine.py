@@ -415,6 +415,17 @@ def test_settling_weighs_all_its_steps_alike():
     assert np.all(np.diff(weights[:30]) > 0)
 
 
+@pytest.mark.parametrize("temperature", [None, Annealing(schedules.linear(3.0), fraction=0.75)])
+def test_steps_shrink_where_t_is_1_and_half_of_the_run_is_over(temperature):
+    run = quiet_fit(
+        gaussian_mixture(), blobs(), temperature=temperature, batch_size=60, max_passes=10
+    )
+    held = 50 if temperature is None else 75
+    rates = run.history["learning_rate"]
+    np.testing.assert_allclose(rates[: held + 1], 2**-0.7)
+    np.testing.assert_allclose(rates[held:], np.arange(2, 102 - held) ** -0.7)
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -438,6 +449,7 @@ def test_settling_weighs_all_its_steps_alike():
         (lambda: LocalTempering(max_alternations=0), "max_alternations must be"),
         (lambda: RobbinsMonro(decay=0.4), "decay must be from 0.5 to 1"),
         (lambda: RobbinsMonro(delay=-1), "delay must be"),
+        (lambda: RobbinsMonro(hold=-1), "hold must be"),
         (lambda: Constant(2.0), "rate must be"),
         (lambda: Settling(Constant(), 0), "start must be"),
     ],

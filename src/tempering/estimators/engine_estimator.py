@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from tempering.estimators.moves import model_on
 from tempering.estimators.parameters import (
+    Auto,
     Count,
     Decay,
     Jobs,
@@ -49,10 +50,13 @@ from tempering.inference.checkpoint import (
 )
 from tempering.inference.executors import Executor, open_executor
 from tempering.inference.fitting import FitOptions
-from tempering.inference.run import State
+from tempering.inference.run import State, usual_rate
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array, Model
 from tempering.temperature import TemperaturePolicy, Untempered
+
+#: τ of a stream, of which nobody knows the length.
+OFFSET_OF_STREAMS = 10.0
 
 
 @dataclass(eq=False, repr=False)
@@ -70,7 +74,7 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
     tol: NotNegative = 1e-3
     n_init: Count = 1
     batch_size: Whole | None = None
-    learning_offset: NotNegative = 10.0
+    learning_offset: NotNegative | Auto = "auto"
     learning_decay: Decay = 0.7
     random_state: RandomState = None
     n_jobs: Jobs | None = None
@@ -119,6 +123,8 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
             best, elbos = None, []
             for number in range(1 if going_on else self._n_starts()):
                 options: Any = {**self._run_options(), "temperature": policy}
+                if self.batch_size is not None:
+                    options |= self._steps(data.shape[0], policy)
                 kept = part_of(checkpoint, f"restart-{number}")
                 options |= {"checkpoint": kept, "resume": resume}
                 start = self._state.posterior if going_on else self._starts(model, data, rng)
@@ -190,13 +196,18 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         }
         if self.verbose and not sys.stderr.isatty():
             options["callbacks"] = [print_every(self.verbose_interval)]
-        if self.batch_size is not None:
-            options["batch_size"] = self.batch_size
-            options["learning_rate"] = self._learning_rate()
         return options
 
-    def _learning_rate(self) -> RobbinsMonro:
-        return RobbinsMonro(self.learning_offset, self.learning_decay)
+    def _steps(self, n_data: int, policy: TemperaturePolicy) -> FitOptions:
+        """Minibatches, and how large their steps are."""
+        assert self.batch_size is not None
+        if self.learning_offset == "auto":
+            planned = max(1, self.max_iter)
+            hot, n_steps = policy.length(planned) / planned, planned * n_data / self.batch_size
+            rates = usual_rate(n_steps, hot, self.learning_decay)
+        else:
+            rates = RobbinsMonro(self.learning_offset, self.learning_decay)
+        return {"batch_size": self.batch_size, "learning_rate": rates}
 
     def _validated(self, X: Any, *, reset: bool) -> Array:
         with naming_the_table():
@@ -228,7 +239,9 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         seen = 0 if first else self._state.data_seen
         n_data = int(max(float(self.total_samples or 0), seen + data.shape[0]))
         policy = self._policy(1.0) if self.total_samples else Untempered()
-        solver, rates = model_on(self.backend, model, data.shape[0]), self._learning_rate()
+        offset = OFFSET_OF_STREAMS if self.learning_offset == "auto" else self.learning_offset
+        rates = RobbinsMonro(offset, self.learning_decay)
+        solver = model_on(self.backend, model, data.shape[0])
         with open_executor(self.executor, self.n_jobs) as executor:
             algorithm = Algorithm(solver, policy, rates, executor, n_data, planned_passes=1.0)
             if first:

@@ -208,8 +208,10 @@ default="dirichlet_process"
         Added to the diagonal of the covariance prior, so that it is proper for any data.
     batch_size : int, default=None
         Minibatch of stochastic variational inference; None for coordinate ascent.
-    learning_offset, learning_decay : float, default=10.0, 0.7
-        Minibatch step t has the size (learning_offset + t) ** −learning_decay.
+    learning_offset, learning_decay : float or "auto", and float, default="auto", 0.7
+        Minibatch step t has the size (learning_offset + t) ** −learning_decay. With "auto" the
+        offset is a hundredth of the steps, and steps shrink after half of the run, or from where
+        T = 1 on; in a stream it is 10.
     total_samples : float, default=None
         How many samples a stream of :meth:`partial_fit` calls will bring; None if not known.
     backend : {"cpu", "auto", "jax", "gpu"}, default="cpu"

@@ -70,6 +70,7 @@ Count = Annotated[int, _Count(Integral, 1, None, closed="left")]  # of component
 Whole = Annotated[int, Interval(Integral, 1, None, closed="left")]
 CountFromZero = Annotated[int, Interval(Integral, 0, None, closed="left")]
 Positive = Annotated[float, Interval(Real, 0, None, closed="neither")]
+Auto = Literal["auto"]
 NotNegative = Annotated[float, Interval(Real, 0, None, closed="left")]
 Decay = Annotated[float, Interval(Real, 0.5, 1, closed="right")]
 # Of a stream: none is longer, and statistics scaled to it stay within float32.

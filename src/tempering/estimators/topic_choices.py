@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from tempering.estimators.parameters import (
+    Auto,
     Count,
     Jobs,
     NotNegative,
@@ -40,7 +41,6 @@ from tempering.models.lda.topics import Topics
 from tempering.temperature import AdaptiveTempering, Annealing, TemperaturePolicy, Untempered
 
 Where = Literal["numba", "jax"]
-Auto = Literal["auto"]
 
 
 @dataclass(eq=False, repr=False)

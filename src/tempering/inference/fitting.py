@@ -13,7 +13,7 @@ from tempering.inference.callbacks import Callback, progress_bar
 from tempering.inference.checkpoint import CheckpointLike, Restarts, check_posterior
 from tempering.inference.engine import UNTEMPERED, Algorithm, run_restart
 from tempering.inference.executors import Executor, open_executor
-from tempering.inference.run import Constant, LearningRate, Result, RobbinsMonro
+from tempering.inference.run import Constant, LearningRate, Result, usual_rate
 from tempering.inference.saddle import warn_of_saddle
 from tempering.inference.sources import ArraySource, Source
 from tempering.models.arguments import check_number, check_whole, shown, takes
@@ -81,7 +81,7 @@ def fit(
         default is T = 1 throughout.
     learning_rate : callable, optional
         A function from the step t = 1, 2, … to its size ρ_t. The default is 1 in batch inference
-        and (τ + t)^−0.7 otherwise, where τ is a tenth of the planned steps, at most 1024.
+        that of :func:`usual_rate` otherwise.
     batch_size : int, optional
         Size of a minibatch; None takes all data at each step (coordinate ascent).
     max_passes : float, optional
@@ -173,9 +173,9 @@ def fit(
     if learning_rate is None and source.whole:
         learning_rate = Constant()
     elif learning_rate is None:
-        # Steps that move a short run too: with τ = 1024, one of 100 steps would stay at its start.
-        n_steps = max_passes * source.size / getattr(source, "batch_size", source.size)
-        learning_rate = RobbinsMonro(delay=min(1024.0, n_steps / 10))
+        steps_a_pass = source.size / getattr(source, "batch_size", source.size)
+        hot = temperature.length(max_passes) / max_passes
+        learning_rate = usual_rate(max_passes * steps_a_pass, hot)
 
     settings = {
         "temperature": temperature,

@@ -47,6 +47,9 @@ class RobbinsMonro:
         τ >= 0: makes the first steps smaller.
     decay : float
         κ in [0.5, 1]; above 0.5, for convergence.
+    hold : float
+        So many steps have the size of the first, and t counts from there: while the temperature
+        falls, the optimum moves, and smaller steps would be left behind.
 
     Examples
     --------
@@ -56,13 +59,34 @@ class RobbinsMonro:
 
     delay: float = 1024.0
     decay: float = 0.7
+    hold: float = 0.0
 
     def __post_init__(self) -> None:
         check_number(self.delay, "delay", "0 or more", least=0)
         check_number(self.decay, "decay", "from 0.5 to 1", least=0.5, most=1)
+        check_number(self.hold, "hold", "0 or more", least=0)
 
     def __call__(self, t: int) -> float:
-        return (float(self.delay) + t) ** -self.decay
+        return (float(self.delay) + max(t - self.hold, 1.0)) ** -self.decay
+
+
+#: τ of a run is this part of its steps, and this at most; and steps shrink after this part of it.
+DELAY, LONGEST_DELAY, HELD = 0.01, 1024.0, 0.5
+
+
+def usual_rate(n_steps: float, hot: float = 0.0, decay: float = 0.7) -> RobbinsMonro:
+    """The step sizes of a run in minibatches, of which the part ``hot`` may be above T = 1.
+
+    Large enough to move a short run too, and as long as the temperature falls, or for half of the
+    run, they do not shrink.
+
+    Examples
+    --------
+    >>> usual_rate(600, hot=0.75)
+    RobbinsMonro(delay=6.0, decay=0.7, hold=450.0)
+    """
+    held = max(HELD, hot) if hot <= 1.0 else HELD
+    return RobbinsMonro(min(LONGEST_DELAY, DELAY * n_steps), decay, hold=held * n_steps)
 
 
 @dataclass(frozen=True)
