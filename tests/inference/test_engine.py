@@ -476,7 +476,8 @@ class Bare(Mixture):
 @pytest.mark.parametrize(
     ("temperature", "missing"),
     [
-        (VariationalTempering(), "draw_prior"),
+        (VariationalTempering(), "local_log_normalizer"),
+        (VariationalTempering(formula="monte-carlo"), "draw_prior"),
         (VariationalTempering(formula="calibrated"), "local_log_normalizer"),
         (VariationalTempering(formula="closed-form"), "log_partition"),
         (LocalTempering(), "local_log_normalizer"),

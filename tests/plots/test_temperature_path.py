@@ -10,10 +10,11 @@ from tempering.families import Dirichlet, IsotropicGaussian
 from tempering.plots import plot_temperature_path
 
 
-def fitted(policy):
+def fitted(policy, **options):
     data = np.random.default_rng(0).normal(np.repeat([-3.2, 3.2], 150))[:, None]
     model = Mixture(IsotropicGaussian(1, 1.0), Dirichlet(2), [1.0, 1.0], [0.0, 0.1])
-    return fit(model, data, temperature=policy, progress=False, n_threads=1, max_passes=1000)
+    options = {"max_passes": 1000, **options}
+    return fit(model, data, temperature=policy, progress=False, n_threads=1, **options)
 
 
 def test_the_heat_capacity_peaks_where_two_gaussians_separate():
@@ -23,6 +24,16 @@ def test_the_heat_capacity_peaks_where_two_gaussians_separate():
     hot = np.asarray(temperature.lines[0].get_ydata(), float)
     heat = np.asarray(capacity.lines[0].get_ydata(), float)
     assert 3 < hot[np.nanargmax(heat)] < 11
+
+
+def test_the_heat_capacity_of_minibatches_is_no_noise():
+    history = fitted(Annealing(schedules.linear(30.0)), batch_size=20, max_passes=60).history
+    capacity = plot_temperature_path(history).axes[2]
+    heat = np.asarray(capacity.lines[0].get_ydata(), float)
+    heat = heat[np.isfinite(heat)]
+    assert heat.size > 10
+    assert heat.max() < np.ptp(history["elbo"])
+    assert heat.min() > -0.2 * heat.max()
 
 
 def test_holds_are_shaded():

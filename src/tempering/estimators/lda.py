@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -31,6 +32,7 @@ class TopicWarning(UserWarning):
     """A topic has died, or is a copy of another one."""
 
 
+@dataclass(eq=False, repr=False)
 class LatentDirichletAllocation(TopicChoices):
     """Topic model fitted by tempered stochastic variational inference.
 

@@ -248,6 +248,7 @@ class _DiscreteMixture(MixtureEstimator):
         self._component_prior = np.concatenate(pair)
 
 
+@dataclass(eq=False, repr=False)
 class BernoulliMixture(_DiscreteMixture):
     __doc__ = (
         """Variational Bayesian mixture of binary vectors. Values above 0 count as 1.
@@ -291,6 +292,7 @@ class _WeightedPoisson(Poisson):
         refuse(x < 0, x, "Negative values in data passed to PoissonMixture: X must hold counts")
 
 
+@dataclass(eq=False, repr=False)
 class PoissonMixture(_DiscreteMixture):
     __doc__ = (
         """Variational Bayesian mixture of vectors of counts.

@@ -214,7 +214,7 @@ class Model(ABC):
         raise self._lacks("printed_log_partition")
 
     def draw_prior(self, n: int, rng: np.random.Generator) -> Any:
-        """n draws of β from the prior, for :meth:`log_local_integral`."""
+        """n draws of β from the prior, for ``log_local_integral``."""
         raise self._lacks("draw_prior")
 
     def prior_point(self) -> Any:

@@ -82,8 +82,9 @@ class Heat:
 
 #: Of an ELBO: what is wrong, and what to do.
 NOT_A_NUMBER = (
-    "is not a number, as an energy, the entropy or the divergence of the model is not: "
-    "tempering.testing.check_model(model, data) tells which."
+    "is not a number. Either the data hold NaN, infinity or else what the model cannot be of (its "
+    "`check(data)` may refuse that before any work), or the model gives an energy, an entropy or a "
+    "divergence that is none: tempering.testing.check_model(model, data) tells which."
 )
 #: Passes of a fit for which none are asked for.
 USUAL_PASSES = 100.0

@@ -149,7 +149,8 @@ class VariationalTempering(GridPolicy[TemperingHeat]):
             try:
                 return log_partition(model, grid, n_data, method="closed-form").values
             except UnsupportedTemperature:
-                formula = "calibrated" if model.learns_temperatures else "monte-carlo"
+                draws = model.provides("draw_prior") and not model.learns_temperatures
+                formula = "monte-carlo" if draws else "calibrated"
         if formula == "calibrated":
             model.require_learned_temperatures()
             return None
