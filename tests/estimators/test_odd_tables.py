@@ -48,6 +48,14 @@ def assert_refused(model, X, message):
         assert_array_equal(after[name], value, err_msg=name)
 
 
+@pytest.mark.parametrize(
+    "kind", [BernoulliMixture, PoissonMixture, LatentDirichletAllocation, GaussianHMM]
+)
+def test_a_parameter_that_there_is_not_is_refused_by_the_class_that_was_called(kind):
+    with pytest.raises(TypeError, match=rf"^{kind.__name__}\.__init__\(\) got .* 'nonsense'"):
+        kind(nonsense=1)
+
+
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("value", [np.nan, np.inf, -1e300, 1e300])
 def test_a_bad_batch_is_named_and_changes_nothing(name, value):
