@@ -40,9 +40,9 @@ SETTLED = 0.1
 SEARCH_ROWS, COLDEST_START = 125, 0.9
 #: What is taken for the critical s of a model whose components differ however hot it is. A ramp is
 #: the only attempt of its fit: what it loses while hot is lost.
-NEVER_ALIKE, RAMP_NEVER_ALIKE = 1 / 30, 1 / 6
+NEVER_ALIKE, RAMP_NEVER_ALIKE = 1 / 30, 1 / 8
 #: Small steps separate components slowly near the critical temperature: a ramp starts below it.
-RAMP_START, RAMP_COLDEST = 3.0, 0.75
+RAMP_START, RAMP_COLDEST = 4.0, 0.75
 #: Data of a push: enough that components are alike to some tens of percent.
 PUSH_ROWS = 20
 #: A fresh start is made of so many data, and is cooled from this s.
