@@ -19,7 +19,6 @@ from own_models import CategoricalHMM, ExponentialMixture, MixedRegressions, Poi
 from tempering import Annealing, FactorialMixture, LatentDirichletAllocation, Mixture, families, fit
 from tempering.datasets import make_lda, make_toy_images
 from tempering.families import Dirichlet
-from tempering.inference import RobbinsMonro
 
 Outcome = tuple[float, float]
 Bed = Callable[..., Outcome]
@@ -48,12 +47,10 @@ def stochastic(
     model: Any, data: Any, policy: Any, seed: int, n_init: int = 1, passes: int = 60
 ) -> Outcome:
     """A fit in minibatches of 100; the length of a schedule is a part of the run."""
-    n_steps = passes * len(data) / 100
     result = fit(
         model,
         data,
         temperature=shortened(policy, passes),
-        learning_rate=RobbinsMonro(delay=n_steps / 10),
         batch_size=100,
         max_passes=passes,
         seed=seed,
