@@ -26,14 +26,11 @@ def test_the_heat_capacity_peaks_where_two_gaussians_separate():
     assert 3 < hot[np.nanargmax(heat)] < 11
 
 
-def test_the_heat_capacity_of_minibatches_is_no_noise():
-    history = fitted(Annealing(schedules.linear(30.0)), batch_size=20, max_passes=60).history
-    capacity = plot_temperature_path(history).axes[2]
-    heat = np.asarray(capacity.lines[0].get_ydata(), float)
-    heat = heat[np.isfinite(heat)]
-    assert heat.size > 10
-    assert heat.max() < np.ptp(history["elbo"])
-    assert heat.min() > -0.2 * heat.max()
+def test_the_heat_capacity_of_minibatches_is_left_out():
+    history = fitted(Annealing(schedules.linear(30.0)), batch_size=20, max_passes=6).history
+    _, energy, capacity = plot_temperature_path(history).axes
+    assert np.isfinite(energy.lines[0].get_ydata()).any()
+    assert not np.isfinite(capacity.lines[0].get_ydata()).any()
 
 
 def test_holds_are_shaded():

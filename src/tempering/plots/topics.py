@@ -14,9 +14,6 @@ from tempering.inference import History
 from tempering.models.arguments import check_whole
 from tempering.plots.canvas import new_figure
 
-#: Points of a path in minibatches.
-MEANS = 30
-
 
 def plot_temperature(history: History) -> Any:
     """The temperature by passes over the data; the final phase at T = 1 is shaded.
@@ -124,8 +121,8 @@ def plot_temperature_path(history: History) -> Any:
     """Temperature, energy and heat capacity by passes; where the temperature is held is shaded.
 
     The energy E is the expected log likelihood. The heat capacity is its rise for a rise of log s,
-    s = 1/T: it peaks where components separate. With minibatches, each point is a mean of many
-    steps.
+    s = 1/T: it peaks where components separate. That of minibatches would be noise, and is left
+    out.
 
     Parameters
     ----------
@@ -157,28 +154,17 @@ def plot_temperature_path(history: History) -> Any:
     energy = np.full(s.size, np.nan)
     # L(s) = s E + S, and the ELBO is E + S.
     energy[hot] = (elbo[hot] - tempered[hot]) / (1.0 - s[hot])
-    known = np.flatnonzero(np.isfinite(elbo))
-    # Steps of minibatches are noisy, so a point is the mean of many.
-    groups = np.array_split(known, min(MEANS, known.size) if passes[0] < 1.0 else known.size)
-    places, energy, log_s = (
-        np.array([values[group].mean() for group in groups])
-        for values in (passes, energy, np.log(s))
-    )
-    capacity = np.full(places.size, np.nan)
-    rises = np.flatnonzero(np.isfinite(energy[1:] + energy[:-1]) & (np.diff(log_s) > 0.0)) + 1
-    capacity[rises] = (energy[rises] - energy[rises - 1]) / (log_s[rises] - log_s[rises - 1])
+    capacity = np.full(s.size, np.nan)
+    rises = np.flatnonzero(hot[1:] & hot[:-1] & (s[1:] > s[:-1]) & (passes[0] >= 1.0)) + 1
+    capacity[rises] = (energy[rises] - energy[rises - 1]) / np.log(s[rises] / s[rises - 1])
     held = np.r_[False, hot[1:] & (s[1:] == s[:-1])]
 
     figure = new_figure(figsize=(7, 6))
     axes = figure.subplots(3, sharex=True)
-    columns = {
-        "temperature": (passes, 1.0 / s),
-        "energy": (places, energy),
-        "heat capacity": (places, capacity),
-    }
+    columns = {"temperature": 1.0 / s, "energy": energy, "heat capacity": capacity}
     for axis, (label, values) in zip(axes, columns.items(), strict=True):
         marker = "." if label == "heat capacity" else None
-        axis.plot(*values, marker=marker, linewidth=1.2, markersize=3)
+        axis.plot(passes, values, marker=marker, linewidth=1.2, markersize=3)
         axis.set_ylabel(label)
         for start, end in _stretches(held):
             axis.axvspan(passes[start - 1], passes[end], color="tab:orange", alpha=0.2, linewidth=0)
