@@ -68,15 +68,20 @@ def shortened(policy: Any, passes: float) -> Any:
     return policy
 
 
-def known_variance(centres: Any, n: int, deviation: float, run: Any, policy, seed, **options):
-    """A Gaussian mixture of which only the means are unknown."""
+def clusters(centres: Any, n: int, deviation: float, seed: int) -> tuple[Mixture, Any]:
+    """A Gaussian mixture of which only the means are unknown, and data."""
     rng = np.random.default_rng(seed)
     centres = np.asarray(centres(rng))
     k, d = centres.shape
     data = centres[rng.integers(k, size=n)] + deviation * rng.normal(size=(n, d))
     likelihood = families.IsotropicGaussian(d, deviation**2)
     prior = likelihood.conjugate.natural(np.zeros(d), 10.0)
-    return run(Mixture(likelihood, Dirichlet(k), np.ones(k), prior), data, policy, seed, **options)
+    return Mixture(likelihood, Dirichlet(k), np.ones(k), prior), data
+
+
+def known_variance(centres: Any, n: int, deviation: float, run: Any, policy, seed, **options):
+    """A Gaussian mixture of which only the means are unknown."""
+    return run(*clusters(centres, n, deviation, seed), policy, seed, **options)
 
 
 def mixture(likelihood: Any, prior: Any, k: int, data: Any, policy, seed, **options) -> Outcome:

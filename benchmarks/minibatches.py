@@ -23,11 +23,11 @@ import numpy as np
 from scipy.stats import wilcoxon
 from sklearn.datasets import load_digits
 
-from beds import centres_in_ten_dimensions, grid_of_centres
+from beds import centres_in_ten_dimensions, clusters, grid_of_centres
 from minibatch_models import MarkovChains, MixedColumns, ShiftedCurves
 from own_models import MixedRegressions, PoissonFactors
 from tempering import AdaptiveTempering, Annealing, Mixture, RobbinsMonro, fit, schedules
-from tempering.families import Bernoulli, Dirichlet, FullGaussian, IsotropicGaussian, Poisson
+from tempering.families import Bernoulli, Dirichlet, FullGaussian, Poisson
 
 #: Nats by which two fits differ that ended in one optimum.
 SAME = 1.0
@@ -37,16 +37,6 @@ POLICIES = {
     "adaptive": AdaptiveTempering(),
 }
 SHRINKING = ", shrinking"
-
-
-def clusters(centres: Any, n: int, deviation: float, seed: int) -> Any:
-    """A Gaussian mixture of which only the means are unknown."""
-    rng = np.random.default_rng(seed)
-    centres = np.asarray(centres(rng), float)
-    k, d = centres.shape
-    data = centres[rng.integers(k, size=n)] + deviation * rng.normal(size=(n, d))
-    likelihood = IsotropicGaussian(d, deviation**2)
-    return mixture(likelihood, k, likelihood.conjugate.natural(np.zeros(d), 10.0)), data
 
 
 def mixture(likelihood: Any, k: int, prior: Any) -> Mixture:

@@ -240,7 +240,7 @@ def test_minibatches_have_the_steps_of_a_fit_by_hand():
     policy = Annealing(fraction=0.7)
     options = {"tempering": policy, "batch_size": 20, "max_iter": 10, "random_state": 0}
     mixture = PoissonMixture(3, **options).fit(X)
-    by_hand = usual_rate(100, hot=0.7)
+    by_hand = usual_rate(policy, 10, 10)
     rates = mixture.history_["learning_rate"]
     assert list(rates) == [by_hand(t) for t in range(1, 101)]
     given = PoissonMixture(3, learning_offset=5.0, **options).fit(X)

@@ -202,9 +202,8 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         """Minibatches, and how large their steps are."""
         assert self.batch_size is not None
         if self.learning_offset == "auto":
-            planned = max(1, self.max_iter)
-            hot, n_steps = policy.length(planned) / planned, planned * n_data / self.batch_size
-            rates = usual_rate(n_steps, hot, self.learning_decay)
+            steps_a_pass = n_data / self.batch_size
+            rates = usual_rate(policy, self.max_iter, steps_a_pass, self.learning_decay)
         else:
             rates = RobbinsMonro(self.learning_offset, self.learning_decay)
         return {"batch_size": self.batch_size, "learning_rate": rates}

@@ -81,7 +81,8 @@ def fit(
         default is T = 1 throughout.
     learning_rate : callable, optional
         A function from the step t = 1, 2, … to its size ρ_t. The default is 1 in batch inference
-        that of :func:`usual_rate` otherwise.
+        and (τ + t)^−0.7 otherwise, where τ is a hundredth of the planned steps, at most 1024, and t
+        stays 1 until half of the run is over and T = 1.
     batch_size : int, optional
         Size of a minibatch; None takes all data at each step (coordinate ascent).
     max_passes : float, optional
@@ -174,8 +175,7 @@ def fit(
         learning_rate = Constant()
     elif learning_rate is None:
         steps_a_pass = source.size / getattr(source, "batch_size", source.size)
-        hot = temperature.length(max_passes) / max_passes
-        learning_rate = usual_rate(max_passes * steps_a_pass, hot)
+        learning_rate = usual_rate(temperature, max_passes, steps_a_pass)
 
     settings = {
         "temperature": temperature,

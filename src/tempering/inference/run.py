@@ -14,7 +14,7 @@ from tempering.models.arguments import check_number, check_whole
 from tempering.models.base import Array, LocalStep, Model
 from tempering.models.natural import entry
 from tempering.storage.state import stored
-from tempering.temperature import Heat
+from tempering.temperature import Heat, TemperaturePolicy
 
 #: ρ_t of the global update, t = 1, 2, …
 LearningRate = Callable[[int], float]
@@ -74,19 +74,24 @@ class RobbinsMonro:
 DELAY, LONGEST_DELAY, HELD = 0.01, 1024.0, 0.5
 
 
-def usual_rate(n_steps: float, hot: float = 0.0, decay: float = 0.7) -> RobbinsMonro:
-    """The step sizes of a run in minibatches, of which the part ``hot`` may be above T = 1.
+def usual_rate(
+    temperature: TemperaturePolicy, max_passes: float, steps_a_pass: float, decay: float = 0.7
+) -> RobbinsMonro:
+    """The step sizes of a run in minibatches.
 
     Large enough to move a short run too, and as long as the temperature falls, or for half of the
     run, they do not shrink.
 
     Examples
     --------
-    >>> usual_rate(600, hot=0.75)
+    >>> from tempering import Annealing
+    >>> usual_rate(Annealing(fraction=0.75), max_passes=60, steps_a_pass=10)
     RobbinsMonro(delay=6.0, decay=0.7, hold=450.0)
     """
-    held = max(HELD, hot) if hot <= 1.0 else HELD
-    return RobbinsMonro(min(LONGEST_DELAY, DELAY * n_steps), decay, hold=held * n_steps)
+    hot = temperature.length(max_passes)
+    held = max(HELD * max_passes, hot if hot <= max_passes else 0.0)
+    delay = min(LONGEST_DELAY, DELAY * max_passes * steps_a_pass)
+    return RobbinsMonro(delay, decay, hold=held * steps_a_pass)
 
 
 @dataclass(frozen=True)
