@@ -150,7 +150,7 @@ class Record(NamedTuple):
     elbo : float
         The ELBO of the original model (T = 1) at the current q(β) and q(z). NaN likewise.
     seconds : float
-        Since the start of the run, without those spent compiling.
+        Since the start of the run, with those that Numba or JAX compiled in.
     phase : str
         "tempered", or "final" for the finishing phase at T = 1.
     weights : array [M] or None
