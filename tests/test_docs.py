@@ -138,8 +138,6 @@ MODULES = [
 
 #: Packages that a room cannot be shown without.
 NEEDED = {"tempering.blackbox": "numpyro"}
-#: Examples that JAX compiles for seconds, as it does for the tests of what they show.
-SLOW_EXAMPLES = {"tempering.gpu.device_lda"}
 
 
 def room_of(module):
@@ -148,12 +146,7 @@ def room_of(module):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(
-            name, marks=[pytest.mark.slow] * (room_of(name) in NEEDED or name in SLOW_EXAMPLES)
-        )
-        for name in MODULES
-    ],
+    [pytest.param(name, marks=[pytest.mark.slow] * (room_of(name) in NEEDED)) for name in MODULES],
 )
 def test_docstring_examples(name):
     if room_of(name) in NEEDED:

@@ -14,7 +14,7 @@ from tempering.cli.topics import topic_rows
 from tempering.corpus import Corpus
 from tempering.datasets import make_lda
 from tempering.estimators.lda import TopicWarning
-from tempering.gpu import fit_on_device
+from tempering.gpu.device_lda import fit_on_device
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.topics import Guide
 from tempering.report import collect

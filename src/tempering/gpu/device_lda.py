@@ -217,37 +217,12 @@ def fit_on_device(
     kernel: Kernel | None = None,
     **options: Unpack[FitOptions],
 ) -> Result:
-    """Fit topics by tempered stochastic variational inference, all on the device.
+    """:func:`tempering.fit` of topics, in minibatches, on the device; they come back to the host.
 
-    Where there are several, all of them take part, unless ``jax.default_device`` names one. The
-    GPU kernels give the bits of one device on any number of them. The topics that come back are on
-    the host.
-
-    Parameters
-    ----------
-    model : LatentDirichlet
-        The topic model.
-    data : CSR matrix [N, V] or BlockSource
-        Counts, in memory or on disk; then with minibatches of their own ``batch_size``.
-    resident : bool, optional
-        Keep the corpus in the memory of the device; by default, if it fits. Otherwise it is sent
-        batch by batch while the device computes, with the same result.
-    kernel : {"pallas", "plain"}, optional
-        GPU kernels or plain JAX; by default the kernels where there is a GPU.
-    **options
-        As of :func:`tempering.fit`, with other defaults: ρ_t = (16 + t)^−0.7, ten passes, no
-        progress bar, and an ELBO at the first step alone, as it takes longer than a step.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from scipy import sparse
-    >>> from tempering.gpu import fit_on_device
-    >>> from tempering.models.lda.model import LatentDirichlet
-    >>> counts = sparse.csr_matrix(np.repeat([[4, 3, 0, 0], [0, 0, 5, 4]], 50, axis=0))
-    >>> result = fit_on_device(LatentDirichlet(2, 4, 0.5, 0.5), counts, max_passes=5)
-    >>> result.posterior.shape
-    (4, 2)
+    Where there are several devices, all take part, unless ``jax.default_device`` names one. The GPU
+    kernels (``kernel="pallas"``, or else "plain" JAX) give the bits of one on any number of them. A
+    corpus that is not ``resident`` is sent batch by batch while the device computes, with the same
+    result; by default that is one that does not fit into its memory.
     """
     require_jax()
     if isinstance(options.get("temperature"), AdaptiveTempering):
