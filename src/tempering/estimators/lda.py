@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from tempering.estimators.parameters import check_n_components, kept_whole
 from tempering.estimators.topic_choices import TopicChoices, mixed_start, told_documents
 from tempering.estimators.words import check_guidance, remember_labels, remember_words
-from tempering.gpu.device_lda import advance_on_device, fit_on_device
+from tempering.gpu.device_lda import fit_on_device
 from tempering.inference import Algorithm, ArraySource, Batch, BlockSource, Constant, History
 from tempering.inference.callbacks import Callback
 from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint, remembered_seed
@@ -106,6 +106,7 @@ default="auto"
     backend : {"auto", "cpu", "jax", "gpu"}, default="auto"
         Where a fit runs: on the CPU, on whatever device JAX finds ("jax"), or only on a GPU.
         "auto" takes a GPU if there is one and :meth:`fit` visits at least 20 million words.
+        :meth:`partial_fit` runs on the CPU.
     n_jobs : int, default=None
         Threads; None or -1 for one on each core, -2 for one less, and so on. It never changes the
         result.
@@ -268,6 +269,11 @@ default="auto"
         """
         with kept_whole(self):
             self._check_executor()
+            if self.backend in ("jax", "gpu"):
+                raise ValueError(
+                    f"backend={self.backend!r} is for fit: streams of documents are fitted on the "
+                    "CPU. Take backend='cpu' or 'auto' for partial_fit."
+                )
             check_guidance(self)
             first = not hasattr(self, "_state")
             if not first and self.n_components != self._model.n_topics:
@@ -286,9 +292,7 @@ default="auto"
                 n_data = round(last.data_seen / last.passes) + seen - last.data_seen + X.shape[0]
             n_entries = X.nnz / X.shape[0] * max(horizon, X.shape[0])
             check_n_components(self.n_components, n_entries, "words of documents in such a stream")
-            # A stream comes in small pieces from the host: without being asked to, it stays there.
-            where = self._where(0)
-            batch_size = self._batch_size(max(horizon, seen), where)
+            batch_size = self._batch_size(max(horizon, seen), "numba")
             rates, executor = self._learning_rate(), self.executor or Serial()
             if first:
                 self.random_state_ = rng = check_random_state(self.random_state)
@@ -311,12 +315,9 @@ default="auto"
                 self._state = algorithm.start(topics, generator)
                 self.history_ = History()
             state = self._state
-            if where == "jax":
-                state = advance_on_device(algorithm, state, X, batch_size)
-            else:
-                for start in range(0, X.shape[0], batch_size):
-                    batch = Batch(X[start : start + batch_size])
-                    state = algorithm.advance(state, batch, evaluate=False).state
+            for start in range(0, X.shape[0], batch_size):
+                batch = Batch(X[start : start + batch_size])
+                state = algorithm.advance(state, batch, evaluate=False).state
             self._state, self.n_batch_iter_ = state, state.step
             self.n_iter_ = max(1, self._state.data_seen // n_data)
             self._learned_inverse_temperature = self._state.heat.inverse_temperature

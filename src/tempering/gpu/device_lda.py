@@ -42,9 +42,8 @@ from tempering.gpu.jax_device import (
     with_attributes_of,
 )
 from tempering.gpu.jax_functions import SMALLEST_PARAMETER, pad_topics
-from tempering.inference import Algorithm, BlockSource, Result, RobbinsMonro, fit
+from tempering.inference import BlockSource, Result, RobbinsMonro, fit
 from tempering.inference.fitting import FitOptions
-from tempering.inference.run import State
 from tempering.models.base import Array, DataSource, UnsupportedTemperature
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.natural import LocalTerms
@@ -249,18 +248,3 @@ def fit_on_device(
     result = fit(on_device, source, **settings)
     fitted = with_attributes_of(result.model, model)
     return replace(result, posterior=result.posterior.host, model=fitted)
-
-
-def advance_on_device(algorithm: Algorithm, state: State, data: Any, batch_size: int) -> State:
-    """More documents of a stream, in minibatches; before and after, the topics are on the host."""
-    model = algorithm.model
-    assert isinstance(model, LatentDirichlet)
-    on_device = DeviceLatentDirichlet.of(model, default_kernel())
-    algorithm = replace(algorithm, model=on_device)
-    state = state._replace(posterior=DeviceTopics.of(state.posterior))
-    source = CorpusSource(data, batch_size, resident=False)
-    for start in range(0, source.size, batch_size):
-        batch = source.rows(np.arange(start, min(start + batch_size, source.size)))
-        state = algorithm.advance(state, batch, evaluate=False).state
-    vars(model).update(vars(with_attributes_of(on_device, model)))
-    return state._replace(posterior=state.posterior.host)
