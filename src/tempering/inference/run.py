@@ -81,12 +81,6 @@ def usual_rate(
 
     Large enough to move a short run too, and as long as the temperature falls, or for half of the
     run, they do not shrink.
-
-    Examples
-    --------
-    >>> from tempering import Annealing
-    >>> usual_rate(Annealing(fraction=0.75), max_passes=60, steps_a_pass=10)
-    RobbinsMonro(delay=6.0, decay=0.7, hold=450.0)
     """
     hot = temperature.length(max_passes)
     held = max(HELD * max_passes, hot if hot <= max_passes else 0.0)
@@ -128,46 +122,21 @@ class Settling:
 
 
 class Record(NamedTuple):
-    """One step.
+    """One step; columns of a history have the names of these fields."""
 
-    Attributes
-    ----------
-    step : int
-        Steps made before this one.
-    passes : float
-        Passes over the data made, this step included.
-    data_seen : int
-        Data visited, this step included.
-    temperature : float
-        1 / E[1/T]; with local temperatures, 1 / the mean of E[1/T_i].
-    inverse_temperature : float
-        E[1/T].
-    learning_rate : float
-        ρ.
-    tempered_elbo : float
-        The bound that this step ascends: annealed or tempered, with q(T) included. From a minibatch
-        it is an unbiased estimate. NaN at steps where it was not asked for.
-    elbo : float
-        The ELBO of the original model (T = 1) at the current q(β) and q(z). NaN likewise.
-    seconds : float
-        Since the start of the run, with those that Numba or JAX compiled in.
-    phase : str
-        "tempered", or "final" for the finishing phase at T = 1.
-    weights : array [M] or None
-        q(y) over the grid of temperatures.
-    """
-
-    step: int
-    passes: float
-    data_seen: int
-    temperature: float
-    inverse_temperature: float
-    learning_rate: float
+    step: int  # steps made before this one
+    passes: float  # over the data, this step included
+    data_seen: int  # data visited, this step included
+    temperature: float  # 1 / E[1/T]; with local temperatures, 1 / the mean of E[1/T_i]
+    inverse_temperature: float  # E[1/T]
+    learning_rate: float  # ρ
+    # The bound that this step ascends, annealed or tempered, with q(T) included; from a minibatch
+    # an unbiased estimate. NaN at steps where it was not asked for.
     tempered_elbo: float
-    elbo: float
-    seconds: float
-    phase: str
-    weights: np.ndarray | None
+    elbo: float  # of the original model (T = 1) at the current q(β) and q(z); NaN likewise
+    seconds: float  # since the start of the run, with those that Numba or JAX compiled in
+    phase: str  # "tempered", or "final" for the finishing phase at T = 1
+    weights: np.ndarray | None  # q(y) over the grid of temperatures, [M]
 
 
 #: The columns of a history that are numbers, and their types.
