@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from tempering import LatentDirichletAllocation
-from tempering.estimators.recipe import RULES, Size
+from tempering.estimators.recipe import RULES, Size, batch_size_for
 from tempering.inference import Constant
 from tempering.models.lda.model import LatentDirichlet
 
@@ -29,6 +29,14 @@ def test_it_cools_evenly_in_the_inverse_temperature_from_its_hottest_step(init):
     assert inverse[0] < 0.8
     rises = np.diff(np.append(inverse[hot], 1.0))
     np.testing.assert_allclose(rises, (1.0 - inverse[0]) / 20)
+
+
+def test_batches_grow_with_the_run_and_with_short_documents():
+    sizes = [batch_size_for(n * 10) for n in (2_000, 20_000, 100_000, 290_000, 10_000_000)]
+    assert sizes == [16, 100, 223, 380, 1024]
+    sizes = [batch_size_for(1_000, mean_length=length) for length in (60.0, 150.0, 500.0, 5000.0)]
+    assert sizes == [16, 6, 2, 2]
+    assert [batch_size_for(n, on_gpu=True) for n in (290_000 * 10, 36e6)] == [1450, 8192]
 
 
 def test_few_long_documents_go_in_small_batches():

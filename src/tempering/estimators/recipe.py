@@ -180,15 +180,7 @@ def _doublings(n_topics: int) -> float:
 
 
 def batch_size_for(n_visits: float, mean_length: float = 0.0, on_gpu: bool = False) -> int:
-    """Documents of a minibatch, in a run of so many visits to documents of this many words.
-
-    >>> [batch_size_for(n * 10) for n in (2_000, 20_000, 100_000, 290_000, 10_000_000)]
-    [16, 100, 223, 380, 1024]
-    >>> [batch_size_for(1_000, mean_length=length) for length in (60.0, 150.0, 500.0, 5000.0)]
-    [16, 6, 2, 2]
-    >>> batch_size_for(290_000 * 10, on_gpu=True), batch_size_for(36e6, on_gpu=True)
-    (1450, 8192)
-    """
+    """Documents of a minibatch, in a run of so many visits to documents of this many words."""
     # In fewer steps topics have no time to follow the temperature; in a small corpus, more cost
     # time and find nothing better.
     size = n_visits / 2000
