@@ -318,7 +318,6 @@ def test_temperatures_of_documents():
     temperatures = model.document_temperatures(sparse.vstack([X[:100], odd]).tocsr())
     assert temperatures.shape == (101,)
     assert np.argmax(temperatures) == 100
-    assert model.completion_score(X, tempered=True) != model.completion_score(X)
 
 
 def test_gibbs_proportions_score_too():

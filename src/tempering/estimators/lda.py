@@ -240,7 +240,6 @@ default="auto"
             self.n_iter_ = int(np.ceil(result.history[-1].passes))
             self.n_batch_iter_ = len(result.history)
             self.temperature_ = 1.0 / np.mean(result.heat.inverse_temperature)
-            self._learned_inverse_temperature = result.heat.inverse_temperature
             self._state = State(
                 result.posterior,
                 # Documents that come later meet topics that are fitted already.
@@ -320,7 +319,6 @@ default="auto"
                 state = algorithm.advance(state, batch, evaluate=False).state
             self._state, self.n_batch_iter_ = state, state.step
             self.n_iter_ = max(1, self._state.data_seen // n_data)
-            self._learned_inverse_temperature = self._state.heat.inverse_temperature
         return self
 
 

@@ -31,7 +31,6 @@ from tempering.models.base import Array
 from tempering.models.lda.e_step import e_step
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.threads import number_of_threads
-from tempering.storage.state import expect
 from tempering.temperature import (
     AdaptiveTempering,
     Annealing,
@@ -82,7 +81,6 @@ class TopicTransformer(
 
     _model: LatentDirichlet
     _state: State
-    _learned_inverse_temperature: float | Array
 
     def transform(self, X: Any, *, normalize: bool = True) -> np.ndarray:
         """Topic proportions of documents at T = 1, of shape (n_samples, n_components).
@@ -95,7 +93,7 @@ class TopicTransformer(
             Rows that sum to 1; without it, Dirichlet parameters.
         """
         check_is_fitted(self)
-        gamma = self._infer(self._validated(X, reset=False), 1.0)
+        gamma = self._infer(self._validated(X, reset=False))
         if normalize:
             gamma /= gamma.sum(axis=1, keepdims=True)
         return gamma.astype(np.float32) if self._fitted_in() == np.float32 else gamma
@@ -113,7 +111,6 @@ class TopicTransformer(
         random_state: int = 0,
         *,
         inference: Literal["vi", "gibbs"] = "vi",
-        tempered: bool = False,
         alpha: ArrayLike | None = None,
     ) -> float:
         """Held-out log probability a word, in nats, by document completion.
@@ -129,9 +126,6 @@ class TopicTransformer(
         inference : {"vi", "gibbs"}
             Mean-field proportions as in :meth:`transform`, or their exact posterior mean by a Gibbs
             chain, which does not favour blurred topics.
-        tempered : bool
-            Infer the proportions at the learned temperature (with local tempering, at that of each
-            document) instead of at T = 1.
         alpha : float or array of shape (n_components,), optional
             Prior of the proportions; that of the fit by default.
         """
@@ -149,8 +143,7 @@ class TopicTransformer(
             )
 
         def infer(observed: Any) -> Array:
-            s = self._temperatures_of(observed) if tempered else 1.0
-            gamma = self._infer(sparse.csr_matrix(observed), s, alpha)
+            gamma = self._infer(sparse.csr_matrix(observed), alpha)
             return gamma / gamma.sum(axis=1, keepdims=True)
 
         how = infer if inference == "vi" else "gibbs"
@@ -246,8 +239,6 @@ class TopicTransformer(
     def _check_loaded(self: Any) -> None:
         super()._check_loaded()
         expect_kinds(self, _stream_policy=TemperaturePolicy)
-        s = np.asarray(self._learned_inverse_temperature, float)
-        expect(np.all((s > 0) & (s <= 1)), "the learned inverse temperature is out of range.")
         self._model.n_threads = self._n_threads()
         expect_names(self, "topic_labels_", self.n_components, "topics")
 
@@ -309,19 +300,18 @@ class TopicTransformer(
         """Posterior means of the topics, (n_components, n_features)."""
         return normalised(self._state.posterior.parameters().T)
 
-    def _infer(self, X: Any, s: float | Array, alpha: ArrayLike | None = None) -> Array:
-        """Dirichlet parameters of the documents' proportions, with the topics fixed."""
+    def _infer(self, X: Any, alpha: ArrayLike | None = None) -> Array:
+        """Dirichlet parameters of the documents' proportions at T = 1, with the topics fixed."""
         model = self._model
         expected = model.expectations(self._state.posterior)
         gammas = []
         for start in range(0, X.shape[0], INFERENCE_ROWS):
-            rows = slice(start, start + INFERENCE_ROWS)
-            documents = model.documents(X[rows])
+            documents = model.documents(X[start : start + INFERENCE_ROWS])
             solved = e_step(
                 *documents.word_counts,
                 expected.log_rows(documents.words),
                 model.doc_topic_prior if alpha is None else alpha,
-                s[rows] if isinstance(s, np.ndarray) else s,
+                1.0,
                 tolerance=min(self.doc_update_tol, 1e-3),
                 max_iterations=self.max_doc_update_iter,
                 n_threads=self._n_threads(),
@@ -329,12 +319,6 @@ class TopicTransformer(
             )
             gammas.append(solved.gamma.astype(np.float64))
         return np.concatenate(gammas)
-
-    def _temperatures_of(self, X: Any) -> float | Array:
-        """The learned inverse temperature, or those of the documents under local tempering."""
-        if isinstance(self._named_policy(), LocalTempering):
-            return self._local_inverse_temperatures(sparse.csr_matrix(X))
-        return float(np.mean(self._learned_inverse_temperature))
 
     def _local_inverse_temperatures(self, X: Any) -> Array:
         policy = self._named_policy()
