@@ -129,10 +129,15 @@ class GaussianHMM(HiddenMarkovEstimator):
     @covars_.setter
     def covars_(self, covars: ArrayLike) -> None:
         given = as_numbers(covars, "covars_", "numbers")
-        if self.covariance_type == "spherical" and given.size == self.n_components:
+        k, d = self.n_components, given.shape[-1] if given.size and given.ndim else 0
+        if self.covariance_type == "spherical" and given.size == k:
             given = given.ravel()
-        elif self.covariance_type != "full" and given.ndim == 3:
-            given = self._compact(given)
+        elif self.covariance_type != "full" and d and given.shape == (k, d, d):
+            diagonals = given.diagonal(axis1=1, axis2=2)
+            shapes = {"tied": given[0], "diag": diagonals, "spherical": diagonals[:, 0]}
+            compact = shapes[self.covariance_type]
+            if np.array_equal(self._matrices(compact, d), given):
+                given = compact.copy()
         self._covars_: Array = given
 
     def _matrices(self, covars: Array, d: int) -> Array:
@@ -142,22 +147,6 @@ class GaussianHMM(HiddenMarkovEstimator):
         if self.covariance_type == "tied":
             return np.repeat(covars[None], self.n_components, axis=0)
         return np.reshape(covars, (self.n_components, -1, 1)) * np.eye(d)
-
-    def _compact(self, matrices: Array) -> Array:
-        """Covariances in the shape of their type, from a matrix for each state."""
-        k, d = self.n_components, matrices.shape[2]
-        if matrices.shape == (k, d, d):
-            diagonals = matrices.diagonal(axis1=1, axis2=2)
-            shapes = {"tied": matrices[0], "diag": diagonals, "spherical": diagonals[:, 0]}
-            compact = shapes[self.covariance_type].copy()
-            if np.array_equal(self._matrices(compact, d), matrices):
-                return compact
-        wanted = {"tied": "all alike", "diag": "diagonal", "spherical": "multiples of the identity"}
-        raise ValueError(
-            f"covars_ for covariance_type={self.covariance_type!r} must be {k} matrices that are "
-            f"{wanted[self.covariance_type]}, or what they have in common; got the shape "
-            f"{matrices.shape}."
-        )
 
     def _centred(self, parameters: GaussianParameters) -> GaussianParameters:
         return parameters._replace(mean=parameters.mean - self._centre)
