@@ -167,10 +167,6 @@ def test_options_for_text(command, folder, tmp_path):
     assert words(*common, "--stop-words", "none") == sorted([*every, "the"])
     assert words(*common, "--token-pattern", "[a-t]+(?= )", "--ngrams", "1") != every
     assert all(" " in word for word in words(*common, "--ngrams", "2,2"))
-    (tmp_path / "words.txt").write_text("the\nsalt\n1984\nsalt tide\n")
-    listed = ["--vocabulary", tmp_path / "words.txt"]
-    assert words(*listed) == ["the", "salt", "1984", "salt tide"]
-    assert read(tmp_path / "a.npz").counts.sum(axis=0)[0] > 0
     for options, message in (
         (["--stop-words", "german"], "must be english, none, or a file"),
         (["--token-pattern", "("], "must be a regular expression"),
@@ -180,8 +176,6 @@ def test_options_for_text(command, folder, tmp_path):
         assert message in refused.stderr
     for options in (["--ngrams", "two"], ["--token-pattern", "a", "--keep-numbers"]):
         command("convert", folder / "many", tmp_path / "b.npz", *options, code=2)
-    told = command("convert", folder / "many", tmp_path / "c.npz", *listed, "--min-df", "3")
-    assert "--min-df has no effect: --vocabulary names the words." in told.stderr
 
 
 def test_options_for_text_are_in_vain_for_counts(command, files, tmp_path):
@@ -276,10 +270,3 @@ def test_rows_are_numbered_from_nought(command, folder, model, tmp_path, name):
     rows = list(csv.reader((tmp_path / "p.csv").open()))
     assert [row[0] for row in rows[1:]] == [str(number) for number in range(40)]
     assert command("info", source, *options, "--json")["documents"] == 40
-
-
-def test_words_that_no_text_has_are_told(command, folder, tmp_path):
-    words = tmp_path / "words.txt"
-    words.write_text("wave\nSalt\ntide\nrock path\nsummit\n")
-    result = fit(command, folder / "many", tmp_path / "model", "--vocabulary", words)
-    assert f"2 of the 5 words of {words} are in no document, such as 'Salt'" in result.stderr

@@ -369,7 +369,6 @@ def _commands() -> Iterator[Case]:
         *((*fit, 2, "--batch-size", v) for v in (0, -1, 10**15, "odd", 1)),
         *((*fit, 2, "--validation", v) for v in (-1, 0, 1, 19, 20, 21, 0.5, 0.999, "nan", "inf")),
         *((*fit, 2, "--scheduler", v) for v in ("", "odd", "tcp://", "tcp://127.0.0.1:1")),
-        *((*fit, 2, "--vocabulary", v) for v in ("@missing", "@empty.txt", "@texts", "@zeros.npz")),
         *((*fit, 2, "--checkpoint-minutes", v) for v in (-1, 0, "nan", "inf", "odd")),
         *((*fit, 2, "--min-df", v) for v in (2, "odd")),
         *((*text, "--min-df", v) for v in (0, -1, 100, 1.5, "nan", "inf", "odd", "1e300", "")),

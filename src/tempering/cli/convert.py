@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from tempering.cli.options import Counting, Jobs, Json, Overwrite, TextOptions, Vocabulary
+from tempering.cli.options import Counting, Jobs, Json, Overwrite, TextOptions
 from tempering.cli.printing import error_console, print_written
 
 
@@ -19,7 +19,6 @@ def convert(
             "docword.NAME.txt; .gz too.",
         ),
     ],
-    vocabulary: Vocabulary = None,
     overwrite: Overwrite = False,
     jobs: Jobs = None,
     as_json: Json = False,
@@ -39,7 +38,7 @@ def convert(
       tempering convert docword.kos.txt.gz kos.npz
       tempering convert posts.jsonl posts.parquet --column body --min-df 5
     """
-    from tempering.cli.corpora import Reading, counter, read_words, say_if_counted
+    from tempering.cli.corpora import Reading, counter, say_if_counted
     from tempering.corpus import write
     from tempering.corpus.formats import check_target
 
@@ -47,8 +46,7 @@ def convert(
     # Before the work of counting.
     check_target(target, overwrite)
     with error_console().status(f"Converting {source}"):
-        how = counter(counting, read_words(vocabulary))
-        stored = reading.open(how, phrases=counting.phrases, jobs=jobs)
+        stored = reading.open(counter(counting), phrases=counting.phrases, jobs=jobs)
         write(target, stored, overwrite=overwrite)
     say_if_counted(stored, reading, counting)
     print_written(target, stored.shape, as_json)

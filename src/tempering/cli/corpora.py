@@ -86,23 +86,15 @@ def load_topics(path: Path) -> LatentDirichletAllocation:
     return model
 
 
-def counter(counting: Counting, words: list[str] | None = None) -> CountVectorizer:
-    """What counts these words, or all but the rare and the common ones."""
+def counter(counting: Counting) -> CountVectorizer:
+    """What counts all words but the rare and the common ones."""
     if counting.token_pattern is not None and counting.keep_numbers:
         raise typer.BadParameter("--token-pattern says itself whether numbers are words.")
-    # Words that are asked for by name count, stop words and numbers too.
-    pattern = WORDS_AND_NUMBERS if counting.keep_numbers or words is not None else WORDS
     how = WordCounting(
-        read_stop_words(counting.stop_words or ("english" if words is None else "none")),
-        counting.token_pattern or pattern,
+        read_stop_words(counting.stop_words or "english"),
+        counting.token_pattern or (WORDS_AND_NUMBERS if counting.keep_numbers else WORDS),
         as_range(counting.ngrams or ("2" if counting.phrases else "1")),
     )
-    if words is not None:
-        fields = ("min_df", "max_df", "max_words", "phrases")
-        chosen = [name for name in fields if getattr(counting, name)]
-        if chosen:
-            say_without_effect(chosen, "--vocabulary names the words.")
-        return how.vectorizer(words)
     return how.vectorizer(
         min_df=as_frequency(counting.min_df or "2"),
         max_df=as_frequency(counting.max_df or "0.5"),
@@ -148,16 +140,6 @@ def streams(stored: Stored) -> bool:
     return isinstance(stored, ParquetRows)
 
 
-def read_words(path: Path | None) -> list[str] | None:
-    """A file of words, one a line."""
-    if path is None:
-        return None
-    words = list(Lines(path))
-    if not words:
-        raise CorpusError(f"{path}: it holds no word.")
-    return words
-
-
 class ModelCorpus:
     """Documents over the words of a model, read in blocks; text is counted as that of its fit."""
 
@@ -170,7 +152,7 @@ class ModelCorpus:
         if self.is_text and words is None:
             raise CorpusError(
                 f"{reading.path} is text, but the model was saved without its words, and cannot "
-                "count it. Fit with words beside the corpus, or with --vocabulary."
+                "count it. Fit with words beside the corpus (NAME.vocab.txt)."
             )
         if self.is_text and not hasattr(model, "counting_"):
             say(

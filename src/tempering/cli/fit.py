@@ -19,7 +19,6 @@ from tempering.cli.options import (
     Keeping,
     Settings,
     TextOptions,
-    Vocabulary,
 )
 from tempering.cli.printing import console, error_console, minus, print_json, print_topics, say
 from tempering.cli.topics import topic_rows
@@ -39,7 +38,6 @@ def fit(
     corpus: CorpusPath,
     *,
     settings: Settings,
-    vocabulary: Vocabulary = None,
     keeping: Keeping,
     as_json: Json = False,
     texts: TextOptions,
@@ -67,7 +65,7 @@ def fit(
 
     reading = Reading(corpus, texts)
     with keeping.alone():
-        stored, result = _fit_and_save(reading, vocabulary, counting, settings, keeping)
+        stored, result = _fit_and_save(reading, counting, settings, keeping)
     if as_json:
         print_json(result)
     else:
@@ -79,16 +77,14 @@ def fit(
 
 def _fit_and_save(
     reading: Reading,
-    vocabulary: Path | None,
     counting: Counting,
     settings: Settings,
     keeping: Keeping,
 ) -> tuple[Stored, dict[str, Any]]:
     """The corpus as it was read, and what there is to tell of the fit."""
-    from tempering.cli.corpora import counter, read_words, say_if_counted, streams
+    from tempering.cli.corpora import counter, say_if_counted, streams
     from tempering.cli.validation import split_corpus
-    from tempering.corpus import Corpus
-    from tempering.corpus.text_counts import TextCounts
+    from tempering.corpus import Corpus, CorpusError
     from tempering.estimators import LatentDirichletAllocation
     from tempering.estimators.recipe import batch_size_for
 
@@ -102,19 +98,18 @@ def _fit_and_save(
         executor=executor,
     )
     with error_console().status(f"Reading {reading.path}"):
-        words = read_words(vocabulary)
-        how = counter(counting, words)
-        stored = reading.open(how, phrases=counting.phrases, jobs=settings.jobs)
-        words = _words(stored, words, vocabulary)
-        batch_size = settings.batch_size or batch_size_for(stored.shape[0] * settings.passes)
+        stored = reading.open(counter(counting), phrases=counting.phrases, jobs=settings.jobs)
+        (n_documents, n_words), words = stored.shape, stored.vocabulary
+        if not (n_documents and n_words):
+            raise CorpusError(
+                f"there is nothing to fit: {n_documents} documents of {n_words} words."
+            )
+        batch_size = settings.batch_size or batch_size_for(n_documents * settings.passes)
         share, seed = settings.validation, settings.seed
         training, held_out = split_corpus(reading, stored, share, batch_size, seed)
-        if vocabulary is not None and isinstance(stored, TextCounts):
-            _say_unseen(vocabulary, stored.vocabulary, training, held_out)
         if not streams(stored):
             # The model takes its words from a corpus, and how text was made into them.
             training = Corpus(training, words, counting=getattr(stored, "counting", None))
-    n_documents, n_words = stored.shape
     how = ", streamed" if streams(stored) else ""
     line = f"{reading.path}: {n_documents:,} documents, {n_words:,} words{how}"
     error_console().print(line, soft_wrap=True, markup=False)
@@ -237,33 +232,6 @@ def _fit(
     if validation is not None:
         validation.score(model.history_[-1].data_seen, model.components_)
     return validation
-
-
-def _words(stored: Stored, given: list[str] | None, path: Path | None) -> list[str] | None:
-    """The words of the columns: those given, or those of the corpus."""
-    from tempering.corpus import CorpusError
-    from tempering.corpus.text_counts import TextCounts
-
-    if stored.shape[1] == 0 or stored.shape[0] == 0:
-        raise CorpusError(
-            f"there is nothing to fit: {stored.shape[0]} documents of {stored.shape[1]} words."
-        )
-    if given is None or isinstance(stored, TextCounts):
-        return stored.vocabulary
-    if len(given) != stored.shape[1]:
-        raise CorpusError(f"{path} has {len(given)} words, but the corpus has {stored.shape[1]}.")
-    return given
-
-
-def _say_unseen(path: Path, words: Any, *parts: Any) -> None:
-    """Tell of words that were asked for and that no document has."""
-    seen: Any = sum(part.sum(axis=0) for part in parts if part is not None)
-    if missing := [word for word, n in zip(words, seen) if not n]:
-        say(
-            f"warning: {len(missing):,} of the {len(words):,} words of {path} are in no document, "
-            f"such as {missing[0]!r}. Text is counted in lower case, and word by word unless "
-            "--ngrams says otherwise."
-        )
 
 
 def _how_to_resume(keeping: Keeping, what: str) -> str:

@@ -67,7 +67,8 @@ CorpusPath = Annotated[
     Path,
     typer.Argument(
         help="Counts (.npz, .mtx, .parquet, .ldac, .svmlight, docword.NAME.txt, also .gz), "
-        "or text: .csv, .tsv, .jsonl, .parquet with a column of text, a folder of them or of .txt."
+        "with words beside them in NAME.vocab.txt, or text: .csv, .tsv, .jsonl, .parquet with a column "
+        "of text, a folder of them or of .txt."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
@@ -82,14 +83,6 @@ Jobs = Annotated[
         metavar="N",
         help="Threads, or processes where text is counted; one a core by default. Never changes a "
         "result.",
-    ),
-]
-Vocabulary = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="The words, one a line: names of the columns, or the words of a text to count. By "
-        "default those beside the corpus (NAME.vocab.txt), or all that a text has.",
     ),
 ]
 
