@@ -16,7 +16,6 @@ from tempering.estimators.parameters import (
     Count,
     NotNegative,
     Numbers,
-    Positive,
     Tempering,
     Whole,
     as_policy,
@@ -89,9 +88,6 @@ class BayesianFactorAnalysis(_FactorEstimator):
     loadings : {"dense", "sparse"}, default="dense"
         Whether a factor is switched off as a whole, or each of its loadings by itself: each then
         has Student's t distribution, and the factors lie where most loadings are near 0.
-    noise_prior, relevance_prior : float, default=1e-2, 1e-3
-        Shapes of the gamma priors of the precision of the noise, in units of the variance of the
-        columns, and of the relevances. The smaller, the vaguer.
     tempering : {"adaptive", "annealing", "variational", "local"}, policy or None, default=None
         Temperature policy. See the notes: little heat at most.
     n_init : int, default=1
@@ -143,8 +139,6 @@ verbose
     _: KW_ONLY
     noise: Literal["feature", "shared"] = "feature"
     loadings: Literal["dense", "sparse"] = "dense"
-    noise_prior: Positive = 1e-2
-    relevance_prior: Positive = 1e-3
     tempering: Tempering = None
     max_iter: Whole = 500
 
@@ -168,8 +162,7 @@ verbose
         if shared and variances.any():
             variances[:] = np.nanmean(np.square(X - self._centre))
         scales = np.where(variances > 0, variances, 1.0)  # what is constant has none
-        priors = float(self.noise_prior), float(self.relevance_prior)
-        return GaussianFactors(int(k), scales, shared, *priors, is_sparse)
+        return GaussianFactors(int(k), scales, shared, sparse=is_sparse)
 
     def _expose(self, model: GaussianFactors, data: Any = None) -> None:
         self._model, expected = model, model.expectations(self._state.posterior)
