@@ -67,8 +67,8 @@ CorpusPath = Annotated[
     Path,
     typer.Argument(
         help="Counts (.npz, .mtx, .parquet, .ldac, .svmlight, docword.NAME.txt, also .gz), "
-        "with words beside them in NAME.vocab.txt, or text: .csv, .tsv, .jsonl, .parquet with a column "
-        "of text, a folder of them or of .txt."
+        "with their words beside them (NAME.vocab.txt), or text: .csv, .tsv, .jsonl, .parquet with "
+        "a column of text, a folder of them or of .txt."
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
