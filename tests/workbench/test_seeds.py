@@ -2,7 +2,6 @@
 
 import json
 import re
-from itertools import islice
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from tempering.datasets import make_lda
 from tempering.report import collect
 from tempering.report.page import render
 from tempering.workbench import topics_across_seeds
-from tempering.workbench.certainty import resampled
 
 
 @pytest.fixture(scope="module")
@@ -37,34 +35,14 @@ def test_topics_come_again_and_noise_does_not(documents):
     np.testing.assert_array_equal(shared, again)
 
 
-def test_a_corpus_on_disk_is_drawn_anew_within_its_blocks(tmp_path):
-    """Row d holds d + 1 of word 0, so that it is known by its count."""
-    pyarrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
-    table = pyarrow.table({"ids": [[0]] * 40, "counts": [[d + 1] for d in range(40)]})
-    parquet.write_table(table, tmp_path / "corpus.parquet", row_group_size=16)
-    source = open_source(tmp_path / "corpus.parquet", batch_size=7)
-    first, second = (resampled(source, np.random.default_rng(seed)) for seed in (0, 1))
-    drawn = first.sample(40, np.random.default_rng(0)).toarray()[:, 0]
-    for start, stop in ((0, 16), (16, 32), (32, 40)):
-        own = drawn[start:stop] - 1
-        assert np.all((own >= start) & (own < stop))
-        assert 1 < np.unique(own).size < stop - start
-    for start, stop in ((0, 5), (3, 20), (15, 33), (39, 40)):
-        np.testing.assert_array_equal(
-            first.files.rows(start, stop).toarray()[:, 0], drawn[start:stop]
-        )
-    passed = np.concatenate([b.data.toarray()[:, 0] for b in islice(first.batches(0), 6)])
-    np.testing.assert_array_equal(np.sort(passed), np.sort(drawn))
-    assert not np.array_equal(drawn, second.sample(40, np.random.default_rng(0)).toarray()[:, 0])
-
-
 def test_a_source_over_other_words_is_refused(documents, tmp_path):
     model = LatentDirichletAllocation(2, random_state=0, max_iter=2).fit(documents)
     pytest.importorskip("pyarrow")
     write(tmp_path / "corpus.parquet", Corpus(sparse.csr_array(documents[:, :100])))
     with pytest.raises(ValueError, match="X has 100 columns, but topics has 150"):
         topics_across_seeds(model, open_source(tmp_path / "corpus.parquet"), 1)
+    with pytest.raises(ValueError, match=r"resample=True draws .* in memory.*X\.sample"):
+        topics_across_seeds(model, open_source(tmp_path / "corpus.parquet"), 1, resample=True)
 
 
 def test_led_topics_come_again(documents):

@@ -79,8 +79,11 @@ def report(
       tempering report news 20news.npz --out news.html --title "20 Newsgroups"
       tempering report model posts.csv --column body --times date --groups author
     """
+    import numpy as np
+
     from tempering.cli.corpora import Reading, load_topics
     from tempering.cli.validation import read_scores
+    from tempering.inference import BlockSource
     from tempering.report import collect, write_report
     from tempering.report.page import check_place
     from tempering.workbench import topics_across_seeds
@@ -100,8 +103,11 @@ def report(
         with error_console().status("Drawing shares of topics"):
             told |= shares_of(fitted, told["X"], wanted, values, bins)
         if refits:
+            X = told["X"]
+            if isinstance(X, BlockSource):
+                X = X.sample(documents, np.random.default_rng(0))
             with error_console().status("Fitting again"):
-                told["stability"] = topics_across_seeds(fitted, told["X"], refits, resample=True)
+                told["stability"] = topics_across_seeds(fitted, X, refits, resample=True)
     n_held_out, scores = read_scores(model)
     with error_console().status("Writing the report"):
         data = collect(

@@ -14,7 +14,6 @@ from tempering.estimators.words import counts_over_words
 from tempering.evaluation import top_words
 from tempering.evaluation.checks import normalised
 from tempering.inference import BlockSource
-from tempering.inference.sources import StoredRows, stack
 from tempering.models.arguments import check_number, check_whole
 from tempering.workbench.editing import check_fitted_topics, fitted_anew, topic_number
 
@@ -41,10 +40,9 @@ def topics_across_seeds(
     n_seeds : int
         How many fits.
     resample : bool
-        Draw the documents of each fit from X with replacement, as many as there are (from a source:
-        within each block). This shows whether topics belong to the subject or to these documents.
-        Without it the topics of a tempered fit mostly come back, because the default start is the
-        same for every seed.
+        Draw the documents of each fit from X, in memory, with replacement, as many as there are.
+        This shows whether topics belong to the subject or to these documents. Without it the topics
+        of a tempered fit mostly come back, because the default start is the same for every seed.
     random_state : int
         Decides the seeds, and which documents are drawn.
 
@@ -60,6 +58,11 @@ def topics_across_seeds(
     check_fitted_topics(model)
     check_whole(n_seeds=n_seeds)
     check_whole(0, random_state=random_state)
+    if resample and isinstance(X, BlockSource):
+        raise ValueError(
+            "resample=True draws from documents in memory, but X streams from disk: give some of "
+            "them, as X.sample(100_000, np.random.default_rng(0)) has."
+        )
     counts: Any = X if isinstance(X, BlockSource) else counts_over_words(model, X)
     if counts.shape[1] != model.n_features_in_:
         raise ValueError(
@@ -74,44 +77,14 @@ def topics_across_seeds(
     rng = np.random.default_rng(random_state)
     shared = np.zeros(len(topics))
     for seed in rng.integers(2**31, size=int(n_seeds)):
-        documents = resampled(counts, rng) if resample else counts
+        n, documents = counts.shape[0], counts
+        if resample:
+            documents = counts[np.sort(rng.integers(n, size=n))]
         again = fitted_anew(model, documents, random_state=int(seed), **own)
         others = normalised(again.components_.astype(np.float64))
         alike = np.array([np.minimum(topic, others).sum(axis=1) for topic in topics])
         shared += alike[linear_sum_assignment(alike, maximize=True)] / n_seeds
     return np.minimum(shared, 1.0)
-
-
-def resampled(documents: Any, rng: np.random.Generator) -> Any:
-    """As many documents as there are, each drawn from all; of a source, from those of its block."""
-    if isinstance(documents, BlockSource):
-        files = ResampledRows(documents.files, int(rng.integers(2**31)))
-        return BlockSource(files, documents.batch_size, documents.window_blocks)
-    return documents[np.sort(rng.integers(documents.shape[0], size=documents.shape[0]))]
-
-
-class ResampledRows:
-    """A matrix on disk whose documents are drawn anew within each block: only blocks are read."""
-
-    def __init__(self, files: StoredRows, seed: int):
-        self.path, self.shape, self.n_tokens = files.path, files.shape, files.n_tokens
-        self.edges = files.edges
-        self._files, self._seed = files, seed
-
-    def rows(self, start: int, stop: int) -> Any:
-        """The drawn documents from ``start`` to ``stop``."""
-        first = int(np.searchsorted(self.edges, start, side="right")) - 1
-        last = max(int(np.searchsorted(self.edges, stop)), first + 1)
-        drawn = stack([self._block(number) for number in range(first, last)])
-        begin = start - int(self.edges[first])
-        return drawn[begin : begin + stop - start]
-
-    def _block(self, number: int) -> Any:
-        start, stop = (int(edge) for edge in self.edges[number : number + 2])
-        # A stream for each block, so that a block is the same whenever it is read.
-        rng = np.random.default_rng([self._seed, number])
-        chosen = rng.integers(stop - start, size=stop - start)
-        return self._files.rows(start, stop)[np.sort(chosen)]
 
 
 class WordInterval(NamedTuple):
