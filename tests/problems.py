@@ -13,8 +13,8 @@ from tempering.families import (
     Poisson,
     SphericalGaussian,
     StickBreaking,
+    TiedGaussian,
 )
-from tempering.families.normal_wishart import TiedGaussian
 from tempering.models import Mixture
 
 #: Every likelihood of the package, as (likelihood, prior's natural parameters, data).

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from tempering import CategoricalHMM, GaussianHMM, VariationalTempering, fit
-from tempering.families import Categorical, Dirichlet
-from tempering.families.weights import SparseDirichlet
+from tempering.families import Categorical, Dirichlet, SparseDirichlet
 from tempering.models import HiddenMarkov, Natural, Sequences
 from tests.models.test_hmm import enumerated
 

@@ -16,8 +16,14 @@ from tempering.estimators.merge_split import (
 )
 from tempering.estimators.moves import fit_with_moves
 from tempering.estimators.starts import column_metric
-from tempering.families import Bernoulli, Dirichlet, FullGaussian, Poisson, StickBreaking
-from tempering.families.normal_wishart import TiedGaussian
+from tempering.families import (
+    Bernoulli,
+    Dirichlet,
+    FullGaussian,
+    Poisson,
+    StickBreaking,
+    TiedGaussian,
+)
 from tempering.inference import ArraySource, engine, evaluate_elbo
 from tempering.inference.executors import Serial
 from tempering.models import Mixture

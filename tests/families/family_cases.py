@@ -24,16 +24,16 @@ from tempering.families import (
     IsotropicGaussian,
     Likelihood,
     LinearGaussian,
+    MultivariateNormalGamma,
     Normal,
     NormalGamma,
     NormalWishart,
     Poisson,
     SphericalGaussian,
+    SphericalNormalGamma,
     StickBreaking,
+    TiedNormalWishart,
 )
-from tempering.families.normal_gamma import SphericalNormalGamma
-from tempering.families.normal_wishart import TiedNormalWishart
-from tempering.families.regression import MultivariateNormalGamma
 
 
 def vectors(length: int, low: float, high: float) -> st.SearchStrategy[np.ndarray]:

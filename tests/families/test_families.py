@@ -13,13 +13,13 @@ from tempering.families import (
     Beta,
     Dirichlet,
     Gamma,
+    MultivariateNormalGamma,
     Normal,
     NormalGamma,
     NormalWishart,
+    SphericalNormalGamma,
     StickBreaking,
 )
-from tempering.families.normal_gamma import SphericalNormalGamma
-from tempering.families.regression import MultivariateNormalGamma
 
 EVERY = pytest.mark.parametrize("name", FAMILIES)
 DENSITIES = pytest.mark.parametrize("name", [name for name in FAMILIES if name != "FixedWeights"])

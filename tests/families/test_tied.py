@@ -9,8 +9,13 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from tempering.families import FullGaussian, GaussianParameters, NormalWishart
-from tempering.families.normal_wishart import TiedGaussian, TiedNormalWishart
+from tempering.families import (
+    FullGaussian,
+    GaussianParameters,
+    NormalWishart,
+    TiedGaussian,
+    TiedNormalWishart,
+)
 
 quick = settings(max_examples=10, deadline=None, derandomize=True)
 # Monte Carlo: no shrinking, which would only search for the worst rounding.

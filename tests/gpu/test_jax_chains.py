@@ -14,8 +14,8 @@ from tempering.families import (
     FullGaussian,
     Poisson,
     SphericalGaussian,
+    TiedGaussian,
 )
-from tempering.families.normal_wishart import TiedGaussian
 from tempering.gpu import jax_models
 from tempering.gpu.jax_models import JaxHiddenMarkov, lanes_of, places
 from tempering.models import HiddenMarkov, Sequences

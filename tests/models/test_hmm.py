@@ -14,8 +14,8 @@ from tempering.families import (
     FullGaussian,
     Poisson,
     SphericalGaussian,
+    TiedGaussian,
 )
-from tempering.families.normal_wishart import TiedGaussian
 from tempering.inference import ArraySource
 from tempering.models import HiddenMarkov, Mixture, Natural, Sequences
 from tempering.models.hmm.chains import Chain, best_paths, solve_paths

@@ -14,8 +14,8 @@ from tempering.families import (
     LinearGaussian,
     Poisson,
     StickBreaking,
+    TiedGaussian,
 )
-from tempering.families.normal_wishart import TiedGaussian
 from tempering.inference import fit
 from tempering.models import HiddenMarkov, LocalStep, Mixture, Model, Natural, Sequences
 from tempering.models.factorial_mixture import FactorialModel

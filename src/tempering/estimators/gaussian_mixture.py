@@ -21,9 +21,14 @@ from tempering.estimators.parameters import (
     Whole,
 )
 from tempering.estimators.starts import Start, reannealing, rounding_of, start_assignment
-from tempering.families import DiagonalGaussian, FullGaussian, Likelihood, SphericalGaussian
+from tempering.families import (
+    DiagonalGaussian,
+    FullGaussian,
+    Likelihood,
+    SphericalGaussian,
+    TiedGaussian,
+)
 from tempering.families.checks import LARGEST_VALUE
-from tempering.families.normal_wishart import TiedGaussian
 from tempering.inference import Result
 from tempering.models import Mixture, Natural
 from tempering.models.arguments import as_numbers, shown

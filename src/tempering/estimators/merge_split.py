@@ -24,8 +24,7 @@ import numpy as np
 from scipy.special import entr, xlogy
 
 from tempering.estimators.starts import alike, cluster_metric, column_metric, sum_over_shards
-from tempering.families import Dirichlet, Likelihood
-from tempering.families.normal_wishart import TiedGaussian, TiedNormalWishart
+from tempering.families import Dirichlet, Likelihood, TiedGaussian, TiedNormalWishart
 from tempering.inference import Algorithm, ArraySource, Batch, Constant, evaluate_elbo
 from tempering.inference.executors import Executor, Serial
 from tempering.models.mixture import Mixture, MixtureExpectations

@@ -1,20 +1,23 @@
 """Exponential families: distributions over global variables, and the likelihoods conjugate to them.
 
-=========================  ======================================  =========================
-likelihood                 of                                      conjugate family
-=========================  ======================================  =========================
-:class:`Categorical`       one draw from a finite set              :class:`Dirichlet`
-:class:`Bernoulli`         binary vectors                          :class:`Beta`
-:class:`Poisson`           vectors of counts                       :class:`Gamma`
-:class:`IsotropicGaussian`  real vectors, known variance           :class:`Normal`
-:class:`DiagonalGaussian`  real vectors, independent columns       :class:`NormalGamma`
-:class:`SphericalGaussian`  real vectors, one variance             ``SphericalNormalGamma``
-:class:`FullGaussian`      real vectors                            :class:`NormalWishart`
-``TiedGaussian``           real vectors, one covariance for all    ``TiedNormalWishart``
-:class:`LinearGaussian`    a number given a vector                 ``MultivariateNormalGamma``
-=========================  ======================================  =========================
+========================  ===========================================  ============================
+likelihood                of                                           conjugate family
+========================  ===========================================  ============================
+:class:`Categorical`      one draw from a finite set                   :class:`Dirichlet`
+:class:`Bernoulli`        binary vectors                               :class:`Beta`
+:class:`Poisson`          vectors of counts                            :class:`Gamma`
+:class:`IsotropicGaussian`  real vectors, known variance               :class:`Normal`
+:class:`DiagonalGaussian`  real vectors, independent columns           :class:`NormalGamma`
+:class:`SphericalGaussian`  real vectors, one variance                 :class:`SphericalNormalGamma`
+:class:`FullGaussian`     real vectors                                 :class:`NormalWishart`
+:class:`TiedGaussian`     real vectors, components of one covariance   :class:`TiedNormalWishart`
+========================  ===========================================  ============================
 
-Mixing weights: :class:`Dirichlet`, :class:`StickBreaking`, :class:`FixedWeights`.
+A number given a vector, linear regression: :class:`LinearGaussian`, with
+:class:`MultivariateNormalGamma`.
+
+Mixing weights: :class:`Dirichlet`, :class:`SparseDirichlet`, :class:`StickBreaking`,
+:class:`FixedWeights`.
 """
 
 from tempering.families.base import Array, ExponentialFamily, Likelihood
@@ -25,11 +28,24 @@ from tempering.families.normal_gamma import (
     GaussianParameters,
     NormalGamma,
     SphericalGaussian,
+    SphericalNormalGamma,
 )
-from tempering.families.normal_wishart import FullGaussian, NormalWishart
+from tempering.families.normal_wishart import (
+    FullGaussian,
+    NormalWishart,
+    TiedGaussian,
+    TiedNormalWishart,
+)
 from tempering.families.poisson import Gamma, Poisson
-from tempering.families.regression import LinearGaussian
-from tempering.families.weights import Categorical, Dirichlet, FixedWeights, StickBreaking
+from tempering.families.regression import LinearGaussian, MultivariateNormalGamma
+from tempering.families.weights import (
+    Categorical,
+    Dirichlet,
+    FixedWeights,
+    MixingWeights,
+    SparseDirichlet,
+    StickBreaking,
+)
 
 __all__ = [
     "Array",
@@ -46,10 +62,16 @@ __all__ = [
     "IsotropicGaussian",
     "Likelihood",
     "LinearGaussian",
+    "MixingWeights",
+    "MultivariateNormalGamma",
     "Normal",
     "NormalGamma",
     "NormalWishart",
     "Poisson",
+    "SparseDirichlet",
     "SphericalGaussian",
+    "SphericalNormalGamma",
     "StickBreaking",
+    "TiedGaussian",
+    "TiedNormalWishart",
 ]

@@ -202,6 +202,15 @@ class SphericalNormalGamma(GammaPrecision):
 
     t = (τμ [D], −τ/2, −τ|μ|²/2, (D/2) log τ), η = (κm [D], 2b + κ|m|², κ, 2a/D); h = τ^{D/2 − 1}.
     With D = 1 it is :class:`NormalGamma`.
+
+    Examples
+    --------
+    >>> from tempering.families import SphericalNormalGamma
+    >>> family = SphericalNormalGamma(2)
+    >>> family.natural(mean=[2.0, 0.0], mean_precision=1.0, shape=3.0, rate=3.0)
+    array([ 2.,  0., 10.,  1.,  3.])
+    >>> float(family.point([2.0, 0.0, 10.0, 1.0, 3.0]).precision)
+    1.0
     """
 
     @property

@@ -195,6 +195,14 @@ class TiedNormalWishart(ExponentialFamily):
     Σ_k M_k = Ψ + Σ_k κ_k m_k m_k' and Σ_k ν_k = ν; how those sums are spread over the rows changes
     nothing. t has the rows (Λμ_k, −½Λ, −½ μ_k'Λμ_k, ½ log|Λ|), and h = |Λ|^{(K − D − 1)/2}. With
     K = 1 it is :class:`NormalWishart`.
+
+    Examples
+    --------
+    >>> from tempering.families import TiedNormalWishart
+    >>> family = TiedNormalWishart(1, 2)
+    >>> family.natural([[1.0], [0.0]], [2.0, 1.0], 3.0, [[4.0]])
+    array([[2. , 4. , 2. , 1.5],
+           [0. , 2. , 1. , 1.5]])
     """
 
     axes = (-2, -1)
@@ -267,7 +275,14 @@ class TiedNormalWishart(ExponentialFamily):
 
 
 class TiedGaussian(FullGaussian):
-    """N(x | μ_k, Λ^{−1}) with one Λ for all k; statistics and density as :class:`FullGaussian`."""
+    """N(x | μ_k, Λ^{−1}) with one Λ for all k; statistics and density are :class:`FullGaussian`'s.
+
+    Examples
+    --------
+    >>> from tempering.families import TiedGaussian
+    >>> TiedGaussian(2, n_components=3).statistics([[1.0, 2.0]])
+    array([[1., 2., 1., 2., 2., 4., 1., 1.]])
+    """
 
     conjugate: TiedNormalWishart  # pyright: ignore[reportIncompatibleVariableOverride]
 

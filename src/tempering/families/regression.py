@@ -16,6 +16,15 @@ class MultivariateNormalGamma(GammaPrecision):
         τ ~ Gamma(shape a, rate b),   w | τ ~ N(m, (τK)^{−1}).
 
     t = (τw [D], −½τww' [D²], −τ/2, ½ log τ), η = (Km, K, 2b + m'Km, 2a); h = τ^{D/2 − 1}.
+
+    Examples
+    --------
+    >>> from tempering.families import MultivariateNormalGamma
+    >>> family = MultivariateNormalGamma(1)
+    >>> family.natural(mean=[2.0], mean_precision=[[1.0]], shape=3.0, rate=3.0)
+    array([ 2.,  1., 10.,  6.])
+    >>> family.point([2.0, 1.0, 10.0, 6.0]).mean
+    array([2.])
     """
 
     @property

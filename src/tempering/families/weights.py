@@ -26,6 +26,12 @@ class MixingWeights(ExponentialFamily):
 
     The labels enter only through the (expected) number N_k of data in each component:
     Σ_k N_k log π_k = statistics_from_counts(N) · t(β).
+
+    Examples
+    --------
+    >>> from tempering.families import Dirichlet
+    >>> Dirichlet(2).mean_weights([1.0, 3.0])
+    array([0.25, 0.75])
     """
 
     @abstractmethod
@@ -218,6 +224,13 @@ class SparseDirichlet(Dirichlet):
     """A Dirichlet distribution in which a concentration of 0 stands for a weight that is 0.
 
     The other weights have the Dirichlet distribution of the other concentrations.
+
+    Examples
+    --------
+    >>> from tempering.families import SparseDirichlet
+    >>> family = SparseDirichlet(3)
+    >>> family.point([3.0, 0.0, 1.0]), family.expected_statistics([3.0, 0.0, 1.0]).round(2)
+    (array([0.75, 0.  , 0.25]), array([-0.33,  -inf, -1.83]))
     """
 
     def is_valid(self, natural: ArrayLike) -> NDArray[np.bool_]:

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from tempering.families import Likelihood, StickBreaking
+from tempering.families import Likelihood, MixingWeights, StickBreaking
 from tempering.families.base import safe_log
-from tempering.families.weights import MixingWeights
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.natural import Families, Natural, emit

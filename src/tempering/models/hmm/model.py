@@ -17,9 +17,8 @@ from numpy.typing import ArrayLike
 from scipy.sparse.csgraph import connected_components
 from scipy.special import logsumexp
 
-from tempering.families import Likelihood
+from tempering.families import Likelihood, SparseDirichlet
 from tempering.families.base import safe_log
-from tempering.families.weights import SparseDirichlet
 from tempering.models.arguments import as_numbers, check_whole, shown
 from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.hmm.chains import Chain, Paths, arranged, draw_paths, solve_paths, stationary
