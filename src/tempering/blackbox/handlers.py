@@ -2,16 +2,12 @@
 temperature of its own (LVT), for robust fits.
 
 The log density itself is multiplied, not the site's ``scale``: so scales of plates that subsample
-stay what they are, labels that are summed out weigh p(z) p(x | z)^s, and an analytic KL to a prior
-that is tempered too is not taken, as it would be that of the prior at T = 1.
+stay what they are, and labels that are summed out weigh p(z) p(x | z)^s. Temperatures of data are
+summed out, as in :class:`tempering.LocalTempering`:
 
-Temperatures of data are summed out,
+    p(x_i | z) = Σ_m π_m p(x_i | z)^{s_m} / c_i(s_m),    c_i(s) = ∫ p(x | z)^s dx.
 
-    p(x_i | z) = Σ_m π_m p(x_i | z)^{s_m} / c_i(s_m),    c_i(s) = ∫ p(x | z)^s dx,
-
-the model of :class:`tempering.LocalTempering` as a density like any other: it can be fitted by SVI
-or by MCMC. A datum far from where the others say that it should be is hot, and weighs little: the
-gradient of its term is E[1/T_i] ∇ log p(x_i | z).
+A datum that is far off is hot: the gradient of its term is E[1/T_i] ∇ log p(x_i | z).
 """
 
 from __future__ import annotations

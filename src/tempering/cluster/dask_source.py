@@ -74,9 +74,7 @@ def read_block(block: Block) -> Any:
 def set_up_process() -> None:
     """Have BLAS on one thread, as in each fit, and keep memory that was freed.
 
-    Dask starts its workers with MALLOC_TRIM_THRESHOLD_=65536, by which all that is freed goes back
-    to the system; the pages of the next shard's arrays then have to be made anew, which took a
-    fifth of a step.
+    Dask's workers give it back to the system, and making it anew took a fifth of each step.
     """
     threadpool_limits(limits=1, user_api="blas")
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None

@@ -1,11 +1,9 @@
 """Corpora as sparse matrices in files: of scipy (``save_npz``), and as lines of numbers.
 
 Lines of "document word count", numbered from 1: MatrixMarket, in any order; and the UCI bags of
-words, after three lines with the numbers of documents, words and entries, in the order of the
-documents, so that they are read in pieces. (All others are read as a whole.)
-
-Of "head word:count word:count …", a document each: LDA-C, headed by the number of pairs, with words
-from 0; and SVMlight, headed by a label, with words from 1, or from 0 where word 0 occurs.
+words, in the order of the documents, so that they alone are read in pieces. A document a line of
+"head word:count …": LDA-C, headed by the number of pairs, with words from 0; and SVMlight, headed
+by a label, with words from 1, or from 0 where word 0 occurs.
 """
 
 import io

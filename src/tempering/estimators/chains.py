@@ -202,8 +202,7 @@ def cold_start(
 ) -> Natural:
     """λ at step 0: clusters of the observations for states, or states drawn at random.
 
-    Where moves are forbidden, states come from a few passes in which none is: clusters in a wrong
-    order would have to become other ones, past all that lie between.
+    Where moves are forbidden, a few passes in which none is give the states their order.
     """
     if not model.allows_all:
         free, few = model.without_zeros(), _enough(data, lambda n: data[:n])

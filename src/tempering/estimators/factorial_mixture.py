@@ -304,8 +304,7 @@ def guess_variances(
 ) -> tuple[float, float]:
     """σ² and σ_μ², where they are not given; ``n_active`` is Σ_k π_k.
 
-    Without noise the data have rank K, so what is left of them beyond rank K is noise; and
-    E x² = σ² + σ_μ² Σ_k π_k.
+    Beyond rank K the data are noise; and E x² = σ² + σ_μ² Σ_k π_k.
     """
     square = float(np.einsum("nd,nd->", X, X)) / X.size
     if noise_variance is None:

@@ -266,11 +266,9 @@ class HiddenMarkovEstimator(ChainQueries):
         return self.n_init if self.n_components > 1 and computed else 1
 
     def _starts(self, model: HiddenMarkov, data: Sequences, rng: np.random.RandomState) -> Natural:
-        """λ at step 0; for the start pieces are sequences by themselves. Where moves are forbidden
-        they are not, because only whole sequences show the order of states.
-
-        Parameters that are kept are points, which have no posterior to begin from; the states that
-        they give the data do.
+        """λ at step 0. For it pieces are sequences by themselves, unless moves are forbidden: only
+        whole sequences show the order of states. Parameters that are kept have no posterior to
+        begin from; the states that they give the data do.
         """
         lengths, kept = data.inner_lengths, self._kept()
         if not model.allows_all:

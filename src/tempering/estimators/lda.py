@@ -323,11 +323,7 @@ default="auto"
 
 
 def warn_of_troubles(topics: Topics, n_tokens: float, guide: Guide | None = None) -> None:
-    """Warn, by name, of topics that died or became copies of each other; called by a ``fit``.
-
-    They are left as they are: topics that were restarted gained nothing in the mean over corpora
-    (``lab/`` has the study).
-    """
+    """Warn, by name, of topics that died or became copies of each other (why they stay: lab/)."""
     held, overlaps = sizes_and_overlaps(topics)
     # What words lead a topic is no document's.
     unused = unused_topics(held if guide is None else held - guide.totals(), n_tokens)

@@ -1,18 +1,12 @@
 """Merge-split moves: what coordinate ascent cannot do, step by step uphill.
 
-A mixture that is stuck has two components on one cluster and one component over two. No small step
-leads out; merging the two and splitting the one does. Each round scores every merge and every split
-by what it would change in the ELBO, and applies the best disjoint pairs at once.
+A mixture that is stuck has two components on one cluster and one over two. Each round scores every
+merge and every split, and applies the best disjoint pairs at once. Scores are differences of the
+ELBO at the best q(β) given q(z), with h(r) = −r log r, S_k the statistics of component k,
+ev(S) = a(α + S) − a(α) the log evidence of soft statistics, and W(n) that of the mixing weights:
 
-With h(r) = −r log r, S_k the statistics of component k, ev(S) = a(α + S) − a(α) the log evidence of
-soft statistics, and W(n) the same for the mixing weights, the ELBO at the best q(β) given q(z) is
+    Σ_k ev(S_k) + W(n) + Σ_i Σ_k h(r_ik) + Σ_i log h(x_i).
 
-    Σ_k ev(S_k) + W(n) + Σ_i Σ_k h(r_ik) + Σ_i log h(x_i),
-
-which is what the scores are differences of.
-
-References
-----------
 Ueda and Ghahramani (2002), "Bayesian model search for mixture models based on optimizing
 variational bounds", Neural Networks 15. Hughes and Sudderth (2013), "Memoized online variational
 inference for Dirichlet process mixture models", NIPS.

@@ -1,15 +1,10 @@
 """A fit with moves: new starts from where a fit has come to, kept only if they lead higher.
 
-Coordinate ascent ends in the optimum next to its start. A move goes somewhere else, lets it settle
-there, and stays only if the ELBO, computed again, has risen.
-
-Here are also those of the factorial mixture, for features that do each other's work or none at all.
-Two features span four sums, 0, m_j, m_k and m_j + m_k. A pair such as a + b/3 and 2b/3 − a spans
-nearly those of the true a and b, and coordinate ascent cannot leave it: each step would first spoil
-a sum that is right. Other generators of the same sums can, m_j and m_j + m_k for instance. It shows
-in activations that depend on each other. So dependent pairs get other generators, and a feature
-that explains next to nothing gets what the others leave over. Each candidate is tried on a sample
-of the data, the promising ones for longer, and the best is handed on as a new start.
+Here are also those of the factorial mixture. Two features span four sums, 0, m_j, m_k, m_j + m_k. A
+pair such as a + b/3 and 2b/3 − a spans nearly those of the true a and b, and coordinate ascent
+cannot leave it; other generators of the same sums, m_j and m_j + m_k for instance, can. It shows in
+activations that depend on each other: such pairs get other generators, and a feature that explains
+next to nothing gets what the others leave over. Each candidate is tried on a sample first.
 """
 
 import time
@@ -56,11 +51,10 @@ Move = Callable[[Any, Array, Natural, Executor], Natural | None]
 def fit_with_moves(
     model: Model, data: Array, *, moves: Mapping[str, Move], **options: Unpack[FitOptions]
 ) -> MovedResult:
-    """:func:`tempering.fit` in batch mode, with moves once T = 1.
+    """:func:`tempering.fit` in batch mode, with moves once T = 1, each as long as the ELBO rises.
 
-    A tempered fit runs to its end before the first move; an untempered one only settles. Each move
-    is repeated as long as the ELBO rises, then the next has its turn. The last phase is coordinate
-    ascent to convergence. ``max_passes`` counts the passes of all phases.
+    A tempered fit runs to its end before them; an untempered one only settles. The last phase is
+    coordinate ascent to convergence. ``max_passes`` counts the passes of all phases.
     """
     started = time.perf_counter()
     phases = count()

@@ -5,11 +5,9 @@ is *known* and plays the part of the temperature, v = T σ²:
 
     r_ik ∝ exp{ −|x_i − μ_k|² / (2v) },        μ_k = Σ_i r_ik x_i / Σ_i r_ik.
 
-When v is large there is one centre, the mean of the data. As v falls, a centre becomes unstable
-when v passes the largest eigenvalue λ of the covariance of its points (its critical temperature)
-and splits along the eigenvector. So clusters are told apart from the coarsest to the finest, and no
-random number is drawn. A covariance that is learned would grow with the temperature instead, and
-hold the clusters together.
+When v is large there is one centre. As v falls, a centre splits when v passes the largest
+eigenvalue of the covariance of its points: the coarsest clusters first, without random numbers. A
+variance that is learned would grow with the temperature instead, and hold the clusters together.
 """
 
 from __future__ import annotations
@@ -127,9 +125,8 @@ def alike(metric: Array, other: Array) -> bool:
 def reannealing(X: Array) -> Callable[[Mixture, Array, Natural, Executor], Natural | None]:
     """A move for a fit with moves: anneal again, in the metric of the clusters found so far.
 
-    Spheres suit clusters that are round. Which metric makes them round is not known before they are
-    found, but each fit brings it nearer: columns of mere noise shrink beside those that tell
-    clusters apart, whatever their units. It ends where the metric changes no more.
+    Spheres suit round clusters. Each fit brings the metric that makes them round nearer, as columns
+    of mere noise shrink in it; the move ends where it changes no more.
     """
     columns = last = column_metric(X)
 

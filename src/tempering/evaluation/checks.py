@@ -104,11 +104,7 @@ def as_probabilities(rows: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def normalised(weights: ArrayLike) -> NDArray[Any]:
-    """Rows divided by their sums: topics, of their Dirichlet parameters.
-
-    Added up in float64. In float32, and word by word as topics lie in memory, the sum of a million
-    words misses by percents.
-    """
+    """Rows divided by their sums, added up in float64: topics, of their Dirichlet parameters."""
     table = np.asarray(weights)
     totals = table.sum(axis=1, dtype=np.float64, keepdims=True)
     return table / totals.astype(table.dtype if table.dtype.kind == "f" else np.float64)

@@ -127,9 +127,8 @@ def windows_with_pairs(
 ) -> tuple[int, list[NDArray[np.int64]]]:
     """How many windows texts have, and of each topic how many hold both of two top words.
 
-    A text of n words has n − window + 1 windows. As in gensim, a word that leaves a window at its
-    left end counts as gone until it comes in again at the right end, also where it stands in the
-    window a second time.
+    As in gensim, a word that leaves a window at its left end counts as gone until it comes in again
+    at the right end, also where it stands in the window a second time.
     """
     check_whole(window=window)
     union, places = words_to_pair(topics, n_words)

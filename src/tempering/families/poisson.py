@@ -1,21 +1,14 @@
 """The gamma distribution, and the Poisson likelihood that it is conjugate to.
 
-Two sums over all counts x = 0, 1, 2, … are needed, both without closed form:
+Two sums over all counts x = 0, 1, 2, … are needed, both without closed form: Σ_x Pois(x | λ)^s, the
+normaliser of a Conway-Maxwell-Poisson distribution, and Σ_x E_{Gamma(λ | a, b)}[ Pois(x | λ)^s ].
+Few of their terms are evaluated, as deviations from their centre (Loader's saddle-point form):
 
-    Σ_x Pois(x | λ)^s                    (the normaliser of a Conway-Maxwell-Poisson distribution),
-    Σ_x E_{Gamma(λ | a, b)}[ Pois(x | λ)^s ].
-
-Their number of terms grows with λ and with 1/s, but they are smooth in x, so few are evaluated:
-
-* Where the terms are narrow around their centre (standard deviation σ below a sixth of the mean),
-  x = 0 does not matter and σ > 6. Then the sum over integers equals the integral up to exp(−2π²σ²),
-  and so does the trapezium rule with steps of σ/8.
-* Otherwise the first 64 terms are added as they are, and then octaves [A, 2A), each as four panels
-  of a Gauss rule *for sums over consecutive integers* (discrete Chebyshev polynomials), until an
-  octave adds nothing.
-
-The terms are written as deviations from their centre (Loader's saddle-point form of the Poisson
-probability): λ = 10^5 costs no digits.
+* Where they are narrow (σ > 6, and below a sixth of the mean) the sum equals the integral up to
+  exp(−2π²σ²), and so does the trapezium rule with steps of σ/8.
+* Otherwise the first 64 are added as they are, and then octaves [A, 2A), each as four panels of a
+  Gauss rule *for sums over consecutive integers* (discrete Chebyshev polynomials), until an octave
+  adds nothing.
 """
 
 from collections.abc import Callable, Iterator

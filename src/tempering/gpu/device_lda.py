@@ -1,12 +1,9 @@
 """Latent Dirichlet allocation whose topics and documents are on the device.
 
-The host decides which documents come next, how hot it is and what the priors are. What travels:
-
-- to the device: the documents, once or batch by batch; 1/T, one number or one for each document; α
-- to the host, where a temperature is learned: see :mod:`tempering.gpu.device_topics`
-- where α is learned, or adapts to the documents: K numbers each step at T = 1, or each eighth
-- where η is learned: a number for each word, once in a hundred steps
-- and what somebody asks for: bounds, checkpoints, the topics at the end.
+What travels to the device: documents, once or batch by batch; 1/T; α. And to the host: where a
+temperature is learned, see :mod:`tempering.gpu.device_topics`; where α is learned, or adapts, K
+numbers each step at T = 1, or each eighth; where η is learned, a number for each word, once in a
+hundred steps; and what somebody asks for.
 """
 
 from __future__ import annotations

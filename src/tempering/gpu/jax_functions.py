@@ -79,15 +79,13 @@ def log_word_table(parameters, totals, mean: bool) -> Any:
 
 def solve_group(columns, counts, lengths, s, mass, table, alpha, settings: SweepLimits) -> Any:
     """Settle the documents of a rectangle: γ [size, K], Σ_d s_d n_dv φ_dvk [n_words, K] and the
-    sweeps that each took [size].
-
-    All in logs, so that no temperature and no topic leaves the range of float32:
+    sweeps that each took [size], all in logs, so that nothing leaves the range of float32:
 
         φ_duk ∝ exp{ s_d (log θ_dk + log β_ku) },     γ_dk = α_k + s_d Σ_u n_du φ_duk.
 
-    A document that has settled keeps its γ while the others of its group go on. Given are the
-    documents as in :class:`tempering.gpu.device_data.Rectangle`, s [size] or one for all, the
-    words of each topic at the start [size, K], log β [n_words, K] and α [K].
+    A document that has settled keeps its γ. Given are a
+    :class:`~tempering.gpu.device_data.Rectangle`, s [size] or one for all, words of each topic at
+    the start [size, K], log β [n_words, K] and α.
     """
     s = jnp.broadcast_to(s, lengths.shape)
     settle = partial(settle_documents, settings=settings)
@@ -222,8 +220,7 @@ def word_weights(table) -> Any:
 def document_streams(table, columns, counts) -> tuple[Any, Any]:
     """Two numbers for each document, [size], which no other of its group has.
 
-    They are made on the device, of all bits of the topics, the document's words and its row. Sums
-    of whole numbers are the same in any order.
+    Made on the device of all bits of topics, words and row, by sums of whole numbers in any order.
     """
     bits = jax.lax.bitcast_convert_type(table, jnp.uint32).sum(dtype=jnp.uint32)
     entries = mix(columns.astype(jnp.uint32) * GOLDEN_32 + counts.astype(jnp.uint32))

@@ -161,9 +161,9 @@ class DocumentSweep:
 def until_settled(sweep, mass, total, settings: SweepLimits, loose: bool) -> Any:
     """Sweep until the mass settles, inside a kernel: the mass, and how many sweeps it took.
 
-    It has settled when a sweep moves less than a small part of the document's ``total``. Steps
-    shrink by much the same factor in each sweep: where the end may be ``loose``, every other sweep
-    goes as far ahead as all steps to come would.
+    It has settled when a sweep moves less than a small part of ``total``. Steps shrink by much the
+    same factor in each, so that where the end may be ``loose`` every other sweep takes all steps to
+    come.
     """
     limit = settings.tolerance * total
 

@@ -161,10 +161,9 @@ def sum_words(
     *priors,
     interpret: bool,
 ) -> Any:
-    """Σ_d w_dv φ_dvk of every word: [n_words, K].
+    """Σ_d w_dv φ_dvk of every word, [n_words, K], over :func:`entries_by_word`.
 
-    ``words`` and ``documents`` are those of :func:`entries_by_word`, ``numbers`` are w and others,
-    one for each entry. ``shares`` makes φ of the row of a document
+    ``numbers`` are w and others, one for each entry. ``shares`` makes φ of the row of a document
     [documents, K], that of the word, those other numbers and the priors [K].
     """
     shape = tile.shape(table.shape[1], documents.shape[0])

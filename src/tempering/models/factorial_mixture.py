@@ -2,15 +2,13 @@
 
     μ_k ~ N(0, σ_μ²·1),   z_nk ~ Bern(π_k),   x_n ~ N( Σ_k z_nk μ_k, σ²·1 ),
 
-with **variances** σ_μ² and σ². q(μ_k) = N(m_k, v_k·1). The complete conditional of all features is
-a Gaussian whose natural parameters add up over the data,
+with **variances** σ_μ² and σ². The complete conditional of all features is a Gaussian,
 
     P = (σ²/σ_μ²)·1 + Σ_n s_n E[z_n z_n'],     H = Σ_n s_n E[z_n] x_n'     (in units of 1/σ²),
 
-and the factorised Gaussians nearest to it have m = P⁻¹H and v_k = σ²/P_kk. So one K × K system
-takes the place of K updates in turn, and ascends the ELBO as they do.
-
-Ghahramani (1995); Doshi-Velez et al. (2009); log C: Mandt et al. (2016), with the term it lacks.
+and the factorised q(μ_k) = N(m_k, v_k·1) nearest to it have m = P⁻¹H and v_k = σ²/P_kk: one system
+for K updates in turn. Ghahramani (1995); Doshi-Velez et al. (2009); log C: Mandt et al. (2016),
+with the term it lacks.
 """
 
 from collections.abc import Collection

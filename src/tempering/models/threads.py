@@ -51,10 +51,8 @@ def in_blocks(
     fewest: int = 64,
     arguments: tuple[Any, ...] = (),
 ) -> None:
-    """Call work(start, stop, *arguments) on all items, in blocks spread over threads.
-
-    Kernels release the interpreter's lock and treat each item by itself: neither the blocks nor
-    the threads change a bit of a result.
+    """Call work(start, stop, *arguments) on all items, in blocks spread over threads, which never
+    change a bit: kernels treat each item by itself.
     """
     if n_threads < 1:
         raise ValueError(f"n_threads must be at least 1, got {n_threads}.")

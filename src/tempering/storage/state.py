@@ -6,11 +6,9 @@ same bits. What JSON lacks stands there as an object with one key that begins wi
 
     {"$array": "posterior.weights"}, {"$float32": 0.5}, {"$tuple": [1, 2]}, {"$heat": {…}}
 
-Of an object the arguments of its constructor are stored, from the attributes of the same names. Of
-a file they are held against the types that the constructor declares, and it is called with them, so
-that its checks are those of the file. Objects of no other classes are ever made: reading runs no
-code. Both files are held against their checksums; whatever is wrong with one is a
-:class:`StorageError` that names it.
+Of an object the arguments of its constructor are stored. Those of a file are held against the types
+that it declares, and it is called with them, so that its checks are those of the file. Objects of
+no other classes are ever made: reading runs no code. Both files are held against their checksums.
 """
 
 import json

@@ -85,11 +85,7 @@ class Judged:
 
 
 def best_weight(fits: list[Judged]) -> float:
-    """The prior weight with which the best of some topics predicts best, to a factor of 2.
-
-    Each is judged with the weight that suits it: with too small a one, few broad topics would seem
-    to be the best.
-    """
+    """The prior weight with which the best of some topics predicts best, to a factor of 2."""
     weight, found = 4.0, []
     for fit in fits:
         weight = fit.best_weight(weight)

@@ -1,24 +1,16 @@
 """As many topics as the documents bear out: fit too many, and join them as the bound proposes.
 
 The model is the hierarchical Dirichlet process with point estimates of its weights: documents draw
-topics by α = α₀ w, where w are shares of the topics in the whole corpus, learned from how often
-documents draw them anew. Such weights alone never empty a topic: halves of a real one keep their
-own documents. Joining two halves in one move does, and the evidence lower bound says when.
-
-For expected counts n_kv of words and n_dk in documents, and responsibilities φ of the tokens, it is
+topics by α = α₀ w, where w are shares of the topics in the whole corpus. Such weights alone never
+empty a topic; joining two halves in one move does. For expected counts n_kv of words and n_dk in
+documents, and responsibilities φ of the tokens, the bound is
 
     Σ_k log ∫ p(n_k | β) Dir(β; η) dβ + Σ_d log ∫ p(n_d | θ) Dir(θ; α) dθ + Σ_i H(φ_i),
 
-and topics a and b that become one have n_a + n_b, α_a + α_b and φ_a + φ_b. The first part speaks
-for two topics where their words differ, the second for one, and the third is what was unsure
-between the two. The prior of the weights themselves changes by a few nats only, and is left out.
+and topics a and b that become one have n_a + n_b, α_a + α_b and φ_a + φ_b. The prior of the weights
+themselves is left out. As the bound goes on to join where more topics predict better, held-out
+words are asked after each round, and what they clearly speak against is undone.
 
-Topics of real documents are no draws from a Dirichlet: there the bound goes on to join where more
-topics predict better. So held-out words are asked after each round of joins, and what they clearly
-speak against is undone. Last, a few passes over all documents follow.
-
-References
-----------
 Teh, Jordan, Beal and Blei (2006), "Hierarchical Dirichlet processes", JASA 101. Bryant and Sudderth
 (2012), "Truly nonparametric online variational inference for hierarchical Dirichlet processes",
 NIPS. Hughes, Kim and Sudderth (2015), "Reliable and scalable variational inference for the

@@ -1,11 +1,9 @@
 """How many topics: by held-out words, in a search that takes at most about three plain fits' time.
 
-A first round fits numbers that are about twice as large as each other, from the middle of the
-candidates towards what predicts better, with few documents and passes. A second begins at the best
-of them, and goes up in small steps for as long as that predicts better. Last, the topics of the
-best fit are merged as long as nothing is lost: that finds what lies below, at the cost of no fit.
-Held-out words are predicted with the same prior weight Σ_k α_k for every number of topics, which
-each round chooses.
+A first round fits numbers that are about twice as large as each other, from the middle towards what
+predicts better, with few documents and passes. A second begins at the best, and goes up in small
+steps as long as that predicts better. Last, topics of the best fit are merged as long as nothing is
+lost. Each round chooses one prior weight Σ_k α_k, with which all numbers predict.
 """
 
 from __future__ import annotations
@@ -194,11 +192,7 @@ class _Round:
 
 
 def _looked_around(fit: Callable[[int], list[Trial]], numbers: list[int]) -> list[Trial]:
-    """Fits from the middle number up, each way until one is clearly worse; down if up is no better.
-
-    The numbers are by about the same factor apart, and nobody waits for the most topics where few
-    are right.
-    """
+    """Fits from the middle up, each way until one is clearly worse; down if up is no better."""
     middle = (len(numbers) - 1) // 2
     found = fit(numbers[middle])
     for way in (numbers[middle + 1 :], numbers[:middle][::-1]):
@@ -233,10 +227,8 @@ def _best(trials: list[Trial]) -> int:
 
 
 def _merged(fit: Judged, numbers: list[int], weight: float) -> list[Trial]:
-    """The topics of the last fit, and with ever fewer of them, while that costs nothing.
-
-    A fit with some topics to spare finds more of the real ones, so that the best fit has twins and
-    topics of a few stray words.
+    """The topics of the last fit, and with ever fewer of them (it has twins), while that costs
+    nothing.
     """
     tried, all_scores = [len(fit.topics)], [fit.scores(weight)]
     for fewer in merged_topics(fit.topics):

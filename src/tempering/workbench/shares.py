@@ -1,13 +1,9 @@
 """How common topics are in groups of documents and over time, with posterior intervals.
 
-The proportions of documents are not known but inferred, and topics too, so that both are drawn, by
-Gibbs sampling from where the fit ended: the words of the documents are assigned to topics, and
-topics follow from the words assigned to them. With topics held fixed, or drawn from q(β), the
-intervals were too narrow. The share of a topic in a group is the mean of its documents' θ in a
-draw. The prior of θ follows the group: one for all would draw the groups together, the more the
-shorter the documents are. (In a group of one document it is the model's.) The weights of the
-priors, of θ and of words, follow the documents too: with those of a fit that suit them badly, too
-many intervals missed the truth.
+Proportions and topics are drawn, by Gibbs sampling from where the fit ended: with topics held
+fixed, or drawn from q(β), intervals were too narrow. The share of a topic in a group is the mean of
+its documents' θ in a draw. The prior of θ follows the group (of one document, it is the model's):
+one for all would draw groups together. The weights of the priors follow the documents too.
 """
 
 from __future__ import annotations

@@ -3,13 +3,9 @@
     z_n ~ N(0, 1) [K],   x_nd ~ N(w_d'z_n + μ_d, 1/τ_d),   w_dk ~ N(0, v_d / α_k),
     μ_d ~ N(0, v_d / MEAN_PRECISION),   τ_d ~ Gamma(a, a v_d),   α_k ~ Gamma(c, c).
 
-v_d is the variance of column d, so that units do not matter. α_k is large where factor k explains
-nothing: automatic relevance determination. With one τ for all columns it is probabilistic PCA. With
-an α_dk for each loading they are sparse: w_dk has Student's t distribution. Entries of x that are
-NaN are not observed.
-
-q(w_d, μ_d) is a Gaussian, q(τ), q(α) are gammas: blocks that depend on each other, and are updated
-in turn. q(z_n) is a Gaussian, solved exactly. Tempered is p(x, z | w, μ, τ).
+v_d is the variance of column d. α_k is large where factor k explains nothing; with an α_dk for each
+loading, w_dk has Student's t distribution. Entries of x that are NaN are not observed. q(w_d, μ_d)
+and q(z_n) are Gaussians, q(τ), q(α) gammas, updated in turn. Tempered is p(x, z | w, μ, τ).
 """
 
 from dataclasses import dataclass
@@ -242,9 +238,8 @@ class GaussianFactors(Model):
     def revise(self, posterior: Natural, before: float = 0.0, after: float = 1.0) -> Natural:
         """Factors turned, scaled and centred so that they look like their prior, N(0, 1).
 
-        z = A z' + b and w' = A'w explain the data alike; the bound rises where it can (Luttinen and
-        Ilin, 2010, "Transformations in variational Bayesian factor analysis to speed up learning").
-        Steps alone come there slowly.
+        z = A z' + b and w' = A'w explain the data alike; the bound rises (Luttinen and Ilin, 2010,
+        "Transformations in variational Bayesian factor analysis to speed up learning").
         """
         k, n = self.n_components, posterior.scatter[-1, -1]
         b = posterior.scatter[:k, k] / n

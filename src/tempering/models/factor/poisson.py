@@ -2,12 +2,9 @@
 
     θ_ik ~ Gamma(a, b) for each row,   β_kj ~ Gamma(c, d),   x_ij ~ Poisson(Σ_k θ_ik β_kj).
 
-Each unit of a count belongs to one factor, z. The local variables of row i are θ_i, with a gamma
-posterior, and the z of its counts, which are summed analytically. Tempered is p(x, z | θ, β); the
-prior of θ is not. The posterior of β_kj has one rate for all columns of a factor.
-
-A unit of the count x_ij belongs to factor k with q_ijk ∝ exp{ s (E log θ_ik + E log β_kj) }, and
-q(θ_ik) = Gamma(a + s Σ_j x_ij q_ijk, b + s Σ_j E β_kj). Zeros need no q: they enter by the rates
+Each unit of a count belongs to one factor, z: with q_ijk ∝ exp{ s (E log θ_ik + E log β_kj) }, and
+q(θ_ik) = Gamma(a + s Σ_j x_ij q_ijk, b + s Σ_j E β_kj). Tempered is p(x, z | θ, β), not the prior
+of θ. The posterior of β_kj has one rate for all columns of a factor. Zeros enter by the rates
 alone, so that a sweep takes (stored entries) · K steps.
 """
 

@@ -5,17 +5,13 @@ Given the features, the log joint of a point is that of a small Boltzmann machin
     E_n(z) = Σ_k b_nk z_k − ½ Σ_{j≠k} J_jk z_j z_k,
 
 and factorised, q(z_n) = Π_k Bern(z_nk), coordinate ascent on s E + H(z) sets
-logit z_k = s (b_k − Σ_{j≠k} J_jk z_j). Points never meet, so the result of one depends neither on
-the others nor on the number of threads.
-
-The exact q(z_n = S) ∝ exp{s_n E_n(S)} is over all 2^K activations. Its second moments, which the
-features need, follow from the mean of q over the points alone. Where all points have one
-temperature, two halves of the features are tabled by themselves,
+logit z_k = s (b_k − Σ_{j≠k} J_jk z_j). The exact q(z_n = S) ∝ exp{s_n E_n(S)} is over all 2^K
+activations. Where all points have one temperature, two halves of the features have tables,
 
     q(z_n = (S, S')) ∝ exp{s A_n(S)} · exp{s C(S, S')} · exp{s B_n(S')},
 
-and what couples them is one matrix for all points: sums over 2^K states become matrix products with
-2^(K/2) columns, and 2^(K/2 + 1) exponentials a point take the place of 2^K.
+and one matrix C for all points couples them: sums over 2^K states become matrix products with
+2^(K/2) columns.
 """
 
 from collections.abc import Iterator
@@ -127,10 +123,8 @@ def _settle(
 ):  # fmt: skip
     """Blocks of points, one after the other; arrays have features first.
 
-    The sweeps are made in single precision: an error in a logit that is near its optimum changes
-    the ELBO by the square of it. What the logits stand for that they end in, z, E and H, is
-    computed in double precision. Each array is allocated by itself: so LLVM knows that they do not
-    overlap.
+    Sweeps are in single precision, what they end in, z, E and H, in double. Each array is allocated
+    by itself, so that LLVM knows that they do not overlap.
     """
     k, n = fields.shape
     padded = -(-k // TOGETHER) * TOGETHER

@@ -200,12 +200,10 @@ def _solve_scaled(
 ):  # fmt: skip
     """Marginals, pair counts and log normaliser (less the offsets) of a sequence; NaN if in doubt.
 
-    Counts and normaliser are those of the rows from ``opens`` to ``closes`` given those before.
-
-    The forward pass is divided by c_t at step t, its sum or 1, the backward pass b_t by the same.
-    Whatever underflows on the way (a transition, an emission, a forward weight) was below 1e-307,
-    and enters the normaliser times b_t / c_t at most. So where that is never large, nothing is lost
-    that a rounding error would not hide.
+    Counts and normaliser are of the rows from ``opens`` to ``closes`` given those before. The
+    forward pass is divided by c_t at step t, its sum or 1, the backward pass b_t by the same. What
+    underflows was below 1e-307, and enters the normaliser times b_t / c_t at most: where that is
+    never large, nothing is lost.
     """
     n_states = len(start)
     total = 0.0
@@ -311,10 +309,9 @@ def forward_backward(
 ):  # fmt: skip
     """q of the tempered chains: marginals, and what they add to counts, energies and normalisers.
 
-    ``emissions`` and ``offsets`` come from :func:`scale_emissions`, exponentiated; they are used
-    up. Marginals and counts are weighted with s. Counts, energies and normalisers are those of the
-    rows between ``inner``, and of the first state where a sequence ``begins``. The other arrays are
-    room to work in.
+    ``emissions`` and ``offsets`` are those of :func:`scale_emissions`, exponentiated, and are used
+    up. Marginals and counts are weighted with s. Sums are over the rows between ``inner``, and the
+    first state where a sequence ``begins``. The other arrays are room to work in.
     """
     n_states = len(log_start)
     start, beliefs = vectors[0], vectors[1]

@@ -258,9 +258,8 @@ def empty_weightless(topics, n_topics):
 def none_can_return(document, every, n_topics, threshold, highest, largest):
     """Whether no topic that was left out can rise above the threshold in the next full sweep.
 
-    Entries of a row are at most 1, so a mass is at most t_k sum_u n_u / z_u. With a small alpha the
-    weight t_k of a topic that is left out is nothing at all, and the sweep can be spared. `highest`
-    is the largest log theta of those that never were in the block.
+    Entries of a row are at most 1, so a mass is at most t_k sum_u n_u / z_u. `highest` is the
+    largest log theta of the topics that never were in the block.
     """
     total = ZERO
     for u in range(document.n_words):

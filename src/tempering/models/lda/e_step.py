@@ -6,9 +6,8 @@ For document d with inverse temperature s_d, at the fixed point,
     gamma_dk = alpha_k + s_d sum_v n_dv phi_dvk
     statistics_kv = sum_d s_d n_dv phi_dvk
 
-phi factorises over words and topics and is never stored. `e_step` is the entry; the work is done by
-`documents` (the fixed point of each document) and `statistics` (the sums, word by word), in
-float32, on as many threads as asked for. No result depends on the number of threads.
+phi factorises over words and topics and is never stored. Work is in `documents` (the fixed point)
+and `statistics` (the sums, word by word), in float32; no result depends on the number of threads.
 """
 
 import numpy as np
@@ -57,11 +56,10 @@ def e_step(
     """Fit the local variables of a batch of documents, a compressed matrix over the batch's words.
 
     ``log_rows`` [U, K] are E log beta of these words, or another log weight of the topics,
-    untempered; an entry may be minus infinity, a row may not. With an inverse temperature for each
-    document, every one needs its own exponentials of its rows, about half as much work again. A
-    document is done when a sweep moves less than the part ``tolerance`` of its words between
-    topics: in a hot phase, where documents move slowly, 1e-2 may stop them before topics can
-    separate. By default ``gamma`` starts at alpha + s_d N_d / K.
+    untempered; an entry may be minus infinity, a row may not. An inverse temperature for each
+    document costs about half as much work again. A document is done when a sweep moves less than
+    the part ``tolerance`` of its words; when hot, 1e-2 may stop it too soon. By default ``gamma``
+    starts at alpha + s_d N_d / K.
     """
     batch, log_rows = as_batch(indptr, columns, counts, log_rows)
     n_documents = batch.indptr.size - 1

@@ -70,13 +70,11 @@ class LatentDirichlet(Model):
 
     ``update`` says how topics enter φ: "variational", as exp E log β (the paper, the one with an
     ELBO); "mean", by their posterior mean; "sampled", as "mean" until T = 1, and there by
-    :mod:`tempering.models.lda.sampling`, to ``word_power``: below 1 the topic of a token goes less
-    by its word and more by the document's other tokens. ``settled`` takes the place of that power,
-    and of α, at the end of a run. ``mean_length``, words of a document, is for the tempered
-    partition function. α and η are learned by steps at T = 1 alone: while topics are alike, α
-    would flatten and keep them so. Where α is not learned, the part ``adapted_part`` of its sum
-    adapts to how often documents draw topics, and ``prior_documents`` decide whether that sum is
-    raised (:mod:`tempering.models.lda.priors`).
+    :mod:`tempering.models.lda.sampling`, to ``word_power``. ``settled`` takes the place of that
+    power, and of α, at the end of a run. ``mean_length``, words of a document, is for the tempered
+    partition function. α and η are learned at T = 1 alone: while topics are alike, α would keep
+    them so. Where α is not learned, the part ``adapted_part`` of its sum adapts to the documents,
+    and ``prior_documents`` decide whether that sum is raised (:mod:`tempering.models.lda.priors`).
     """
 
     #: The default batches are one shard, which threads share; larger ones go to several workers.

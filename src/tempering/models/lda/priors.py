@@ -1,11 +1,9 @@
 """Learning the Dirichlet priors.
 
 Given mean logarithms, the concentration that makes them most likely; given its sum, how topics
-share it; and how large that sum should be: as large as predicts documents best. A small Σ_k α_k
-suits documents of few topics, and keeps topics apart while they are learned. Where documents mix
-many, it is doubled as long as the first halves of some documents, with topics held fixed, then
-predict their second halves better. It is never made smaller: on every corpus of real documents that
-predicted better, and gave worse topics.
+share it; and how large that sum should be. A small Σ_k α_k keeps topics apart while they are
+learned. Where documents mix many, it is doubled as long as the first halves of some documents, with
+topics held fixed, then predict their second halves better. It is never made smaller.
 """
 
 import math
@@ -82,9 +80,8 @@ def sum_log_proportions(gamma: Float32) -> Array:
 def prior_draws(counts: Array, alpha: Array) -> Array:
     """How many tokens of each topic got it from the prior of their document, Σ_d, [K].
 
-    The first token of a topic in a document has it from there; the i-th after it with probability
-    α_k / (α_k + i), else from a token before it. The sum over i is α_k (ψ(n_dk + α_k) − ψ(α_k)).
-    Most of the counts n_dk [D, K] are 0.
+    The i-th token after the first has it from there with probability α_k / (α_k + i); the sum is
+    α_k (ψ(n_dk + α_k) − ψ(α_k)). Most of the counts n_dk [D, K] are 0.
     """
     documents, topics = np.nonzero(counts)
     own = alpha[topics]

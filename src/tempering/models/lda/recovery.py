@@ -1,24 +1,21 @@
 """The company that words keep, and what part of each word belongs to which anchor or corner.
 
-A pair is two words of one document, no word with itself; each document counts once in all. A large
-corpus is cut into pieces, and threads count each by itself; sums are in the order of the pieces,
-whatever the number of threads.
+A pair is two words of one document, no word with itself; each document counts once in all. Sums are
+in the order of pieces of the corpus, whatever the number of threads.
 
-**Shares.** The second half of Arora et al. (ICML 2013): the company of a word is a mixture of what
-the anchors keep, and the weights θ of the mixture are p(topic | word). They are those of least
-squares, min ‖q − θA‖² on the simplex, by exponentiated gradients; all that these need of a word are
-its products with the anchors, Aq, and G = AA'. An anchor's product with itself is too large by the
-chance in its own company: that is taken off, up to a half.
+**Shares.** The company of a word is a mixture of what the anchors keep (Arora et al., ICML 2013),
+with the weights θ = p(topic | word): min ‖q − θA‖² on the simplex, by exponentiated gradients of
+its products with the anchors, Aq, and of G = AA'. The chance in an anchor's own company is taken
+off its product with itself, up to a half.
 
-**Corners.** Where documents mix many topics no word is an anchor. But the company of all words lies
-in a space of as many dimensions as there are topics: the first eigenvectors of the table of pairs,
-less what frequencies alone would give and over their roots. There, as white noise, the shares of
-words are a rotation away; and as few words have much of a topic, it is the rotation with the
-largest third moments (a tensor's power iteration, Anandkumar et al., JMLR 2014; varimax, which Rohe
-and Zeng, JRSS B 2023, show to find topics, takes the fourth). The corners are those whose mixtures
-by these shares are nearest to the words. With n words in each of D documents and V words in all,
-eigenvectors are seen where the squared length of a topic, times how much documents differ in it,
-exceeds the chance in the table, 1 / (n √(D V)).
+**Corners.** Where documents mix many topics no word is an anchor. The first eigenvectors of the
+table of pairs, less what frequencies alone would give and over their roots, span as many dimensions
+as there are topics. There, as white noise, the shares of words are a rotation away: that with the
+largest third moments, as few words have much of a topic (a tensor's power iteration, Anandkumar et
+al., JMLR 2014; varimax, which Rohe and Zeng, JRSS B 2023, show to find topics, takes the fourth).
+The corners are those whose mixtures by these shares are nearest to the words. With n words in each
+of D documents and V words in all, eigenvectors are seen where the squared length of a topic, times
+how much documents differ in it, exceeds the chance in the table, 1 / (n √(D V)).
 """
 
 from collections.abc import Callable, Iterator
@@ -97,10 +94,8 @@ def occurrences(piece: Piece) -> tuple[Any, Any]:
 
 
 def company_of(piece: Piece, words: NDArray[np.int64]) -> tuple[Array, Array, Array]:
-    """Pairs of these words, [C, C]; those of a word with itself, and what of squares is chance.
-
-    A squared sum over documents is a sum over pairs of documents; a document paired with itself has
-    no part in what is not chance.
+    """Pairs of these words, [C, C]; those of a word with itself, and what of squares is chance: a
+    document paired with itself.
     """
     common = piece.counts[:, words]
     weighted = sparse.diags(piece.weights) @ common

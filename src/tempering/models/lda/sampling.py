@@ -1,25 +1,19 @@
-"""Sampled topics: what mean-field φ cannot know, a short Gibbs chain does.
+"""Topics sampled by short Gibbs chains, as mean-field φ is too sure of them and blurs them.
 
-Mean-field inference treats the words of a document as independent given q(θ) and so is sure of
-too much; topics learned from it are blurred, the more so the more documents there are. Here the
-topic z_i of each token is drawn from its conditional with θ_d summed out, as in Mimno, Hoffman and
-Blei, "Sparse stochastic inference for latent Dirichlet allocation" (ICML 2012): with word v and the
-counts n_k of the document's other tokens,
+The topic z_i of each token is drawn from its conditional with θ_d summed out, as in Mimno, Hoffman
+and Blei, "Sparse stochastic inference for latent Dirichlet allocation" (ICML 2012): with word v and
+the counts n_k of the document's other tokens,
 
     p(z_i = k | the others) ∝ (n_k + α_k) β_kv.
 
-The weight splits into n_k β_kv, over the few topics that the document holds, and α_k β_kv, whose
-sum is the same in all documents (Yao, Mimno and McCallum, KDD 2009): a token seldom looks at all
-topics. With n_dk the mean of the counts over a few sweeps, the statistics are not the draws but,
-with less noise, their conditional expectations,
+It splits into n_k β_kv, over the few topics of the document, and α_k β_kv, whose sum is the same in
+all documents (Yao, Mimno and McCallum, KDD 2009). With n_dk the mean of the counts over a few
+sweeps, the statistics are conditional expectations, which have less noise than draws:
 
     γ_dk = α_k + n_dk,   statistics_kv = Σ_d n_dv φ_dvk,   φ_dvk ∝ (γ_dk − own share) β_kv.
 
-β may enter to a power, here and in the draws, as if p(w | z, β) alone were tempered.
-
-The draws are made of the documents and the topics that they meet, by a hash, so that a local step
-is a function of its arguments: the same on any thread or worker, and after a resume. Each document
-draws from a stream of its own.
+β may enter to a power, as if p(w | z, β) alone were tempered. The draws are made of the documents
+and the topics that they meet, by a hash: the same on any thread or worker, and after a resume.
 """
 
 from hashlib import blake2b
@@ -52,10 +46,8 @@ NOWHERE = np.uint32(2**32 - 1)
 
 @stored("settled")
 class Settled(NamedTuple):
-    """What sampled topics go by at the end of a run, when they are found and only averaged.
-
-    A lower power of the words, or a smaller prior, would keep topics from separating; once they
-    have, it makes them less sharp.
+    """What sampled topics go by at the end of a run, when they are only averaged: earlier, it would
+    keep them from separating; then it makes them less sharp.
     """
 
     part: float  # of the run, from which on it holds
@@ -168,9 +160,8 @@ class Words(NamedTuple):
 class Chain(NamedTuple):
     """Room for the chain of one document.
 
-    The topics that it holds, ``active``, stand in no order. ``places`` says where each topic
-    stands there, and is ``NOWHERE`` for all topics between two documents. Places are unsigned: so
-    Numba need not ask whether one is negative.
+    ``places`` says where each topic stands in ``active``, and is ``NOWHERE`` for all topics between
+    two documents; unsigned, so that Numba need not ask whether one is negative.
     """
 
     words: NDArray[np.uint32]

@@ -1,27 +1,21 @@
 """Where a fit starts: from which topics, and how hot.
 
-**Topics.** Words of one topic keep the same company, and those of several a mixture of theirs; so
-what words of one topic alone would keep are the corners of all company that there is. They are
-found in two ways: whether or not a word lies there (:mod:`tempering.models.lda.recovery`); and as
-anchors, K words that are each the farthest off from those before it (Arora et al., ICML 2013), less
-what chance alone puts between rare words. Words are then shared out among the corners by their
-company, and a fit takes the start that predicts words better. Very many topics start from corners
-alone, or, if they have few words each, from the company of their anchors; topics that words are to
-lead, from these words and their company, in the place of those found that are most like them.
+**Topics.** What words of one topic alone would keep are the corners of all company that there is.
+They are found in two ways: whether or not a word lies there (:mod:`tempering.models.lda.recovery`);
+and as anchors, K words that are each the farthest off from those before it (Arora et al., ICML
+2013), less what chance alone puts between rare words. Words are shared out among the corners by
+their company, and the start that predicts words better is taken. Very many topics start from
+corners alone, or, if they have few words each, from the company of their anchors. Led topics start
+from their words and the company of these. No random number takes part: all seeds start alike.
 
-No random number takes part: fits with different seeds start alike, and end in topics that are much
-more alike than those of random starts.
-
-**Temperature.** At a high temperature all topics equal the unigram model. Let them differ a little:
-a difference between a document's proportions comes back from a sweep times
+**Temperature.** A small difference between a document's proportions comes back from a sweep times
 
     a = s² n ψ'(α + s n),     n = N̄ / K  words a topic in a document of mean length.
 
-After m sweeps, and a full update of the topics, it has grown by the factor s (1 + μ (a + … + a^m)),
+After m sweeps, and an update of the topics, it has grown by the factor s (1 + μ (a + … + a^m)),
 where μ is the squared second singular value of the document-word matrix, scaled by the roots of its
-margins: how much documents differ. Hot, but able to split within the run, is the smallest s for
-which that factor exceeds 1 by enough. It is far lower for short documents: with few words a topic
-ψ' is large, and cold, each document would fall at once for some topic, whatever its words.
+margins. The start is the smallest s for which that exceeds 1 by enough to split within the run. It
+is far lower for short documents, where ψ' is large.
 """
 
 import math
@@ -271,11 +265,7 @@ def farthest_rows(
 
 
 def _products(x: Array, y: Array) -> Array:
-    """Inner products of rows.
-
-    Not by a library for matrices: with several threads it may round differently, and where two
-    words are as far as each other, that would decide.
-    """
+    """Inner products of rows, without BLAS: on several threads its rounding would decide ties."""
     return np.einsum("...j,...j->...", x, y)
 
 

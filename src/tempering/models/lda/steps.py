@@ -1,17 +1,12 @@
-"""The topics as local steps see them; local steps of documents, of one shard where it was solved
-and of what becomes of it elsewhere; and what temperatures are learned from.
+"""The topics as local steps see them; local steps of documents; what temperatures are learned from.
 
-A step that has just been solved still holds its documents and their proportions, and computes its
-terms of the ELBO only if somebody asks. To be added to others, or to leave its process, it becomes
-:class:`DocumentSums`, which hold what the global update needs, and no document but the first few.
+A step just solved computes its terms of the ELBO only if somebody asks. To be added to others, or
+to leave its process, it becomes :class:`DocumentSums`: what the global update needs.
 
 The energy E log p(w, z | θ, β) of the paper mixes badly with a normaliser in which z is summed out:
-it sends T to its maximum. The formulas of :func:`temperature_terms` score a document by the
-probability p̄ of its words under posterior means, p̄_v = Σ_k θ̄_k β̄_kv, with the normaliser of that
-same distribution.
-
-The tempered partition function, with topic assignments summed out, of D documents of N words each
-is, as in the paper's supplement,
+it sends T to its maximum. :func:`temperature_terms` scores a document by p̄_v = Σ_k θ̄_k β̄_kv, with
+the normaliser of that distribution. The tempered partition function of D documents of N words is,
+as in the paper's supplement,
 
     C(s) = ∫ p(β) [ ∫ p(θ) ( Σ_v (Σ_k θ_k β_kv)^s )^N dθ ]^D dβ.
 """

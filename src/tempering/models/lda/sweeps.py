@@ -1,17 +1,13 @@
 """Sweeps of the LDA E-step: one update of one document's topic masses, over all topics or some.
 
 A document has `n_words` distinct words with counts n_u. Its topics carry *weights*
-t_k = exp(s E log theta_k), scaled to a largest weight of 1, and its words carry *rows*
-B_uk = exp(s E log beta_ku), scaled to a largest entry of 1. Both scales cancel in
-phi_uk = t_k B_uk / z_u, with the *normalizer* z_u = sum_k t_k B_uk, so phi is never stored.
-A sweep computes the *mass* of each topic, m_k = sum_u n_u phi_uk.
+t_k = exp(s E log theta_k), and its words *rows* B_uk = exp(s E log beta_ku), both scaled to a
+largest entry of 1, which cancels in phi_uk = t_k B_uk / z_u, with the *normalizer*
+z_u = sum_k t_k B_uk. A sweep computes the *mass* of each topic, m_k = sum_u n_u phi_uk.
 
-A word whose normalizer is below `SMALLEST_NORMALIZER` has lost its entries to the range of
-float32. Sweeps leave such a word out and say so by the normalizer they return; the caller then adds
-it by `add_word_in_logs`.
-
-The rows of a document's active topics are gathered into a *block*, with the words innermost: the
-active topics are few, the words are many.
+A word whose normalizer is below `SMALLEST_NORMALIZER` has left the range of float32: sweeps leave
+it out and say so; the caller adds it by `add_word_in_logs`. The rows of the active topics, which
+are few, are gathered into a *block*, with the words innermost.
 """
 
 import numpy as np

@@ -2,12 +2,9 @@
 
     λ_vk = e + c M_vk,     word by word,
 
-with one number e (the prior's part) and one number c. A step λ ← (1 − ρ) λ + ρ (η + t) changes e
-and c, and the rows of M that belong to the batch's words: the rest of the vocabulary is not
-touched, and nothing is lost but rounding.
-
-A :class:`Guide` makes the prior differ from topic to topic, η_vk = η + counts_vk: words lead a
-topic, or are kept out of it.
+with numbers e (the prior's part) and c. A step λ ← (1 − ρ) λ + ρ (η + t) changes these, and the
+rows of M that belong to the batch's words. A :class:`Guide` makes the prior differ from topic to
+topic, η_vk = η + counts_vk: words lead a topic, or are kept out of it.
 """
 
 from __future__ import annotations
@@ -44,10 +41,8 @@ KEPT_OUT = 1e-4
 class Guide:
     """What the prior has beside η: η_vk − η, [U, K], of rising words; below 0 to keep one out.
 
-    The counts are those of documents that were never seen, as many as the prior is to be worth.
-    Where one is below 0, λ_vk is held at a small part of η, whatever the documents say. Else, where
-    words are sampled or posterior means enter, what leaks in at a high temperature would grow again
-    at T = 1.
+    There λ_vk is held at a small part of η, whatever the documents say; else, where words are
+    sampled or posterior means enter, what leaks in at a high temperature would grow again at T = 1.
     """
 
     def __init__(self, words: NDArray[np.int64], counts: Float32):
