@@ -107,12 +107,6 @@ def option(field: str) -> str:
     return f"--{field.replace('_', '-')}"
 
 
-def say_without_effect(fields: list[str], reason: str) -> None:
-    """Options that were given in vain."""
-    have = "has" if len(fields) == 1 else "have"
-    say(f"warning: {', '.join(map(option, fields))} {have} no effect: {reason}")
-
-
 def say_if_counted(stored: Stored, reading: Reading, counting: Counting | None = None) -> None:
     """Tell of options for text that were given for counts."""
     if isinstance(stored, TextCounts):
@@ -120,7 +114,8 @@ def say_if_counted(stored: Stored, reading: Reading, counting: Counting | None =
     given = {**reading.how._asdict(), **({} if counting is None else counting._asdict())}
     fields = [name for name, value in given.items() if value and name != "format"]
     if fields:
-        say_without_effect(fields, f"{reading.path} holds counts, not text.")
+        named = f"{', '.join(map(option, fields))} {'has' if len(fields) == 1 else 'have'}"
+        say(f"warning: {named} no effect: {reading.path} holds counts, not text.")
 
 
 def read_stop_words(given: str) -> Any:
