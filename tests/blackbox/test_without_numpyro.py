@@ -16,4 +16,4 @@ except ImportError as error:
 def test_the_error_names_the_extra():
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
     assert "pip install 'tempering[numpyro]'" in done.stdout
-    assert "numpyro is not installed" in done.stdout
+    assert "needs JAX, NumPyro and optax" in done.stdout

@@ -2,13 +2,10 @@
 
 from importlib.util import find_spec
 
-for needed in ("jax", "numpyro", "optax"):
-    if find_spec(needed) is None:
-        raise ModuleNotFoundError(
-            f"tempering.blackbox needs NumPyro, and {needed} is not installed: "
-            "pip install 'tempering[numpyro]'.",
-            name=needed,
-        )
+if not all(map(find_spec, ("jax", "numpyro", "optax"))):
+    raise ImportError(
+        "tempering.blackbox needs JAX, NumPyro and optax: pip install 'tempering[numpyro]'."
+    )
 
 from tempering.blackbox.handlers import local_inverse_temperatures, temper, temper_locally
 from tempering.blackbox.normalizers import log_normalizer
