@@ -19,6 +19,7 @@ from own_models import CategoricalHMM, ExponentialMixture, MixedRegressions, Poi
 from tempering import Annealing, FactorialMixture, LatentDirichletAllocation, Mixture, families, fit
 from tempering.datasets import make_lda, make_toy_images
 from tempering.families import Dirichlet
+from tempering.inference import ArraySource, evaluate_elbo
 
 Outcome = tuple[float, float]
 Bed = Callable[..., Outcome]
@@ -343,7 +344,7 @@ def topics(policy, seed, counts=None, k=20, passes=400, batch_size=None, n_init=
         backend="cpu",
     ).fit(counts)
     if online:
-        return -float(np.log(model.perplexity(counts)) * counts.sum()), passes
+        return evaluate_elbo(model._model, model._state.posterior, ArraySource(counts)), passes
     passes = n_init * model.history_[-1].passes
     return float(np.asarray(model.history_["elbo"])[-1]), passes
 
