@@ -15,6 +15,7 @@ from tempering import (
     BernoulliMixture,
     LocalTempering,
     PoissonMixture,
+    Untempered,
     VariationalTempering,
     schedules,
 )
@@ -241,7 +242,9 @@ def test_minibatches_have_the_steps_of_a_fit_by_hand():
     options = {"tempering": policy, "batch_size": 20, "max_iter": 10, "random_state": 0}
     mixture = PoissonMixture(3, **options).fit(X)
     by_hand = usual_rate(policy, 10, 10)
-    assert by_hand == RobbinsMonro(delay=1.0, decay=0.7, hold=70.0)
+    assert by_hand == RobbinsMonro(delay=1.0, decay=0.7, hold=70.0, pace=5 / 3)
+    # However long they are held, the last ones have the same size.
+    assert by_hand(100) == pytest.approx(usual_rate(Untempered(), 10, 10)(100))
     rates = mixture.history_["learning_rate"]
     assert list(rates) == [by_hand(t) for t in range(1, 101)]
     given = PoissonMixture(3, learning_offset=5.0, **options).fit(X)

@@ -422,8 +422,9 @@ def test_steps_shrink_where_t_is_1_and_half_of_the_run_is_over(temperature):
     )
     held = 50 if temperature is None else 75
     rates = run.history["learning_rate"]
-    np.testing.assert_allclose(rates[: held + 1], 2**-0.7)
-    np.testing.assert_allclose(rates[held:], np.arange(2, 102 - held) ** -0.7)
+    pace = 50 / (100 - held)  # the last is as small, whenever they begin to shrink
+    np.testing.assert_allclose(rates[:held], 2**-0.7)
+    np.testing.assert_allclose(rates[held:], (1 + pace * np.arange(1, 101 - held)) ** -0.7)
 
 
 @pytest.mark.parametrize(
@@ -450,6 +451,7 @@ def test_steps_shrink_where_t_is_1_and_half_of_the_run_is_over(temperature):
         (lambda: RobbinsMonro(decay=0.4), "decay must be from 0.5 to 1"),
         (lambda: RobbinsMonro(delay=-1), "delay must be"),
         (lambda: RobbinsMonro(hold=-1), "hold must be"),
+        (lambda: RobbinsMonro(pace=0), "pace must be"),
         (lambda: Constant(2.0), "rate must be"),
         (lambda: Settling(Constant(), 0), "start must be"),
     ],

@@ -303,6 +303,45 @@ def test_minibatches_start_hot_and_end_at_one():
     assert np.mean([result.elbo, other.elbo]) > np.mean(plain) + 10
 
 
+def unequal_groups() -> tuple[Mixture, np.ndarray]:
+    """Small groups beside large ones: heat makes one of them, and minibatches do not part them."""
+    rng = np.random.default_rng(0)
+    rates = rng.gamma(1.0, 4.0, size=(8, 20)) + 0.05
+    z = rng.choice(8, p=0.5 ** np.minimum(np.arange(1, 9), 7), size=1500)
+    prior = np.r_[np.ones(20), np.full(20, 0.2)]
+    return Mixture(Poisson(20), Dirichlet(8), np.ones(8), prior), rng.poisson(rates[z]).astype(
+        float
+    )
+
+
+def test_minibatches_lose_nothing_where_heat_does_harm(monkeypatch):
+    model, data = unequal_groups()
+    options = {"seed": 1, "batch_size": 100, "max_passes": 20}
+    plain = run(model, data, None, **options).elbo
+    assert run(model, data, AdaptiveTempering(), **options).elbo > plain - 1.0
+    monkeypatch.setattr(adaptive, "_bound", lambda *_: 0.0)  # the ramp alone
+    assert run(model, data, AdaptiveTempering(), **options).elbo < plain - 1000.0
+
+
+def test_minibatches_go_on_from_a_checkpoint_to_the_same_bits(tmp_path):
+    model, data = unequal_groups()
+    options = {"batch_size": 300, "max_passes": 20}
+    whole = run(model, data, AdaptiveTempering(), **options)
+    for stop in (40, 83, 95):  # of 100: while it cools, beside plain inference, and alone
+        place = tmp_path / str(stop)
+        with pytest.raises(Interrupted):
+            run(
+                model,
+                data,
+                AdaptiveTempering(),
+                callbacks=[lambda r, at=stop: _stop(r, at)],
+                checkpoint=Checkpoint(place, every_steps=1),
+                **options,
+            )
+        resumed = run(model, data, AdaptiveTempering(), checkpoint=place, **options)
+        assert resumed.elbo == whole.elbo
+
+
 def test_goes_on_from_a_checkpoint_to_the_same_bits(tmp_path):
     model, data = clusters(3, n=200)
     whole = run(model, data, AdaptiveTempering(), max_passes=300)

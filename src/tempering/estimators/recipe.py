@@ -226,7 +226,7 @@ class Recipe:
     prior of words (η):       0.5
     power of words:           1.000
     at the end:               λ is averaged
-    step sizes:               Settling(rule=RobbinsMonro(delay=16.0, decay=0.55, hold=0.0), start=56)
+    step sizes:               Settling(rule=RobbinsMonro(delay=16.0, decay=0.55, hold=0.0, pace=1.0), start=56)
     minibatches:              70 of 16 documents
     """  # noqa: E501 (what is printed is as wide as that)
 

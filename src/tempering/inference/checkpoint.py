@@ -367,8 +367,8 @@ class Restarts:
         for part, what in (("data", "other data"), ("parameters", "a fit with other parameters")):
             places = differences(fingerprint[part], self._fingerprint[part])
             if places:
-                # Another start mostly follows from the rest.
-                places.sort(key=lambda place: place.startswith("initial"))
+                # Another start and other step sizes mostly follow from the rest.
+                places.sort(key=lambda place: place.startswith(("initial", "learning_rate")))
                 return (
                     f"it belongs to {what}: {'; '.join(places[:3])}. Fit the same data with the "
                     "same parameters to go on, choose another directory for a new fit, or pass "

@@ -103,9 +103,12 @@ class Algorithm:
         else:
             local = self.executor.add_up(solve, parts)
 
+        rate = self.learning_rate(state.step + 1)
+        check_number(rate, f"learning_rate({state.step + 1})", "from 0 to 1", least=0, most=1)
+
         # Line 8, variational tempering: update T.
         surroundings = Surroundings(
-            model, batch.data, posterior, expected, scale, progress, self.tolerance
+            model, batch.data, posterior, expected, scale, progress, rate, self.tolerance
         )
         local, heat = temperature.update(heat, local, surroundings)
 
@@ -117,8 +120,6 @@ class Algorithm:
         target = prior_weight * model.prior() + scale * local.statistics
 
         # Line 6: λ ← (1 − ρ) λ + ρ λ̂.
-        rate = self.learning_rate(state.step + 1)
-        check_number(rate, f"learning_rate({state.step + 1})", "from 0 to 1", least=0, most=1)
         if local.found_at is not None:
             posterior = local.found_at
         posterior = model.global_step(posterior, target, rate)

@@ -81,8 +81,8 @@ def fit(
         default is T = 1 throughout.
     learning_rate : callable, optional
         A function from the step t = 1, 2, … to its size ρ_t. The default is 1 in batch inference
-        and (τ + t)^−0.7 otherwise, where τ is a hundredth of the planned steps, at most 1024, and t
-        stays 1 until half of the run is over and T = 1.
+        and (τ + t)^−0.7 otherwise, where τ is a hundredth of the planned steps, at most 1024. t
+        stays 1 until half of the run is over and T = 1, and ends at half of the steps.
     batch_size : int, optional
         Size of a minibatch; None takes all data at each step (coordinate ascent).
     max_passes : float, optional

@@ -50,6 +50,8 @@ class RobbinsMonro:
     hold : float
         So many steps have the size of the first, and t counts from there: while the temperature
         falls, the optimum moves, and smaller steps would be left behind.
+    pace : float
+        How fast t counts from there.
 
     Examples
     --------
@@ -60,14 +62,16 @@ class RobbinsMonro:
     delay: float = 1024.0
     decay: float = 0.7
     hold: float = 0.0
+    pace: float = 1.0
 
     def __post_init__(self) -> None:
         check_number(self.delay, "delay", "0 or more", least=0)
         check_number(self.decay, "decay", "from 0.5 to 1", least=0.5, most=1)
         check_number(self.hold, "hold", "0 or more", least=0)
+        check_number(self.pace, "pace", "positive", above=0)
 
     def __call__(self, t: int) -> float:
-        return (float(self.delay) + max(t - self.hold, 1.0)) ** -self.decay
+        return (float(self.delay) + max(self.pace * (t - self.hold), 1.0)) ** -self.decay
 
 
 #: τ of a run is this part of its steps, and this at most; and steps shrink after this part of it.
@@ -80,12 +84,13 @@ def usual_rate(
     """The step sizes of a run in minibatches.
 
     Large enough to move a short run too, and as long as the temperature falls, or for half of the
-    run, they do not shrink.
+    run, they do not shrink. The last one is as small in any case.
     """
     hot = temperature.length(max_passes)
     held = max(HELD * max_passes, hot if hot <= max_passes else 0.0)
     delay = min(LONGEST_DELAY, DELAY * max_passes * steps_a_pass)
-    return RobbinsMonro(delay, decay, hold=held * steps_a_pass)
+    pace = (1.0 - HELD) * max_passes / max(max_passes - held, 1.0 / steps_a_pass)
+    return RobbinsMonro(delay, decay, hold=held * steps_a_pass, pace=pace)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,9 @@ SEARCH_ROWS, COLDEST_START = 125, 0.9
 NEVER_ALIKE, RAMP_NEVER_ALIKE = 1 / 30, 1 / 8
 #: Small steps separate components slowly near the critical temperature: a ramp starts below it.
 RAMP_START, RAMP_COLDEST = 4.0, 0.75
+#: Temperatures at which a ramp is measured; and the part of the time at T = 1 after which the
+#: better of the ramp and of plain inference goes on alone.
+RAMP_NODES, RACE = 40, 0.5
 #: Data of a push: enough that components are alike to some tens of percent.
 PUSH_ROWS = 20
 #: A fresh start is made of so many data, and is cooled from this s.
@@ -156,15 +159,15 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
 
     def cool(self, heat: AdaptiveHeat, progress: Progress) -> AdaptiveHeat:
         length = self.length(progress.planned)
+        if heat.phase == "ramp" and heat.path is not None:
+            places, times = heat.path.T
+            s = float(np.exp(np.interp(progress.passes / length, times, np.log(places))))
+            return replace(heat, inverse_temperature=s)
         if progress.passes >= length:
             # The bound at T = 1 of where it stands, however hot it was there.
             colder = 1.0 - heat.inverse_temperature_before
             behind = heat.bound_before + colder * heat.energy_before < heat.best
             return AdaptiveHeat(finished=True, returns=behind)
-        if heat.phase == "ramp" and heat.path is not None:
-            places, times = heat.path.T
-            s = float(np.exp(np.interp(progress.passes / length, times, np.log(places))))
-            return replace(heat, inverse_temperature=s)
         return heat
 
     def update(
@@ -174,7 +177,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         if heat.finished:
             return local, heat
         if surroundings.scale != 1.0:
-            return local, self._start_ramp(heat, surroundings)
+            return self._ramp(heat, local, surroundings)
         s = float(heat.inverse_temperature)
         model, data = surroundings.model, surroundings.data
         rng = np.random.default_rng([heat.seed, heat.step])
@@ -325,15 +328,44 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             heat = replace(heat, phase=phase)
         return heat
 
-    def _start_ramp(self, heat: AdaptiveHeat, surroundings: Surroundings) -> AdaptiveHeat:
-        """With minibatches: the first of them says where to start."""
+    def _ramp(
+        self, heat: AdaptiveHeat, local: LocalStep, surroundings: Surroundings
+    ) -> tuple[LocalStep, AdaptiveHeat]:
+        """With minibatches: cool, beside plain inference on the same batches; keep the better."""
+        model, scale, progress = surroundings.model, surroundings.scale, surroundings.progress
         if heat.phase == "ramp":
-            return heat
+            plain = model.local_step(surroundings.data, model.expectations(heat.plain), 1.0)
+        else:
+            plain, heat = local, self._start_ramp(heat, surroundings)
+        if progress.passes >= (length := self.length(progress.planned)):
+            ahead = _bound(local, surroundings.posterior, surroundings)
+            ahead -= _bound(plain, heat.plain, surroundings)
+            heat = replace(heat, lead=heat.lead + ahead)
+            if progress.passes + progress.step >= length + RACE * (progress.planned - length):
+                if heat.lead < 0.0:
+                    local = copy(local)
+                    local.statistics, local.found_at = plain.statistics, heat.plain
+                return local, AdaptiveHeat(finished=True, path=heat.path)
+        target = model.prior() + scale * plain.statistics
+        after = model.global_step(heat.plain, target, surroundings.rate)
+        return local, replace(heat, plain=after)
+
+    def _start_ramp(self, heat: AdaptiveHeat, surroundings: Surroundings) -> AdaptiveHeat:
+        """The first minibatch says where to start, and how fast to cool."""
         critical, _ = _critical_inverse_temperature(heat, surroundings, RAMP_NEVER_ALIKE)
         first = min(RAMP_START * critical, RAMP_COLDEST)
         rng = np.random.default_rng([heat.seed, heat.step])
-        path = find_ramp(surroundings.model, surroundings.data, first, rng)
-        return replace(heat, phase="ramp", path=path, inverse_temperature=first)
+        progress = surroundings.progress
+        nodes = int(min(max(progress.planned / progress.step / 50, 8), RAMP_NODES))
+        path = find_ramp(surroundings.model, surroundings.data, first, nodes, rng)
+        plain = deepcopy(surroundings.posterior)
+        return replace(heat, phase="ramp", path=path, plain=plain, inverse_temperature=first)
+
+
+def _bound(local: LocalStep, posterior: Any, surroundings: Surroundings) -> float:
+    """The ELBO of a step at T = 1, estimated from its batch."""
+    bound = surroundings.scale * (local.energy + local.entropy)
+    return float(bound - surroundings.model.divergence(posterior))
 
 
 def _critical_inverse_temperature(

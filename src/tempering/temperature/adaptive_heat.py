@@ -54,6 +54,8 @@ class AdaptiveHeat(Heat):
     samples_next: bool = False  # whether the next step fits a sample
     #: [n, 2]: s and E at each rest of the cooling; with minibatches s, and the time until it.
     path: Array | None = None
+    plain: Any = None  # with minibatches: λ of plain inference on the same batches
+    lead: float = 0.0  # by how much the bounds of the ramp were above its own, at T = 1
     seed: int = 0  # what the pushes are drawn from
     step: int = 0
 

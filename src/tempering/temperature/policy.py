@@ -116,6 +116,7 @@ class Surroundings(NamedTuple):
     expectations: Any
     scale: float
     progress: Progress
+    rate: float = 1.0  # ρ of the step
     tolerance: float = 0.0  # a rise of the ELBO, in nats, under which a batch fit has converged
 
 

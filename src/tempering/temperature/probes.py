@@ -35,8 +35,8 @@ HOTTEST, STRIDES = (1e-5, 1e-12), (2.0, 0.4)
 SETTLE, RELAX = 5, 4
 #: A push that costs less than this part of what it did has died out: the rest may be rounding.
 GONE = 1e-3
-#: Temperatures at which the data are looked at, and updates at each.
-RAMP_NODES, RAMP_UPDATES = 40, 3
+#: Updates at each temperature at which the data are looked at.
+RAMP_UPDATES = 3
 #: Part of the time that is spread evenly over the temperatures.
 EVEN = 0.1
 
@@ -123,11 +123,11 @@ def _growth(model: Model, rows: Any, rest: Any, s: float, rng: np.random.Generat
     return math.sqrt(costs[-1] / costs[-2]) if costs[-2] > 0.0 else math.inf
 
 
-def find_ramp(model: Model, rows: Any, first: float, rng: np.random.Generator) -> Array:
+def find_ramp(model: Model, rows: Any, first: float, n: int, rng: np.random.Generator) -> Array:
     """s and the part of the time after which it is reached, [n, 2], from ``first`` to 1."""
-    places = np.minimum(np.geomspace(first, 1.0, RAMP_NODES), 1.0)
+    places = np.minimum(np.geomspace(first, 1.0, n), 1.0)
     posterior = new_start(model, rows, rows.shape[0], rng)
-    energies = np.empty(RAMP_NODES)
+    energies = np.empty(n)
     for place, s in enumerate(places):
         for _ in range(RAMP_UPDATES):
             local = model.local_step(rows, model.expectations(posterior), float(s))
