@@ -108,3 +108,17 @@ def test_workers_are_not_sent_the_documents():
     lda = LatentDirichlet(10, 400, 0.05, PRIOR, update="sampled", prior_documents=counts)
     assert lda.for_workers().prior_documents is None
     assert lda.prior_documents is counts
+
+
+def test_the_prior_of_short_documents_does_not_count_for_more_than_their_words():
+    """Of words that never come twice no half tells the other: a flatter prior predicts better."""
+    rng = np.random.default_rng(0)
+    popular, own = rng.dirichlet(np.full(100, 0.3)), rng.dirichlet(np.full(100, 0.02), 20)
+    visits = np.zeros((3000, 100), np.int64)
+    for row in visits:
+        shares = 0.5 * popular + 0.5 * own[rng.integers(20)]
+        row[rng.choice(100, p=shares, size=6)] = 1
+    lda = LatentDirichletAllocation(40, random_state=0).fit(visits)
+    assert lda.doc_topic_prior_.sum() <= visits.sum(axis=1).mean()
+    frequencies = visits.sum(axis=0) / visits.sum()
+    assert lda.completion_score(visits) > float(frequencies @ np.log(frequencies + 1e-12)) + 0.1
