@@ -16,6 +16,7 @@ from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 
 from own_models import CategoricalHMM, ExponentialMixture, MixedRegressions, PoissonFactors
+from strangers_models import BEDS as STRANGERS
 from tempering import Annealing, FactorialMixture, LatentDirichletAllocation, Mixture, families, fit
 from tempering.datasets import make_lda, make_toy_images
 from tempering.families import Dirichlet
@@ -318,6 +319,11 @@ def directions(policy, seed, **options):
     return mixture(likelihood, prior, 10, data, policy, seed, **options)
 
 
+def stranger(name, policy, seed, **options):
+    """A model that its author wrote without having seen a policy."""
+    return batch(*STRANGERS[name](seed), policy, seed, **options)
+
+
 def topics(policy, seed, counts=None, k=20, passes=400, batch_size=None, n_init=1):
     """LDA in the paper's bound: drawn documents in batch, or a corpus in minibatches."""
     if counts is None:
@@ -394,6 +400,7 @@ def beds(files: list[str], documents: int = 5000) -> dict[str, Bed]:
         "spiral": spiral,
         "baskets": baskets,
         "directions": directions,
+        **{name: partial(stranger, name) for name in STRANGERS},
         "25, stochastic": partial(grid, stochastic),
         "20, stochastic": partial(ten, stochastic),
         **{name: bed for path in files for name, bed in of_file(path, documents).items()},

@@ -1,4 +1,4 @@
-"""Policies in minibatches: plain inference, schedules and adaptive tempering, on ten beds.
+"""Policies in minibatches: plain inference, schedules and adaptive tempering, on fifteen beds.
 
     python benchmarks/minibatches.py --seeds 20 --first-seed 100 --jobs 16 --out runs.json
     python benchmarks/minibatches.py --passes 10 --batch-size 20 --beds grid digits
@@ -26,6 +26,7 @@ from sklearn.datasets import load_digits
 from beds import centres_in_ten_dimensions, clusters, grid_of_centres
 from minibatch_models import MarkovChains, MixedColumns, ShiftedCurves
 from own_models import MixedRegressions, PoissonFactors
+from strangers_models import LARGE
 from tempering import AdaptiveTempering, Annealing, Mixture, RobbinsMonro, fit, schedules
 from tempering.families import Bernoulli, Dirichlet, FullGaussian, Poisson
 
@@ -125,6 +126,7 @@ BEDS = {
     "regressions": regressions,
     "covariances": covariances,
     "factors": poisson_factors,
+    **LARGE,
 }
 
 

@@ -38,8 +38,8 @@ def warn_of_saddle() -> None:
     """Say that a fit, the best of its restarts, ends where no optimum is."""
     warnings.warn(
         "The fit has come to rest at a saddle: after a small push its ELBO rises beyond where it "
-        f"stands. It was pushed off {MOST_ESCAPES} saddles before. Try another seed, n_init=10, or "
-        "temperature=AdaptiveTempering().",
+        f"stands. It was pushed off {MOST_ESCAPES} saddles before. Try n_init=10, another seed, or "
+        "temperature=AdaptiveTempering(), and compare the ELBOs.",
         SaddleWarning,
         stacklevel=3,  # whoever called fit
     )
