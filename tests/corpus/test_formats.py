@@ -266,6 +266,12 @@ def test_the_format_may_be_named(format, tmp_path):
     assert_same(read(tmp_path / "plain", format=format), example())
 
 
+def test_a_matrix_is_not_written_as_a_corpus(tmp_path):
+    with pytest.raises(CorpusError, match=r"must be a Corpus.* got csr_matrix.*Corpus\(counts"):
+        write(tmp_path / "a.npz", sparse.csr_matrix(np.eye(3)))
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_corpus_checks_itself():
     counts = example().counts
     with pytest.raises(CorpusError, match="vocabulary has 1 entries"):

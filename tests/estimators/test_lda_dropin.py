@@ -14,7 +14,7 @@ from scipy.special import digamma
 import tempering
 from on_disk import on_disk
 from tempering import LatentDirichletAllocation
-from tempering.corpus import Corpus
+from tempering.corpus import Corpus, open_corpus
 from tempering.datasets import make_lda
 from tempering.estimators.lda import TopicWarning
 from tempering.models.lda.priors import fit_symmetric_concentration
@@ -234,10 +234,13 @@ def test_a_stream_of_minibatches_is_no_batch(tmp_path):
 
 
 def test_only_a_fit_takes_a_stream_from_disk(tmp_path):
-    model = LatentDirichletAllocation(**SMALL).fit(X)
+    model, source = LatentDirichletAllocation(**SMALL).fit(X), on_disk(tmp_path, X)
     for method in (model.transform, model.score, model.partial_fit):
-        with pytest.raises(ValueError, match=r"only fit takes such documents.*blocks"):
-            method(on_disk(tmp_path, X))
+        with pytest.raises(ValueError, match=r"X is a corpus on disk.*blocks"):
+            method(source)
+    (path,) = tmp_path.glob("*.parquet")
+    with pytest.raises(ValueError, match=r"fit takes tempering\.corpus\.open_source\(path\)"):
+        model.fit(open_corpus(path))
 
 
 def test_stored_zeros_change_nothing():

@@ -240,6 +240,11 @@ def write(path: str | os.PathLike[str], corpus: Stored, *, overwrite: bool = Fal
     ['corpus.counting.txt', 'corpus.mtx', 'corpus.vocab.txt']
     """
     path = as_path(path)
+    if not isinstance(corpus, Stored):
+        raise CorpusError(
+            f"corpus must be a Corpus, or what open_corpus returns; got {type(corpus).__name__}. "
+            "Corpus(counts, words) makes one of a matrix of counts, from_texts one of texts."
+        )
     form = FORMATS[check_target(path, overwrite)]
     with ExitStack() as stack:
         # What was opened first is put in place last: where the corpus is, its words are.

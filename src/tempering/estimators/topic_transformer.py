@@ -245,10 +245,11 @@ class TopicTransformer(
     def _validated(self, X: Any, *, reset: bool) -> sparse.csr_matrix:
         """X as CSR of counts, whatever their type; never a dense copy, and never X to write to."""
         given, X = X, counts_of(X)
-        if isinstance(X, BlockSource):
+        if isinstance(X, BlockSource) or callable(getattr(type(X), "blocks", None)):
             raise ValueError(
-                "X streams from disk, and only fit takes such documents: give them some at a time, "
-                "as tempering.corpus.open_corpus(path).blocks() has them."
+                "X is a corpus on disk. fit takes tempering.corpus.open_source(path) of a .parquet "
+                "file; give all else some documents at a time, as "
+                "tempering.corpus.open_corpus(path).blocks() has them."
             )
         if not reset:
             check_words(self, given)
