@@ -20,7 +20,7 @@ from tempering.inference.callbacks import Callback
 from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint, remembered_seed
 from tempering.inference.executors import Serial
 from tempering.inference.fitting import FitOptions, fit
-from tempering.inference.run import State
+from tempering.inference.run import Result, State
 from tempering.models.lda.layout import Float64
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.topics import WORDS_AT_A_TIME, Guide, Topics
@@ -181,32 +181,17 @@ default="auto"
         with kept_whole(self):
             self._check_executor()
             check_guidance(self)
-            X = self._documents(X)
-            source = X if isinstance(X, BlockSource) else self._counts(X, reset=True)
-            if isinstance(source, BlockSource):
-                self.n_features_in_ = source.shape[1]
-                remember_words(self, source)
-                n_documents, n_tokens = source.size, float(source.n_tokens)
-                n_entries, batch_size = n_tokens, source.batch_size
-                if self.learning_method == "batch" and batch_size < n_documents:
-                    raise ValueError(
-                        "learning_method='batch' takes all documents at each step, but X streams "
-                        f"in minibatches of {batch_size}: take 'online', or X in memory."
-                    )
-            else:
-                n_documents, n_tokens = source.shape[0], float(source.sum(dtype=np.float64))
-                n_entries, batch_size = source.nnz, None
-            if not n_tokens > 0:
-                raise ValueError("X must hold at least one word; every document is empty.")
-            check_n_components(self.n_components, n_entries, "words of documents in X")
+            source, n_documents, n_tokens = self._measured(self._documents(X))
+            mean_length = n_tokens / n_documents
             where = self._where(n_tokens * self.max_iter)
-            if batch_size is None:
-                visits, mean_length = n_documents * self.max_iter, n_tokens / n_documents
-                batch_size = self._batch_size(visits, where, mean_length)
+            if isinstance(source, BlockSource):
+                batch_size = source.batch_size
+            else:
+                batch_size = self._batch_size(n_documents * self.max_iter, where, mean_length)
             rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
             # Restarts are for different starts, and that from words is one and the same.
             start = "words" if self.tempering == "auto" and self.n_init == 1 else "random"
-            model = self._new_model(source, n_documents, n_tokens / n_documents, start)
+            model = self._new_model(source, n_documents, mean_length, start)
             online = self.learning_method == "online"
             steps_a_pass = -(-n_documents // batch_size) if online else 1
             n_steps = steps_a_pass * self.max_iter
@@ -236,20 +221,7 @@ default="auto"
             run = fit_on_device if where == "jax" else fit
             result = run(model, source, **options)
             self.recipe_ = self._recipe(model, policy, rates, batch_size, n_steps)
-            self.history_ = result.history
-            self.n_iter_ = int(np.ceil(result.history[-1].passes))
-            self.n_batch_iter_ = len(result.history)
-            self.temperature_ = 1.0 / np.mean(result.heat.inverse_temperature)
-            self._state = State(
-                result.posterior,
-                # Documents that come later meet topics that are fitted already.
-                Heat(finished=True),
-                len(result.history),
-                result.history[-1].data_seen,
-            )
-            assert isinstance(result.model, LatentDirichlet)
-            self._model = result.model
-            self._stream_policy = Untempered()
+            self._keep(result)
             self.random_state_ = rng
             self.__dict__.pop("bound_", None)  # of another fit
             if self.evaluate_every > 0:
@@ -257,6 +229,37 @@ default="auto"
             remember_labels(self)
         warn_of_troubles(self._state.posterior, n_tokens, self._model.guide)
         return self
+
+    def _measured(self, X: Any) -> tuple[Any, int, float]:
+        """The documents as counts or as a source, how many they are, and how many words."""
+        if isinstance(X, BlockSource):
+            source, self.n_features_in_ = X, X.shape[1]
+            remember_words(self, source)
+            n_documents, n_tokens = source.size, float(source.n_tokens)
+            n_entries = n_tokens
+            if self.learning_method == "batch" and source.batch_size < n_documents:
+                raise ValueError(
+                    "learning_method='batch' takes all documents at each step, but X streams in "
+                    f"minibatches of {source.batch_size}: take 'online', or X in memory."
+                )
+        else:
+            source = self._counts(X, reset=True)
+            n_documents, n_tokens = source.shape[0], float(source.sum(dtype=np.float64))
+            n_entries = source.nnz
+        if not n_tokens > 0:
+            raise ValueError("X must hold at least one word; every document is empty.")
+        check_n_components(self.n_components, n_entries, "words of documents in X")
+        return source, n_documents, n_tokens
+
+    def _keep(self, result: Result) -> None:
+        """What a fit found, also for documents that come later: they meet topics at T = 1."""
+        assert isinstance(result.model, LatentDirichlet)
+        self._model, self._stream_policy = result.model, Untempered()
+        self.history_, last = result.history, result.history[-1]
+        self.n_iter_, self.n_batch_iter_ = int(np.ceil(last.passes)), len(result.history)
+        self.temperature_ = 1.0 / np.mean(result.heat.inverse_temperature)
+        cold = Heat(finished=True)
+        self._state = State(result.posterior, cold, self.n_batch_iter_, last.data_seen)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any = None) -> Self:
