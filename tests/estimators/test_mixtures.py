@@ -313,6 +313,8 @@ def test_bad_arguments_are_named(options, message):
 def test_negative_counts_are_named():
     with pytest.raises(ValueError, match="row 1, column 0 holds -3"):
         PoissonMixture(1).fit([[1.0, 2.0], [-3.0, 1.0]])
+    with pytest.raises(ValueError, match="row 1, column 0 holds -3"):
+        PoissonMixture(1).partial_fit([[1.0, 2.0]]).partial_fit([[1.0, 2.0], [-3.0, 1.0]])
     with pytest.raises(ValueError, match="component_prior must be two positive numbers"):
         PoissonMixture(1, component_prior=(0.0, 1.0)).fit([[1.0, 2.0], [3.0, 1.0]])
     with pytest.raises(ValueError, match=r"component_prior must be two positive numbers.*inf"):

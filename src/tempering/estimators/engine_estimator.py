@@ -326,6 +326,7 @@ class OnlineEstimator(EngineEstimator):
             check_n_components(self.n_components, max(len(X), self.total_samples or 0), "samples")
             model = self._model_of_stream(X)
             data = self._transformed(X)
+            model.check(data)
             self._advance(model, data, check_random_state(self.random_state))
             self._expose(model, data)
         return self
