@@ -347,6 +347,13 @@ def test_a_run_goes_on_from_a_state():
     assert int(again.state.heat.step) == 40
 
 
+def test_a_state_without_a_temperature_is_refused():
+    svi = new(temperature=schedules.linear(5.0), num_steps=3)
+    plain = SVI(svi.model, svi.guide, svi.optim, svi.loss).init(KEY, X, Y)
+    with pytest.raises(ValueError, match=r"SVIState.* Start from its parameters: init_params="):
+        svi.update(plain, X, Y)
+
+
 @pytest.mark.slow
 def test_schedules_of_optax_and_of_the_package_are_one():
     def path(temperature):

@@ -320,6 +320,11 @@ class TemperedSVI(SVI):
 
     def _at_temperature(self, method: Any, state: TemperedState, args: Any, kwargs: Any) -> Any:
         """A step that leaves the temperature what it is."""
+        if not isinstance(state, TemperedState):
+            raise ValueError(
+                f"the state must be one of TemperedSVI; got {type(state).__name__}, which has no "
+                "temperature. Start from its parameters: init_params=svi.get_params(state)."
+            )
         tempered = copy.copy(self)
         if not self._is_plain:
             tempered.model = temper(self.model, state.heat.inverse_temperature, self.sites)
