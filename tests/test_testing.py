@@ -64,6 +64,12 @@ class Negative(Counts):
         return -super().divergence(posterior, prior_weight)
 
 
+class WritesIntoData(Counts):
+    def local_step(self, data, expectations, inverse_temperature):
+        data[:] = 1.0
+        return super().local_step(data, expectations, inverse_temperature)
+
+
 class Unpicklable(Counts):
     def __init__(self):
         super().__init__()
@@ -82,6 +88,7 @@ class WrongNormalizer(Counts):
         (WeightedEnergies, "must"),
         (MeanEntropy, "two halves' entropy"),
         (OneTemperature, "its own temperature alone"),
+        (WritesIntoData, "must not write into the data"),
         (Negative, "divergence"),
         (WrongNormalizer, "local_log_normalizer at s = 1"),
     ],

@@ -32,11 +32,12 @@ CHECKED = "Data of another shape than the model's are to be refused in its `chec
 def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e-6) -> None:
     """Raise ``AssertionError`` if a model breaks the contract, with what it broke.
 
-    Tried are: the kinds, parts and shapes of what the methods give, random starts from few data,
-    the divergence (0 at the prior, positive elsewhere), steps of two halves that add up to the step
-    of the whole, one temperature for each datum, a bound that never falls (at T = 1 and above it),
-    an optimum of q(z) (no other temperature gives a better bound), steps that continue and global
-    steps of its own where the model has them, normalisers of 1 at T = 1 likewise, and pickling.
+    Tried are: the kinds, parts and shapes of what the methods give, data that stay as they are,
+    random starts from few data, the divergence (0 at the prior, positive elsewhere), steps of two
+    halves that add up to the step of the whole, one temperature for each datum, a bound that never
+    falls (at T = 1 and above it), an optimum of q(z) (no other temperature gives a better bound),
+    steps that continue and global steps of its own where the model has them, normalisers of 1 at
+    T = 1 likewise, and pickling.
 
     Parameters
     ----------
@@ -66,6 +67,7 @@ def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e
     source = ArraySource(data)
     rows = source.data
     rng, shape = np.random.default_rng(seed), rows.shape
+    before = rows.tobytes() if isinstance(rows, np.ndarray) else None
     prior = model.prior()
     # With a global step of its own, α and sums need not be like a λ.
     wanted = None if model.provides("global_step") else prior
@@ -73,6 +75,11 @@ def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e
     start = _tried("initialize", shape, lambda: start_of(model, source, rng).posterior)
     _check_parts(wanted, start, "λ of initialize")
     local = _tried("local_step", shape, lambda: _step(model, rows, start, HOT))
+    # Batches are views of what a fit is given, so later steps, and the caller, would see it.
+    _demand(
+        before is None or rows.tobytes() == before,
+        "initialize and local_step must not write into the data: take a copy there.",
+    )
     _demand(
         isinstance(local, LocalStep), f"local_step must return a LocalStep; got {shown(local)}."
     )
