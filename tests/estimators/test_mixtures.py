@@ -11,8 +11,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from tempering import (
     Annealing,
+    BayesianFactorAnalysis,
     BayesianGaussianMixture,
     BernoulliMixture,
+    GaussianHMM,
     LocalTempering,
     PoissonMixture,
     Untempered,
@@ -319,6 +321,15 @@ def test_negative_counts_are_named():
         PoissonMixture(1, component_prior=(0.0, 1.0)).fit([[1.0, 2.0], [3.0, 1.0]])
     with pytest.raises(ValueError, match=r"component_prior must be two positive numbers.*inf"):
         PoissonMixture(1, component_prior=([1.0, np.inf], 1.0)).fit([[1.0, 2.0], [3.0, 1.0]])
+
+
+@pytest.mark.parametrize("kind", [BayesianGaussianMixture, GaussianHMM, BayesianFactorAnalysis])
+def test_how_the_rows_lie_in_memory_moves_no_bit(kind):
+    """A DataFrame lies there column by column."""
+    X = np.random.default_rng(0).normal(size=(300, 6))
+    found = [kind(3, tol=1.0, random_state=0).fit(x) for x in (X, np.asfortranarray(X))]
+    for name, part in found[0]._state.posterior.items():
+        np.testing.assert_array_equal(found[1]._state.posterior[name], part, err_msg=name)
 
 
 def test_predictive_density_integrates_like_a_density():

@@ -210,7 +210,9 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
 
     def _validated(self, X: Any, *, reset: bool) -> Array:
         with naming_the_table():
-            X = validate_data(self, X, reset=reset, dtype=np.float64, ensure_all_finite=False)
+            # A DataFrame lies in memory column by column, and its sums would have other bits.
+            checks: Any = {"dtype": np.float64, "order": "C", "ensure_all_finite": False}
+            X = validate_data(self, X, reset=reset, **checks)
         wrong, others, holes = ~(np.abs(X) <= LARGEST_VALUE), "NaN or infinity", ""
         if "allow_nan" in self._input_tags:
             wrong, others, holes = wrong & ~np.isnan(X), "infinity", ", or NaN where there are none"
