@@ -35,6 +35,15 @@ def test_it_is_never_made_smaller():
     assert raised_prior(topics, prior, counts) is prior
 
 
+def test_topics_that_tell_documents_nothing_do_not_raise_it():
+    """The flattest proportions would then be the best, however few topics documents are of."""
+    counts, _ = drawn(0.1)
+    frequencies = np.asarray(counts.sum(axis=0)).reshape(-1, 1) + PRIOR
+    noise = np.random.default_rng(0).gamma(1.0, size=(400, 10))
+    prior = np.full(10, 0.05)
+    assert raised_prior(Topics(frequencies * noise, PRIOR), prior, counts) is prior
+
+
 def test_shares_stay_and_threads_change_nothing():
     counts, topics = drawn(1.0)
     prior = np.linspace(0.02, 0.08, 10)

@@ -120,19 +120,20 @@ def documents_to_predict(mean_length: float) -> int:
 def raised_prior(topics: Topics, prior: Array, documents: Any, n_threads: int = 1) -> Array:
     """α with its sum doubled as long as that predicts documents [D, V] better; else itself.
 
-    It never counts for more than the words of a document: where these are few, and none occurs
-    twice, a flatter prior would predict better whatever the topics.
+    It never counts for more than the words of a document. Where flatter proportions predict better
+    right up to there, these topics tell documents nothing, and α stays as it is: topics of a start
+    that are off, and short documents in which no word occurs twice.
     """
     words, halves = _words_and_halves(documents)
     if halves is None:
         return prior
     rows = (topics.rows(words) / topics.totals()).astype(np.float32)
-    best = _predicted(*halves, rows, prior, n_threads)
-    while 2.0 * prior.sum() <= documents.data.sum() / documents.shape[0]:
-        score = _predicted(*halves, rows, 2.0 * prior, n_threads)
+    best, raised = _predicted(*halves, rows, prior, n_threads), prior
+    while 2.0 * raised.sum() <= documents.data.sum() / documents.shape[0]:
+        score = _predicted(*halves, rows, 2.0 * raised, n_threads)
         if score <= best + GAIN:
-            break
-        best, prior = score, 2.0 * prior
+            return raised
+        best, raised = score, 2.0 * raised
     return prior
 
 
