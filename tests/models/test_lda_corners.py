@@ -122,7 +122,7 @@ def is_cold(lda):
 
 @pytest.mark.usefixtures("few_are_many")
 @pytest.mark.parametrize(
-    ("alpha", "given", "cold"), [(2.0, None, True), (2.0, 2.0, True), (0.02, None, False)]
+    ("alpha", "given", "cold"), [(1.0, None, True), (2.0, 2.0, True), (0.02, None, False)]
 )
 def test_a_fit_of_very_many_topics_that_documents_mix_keeps_its_start(
     monkeypatch, alpha, given, cold
@@ -137,7 +137,7 @@ def test_a_fit_of_very_many_topics_that_documents_mix_keeps_its_start(
 
 
 @pytest.mark.parametrize(
-    ("alpha", "given", "cold"), [(2.0, None, True), (2.0, 2.0, False), (0.1, None, False)]
+    ("alpha", "given", "cold"), [(1.0, None, True), (2.0, 2.0, False), (0.1, None, False)]
 )
 def test_a_fit_of_a_few_topics_that_documents_mix_keeps_its_start(alpha, given, cold):
     """But where a prior is given, nothing is tried that would tell whether they do."""
