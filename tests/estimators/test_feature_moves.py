@@ -96,17 +96,29 @@ def test_the_default_finds_features_in_data_with_little_noise(seed, size):
     assert still.n_moves_ == 0
 
 
-def test_without_moves_some_of_these_fits_fail():
+def test_without_heat_and_moves_some_of_these_fits_fail():
     """So that the test above tests something."""
     gaps = []
     for seed in range(6):
         X = clear_images(seed)
-        fits = [
-            FactorialMixture(2, random_state=seed, moves=moves).fit(X) for moves in (False, True)
-        ]
+        options = {"random_state": seed, "tempering": None}
+        fits = [FactorialMixture(2, moves=moves, **options).fit(X) for moves in (False, True)]
         gaps.append(fits[1].elbo_ - fits[0].elbo_)
         assert (gaps[-1] > 1) == (fits[1].n_moves_ > 0)
     assert sum(gap > 1000 for gap in gaps) >= 2
+
+
+def test_the_default_ends_alike_where_moves_alone_do_not():
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(5, 12))
+    X = (rng.random((300, 5)) < 0.4) @ features * 2 + 0.5 * rng.normal(size=(300, 12))
+
+    def elbos(**options):
+        return [FactorialMixture(5, random_state=seed, **options).fit(X).elbo_ for seed in (0, 1)]
+
+    default = elbos()
+    assert default[0] == pytest.approx(default[1], abs=0.1)
+    assert min(elbos(tempering=None)) < min(default) - 1000
 
 
 def test_learned_hyperparameters_are_those_of_the_path_that_was_kept():
@@ -119,7 +131,8 @@ def test_learned_hyperparameters_are_those_of_the_path_that_was_kept():
 
 def test_threads_never_change_a_bit():
     X = clear_images(1)
-    one, two = (FactorialMixture(2, random_state=1, n_jobs=jobs).fit(X) for jobs in (1, 2))
+    options = {"random_state": 1, "tempering": None}
+    one, two = (FactorialMixture(2, n_jobs=jobs, **options).fit(X) for jobs in (1, 2))
     assert one.n_moves_ == two.n_moves_ > 0
     assert one.features_.tobytes() == two.features_.tobytes()
 

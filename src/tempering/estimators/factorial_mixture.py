@@ -21,7 +21,6 @@ from sklearn.utils.validation import check_is_fitted
 from tempering.estimators.engine_estimator import FeatureMixin, OnlineEstimator
 from tempering.estimators.moves import MovedResult, fit_table, move_features
 from tempering.estimators.parameters import (
-    DEFAULTS,
     Count,
     CountFromZero,
     Flag,
@@ -29,7 +28,6 @@ from tempering.estimators.parameters import (
     Numbers,
     Tempering,
     Whole,
-    as_policy,
     check_n_components,
 )
 from tempering.inference import ArraySource, Result
@@ -40,7 +38,6 @@ from tempering.models.factorial.activations import MAX_ENUMERATED
 from tempering.models.factorial_mixture import FactorialModel, as_probabilities, log_density
 from tempering.models.natural import Natural
 from tempering.models.threads import one_blas_thread
-from tempering.temperature import Annealing, TemperaturePolicy
 
 #: Variances that there is a computer for: beyond, their squares are 0 or infinite.
 Variance = Annotated[float, Interval(Real, 1e-100, 1e100, closed="both")]
@@ -67,10 +64,10 @@ class FactorialMixture(FeatureMixin, OnlineEstimator):
     learn : collection of str, default=()
         Which of "noise_variance", "feature_variance" and "activation_probability" to learn, from
         the values above, in the phase at T = 1.
-    tempering : {"auto", "adaptive", "annealing", "variational", "local"}, policy or None, \
-default="auto"
-        Temperature policy. "auto" cools from the temperature that fits the start, linearly in 1/T
-        and in 50 passes; None is T = 1 throughout.
+    tempering : {"adaptive", "annealing", "variational", "local"}, policy or None, \
+default="adaptive"
+        Temperature policy: a name for its default setting, an object such as
+        ``tempering.Annealing(...)``, or None for T = 1 throughout.
     local : {"auto", "exact", "mean-field"}, default="auto"
         How the activations of a sample are inferred: by their exact joint posterior over 2^K states
         (at most 12 features; "auto": where it can be), or as if independent.
@@ -82,7 +79,9 @@ default="small"
     moves : bool, default=True
         Whether batch fits try other features once T = 1, where activations depend on each other or
         a feature explains nothing. They are kept only if that raises the ELBO.
-    tol, max_iter, n_init, batch_size, learning_offset, learning_decay, total_samples, backend, \
+    max_iter : int, default=1000
+        The most passes over the data; "annealing" cools over two thirds of them.
+    tol, n_init, batch_size, learning_offset, learning_decay, total_samples, backend, \
 random_state, n_jobs, executor, verbose
         As in :class:`tempering.BayesianGaussianMixture`.
 
@@ -130,13 +129,13 @@ random_state, n_jobs, executor, verbose
     feature_variance: Variance | None = None
     activation_probability: Probability | Numbers = 0.3
     learn: tuple | list | set | frozenset = ()
-    tempering: Tempering = "auto"
+    tempering: Tempering = "adaptive"
     local: Literal["auto", "exact", "mean-field"] = "auto"
     local_restarts: CountFromZero = 2  # fewer miss explanations, more find few
     init: Literal["small", "prior", "data"] | Numbers = "small"
     moves: Flag = True
     tol: NotNegative = 1e-2
-    max_iter: Whole = 300
+    max_iter: Whole = 1000
 
     _called, _held = "features", "features_"
 
@@ -185,12 +184,6 @@ random_state, n_jobs, executor, verbose
         super()._summarise(result)
         accepted = result.accepted if isinstance(result, MovedResult) else {}
         self.n_moves_ = sum(accepted.values())
-
-    def _policy(self, planned_passes: float) -> TemperaturePolicy:
-        passes = min(50.0, planned_passes / 2)
-        # Linear in 1/T: in the toy problem of the paper, linear in T lost a feature now and then.
-        names = {"auto": lambda: Annealing(passes=passes, start="auto"), **DEFAULTS}
-        return as_policy(self.tempering, names)
 
     def _new_model(self, X: Array) -> FactorialModel:
         check_n_components(self.n_components, max(len(X), self.total_samples or 0), "samples")

@@ -78,9 +78,8 @@ HOPE, PLAIN_HOPE = 3.0, 10.0
 #: come to rest within that part.
 PLAIN_PART = 0.5
 TOO_SHORT = (
-    "AdaptiveTempering has tempered nothing: plain inference, which comes first, was still rising "
-    "after %d of the %d passes that are planned. Plan some hundreds more, or take a schedule, "
-    "such as Annealing()."
+    "AdaptiveTempering has tempered nothing: plain inference, which comes first, took %d of the %d "
+    "passes that are planned. Plan some hundreds more, or take a schedule, such as Annealing()."
 )
 
 
@@ -211,10 +210,15 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         best = look.bound if better else heat.best
         kept: dict[str, Any] = {"keeps": better, "returns": not better, "best": best}
         if heat.phase == "plain":
-            if late and not (steady or converged):
+            too_few = length - passes < 10 * progress.step  # to find the critical temperature in
+            if too_few or (late and not (steady or converged)):
                 logger.warning(TOO_SHORT, passes, progress.planned)
                 return AdaptiveHeat(finished=True)
-            critical, looked_at = _critical_inverse_temperature(heat, surroundings, NEVER_ALIKE)
+            # Very few data are looked at as a whole, which must leave passes to cool in.
+            most = (progress.planned - passes) / 2
+            critical, looked_at = _critical_inverse_temperature(
+                heat, surroundings, NEVER_ALIKE, most
+            )
             kept |= {"hope": -math.inf if converged else might, "looked_at": looked_at}
             return heat.jump("cooling", FORGETTING * critical, **kept)
         if better and not ending and look.bound <= heat.hope:
@@ -369,14 +373,15 @@ def _bound(local: LocalStep, posterior: Any, surroundings: Surroundings) -> floa
 
 
 def _critical_inverse_temperature(
-    heat: AdaptiveHeat, surroundings: Surroundings, usual: float
+    heat: AdaptiveHeat, surroundings: Surroundings, usual: float, most_passes: float = math.inf
 ) -> tuple[float, int]:
     """The critical s, or a usual one if there is none, and how many data it took to find it."""
     rng = np.random.default_rng([heat.seed, heat.step])
     data = surroundings.data
     n_rows = min(SEARCH_ROWS, max(PUSH_ROWS, data.shape[0] // 4))
     rows = some_rows(data, n_rows, rng)
-    critical, n_updates = critical_inverse_temperature(surroundings.model, rows, rng)
+    most = most_passes * data.shape[0] / n_rows
+    critical, n_updates = critical_inverse_temperature(surroundings.model, rows, rng, most)
     if critical is None:
         logger.info("no critical temperature was found; T = %.0f is taken for it.", 1 / usual)
         critical = usual

@@ -62,11 +62,12 @@ def pushed(
 
 
 def critical_inverse_temperature(
-    model: Model, rows: Any, rng: np.random.Generator
+    model: Model, rows: Any, rng: np.random.Generator, most_updates: float = math.inf
 ) -> tuple[float | None, int]:
     """The largest trial of s, from hot to cold, at which a push of the model at rest dies out.
 
-    None if it never does; and how many updates of the rows it took.
+    None if it never does; and how many updates of the rows it took. After ``most_updates`` no other
+    s is tried.
     """
     n_updates = 0
     for hottest in HOTTEST:
@@ -75,7 +76,7 @@ def critical_inverse_temperature(
         n_updates += taken
         for stride in STRIDES:
             # From hot to cold: so it is the one hot optimum that is tried, and none of the others.
-            while s * math.exp(stride) < 1.0:
+            while s * math.exp(stride) < 1.0 and n_updates < most_updates:
                 colder = s * math.exp(stride)
                 settled, taken = _settled(model, rows, deepcopy(rest), colder)
                 n_updates += taken + 1 + RELAX
