@@ -103,6 +103,19 @@ def test_a_model_that_cannot_be_pickled_is_told():
         check_model(Unpicklable(), counts())
 
 
+class FamilyOfOnePart(Counts):
+    @property
+    def families(self):
+        return {"weights": self.weights}
+
+
+def test_a_part_without_a_family_is_named():
+    """Its divergence was left out of the ELBO, without a word."""
+    for work in (check_model, fit):
+        with pytest.raises((AssertionError, ValueError), match="it lacks components"):
+            work(FamilyOfOnePart(), counts())
+
+
 class OneEnergy(Counts):
     def local_step(self, data, expectations, inverse_temperature):
         step = super().local_step(data, expectations, inverse_temperature)
