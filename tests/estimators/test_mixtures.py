@@ -312,6 +312,14 @@ def test_bad_arguments_are_named(options, message):
         BayesianGaussianMixture(**options).fit(blobs(30))
 
 
+def test_minibatches_make_a_hundred_passes_where_none_are_asked_for():
+    """None of them ends before, as a fit to all data does."""
+    X = np.random.default_rng(0).poisson(3.0, size=(40, 2))
+    assert PoissonMixture(2, batch_size=20, random_state=0).fit(X).n_iter_ == 100
+    assert PoissonMixture(2, batch_size=20, max_iter=3, random_state=0).fit(X).n_iter_ == 3
+    assert 3 < PoissonMixture(2, random_state=0).fit(X).n_iter_ < 1000
+
+
 def test_negative_counts_are_named():
     with pytest.raises(ValueError, match="row 1, column 0 holds -3"):
         PoissonMixture(1).fit([[1.0, 2.0], [-3.0, 1.0]])

@@ -117,7 +117,7 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         with kept_whole(self):
             going_on = self._going_on
             X = self._validated(X, reset=not going_on)
-            policy = Untempered() if going_on else self._policy(self.max_iter)
+            policy = Untempered() if going_on else self._policy(self._most_passes)
             model, data = self._new_model(X), as_data(self._transformed(X))
             rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
             best, elbos = None, []
@@ -136,9 +136,16 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
             self._summarise(replace(best, restart_elbos=elbos))
             self._state = State(best.posterior, best.heat, len(best.history), data.shape[0])
             self._expose(best.model, data)
-        if self._not_converged and not (self.converged_ or self.batch_size) and self.max_iter:
+        if self._not_converged and not (self.converged_ or self.batch_size) and self.max_iter != 0:
             warnings.warn(self._not_converged, ConvergenceWarning, stacklevel=5)
         return self
+
+    @property
+    def _most_passes(self) -> int:
+        """``max_iter``, or what is usual: in minibatches all of them are made."""
+        if self.max_iter is not None:
+            return self.max_iter
+        return 1000 if self.batch_size is None else 100
 
     @property
     def _going_on(self) -> bool:
@@ -188,7 +195,7 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
     def _run_options(self) -> FitOptions:
         """The arguments of the engine that are parameters of every estimator."""
         options: FitOptions = {
-            "max_passes": self.max_iter,
+            "max_passes": self._most_passes,
             "tolerance": self.tol,
             "n_threads": self.n_jobs,
             "executor": self.executor,
@@ -203,7 +210,7 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         assert self.batch_size is not None
         if self.learning_offset == "auto":
             steps_a_pass = n_data / self.batch_size
-            rates = usual_rate(policy, self.max_iter, steps_a_pass, self.learning_decay)
+            rates = usual_rate(policy, self._most_passes, steps_a_pass, self.learning_decay)
         else:
             rates = RobbinsMonro(self.learning_offset, self.learning_decay)
         return {"batch_size": self.batch_size, "learning_rate": rates}

@@ -79,8 +79,9 @@ default="small"
     moves : bool, default=True
         Whether batch fits try other features once T = 1, where activations depend on each other or
         a feature explains nothing. They are kept only if that raises the ELBO.
-    max_iter : int, default=1000
-        The most passes over the data; "annealing" cools over two thirds of them.
+    max_iter : int, default=None
+        The most passes over the data, by default 1,000; in minibatches all are made, by default
+        100. "annealing" cools over two thirds of them.
     tol, n_init, batch_size, learning_offset, learning_decay, total_samples, backend, \
 random_state, n_jobs, executor, verbose
         As in :class:`tempering.BayesianGaussianMixture`.
@@ -135,7 +136,7 @@ random_state, n_jobs, executor, verbose
     init: Literal["small", "prior", "data"] | Numbers = "small"
     moves: Flag = True
     tol: NotNegative = 1e-2
-    max_iter: Whole = 1000
+    max_iter: Whole | None = None
 
     _called, _held = "features", "features_"
 

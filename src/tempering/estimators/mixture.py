@@ -205,8 +205,9 @@ _PARAMETERS = """
 default="adaptive"
         Temperature policy: a name for its default setting, an object such as
         ``tempering.Annealing(...)``, or None for T = 1 throughout.
-    max_iter : int, default=1000
-        The most passes over the data; "annealing" cools over two thirds of them.
+    max_iter : int, default=None
+        The most passes over the data, by default 1,000; in minibatches all are made, by default
+        100. "annealing" cools over two thirds of them.
     tol, n_init, weight_concentration_prior_type, weight_concentration_prior, \
 batch_size, learning_offset, learning_decay, total_samples, backend, random_state, n_jobs, \
 executor, verbose
@@ -229,7 +230,7 @@ class _DiscreteMixture(MixtureEstimator):
 
     _: KW_ONLY
     tempering: Tempering = "adaptive"
-    max_iter: Whole = 1000
+    max_iter: Whole | None = None
     component_prior: Numbers | None = None
 
     @abstractmethod

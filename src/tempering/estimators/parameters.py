@@ -93,7 +93,7 @@ class TypedParameters:
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {}
 
     # Not all of them have these.
-    max_iter: int
+    max_iter: int | None
     executor: Executor | None
     total_samples: float | None
     backend: Backend
