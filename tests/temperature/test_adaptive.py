@@ -230,6 +230,14 @@ def test_components_that_known_weights_tell_apart_are_not_swapped():
         assert light < heavy
 
 
+def test_the_search_leaves_passes_to_cool_in():
+    """Of twenty data it looks at all of them, each time."""
+    model, data = two_gaussians(0, n=20)
+    found = run(model, data, AdaptiveTempering(), max_passes=60)
+    assert found.history["temperature"].max() > 1.0
+    assert found.history[-1].passes <= 60
+
+
 def test_a_run_too_short_for_plain_inference_stays_plain_and_says_so(caplog):
     model, data = clusters(0)
     short = run(model, data, AdaptiveTempering(), max_passes=10)
