@@ -72,6 +72,12 @@ def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e
     # With a global step of its own, α and sums need not be like a λ.
     wanted = None if model.provides("global_step") else prior
     _check_parts(prior, prior, "prior()")
+    left_out = [] if model.provides("divergence") else sorted({*prior} - {*model.families})
+    _demand(
+        not left_out,
+        f"families must have the family of each part of λ; it lacks {', '.join(left_out)}. Without "
+        "one, its part of the divergence is missing.",
+    )
     start = _tried("initialize", shape, lambda: start_of(model, source, rng).posterior)
     _check_parts(wanted, start, "λ of initialize")
     local = _tried("local_step", shape, lambda: _step(model, rows, start, HOT))

@@ -136,11 +136,6 @@ class Model(ABC):
         if not self.families:
             raise self._lacks("divergence", OR_FAMILIES, NotImplementedError)
         prior = self.prior()
-        if left_out := prior.keys() - self.families.keys():
-            raise ValueError(
-                f"{type(self).__name__}.families must have the family of each part of λ; it lacks "
-                f"{', '.join(sorted(left_out))}. For a part of no family, define divergence."
-            )
         parts = (
             np.sum(family.divergence(posterior[name], prior[name], prior_weight))
             for name, family in self.families.items()
