@@ -14,8 +14,6 @@ from tempering import (
     PoissonFactorization,
     RegressionMixture,
 )
-from tempering.inference import Record
-from tempering.inference.callbacks import data_a_second
 
 
 @pytest.mark.parametrize("terminal", [False, True])
@@ -40,12 +38,3 @@ def test_a_fit_tells_how_far_it_is(estimator, terminal, capsys, monkeypatch):
     lines, bar = capsys.readouterr()
     assert lines.startswith("pass 10  ELBO ") is not terminal
     assert ("pass 12.00/12" in bar) is terminal
-
-
-def test_the_first_step_which_may_compile_is_no_part_of_the_speed():
-    speed = data_a_second()
-    records = [
-        Record(step, 0.0, seen, 1.0, 1.0, 1.0, 0.0, 0.0, seconds, "final", None)
-        for step, seen, seconds in ((0, 10, 5.0), (1, 20, 5.1), (2, 30, 5.2), (0, 10, 0.1))
-    ]
-    assert [speed(record) for record in records] == pytest.approx([2.0, 100.0, 100.0, 100.0])

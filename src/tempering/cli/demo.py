@@ -27,7 +27,7 @@ def demo(
 
     The corpus is the docstrings of the installed scientific packages. Both fits make the same
     steps on the same documents. The tempered model is saved, with a report. It takes about a
-    minute, some seconds more where kernels are compiled first, and no network.
+    minute, and no network.
 
     \b
     Example:
@@ -39,6 +39,7 @@ def demo(
     from tempering.cli.validation import Validation, shown
     from tempering.datasets import load_docstrings
     from tempering.estimators import LatentDirichletAllocation
+    from tempering.inference.callbacks import working_seconds
     from tempering.report import write_report
 
     out.mkdir(parents=True, exist_ok=True)  # what is in the way is told before the work
@@ -58,10 +59,10 @@ def demo(
             N_TOPICS, max_iter=PASSES, random_state=seed, n_jobs=jobs, **options
         )
         scores[name] = Validation(corpus.counts[test], N_TOPICS, jobs)
-        began = time.perf_counter()
+        began = working_seconds()
         with shown(scores[name], f"{name:9}") as progress:
             model.fit(corpus.counts[training], callbacks=[scores[name], progress])
-        seconds = time.perf_counter() - began
+        seconds = working_seconds() - began
         held_out: Any = corpus.counts[test]
         fits[name] = {
             "completion_gibbs": model.completion_score(held_out, inference="gibbs", alpha=0.1),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -87,6 +86,7 @@ def _fit_and_save(
     from tempering.corpus import Corpus, CorpusError
     from tempering.estimators import LatentDirichletAllocation
     from tempering.estimators.recipe import batch_size_for
+    from tempering.inference.callbacks import working_seconds
 
     executor = None if settings.scheduler is None else _connected(settings.scheduler)
     model = LatentDirichletAllocation(
@@ -125,12 +125,12 @@ def _fit_and_save(
     else:
         n_topics = int(settings.topics)
     model.set_params(n_components=n_topics)
-    started = time.perf_counter()
+    started = working_seconds()
     validation = _fit(model, training, held_out, keeping)
     if executor is not None:
         executor.close()
         model.set_params(executor=None)
-    seconds = time.perf_counter() - started
+    seconds = working_seconds() - started
     model.save(keeping.out, words, overwrite=keeping.overwrite)
     if validation is not None:
         validation.write(keeping.out)

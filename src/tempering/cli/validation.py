@@ -17,7 +17,7 @@ from tempering.corpus.corpus import gather
 from tempering.evaluation import completion_score, split_documents
 from tempering.evaluation.checks import normalised
 from tempering.inference import BlockSource, Report
-from tempering.inference.callbacks import Callback, data_a_second, progress_bar
+from tempering.inference.callbacks import COMPILING, Callback, progress_bar, telling
 from tempering.inference.sources import StoredRows
 from tempering.storage.atomic import atomic_file
 
@@ -163,15 +163,16 @@ def shown(validation: Validation | None, name: str = "fit") -> Iterator[Callback
         scores = [] if validation is None else validation.scores
         return f"  held-out {minus(scores[-1][1])}" if scores else ""
 
-    last, speed = 0, data_a_second()
+    last = 0
 
     def print_pass(report: Report) -> None:
         nonlocal last
         record = report.record
-        passes, now = int(record.passes + 1e-9), speed(record)
+        passes = int(record.passes + 1e-9)
         if passes > last:
             last = passes
-            line = f"pass {passes} of {report.planned_passes:g}  {now:,.0f} documents/s"
+            speed = record.data_seen / max(record.seconds, 1e-9)
+            line = f"pass {passes} of {report.planned_passes:g}  {speed:,.0f} documents/s"
             line += f"  T {record.temperature:.2f}{held_out()}"
             error_console().print(line, soft_wrap=True)
 
@@ -179,4 +180,5 @@ def shown(validation: Validation | None, name: str = "fit") -> Iterator[Callback
         if bar is not None:
             yield bar
             return
-        yield print_pass
+        with telling(lambda: error_console().print(COMPILING)):
+            yield print_pass

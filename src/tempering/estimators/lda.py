@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable, Sequence
+from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Self
@@ -16,7 +17,7 @@ from tempering.estimators.topic_choices import TopicChoices, mixed_start, told_d
 from tempering.estimators.words import check_guidance, remember_labels, remember_words
 from tempering.gpu.device_lda import fit_on_device
 from tempering.inference import Algorithm, ArraySource, Batch, BlockSource, Constant, History
-from tempering.inference.callbacks import Callback
+from tempering.inference.callbacks import Callback, say_compiling, telling
 from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint, remembered_seed
 from tempering.inference.executors import Serial
 from tempering.inference.fitting import FitOptions, fit
@@ -196,30 +197,31 @@ default="auto"
             steps_a_pass = -(-n_documents // batch_size) if online else 1
             n_steps = steps_a_pass * self.max_iter
             policy_seed, seed = self._seeds(rng)
-            initial, mixed = None, False
-            if online and self.n_init == 1:
-                initial, mixed = mixed_start(model, source, n_tokens, seed)
-            rates = self._learning_rate(n_steps, mixed) if online else Constant()
-            policy = self._policy(source, model, rates, n_steps, policy_seed, mixed)
-            options: FitOptions = {
-                "temperature": policy,
-                "learning_rate": rates,
-                "initial": initial,
-                "batch_size": batch_size if online else None,
-                "max_passes": self.max_iter,
-                "n_init": self.n_init,
-                "seed": seed,
-                "n_threads": 1,  # the kernels have threads of their own
-                "executor": self.executor,
-                "elbo_every": self.evaluate_every if self.evaluate_every > 0 else steps_a_pass,
-                "final_elbo": False,
-                "callbacks": [*callbacks, *self._watches(source, model)],
-                "progress": bool(self.verbose),
-                "checkpoint": checkpoint,
-                "resume": resume,
-            }
-            run = fit_on_device if where == "jax" else fit
-            result = run(model, source, **options)
+            with telling(say_compiling) if self.verbose else nullcontext():
+                initial, mixed = None, False
+                if online and self.n_init == 1:
+                    initial, mixed = mixed_start(model, source, n_tokens, seed)
+                rates = self._learning_rate(n_steps, mixed) if online else Constant()
+                policy = self._policy(source, model, rates, n_steps, policy_seed, mixed)
+                options: FitOptions = {
+                    "temperature": policy,
+                    "learning_rate": rates,
+                    "initial": initial,
+                    "batch_size": batch_size if online else None,
+                    "max_passes": self.max_iter,
+                    "n_init": self.n_init,
+                    "seed": seed,
+                    "n_threads": 1,  # the kernels have threads of their own
+                    "executor": self.executor,
+                    "elbo_every": self.evaluate_every if self.evaluate_every > 0 else steps_a_pass,
+                    "final_elbo": False,
+                    "callbacks": [*callbacks, *self._watches(source, model)],
+                    "progress": bool(self.verbose),
+                    "checkpoint": checkpoint,
+                    "resume": resume,
+                }
+                run = fit_on_device if where == "jax" else fit
+                result = run(model, source, **options)
             self.recipe_ = self._recipe(model, policy, rates, batch_size, n_steps)
             self._keep(result)
             self.random_state_ = rng

@@ -7,7 +7,6 @@ activations that depend on each other: such pairs get other generators, and a fe
 next to nothing gets what the others leave over. Each candidate is tried on a sample first.
 """
 
-import time
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -24,6 +23,7 @@ from tempering.gpu.jax_device import Backend, choose_backend
 from tempering.gpu.jax_factorial import JaxFactorialModel
 from tempering.gpu.jax_models import JaxHiddenMarkov, JaxMixture
 from tempering.inference import Algorithm, Batch, Constant, History, Result, fit
+from tempering.inference.callbacks import working_seconds
 from tempering.inference.checkpoint import part_of
 from tempering.inference.executors import Executor, Serial, open_executor
 from tempering.inference.fitting import FitOptions
@@ -56,7 +56,7 @@ def fit_with_moves(
     A tempered fit runs to its end before them; an untempered one only settles. The last phase is
     coordinate ascent to convergence. ``max_passes`` counts the passes of all phases.
     """
-    started = time.perf_counter()
+    started = working_seconds()
     phases = count()
 
     temperature = options.pop("temperature", None)
@@ -80,14 +80,14 @@ def fit_with_moves(
                 moved = move(best.model, data, best.posterior, executor)
             if moved is None:
                 break
-            began = time.perf_counter() - started
+            began = working_seconds() - started
             tried = run(best.model, moved, min(SETTLING_PASSES, left), None)
             if not tried.elbo > best.elbo + 1e-6 * data.shape[0]:  # in nats a datum
                 break
             accepted = {**best.accepted, name: best.accepted[name] + 1}
             best = replace(_continued(best, tried, began), accepted=accepted)
     if not best.converged and (left := _passes_left(best, max_passes)):
-        began = time.perf_counter() - started
+        began = working_seconds() - started
         best = _continued(best, run(best.model, best.posterior, left, None), began)
     return best
 

@@ -12,6 +12,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
+from tempering.inference.callbacks import add_compilation, begin_compilation
 from tempering.models.arguments import check_choice
 from tempering.storage import cache_directory
 
@@ -109,6 +110,7 @@ def platform() -> str:
 @cache
 def keep_compiled() -> None:
     """Have JAX keep what it compiles in the user's cache, unless it was told where to keep it."""
+    jax.monitoring.register_event_duration_secs_listener(_on_duration)
     if jax.config.jax_compilation_cache_dir is not None:  # pyright: ignore
         return
     place = cache_directory() / "jax"
@@ -120,6 +122,14 @@ def keep_compiled() -> None:
     jax.config.update("jax_compilation_cache_dir", str(place))
     # JAX's own second would leave most kernels out.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.1)
+
+
+def _on_duration(event: str, duration_secs: float, **_: Any) -> None:
+    compilation = ("jaxpr_to_mlir_module_duration", "backend_compile_duration")
+    if event.removeprefix("/jax/core/compile/") in compilation:
+        add_compilation(duration_secs)
+        if duration_secs >= 0.5:  # JAX tells afterwards; more is to come then
+            begin_compilation()
 
 
 def counterpart(model: Any, kind: type[Own], **more: Any) -> Own:

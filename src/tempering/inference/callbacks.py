@@ -1,13 +1,82 @@
-"""What is told while a fit runs: callbacks, and the progress bar, which is one."""
+"""What is told while a fit runs: callbacks, the progress bar, which is one, and compilation.
+
+Compilation happens once, and is no part of the time of a fit. Numba compiles a kernel when it is
+first called, and keeps it on disk (see ``NUMBA_CACHE_DIR``).
+"""
 
 import math
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
+from numba.core import event
+
 from tempering.inference.run import Record
 from tempering.temperature import Heat
+
+#: What is said; that of the next fit is on disk by then.
+COMPILING = "compiling, once"
+
+
+class _Compilation(event.Listener):
+    """What this process compiles: Numba does, and tells of it, in one thread at a time."""
+
+    depth, began, seconds = 0, 0.0, 0.0
+    tell: Callable[[], None] | None = None  # whom to tell when it begins
+
+    def on_start(self, event: event.Event) -> None:
+        """A kernel begins to be compiled, perhaps as a part of another."""
+        self.depth += 1
+        if self.depth == 1:
+            self.began = time.perf_counter()
+            begin_compilation()
+
+    def on_end(self, event: event.Event) -> None:
+        """It is compiled."""
+        self.depth -= 1
+        if self.depth == 0:
+            add_compilation(time.perf_counter() - self.began)
+
+
+_compilation = _Compilation()
+event.register("numba:compile", _compilation)
+
+
+def begin_compilation() -> None:
+    """Tell who wants to be told that a compiler is at work, and only once."""
+    tell, _compilation.tell = _compilation.tell, None
+    if tell is not None:
+        tell()
+
+
+def add_compilation(seconds: float) -> None:
+    """Something was compiled, in so many seconds."""
+    _compilation.seconds += seconds
+
+
+@contextmanager
+def telling(tell: Callable[[], None]) -> Iterator[None]:
+    """Call ``tell`` once if compilation begins, unless somebody is to be told already."""
+    mine = _compilation.tell is None
+    _compilation.tell = _compilation.tell or tell
+    try:
+        yield
+    finally:
+        if mine:
+            _compilation.tell = None
+
+
+def say_compiling() -> None:
+    """Tell it on standard error."""
+    print(COMPILING, file=sys.stderr, flush=True)
+
+
+def working_seconds() -> float:
+    """A clock that stands still during compilation, for differences."""
+    now = _compilation.began if _compilation.depth else time.perf_counter()
+    return now - _compilation.seconds
 
 
 class Report(NamedTuple):
@@ -37,20 +106,6 @@ class Report(NamedTuple):
 Callback = Callable[[Report], bool | None]
 
 
-def data_a_second() -> Callable[[Record], float]:
-    """A speed that leaves out the first step of a run, in which kernels may be compiled."""
-    first: Record | None = None
-
-    def speed(record: Record) -> float:
-        nonlocal first
-        if first is None or record.step <= first.step:
-            first = record
-            return record.data_seen / max(record.seconds, 1e-9)
-        return (record.data_seen - first.data_seen) / max(record.seconds - first.seconds, 1e-9)
-
-    return speed
-
-
 @contextmanager
 def progress_bar(
     enabled: bool, name: str = "", more: Callable[[], str] = str
@@ -72,14 +127,18 @@ def progress_bar(
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(name or "fit", total=None, where="")
-        elbo, speed = "", data_a_second()
+        elbo = ""
+
+        def compiling() -> None:
+            bar.update(task, where=COMPILING)
 
         def show(report: Report) -> None:
             nonlocal elbo
             record = report.record
             if math.isfinite(record.elbo):
                 elbo = f"  ELBO {record.elbo:,.1f}"
-            where = f"pass {record.passes:.2f}/{report.planned_passes:g}  {speed(record):,.0f}/s"
+            speed = record.data_seen / max(record.seconds, 1e-9)
+            where = f"pass {record.passes:.2f}/{report.planned_passes:g}  {speed:,.0f}/s"
             where += f"  T {record.temperature:.3f}{elbo}{more()}"
             if report.restart:
                 where += f"  restart {report.restart + 1}"
@@ -92,4 +151,5 @@ def progress_bar(
                 where=where,
             )
 
-        yield show
+        with telling(compiling):
+            yield show

@@ -6,7 +6,6 @@ whether it is plain VI, AVI, VT or LVT.
 """
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
@@ -15,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tempering.inference.callbacks import Callback, Report
+from tempering.inference.callbacks import Callback, Report, working_seconds
 from tempering.inference.checkpoint import Restarts
 from tempering.inference.executors import Executor, Serial, SolveShard, add_in_pairs
 from tempering.inference.run import History, LearningRate, Record, Result, Run, State, local_of
@@ -234,7 +233,7 @@ def run_restart(
         run = Run(model, state, state.heat, History())
     if keep_local:
         local_of(model, run.state.posterior, source.sample(1, np.random.default_rng(0)))
-    started = time.perf_counter() - run.seconds
+    started = working_seconds() - run.seconds
     batches = source.batches(seed, run.state.step)
 
     while not run.over:
@@ -286,7 +285,7 @@ def _recorded(
     """The run after a step: its history, its phase, and whether it has converged."""
     policy = algorithm.temperature
     state, local, bound, elbo = step
-    heat, seconds = state.heat, time.perf_counter() - started
+    heat, seconds = state.heat, working_seconds() - started
     run.history.append(
         Record(
             step=state.step - 1,

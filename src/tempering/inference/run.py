@@ -139,7 +139,7 @@ class Record(NamedTuple):
     # an unbiased estimate. NaN at steps where it was not asked for.
     tempered_elbo: float
     elbo: float  # of the original model (T = 1) at the current q(β) and q(z); NaN likewise
-    seconds: float  # since the start of the run, with those that Numba or JAX compiled in
+    seconds: float  # since the start of the run, without those spent compiling
     phase: str  # "tempered", or "final" for the finishing phase at T = 1
     weights: np.ndarray | None  # q(y) over the grid of temperatures, [M]
 
