@@ -331,23 +331,20 @@ def test_minibatches_lose_nothing_where_heat_does_harm(monkeypatch):
     assert run(model, data, AdaptiveTempering(), **options).elbo < plain - 1000.0
 
 
+def interrupted(model, data, stop, place, **options):
+    """A fit that was interrupted at a step, and went on from its checkpoint."""
+    callbacks, kept = [lambda report: _stop(report, stop)], Checkpoint(place, every_steps=1)
+    with pytest.raises(Interrupted):
+        run(model, data, AdaptiveTempering(), callbacks=callbacks, checkpoint=kept, **options)
+    return run(model, data, AdaptiveTempering(), checkpoint=place, **options)
+
+
 def test_minibatches_go_on_from_a_checkpoint_to_the_same_bits(tmp_path):
     model, data = unequal_groups()
     options = {"batch_size": 300, "max_passes": 20}
     whole = run(model, data, AdaptiveTempering(), **options)
     for stop in (40, 83, 95):  # of 100: while it cools, beside plain inference, and alone
-        place = tmp_path / str(stop)
-        with pytest.raises(Interrupted):
-            run(
-                model,
-                data,
-                AdaptiveTempering(),
-                callbacks=[lambda r, at=stop: _stop(r, at)],
-                checkpoint=Checkpoint(place, every_steps=1),
-                **options,
-            )
-        resumed = run(model, data, AdaptiveTempering(), checkpoint=place, **options)
-        assert resumed.elbo == whole.elbo
+        assert interrupted(model, data, stop, tmp_path / str(stop), **options).elbo == whole.elbo
 
 
 def test_goes_on_from_a_checkpoint_to_the_same_bits(tmp_path):
@@ -357,17 +354,7 @@ def test_goes_on_from_a_checkpoint_to_the_same_bits(tmp_path):
     # The search for the critical temperature, and samples that were cooled.
     assert np.sum(np.diff(whole.history["passes"]) > 1.5) >= 2
     for stop in (3, n_steps // 2, n_steps - 3):
-        place = tmp_path / str(stop)
-        with pytest.raises(Interrupted):
-            run(
-                model,
-                data,
-                AdaptiveTempering(),
-                callbacks=[lambda r, at=stop: _stop(r, at)],
-                max_passes=300,
-                checkpoint=Checkpoint(place, every_steps=1),
-            )
-        resumed = run(model, data, AdaptiveTempering(), max_passes=300, checkpoint=place)
+        resumed = interrupted(model, data, stop, tmp_path / str(stop), max_passes=300)
         assert resumed.elbo == whole.elbo
         assert len(resumed.history) == n_steps
 
