@@ -46,6 +46,8 @@ RAMP_START, RAMP_COLDEST = 4.0, 0.75
 #: Temperatures at which a ramp is measured; and the part of the time at T = 1 after which the
 #: better of the ramp and of plain inference goes on alone.
 RAMP_NODES, RACE = 40, 0.5
+#: In a short run more is left for T = 1, so many passes, but not more than this part of the run.
+LEAST_COLD, MOST_COLD = 2.5, 0.6
 #: Data of a push: enough that components are alike to some tens of percent.
 PUSH_ROWS = 20
 #: A fresh start is made of so many data, and is cooled from this s.
@@ -122,7 +124,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
     push : float
         Share of another solution that is mixed into each tempered step.
     fraction : float
-        Part of the planned run by which T is 1.
+        Part of the planned run by which T is 1; in a run of few passes it is less.
 
     Examples
     --------
@@ -151,7 +153,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         check_number(self.fraction, "fraction", "above 0 and at most 1", above=0, most=1)
 
     def length(self, planned: float) -> float:
-        return self.fraction * planned
+        left = min(LEAST_COLD, MOST_COLD * planned)
+        return min(self.fraction * planned, planned - left)
 
     def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> AdaptiveHeat:
         return AdaptiveHeat(seed=int(rng.integers(2**31)))
