@@ -15,6 +15,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 
+from fresh_models import BEDS as FRESH
 from own_models import CategoricalHMM, ExponentialMixture, MixedRegressions, PoissonFactors
 from strangers_models import BEDS as STRANGERS
 from tempering import Annealing, FactorialMixture, LatentDirichletAllocation, Mixture, families, fit
@@ -321,7 +322,7 @@ def directions(policy, seed, **options):
 
 def stranger(name, policy, seed, **options):
     """A model that its author wrote without having seen a policy."""
-    return batch(*STRANGERS[name](seed), policy, seed, **options)
+    return batch(*{**STRANGERS, **FRESH}[name](seed), policy, seed, **options)
 
 
 def topics(policy, seed, counts=None, k=20, passes=400, batch_size=None, n_init=1):
@@ -400,7 +401,7 @@ def beds(files: list[str], documents: int = 5000) -> dict[str, Bed]:
         "spiral": spiral,
         "baskets": baskets,
         "directions": directions,
-        **{name: partial(stranger, name) for name in STRANGERS},
+        **{name: partial(stranger, name) for name in (*STRANGERS, *FRESH)},
         "25, stochastic": partial(grid, stochastic),
         "20, stochastic": partial(ten, stochastic),
         **{name: bed for path in files for name, bed in of_file(path, documents).items()},

@@ -1,4 +1,4 @@
-"""Policies in minibatches: plain inference, schedules and adaptive tempering, on fifteen beds.
+"""Policies in minibatches: plain inference, schedules and adaptive tempering, on twenty-one beds.
 
     python benchmarks/minibatches.py --seeds 20 --first-seed 100 --jobs 16 --out runs.json
     python benchmarks/minibatches.py --passes 10 --batch-size 20 --beds grid digits
@@ -24,6 +24,7 @@ from scipy.stats import wilcoxon
 from sklearn.datasets import load_digits
 
 from beds import centres_in_ten_dimensions, clusters, grid_of_centres
+from fresh_models import LARGE as FRESH
 from minibatch_models import MarkovChains, MixedColumns, ShiftedCurves
 from own_models import MixedRegressions, PoissonFactors
 from strangers_models import LARGE
@@ -127,6 +128,7 @@ BEDS = {
     "covariances": covariances,
     "factors": poisson_factors,
     **LARGE,
+    **FRESH,
 }
 
 
