@@ -322,6 +322,11 @@ def unequal_groups() -> tuple[Mixture, np.ndarray]:
     )
 
 
+@pytest.mark.parametrize(("planned", "hot"), [(1000, 800), (20, 16), (5, 2.5), (2, 0.8)])
+def test_short_runs_are_cooled_earlier(planned, hot):
+    assert AdaptiveTempering().length(planned) == pytest.approx(hot)
+
+
 def test_minibatches_lose_nothing_where_heat_does_harm(monkeypatch):
     model, data = unequal_groups()
     options = {"seed": 1, "batch_size": 100, "max_passes": 20}
@@ -504,6 +509,28 @@ def test_energies_that_are_not_numbers_are_told():
         run(model, data, None, max_passes=5)
     with pytest.raises(ValueError, match="check_model"):
         run(model, data, AdaptiveTempering(), max_passes=5)
+
+
+class Runaway(Mixture):
+    """Its energies are no numbers where it is hot, as where p(x, z | β)^s is no distribution."""
+
+    def local_step(self, data, expectations, inverse_temperature, *others):
+        local = super().local_step(data, expectations, inverse_temperature, *others)
+        if np.any(np.asarray(inverse_temperature) < 0.95):
+            local.energies[:] = np.nan
+            local.statistics = np.nan * local.statistics
+        return local
+
+
+@pytest.mark.parametrize("batch_size", [None, 50])
+def test_a_model_that_cannot_be_heated_keeps_what_plain_inference_found(batch_size, caplog):
+    rng = np.random.default_rng(0)
+    data = rng.poisson(rng.choice([1, 9, 40], size=300))[:, None].astype(float)
+    model = Runaway(Poisson(1), Dirichlet(3), np.ones(3), [1.0, 0.1])
+    options = {"batch_size": batch_size, "max_passes": 100, "seed": 1}
+    plain = run(model, data, None, **options).elbo
+    assert run(model, data, AdaptiveTempering(), **options).elbo == pytest.approx(plain, abs=1.0)
+    assert "gives up heating" in caplog.text
 
 
 @pytest.mark.parametrize(

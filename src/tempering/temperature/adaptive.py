@@ -83,6 +83,11 @@ TOO_SHORT = (
     "AdaptiveTempering has tempered nothing: plain inference, which comes first, took %d of the %d "
     "passes that are planned. Plan some hundreds more, or take a schedule, such as Annealing()."
 )
+TOO_HOT = (
+    "AdaptiveTempering gives up heating: at T = %.3g the ELBO is not a number any more. It goes on "
+    "at T = 1, from the best so far. Perhaps p(x, z | β) to the power 1/T is no distribution, "
+    "as where z is an augmentation: then leave the part of z as it is (see docs/own-model.md)."
+)
 
 
 class SampleFit(NamedTuple):
@@ -187,7 +192,10 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             return self._fit_sample(heat, local, surroundings, rng)
         look = heat.look(local, surroundings)
         if math.isnan(look.bound):
-            raise ValueError(f"AdaptiveTempering goes by the ELBO, which here {NOT_A_NUMBER}")
+            if heat.best == -math.inf:
+                raise ValueError(f"AdaptiveTempering goes by the ELBO, which here {NOT_A_NUMBER}")
+            logger.warning(TOO_HOT, 1.0 / s)
+            return local, AdaptiveHeat(finished=True, returns=True)
         local = self._pushed(heat, local, model, data, rng)
         heat = replace(heat.after(look), step=heat.step + 1, looked_at=0)
         if s == 1.0:
@@ -278,7 +286,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             self._cool_rows(heat, here._replace(posterior=posterior), s, most_steps, rng)
             for posterior, s in starts
         ]
-        best = max(fits, key=lambda fit: fit.bound)
+        best = max(fits, key=lambda fit: np.nan_to_num(fit.bound, nan=-math.inf))
         start = copy(local)
         start.statistics, start.found_at = scale * best.step.statistics, best.posterior
         looked_at = rows.shape[0] * sum(fit.n_steps for fit in fits)
@@ -344,12 +352,14 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             plain = model.local_step(surroundings.data, model.expectations(heat.plain), 1.0)
         else:
             plain, heat = local, self._start_ramp(heat, surroundings)
+            if heat.finished:
+                return local, heat
         if progress.passes >= (length := self.length(progress.planned)):
             ahead = _bound(local, surroundings.posterior, surroundings)
             ahead -= _bound(plain, heat.plain, surroundings)
             heat = replace(heat, lead=heat.lead + ahead)
             if progress.passes + progress.step >= length + RACE * (progress.planned - length):
-                if heat.lead < 0.0:
+                if not heat.lead >= 0.0:  # nor where heat has led to what is no number
                     local = copy(local)
                     local.statistics, local.found_at = plain.statistics, heat.plain
                 return local, AdaptiveHeat(finished=True, path=heat.path)
@@ -365,6 +375,9 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         progress = surroundings.progress
         nodes = int(min(max(progress.planned / progress.step / 50, 8), RAMP_NODES))
         path = find_ramp(surroundings.model, surroundings.data, first, nodes, rng)
+        if np.isnan(path).any():
+            logger.warning(TOO_HOT, 1.0 / first)
+            return AdaptiveHeat(finished=True)
         plain = deepcopy(surroundings.posterior)
         return replace(heat, phase="ramp", path=path, plain=plain, inverse_temperature=first)
 
