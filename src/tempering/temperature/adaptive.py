@@ -43,9 +43,10 @@ SEARCH_ROWS, COLDEST_START = 125, 0.9
 NEVER_ALIKE, RAMP_NEVER_ALIKE = 1 / 30, 1 / 8
 #: Small steps separate components slowly near the critical temperature: a ramp starts below it.
 RAMP_START, RAMP_COLDEST = 4.0, 0.75
-#: Temperatures at which a ramp is measured; and the part of the time at T = 1 after which the
-#: better of the ramp and of plain inference goes on alone.
-RAMP_NODES, RACE = 40, 0.5
+#: Temperatures at which a ramp is measured; the part of the time at T = 1 after which the better of
+#: the ramp and of plain inference goes on alone; and the looks at both until then, as a bound may
+#: take as long as many steps.
+RAMP_NODES, RACE, RACE_LOOKS = 40, 0.5, 20
 #: In a short run more is left for T = 1, so many passes, but not more than this part of the run.
 LEAST_COLD, MOST_COLD = 2.5, 0.6
 #: Data of a push: enough that components are alike to some tens of percent.
@@ -355,17 +356,19 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             if heat.finished:
                 return local, heat
         if progress.passes >= (length := self.length(progress.planned)):
-            ahead = _bound(local, surroundings.posterior, surroundings)
-            ahead -= _bound(plain, heat.plain, surroundings)
-            heat = replace(heat, lead=heat.lead + ahead)
-            if progress.passes + progress.step >= length + RACE * (progress.planned - length):
+            race = RACE * (progress.planned - length)
+            if heat.step % max(1, int(race / progress.step / RACE_LOOKS)) == 0:
+                ahead = _bound(local, surroundings.posterior, surroundings)
+                ahead -= _bound(plain, heat.plain, surroundings)
+                heat = replace(heat, lead=heat.lead + ahead)
+            if progress.passes + progress.step >= length + race:
                 if not heat.lead >= 0.0:  # nor where heat has led to what is no number
                     local = copy(local)
                     local.statistics, local.found_at = plain.statistics, heat.plain
                 return local, AdaptiveHeat(finished=True, path=heat.path)
         target = model.prior() + scale * plain.statistics
         after = model.global_step(heat.plain, target, surroundings.rate)
-        return local, replace(heat, plain=after)
+        return local, replace(heat, plain=after, step=heat.step + 1)
 
     def _start_ramp(self, heat: AdaptiveHeat, surroundings: Surroundings) -> AdaptiveHeat:
         """The first minibatch says where to start, and how fast to cool."""
