@@ -53,7 +53,6 @@ CONSTANTS = (
         "SAMPLED",
         "HANDED_OVER",
         "HOPE",
-        "PLAIN_HOPE",
         "SEARCH_ROWS",
         "LEAST_SAMPLE",
         "PLAIN_STARTS",
