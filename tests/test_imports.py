@@ -221,3 +221,10 @@ def test_every_public_name_exists():
     assert "fit" in dir(tempering)
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         _ = tempering.nothing
+
+
+def test_rooms_are_there_without_an_import_of_their_own():
+    code = "import tempering; print(tempering.models.Start.__name__)"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert told.stdout == "Start\n"
+    assert {*ALLOWED} - {"cli"} <= {*tempering._ROOMS}

@@ -28,6 +28,11 @@ _HOMES = {
     for name in names.split()
 }
 
+_ROOMS = (
+    "blackbox cluster corpus datasets estimators evaluation families gpu inference models plots "
+    "report storage temperature testing workbench"
+).split()
+
 __all__ = [
     "AdaptiveTempering",
     "Annealing",
@@ -93,6 +98,8 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
+    if name in _ROOMS:
+        return import_module(f"tempering.{name}")
     raise AttributeError(f"module 'tempering' has no attribute {name!r}")
 
 
