@@ -445,6 +445,8 @@ def test_bad_documents_are_named(X, message):
         ({"tempering": "hot"}, "tempering must be None, one of 'auto', 'adaptive', 'annealing'"),
         ({"learning_method": "offline"}, "learning_method"),
         ({"tempering": Annealing(passes=50)}, "leaves no phase at T = 1"),
+        ({"tempering": "adaptive", "update": "sampled"}, "take another .* update='variational'"),
+        ({"tempering": "adaptive", "update": "mean"}, "take another .* update='variational'"),
     ],
 )
 def test_bad_arguments_are_named(options, message):

@@ -77,6 +77,7 @@ HOPE, PLAIN_HOPE = 3.0, 10.0
 #: Plain inference, which comes first, has this part of the planned run; all of it, if it does not
 #: come to rest within that part.
 PLAIN_PART = 0.5
+NO_BOUND = f"AdaptiveTempering goes by the ELBO, which here {NOT_A_NUMBER}"
 TOO_SHORT = (
     "AdaptiveTempering has tempered nothing: plain inference, which comes first, took %d of the %d "
     "passes that are planned. Plan some hundreds more, or take a schedule, such as Annealing()."
@@ -154,6 +155,12 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         return self.fraction * planned
 
     def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> AdaptiveHeat:
+        if model.with_bound() is not model:
+            raise ValueError(
+                f"AdaptiveTempering goes by the ELBO, and these updates of {type(model).__name__} "
+                "climb none: take another policy, such as Annealing, or, for topics, "
+                "update='variational'."
+            )
         return AdaptiveHeat(seed=int(rng.integers(2**31)))
 
     def cool(self, heat: AdaptiveHeat, progress: Progress) -> AdaptiveHeat:
@@ -184,7 +191,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             return self._fit_sample(heat, local, surroundings, rng)
         look = heat.look(local, surroundings)
         if math.isnan(look.bound):
-            raise ValueError(f"AdaptiveTempering goes by the ELBO, which here {NOT_A_NUMBER}")
+            raise ValueError(NO_BOUND)
         local = self._pushed(heat, local, model, data, rng)
         heat = replace(heat.after(look), step=heat.step + 1, looked_at=0)
         if s == 1.0:
@@ -362,6 +369,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         progress = surroundings.progress
         nodes = int(min(max(progress.planned / progress.step / 50, 8), RAMP_NODES))
         path = find_ramp(surroundings.model, surroundings.data, first, nodes, rng)
+        if not np.isfinite(path).all():
+            raise ValueError(NO_BOUND)
         plain = deepcopy(surroundings.posterior)
         return replace(heat, phase="ramp", path=path, plain=plain, inverse_temperature=first)
 
