@@ -29,6 +29,7 @@ from tempering.estimators.parameters import (
     Tempering,
     Whole,
     check_n_components,
+    check_unchanged,
 )
 from tempering.inference import ArraySource, Result
 from tempering.inference.fitting import FitOptions
@@ -141,7 +142,10 @@ random_state, n_jobs, executor, verbose
     _called, _held = "features", "features_"
 
     def _model_of_stream(self, X: Array) -> FactorialModel:
-        return copy(self._model) if hasattr(self, "_state") else self._new_model(X)
+        if not hasattr(self, "_state"):
+            return self._new_model(X)
+        check_unchanged(self, n_components=self._model.n_features)
+        return copy(self._model)
 
     def _start_of_stream(
         self, model: FactorialModel, data: Array, rng: np.random.RandomState

@@ -15,7 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import OnlineEstimator
 from tempering.estimators.moves import Move, fit_table
-from tempering.estimators.parameters import Numbers, Positive, Tempering, Whole, per_column
+from tempering.estimators.parameters import (
+    Numbers,
+    Positive,
+    Tempering,
+    Whole,
+    check_unchanged,
+    form_of,
+    per_column,
+)
 from tempering.estimators.saving import expect_kinds
 from tempering.estimators.starts import random_assignment
 from tempering.families import Bernoulli, Dirichlet, Likelihood, Poisson, StickBreaking
@@ -60,20 +68,12 @@ class MixtureFit(OnlineEstimator):
     def _first_model(self, X: Array) -> Mixture:
         """The model of the first data."""
         self._prepare(X)
-        # On these parameters it depends what the numbers of a posterior mean.
-        names = "n_components", "covariance_type", "weight_concentration_prior_type"
-        self._fitted_form = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        self._fitted_form = form_of(self)
         return self._model()
 
     def _model(self) -> Mixture:
-        """The model of the fit; its posterior says nothing to one of another form."""
-        for name, fitted in self._fitted_form.items():
-            if (now := getattr(self, name)) != fitted:
-                anew = "Set warm_start=False" if self.warm_start else "Call fit"
-                raise ValueError(
-                    f"This mixture was fitted with {name}={fitted!r}, which was changed to {now!r} "
-                    f"since. Set it back. {anew} to start anew."
-                )
+        """The model of the fit."""
+        check_unchanged(self, **self._fitted_form)
         k, concentration = self.n_components, self._concentration()
         family, prior = Dirichlet(k), np.full(k, concentration)
         if self.weight_concentration_prior_type == "dirichlet_process":
