@@ -8,15 +8,18 @@ from sklearn import mixture as sklearn_mixture
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
 
 from tempering import (
     Annealing,
     BayesianFactorAnalysis,
     BayesianGaussianMixture,
     BernoulliMixture,
+    FactorialMixture,
     GaussianHMM,
     LocalTempering,
     PoissonMixture,
+    RegressionMixture,
     Untempered,
     VariationalTempering,
     schedules,
@@ -379,3 +382,22 @@ def test_parameters_that_are_changed_after_the_fit_are_told(name):
             use(X)
     assert np.array_equal(model.set_params(**kept).predict_proba(X), before)
     assert model.set_params(**changed).fit(X).predict_proba(X).shape[1] == model.n_components
+
+
+def test_threads_of_blas_change_no_bit():
+    rng = np.random.default_rng(0)
+    y, X = np.split(rng.normal(size=(3000, 30)), [1], axis=1)
+    wide = rng.normal(size=(150, 4000))
+
+    def bits(n_threads):
+        with threadpool_limits(n_threads, user_api="blas"):
+            lines = RegressionMixture(4, max_iter=2, tempering=None, random_state=0)
+            lines.fit(X, y.ravel())
+            gaussians = BayesianGaussianMixture(10, max_iter=2, init_params="random")
+            shares = gaussians.set_params(random_state=0).fit(X).predict_proba(X)
+            features = FactorialMixture(8, max_iter=2, tempering=None, moves=False)
+            features.set_params(random_state=0).fit(wide)
+        return lines.coef_, lines.predict_proba(X, y.ravel()), shares, features.features_
+
+    for one, two in zip(bits(1), bits(2), strict=True):
+        np.testing.assert_array_equal(one, two)

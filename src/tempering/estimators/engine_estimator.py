@@ -53,6 +53,7 @@ from tempering.inference.fitting import FitOptions
 from tempering.inference.run import State, usual_rate
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array, Model
+from tempering.models.threads import one_blas_thread
 from tempering.temperature import TemperaturePolicy, Untempered
 
 #: τ of a stream, of which nobody knows the length.
@@ -114,7 +115,8 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         as_data: Callable[[Any], Any] = lambda rows: rows,
     ) -> Self:
         """The way of every fit; ``as_data`` makes data of rows. One that fails changes nothing."""
-        with kept_whole(self):
+        # BLAS rounds by its threads, also what is computed beside the engine, such as starts.
+        with kept_whole(self), one_blas_thread():
             going_on = self._going_on
             X = self._validated(X, reset=not going_on)
             policy = Untempered() if going_on else self._policy(self._most_passes)
@@ -268,7 +270,7 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         It fails too where it ends in numbers that are not finite.
         """
         try:
-            with kept_whole(self):
+            with kept_whole(self), one_blas_thread():
                 X = self._validated(X, reset=not hasattr(self, "_state"))
                 yield X
                 shown = [

@@ -32,6 +32,7 @@ from tempering.inference import ArraySource, History, Result, evaluate_elbo
 from tempering.inference.fitting import FitOptions
 from tempering.models import Mixture
 from tempering.models.natural import Array, Natural, emit
+from tempering.models.threads import one_blas_thread
 from tempering.temperature import Heat
 
 WeightPrior = Literal["dirichlet_process", "dirichlet_distribution"]
@@ -124,14 +125,16 @@ class MixtureFit(OnlineEstimator):
         """q(z) of data as the model sees them, shape (n_samples, n_components)."""
         model = self._model()
         model.check(data)
-        assigned = model.assign(data, model.expectations(self._state.posterior))
+        with one_blas_thread():
+            assigned = model.assign(data, model.expectations(self._state.posterior))
         return assigned.probabilities.astype(self.weights_.dtype, copy=False)
 
     def _log_predictive(self, data: Array) -> Array:
         """log Σ_k E[π_k] E[p(x | β_k)] of data as the model sees them."""
         model = self._model()
         model.check(data)
-        scores = model.predictive(data, self._state.posterior)
+        with one_blas_thread():
+            scores = model.predictive(data, self._state.posterior)
         return scores.astype(self.weights_.dtype, copy=False)
 
     def _check_loaded(self) -> None:
