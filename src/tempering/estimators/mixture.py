@@ -68,6 +68,8 @@ class MixtureFit(OnlineEstimator):
 
     def _first_model(self, X: Array) -> Mixture:
         """The model of the first data."""
+        given = self.weight_concentration_prior
+        self._concentration = 1.0 / self.n_components if given is None else float(given)
         self._prepare(X)
         self._fitted_form = form_of(self)
         return self._model()
@@ -75,7 +77,7 @@ class MixtureFit(OnlineEstimator):
     def _model(self) -> Mixture:
         """The model of the fit."""
         check_unchanged(self, **self._fitted_form)
-        k, concentration = self.n_components, self._concentration()
+        k, concentration = self.n_components, self._concentration
         family, prior = Dirichlet(k), np.full(k, concentration)
         if self.weight_concentration_prior_type == "dirichlet_process":
             family, prior = StickBreaking(k), np.repeat([1.0, concentration], k)
@@ -138,12 +140,8 @@ class MixtureFit(OnlineEstimator):
         return scores.astype(self.weights_.dtype, copy=False)
 
     def _check_loaded(self) -> None:
-        expect_kinds(self, _fitted_form=dict)
+        expect_kinds(self, _fitted_form=dict, _concentration=float)
         super()._check_loaded()
-
-    def _concentration(self) -> float:
-        given = self.weight_concentration_prior
-        return 1.0 / self.n_components if given is None else float(given)
 
     def _expose_weights(self, model: Mixture) -> None:
         self.weights_ = model.mean_weights(self._state.posterior)
