@@ -447,6 +447,11 @@ def test_bad_documents_are_named(X, message):
         ({"tempering": Annealing(passes=50)}, "leaves no phase at T = 1"),
         ({"tempering": "adaptive", "update": "sampled"}, "take another .* update='variational'"),
         ({"tempering": "adaptive", "update": "mean"}, "take another .* update='variational'"),
+        ({"tempering": LocalTempering(formula="paper"), "update": "mean"}, "energies.*calibrated"),
+        (
+            {"tempering": VariationalTempering(formula="monte-carlo"), "update": "sampled"},
+            "energies, .* update='variational'",
+        ),
     ],
 )
 def test_bad_arguments_are_named(options, message):
