@@ -492,6 +492,18 @@ def test_a_stream_of_unknown_length_is_cooled():
     assert temperatures[4:] == [1.0] * 6  # 8,000 documents are 40% of the 20,000
 
 
+def test_a_stream_that_has_cooled_is_saved_whatever_cooled_it(tmp_path):
+    X = make_corpus(100)[0]
+    schedule = Annealing(lambda progress: 2.0 - progress, passes=0.5)
+    stream = LatentDirichletAllocation(3, tempering=schedule, total_samples=200, random_state=0)
+    for _ in range(3):
+        stream.partial_fit(X)
+    with pytest.warns(UserWarning, match="tempering .* is stored as null"):
+        stream.save(tmp_path / "model")
+    loaded = tempering.load(tmp_path / "model").partial_fit(X)
+    np.testing.assert_array_equal(loaded.components_, stream.partial_fit(X).components_)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [{}, {"tempering": "local"}, {"doc_topic_prior": "auto"}])
 def test_jax_fits_what_the_kernels_fit(options):

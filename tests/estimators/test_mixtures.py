@@ -26,6 +26,7 @@ from tempering import (
 )
 from tempering.inference import RobbinsMonro, engine
 from tempering.inference.run import usual_rate
+from tempering.temperature import Heat, TemperaturePolicy
 
 
 @parametrize_with_checks(
@@ -401,3 +402,36 @@ def test_threads_of_blas_change_no_bit():
 
     for one, two in zip(bits(1), bits(2), strict=True):
         np.testing.assert_array_equal(one, two)
+
+
+class Held(TemperaturePolicy):
+    """T = 2 throughout."""
+
+    def begin(self, model, n_data, rng):
+        return Heat(0.5)
+
+
+@pytest.mark.parametrize("tempering", ["adaptive", "annealing", "variational", "local"])
+@pytest.mark.parametrize("total_samples", [None, 600])
+def test_a_stream_after_a_tempered_fit_is_at_temperature_one(tempering, total_samples):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    options = {"tempering": tempering, "total_samples": total_samples, "random_state": 0}
+    mixture = BernoulliMixture(2, max_iter=60, **options).fit(X)
+    cold = pickle.loads(pickle.dumps(mixture)).set_params(tempering=None)
+    for each in (mixture, cold):
+        each.partial_fit(X[:20]).partial_fit(X[20:])
+        assert each._state.heat.finished
+    np.testing.assert_array_equal(mixture.probabilities_, cold.probabilities_)
+
+
+@pytest.mark.parametrize("tempering", ["adaptive", "annealing", "variational", "local"])
+@pytest.mark.parametrize(
+    "changed", [{"tempering": None}, {"tempering": Held()}, {"total_samples": None}]
+)
+def test_a_stream_goes_on_at_temperature_one_where_its_policy_is_changed(tempering, changed):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    stream = BernoulliMixture(2, tempering=tempering, total_samples=600, random_state=0)
+    stream.partial_fit(X).partial_fit(X)
+    assert np.all(stream._state.heat.inverse_temperature < 1.0)
+    stream.set_params(**changed).partial_fit(X)
+    assert np.all(stream._state.heat.inverse_temperature == 1.0)

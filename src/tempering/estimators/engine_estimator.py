@@ -54,7 +54,7 @@ from tempering.inference.run import State, usual_rate
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array, Model
 from tempering.models.threads import one_blas_thread
-from tempering.temperature import TemperaturePolicy, Untempered
+from tempering.temperature import COLD, TemperaturePolicy, Untempered
 
 #: τ of a stream, of which nobody knows the length.
 OFFSET_OF_STREAMS = 10.0
@@ -136,7 +136,7 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
                 best = result if best is None or result.elbo > best.elbo else best
             assert best is not None
             self._summarise(replace(best, restart_elbos=elbos))
-            self._state = State(best.posterior, best.heat, len(best.history), data.shape[0])
+            self._state = State(best.posterior, COLD, len(best.history), data.shape[0])
             self._expose(best.model, data)
         if self._not_converged and not (self.converged_ or self.batch_size) and self.max_iter != 0:
             warnings.warn(self._not_converged, ConvergenceWarning, stacklevel=5)
@@ -249,6 +249,10 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         seen = 0 if first else self._state.data_seen
         n_data = int(max(float(self.total_samples or 0), seen + data.shape[0]))
         policy = self._policy(1.0) if self.total_samples else Untempered()
+        # After a fit, or where another policy heated the stream, all else is at T = 1.
+        name = type(policy).__name__
+        if not first and (self._state.heat.finished or name != vars(self).get("_heated_by")):
+            policy, self._state = Untempered(), self._state._replace(heat=COLD)
         offset = OFFSET_OF_STREAMS if self.learning_offset == "auto" else self.learning_offset
         rates = RobbinsMonro(offset, self.learning_decay)
         solver = model_on(self.backend, model, data.shape[0])
@@ -258,6 +262,7 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
                 posterior = self._start_of_stream(model, data, rng)
                 generator = np.random.default_rng(rng.randint(2**31))
                 self._state: State = algorithm.start(posterior, generator)
+                self._heated_by = name
                 self.history_ = History()
             self._state = algorithm.advance(self._state, Batch(data), evaluate=False).state
         vars(model).update(vars(solver))  # what it has learned
@@ -331,7 +336,8 @@ class OnlineEstimator(EngineEstimator):
 
         The first call fixes the start, and what the data decide of the priors. With
         ``total_samples`` the tempered part runs over its share of them; without it, the length of
-        the stream is not known and every step is made at T = 1.
+        the stream is not known and every step is made at T = 1. So is every step after a fit, or
+        after ``tempering`` was changed.
         """
         with self._all_or_nothing(X) as X:
             check_n_components(self.n_components, max(len(X), self.total_samples or 0), "samples")

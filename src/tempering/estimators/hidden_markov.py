@@ -333,6 +333,7 @@ class HiddenMarkovEstimator(ChainQueries):
         if not hasattr(self, "_state"):
             return
         expect_kinds(self, _state=State, _emission_prior=Array, _fitted_form=dict)
+        check_unchanged(self, **self._fitted_form)
         posterior, d = self._state.posterior, self.n_features_in_
         # Before anything is made in the sizes that the parameters tell.
         expect(isinstance(posterior, Natural), "the posterior is missing.")

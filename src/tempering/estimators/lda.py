@@ -320,6 +320,8 @@ default="auto"
                 batch = Batch(X[start : start + batch_size])
                 state = algorithm.advance(state, batch, evaluate=False).state
             self._state, self.n_batch_iter_ = state, state.step
+            if state.heat.finished:  # and so that a policy of one's own stops nobody from saving
+                self._stream_policy = Untempered()
             self.n_iter_ = max(1, self._state.data_seen // n_data)
         return self
 
