@@ -128,6 +128,8 @@ def test_a_stream():
     assert fitted.score(X[3000:]) > before - 0.01
     assert fitted.n_features_in_ == 9
     assert np.all(np.diff(fitted.activation_rates_) <= 0)
+    with pytest.raises(ValueError, match="fitted with n_components=4"):
+        fitted.set_params(n_components=5).partial_fit(first)
 
 
 def test_the_same_seed_the_same_bits():

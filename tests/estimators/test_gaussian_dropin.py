@@ -104,6 +104,19 @@ def test_the_elbo_never_falls_over_warm_starts_and_ends_where_one_fit_does(covar
     np.testing.assert_allclose(whole.lower_bounds_[: len(bounds)], bounds, rtol=1e-9)
 
 
+def test_a_warm_start_keeps_all_priors_of_the_first_fit():
+    X, *_ = blobs()
+    options = {"n_components": 3, "warm_start": True, "max_iter": 2}
+    same, changed = (BayesianGaussianMixture(**options).fit(X[:200]) for _ in range(2))
+    changed.set_params(weight_concentration_prior=100.0, mean_prior=X[0])
+    for model in (same, changed):
+        model.fit(X)
+    assert changed.weight_concentration_prior_ == 1 / 3
+    np.testing.assert_array_equal(changed.mean_prior_, same.mean_prior_)
+    np.testing.assert_array_equal(changed.weights_, same.weights_)
+    np.testing.assert_array_equal(changed.means_, same.means_)
+
+
 def test_a_warm_start_of_another_shape_is_refused_and_leaves_the_model():
     X, _ = blobs()
     model = BayesianGaussianMixture(3, warm_start=True).fit(X)

@@ -105,3 +105,33 @@ def test_data_that_what_is_known_makes_impossible_are_refused(piece_length):
     hmm.set_params(transmat_prior=[[1.0, 1.0], [1.0, 0.0]])
     with pytest.raises(ValueError, match="sequence 0 has"):
         hmm.fit(X[:7])
+
+
+def test_known_emissions_of_other_columns_are_refused():
+    gauss, counts = GaussianHMM(2, params="st"), PoissonHMM(2, params="st")
+    gauss.means_, gauss.covars_ = np.zeros((2, 3)), np.ones((2, 3))
+    counts.lambdas_ = np.ones((2, 3))
+    for hmm, name in ((gauss, "means_ and covars_"), (counts, "lambdas_")):
+        for step in (hmm.fit, hmm.partial_fit):
+            with pytest.raises(ValueError, match=f"{name} must have 2 columns, .* got 3"):
+                step(np.arange(16).reshape(8, 2))
+    symbols = CategoricalHMM(2, params="st", random_state=0)
+    symbols.emissionprob_ = np.full((2, 2), 0.5)
+    with pytest.raises(ValueError, match="must hold the symbols 0 to 1"):
+        symbols.fit([[0], [1], [2]])
+    # Symbols that are known to be there need not be seen.
+    symbols.emissionprob_ = np.full((2, 4), 0.25)
+    assert symbols.fit([[0], [1], [2]]).predict([[3]]).shape == (1,)
+    assert symbols.partial_fit([[3]]).emissionprob_.shape == (2, 4)
+
+
+@pytest.mark.parametrize("changed", [{"n_components": 3}, {"covariance_type": "tied"}])
+def test_a_stream_goes_on_only_with_what_it_began_with(changed, tmp_path):
+    X = np.random.default_rng(0).normal(size=(40, 1))
+    hmm = GaussianHMM(2, random_state=0).partial_fit(X)
+    hmm.save(tmp_path / "model")
+    for each in (hmm, tempering.load(tmp_path / "model")):
+        means = each.means_
+        with pytest.raises(ValueError, match=f"fitted with {next(iter(changed))}=.*Set it back"):
+            each.set_params(**changed).partial_fit(X)
+        assert each.means_ is means

@@ -445,6 +445,13 @@ def test_bad_documents_are_named(X, message):
         ({"tempering": "hot"}, "tempering must be None, one of 'auto', 'adaptive', 'annealing'"),
         ({"learning_method": "offline"}, "learning_method"),
         ({"tempering": Annealing(passes=50)}, "leaves no phase at T = 1"),
+        ({"tempering": "adaptive", "update": "sampled"}, "take another .* update='variational'"),
+        ({"tempering": "adaptive", "update": "mean"}, "take another .* update='variational'"),
+        ({"tempering": LocalTempering(formula="paper"), "update": "mean"}, "energies.*calibrated"),
+        (
+            {"tempering": VariationalTempering(formula="monte-carlo"), "update": "sampled"},
+            "energies, .* update='variational'",
+        ),
     ],
 )
 def test_bad_arguments_are_named(options, message):
@@ -483,6 +490,18 @@ def test_a_stream_of_unknown_length_is_cooled():
         temperatures.append(1.0 / np.mean(model._state.heat.inverse_temperature))
     assert temperatures[0] > temperatures[2] > 1.0
     assert temperatures[4:] == [1.0] * 6  # 8,000 documents are 40% of the 20,000
+
+
+def test_a_stream_that_has_cooled_is_saved_whatever_cooled_it(tmp_path):
+    X = make_corpus(100)[0]
+    schedule = Annealing(lambda progress: 2.0 - progress, passes=0.5)
+    stream = LatentDirichletAllocation(3, tempering=schedule, total_samples=200, random_state=0)
+    for _ in range(3):
+        stream.partial_fit(X)
+    with pytest.warns(UserWarning, match="tempering .* is stored as null"):
+        stream.save(tmp_path / "model")
+    loaded = tempering.load(tmp_path / "model").partial_fit(X)
+    np.testing.assert_array_equal(loaded.components_, stream.partial_fit(X).components_)
 
 
 @pytest.mark.slow

@@ -8,21 +8,25 @@ from sklearn import mixture as sklearn_mixture
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from threadpoolctl import threadpool_limits
 
 from tempering import (
     Annealing,
     BayesianFactorAnalysis,
     BayesianGaussianMixture,
     BernoulliMixture,
+    FactorialMixture,
     GaussianHMM,
     LocalTempering,
     PoissonMixture,
+    RegressionMixture,
     Untempered,
     VariationalTempering,
     schedules,
 )
 from tempering.inference import RobbinsMonro, engine
 from tempering.inference.run import usual_rate
+from tempering.temperature import Heat, TemperaturePolicy
 
 
 @parametrize_with_checks(
@@ -379,3 +383,55 @@ def test_parameters_that_are_changed_after_the_fit_are_told(name):
             use(X)
     assert np.array_equal(model.set_params(**kept).predict_proba(X), before)
     assert model.set_params(**changed).fit(X).predict_proba(X).shape[1] == model.n_components
+
+
+def test_threads_of_blas_change_no_bit():
+    rng = np.random.default_rng(0)
+    y, X = np.split(rng.normal(size=(3000, 30)), [1], axis=1)
+    wide = rng.normal(size=(150, 4000))
+
+    def bits(n_threads):
+        with threadpool_limits(n_threads, user_api="blas"):
+            lines = RegressionMixture(4, max_iter=2, tempering=None, random_state=0)
+            lines.fit(X, y.ravel())
+            gaussians = BayesianGaussianMixture(10, max_iter=2, init_params="random")
+            shares = gaussians.set_params(random_state=0).fit(X).predict_proba(X)
+            features = FactorialMixture(8, max_iter=2, tempering=None, moves=False)
+            features.set_params(random_state=0).fit(wide)
+        return lines.coef_, lines.predict_proba(X, y.ravel()), shares, features.features_
+
+    for one, two in zip(bits(1), bits(2), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+class Held(TemperaturePolicy):
+    """T = 2 throughout."""
+
+    def begin(self, model, n_data, rng):
+        return Heat(0.5)
+
+
+@pytest.mark.parametrize("tempering", ["adaptive", "annealing", "variational", "local"])
+@pytest.mark.parametrize("total_samples", [None, 600])
+def test_a_stream_after_a_tempered_fit_is_at_temperature_one(tempering, total_samples):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    options = {"tempering": tempering, "total_samples": total_samples, "random_state": 0}
+    mixture = BernoulliMixture(2, max_iter=60, **options).fit(X)
+    cold = pickle.loads(pickle.dumps(mixture)).set_params(tempering=None)
+    for each in (mixture, cold):
+        each.partial_fit(X[:20]).partial_fit(X[20:])
+        assert each._state.heat.finished
+    np.testing.assert_array_equal(mixture.probabilities_, cold.probabilities_)
+
+
+@pytest.mark.parametrize("tempering", ["adaptive", "annealing", "variational", "local"])
+@pytest.mark.parametrize(
+    "changed", [{"tempering": None}, {"tempering": Held()}, {"total_samples": None}]
+)
+def test_a_stream_goes_on_at_temperature_one_where_its_policy_is_changed(tempering, changed):
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    stream = BernoulliMixture(2, tempering=tempering, total_samples=600, random_state=0)
+    stream.partial_fit(X).partial_fit(X)
+    assert np.all(stream._state.heat.inverse_temperature < 1.0)
+    stream.set_params(**changed).partial_fit(X)
+    assert np.all(stream._state.heat.inverse_temperature == 1.0)

@@ -10,6 +10,7 @@ from tempering.families import DiagonalGaussian, Poisson
 from tempering.models import HiddenMarkov, Sequences
 from tempering.models.hmm.chains import Chain, solve_paths
 from tempering.models.hmm.sequences import piece_lengths
+from tempering.models.natural import entry
 
 LENGTHS = [90, 1, 31]
 
@@ -152,3 +153,18 @@ def test_states_are_kept_a_row_for_each_row_of_the_data():
     np.testing.assert_allclose(result.local, solve_paths(chain, logs, bounds).marginals)
     pieces = Sequences(rows, LENGTHS, piece_length=7, buffer=1000)
     np.testing.assert_allclose(result.solve_local(pieces), result.local)
+
+
+def test_each_row_of_pieces_is_scored_and_simulated_once():
+    model, rows, posterior = problem()
+    parameters = entry(model.draw(posterior, 1, np.random.default_rng(0)), 0)
+    whole = Sequences(rows, LENGTHS)
+    pieces = Sequences(rows, LENGTHS, piece_length=7, buffer=1000)
+    scores = model.log_likelihood(pieces, parameters)
+    assert scores.shape == pieces.shape
+    expected = model.log_likelihood(whole, parameters)
+    np.testing.assert_allclose(scores.sum(), expected.sum(), rtol=1e-12)
+    simulated = model.simulate(parameters, pieces, np.random.default_rng(0))
+    alike = model.simulate(parameters, whole, np.random.default_rng(0))
+    assert simulated.lengths.tolist() == LENGTHS
+    np.testing.assert_array_equal(simulated.rows, alike.rows)

@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 from scipy.stats import beta as beta_distribution
 
 from problems import MIXTURES, bound, tiny_mixture
-from tempering.families import Bernoulli, Dirichlet, Poisson, StickBreaking
+from tempering.families import Bernoulli, Dirichlet, FixedWeights, Poisson, StickBreaking
 from tempering.inference import ArraySource, evaluate_elbo, fit
 from tempering.inference.executors import add_in_pairs
 from tempering.models import LocalStep, Mixture, Natural
@@ -196,6 +196,22 @@ def test_improper_priors_are_refused():
         Mixture(Bernoulli(1), Dirichlet(2), [1.0, 1.0], [-1.0, 1.0])
     with pytest.raises(ValueError, match="weights_prior is not a proper Dirichlet"):
         Mixture(Bernoulli(1), Dirichlet(2), [0.0, 1.0], [1.0, 1.0])
+
+
+def test_a_component_of_weight_zero_is_as_if_it_were_not_there():
+    data = np.random.default_rng(0).poisson([[2.0], [20.0]], size=(2, 50)).reshape(-1, 1)
+    without, with_one = (
+        Mixture(Poisson(1), FixedWeights(weights), [], [1.0, 0.1])
+        for weights in ([0.5, 0.5], [0.5, 0.5, 0.0])
+    )
+    posterior = without.prior() + without.statistics(data, np.repeat(np.eye(2), 50, axis=0))
+    wider = posterior.replace(components=np.vstack([posterior.components, [1.0, 0.1]]))
+    source = ArraySource(data)
+    expected = evaluate_elbo(without, posterior, source)
+    assert evaluate_elbo(with_one, wider, source) == pytest.approx(expected, rel=1e-12)
+    np.testing.assert_allclose(
+        with_one.predictive(data, wider), without.predictive(data, posterior), rtol=1e-12
+    )
 
 
 def test_no_order_of_the_sticks_is_better_than_that_of_size():

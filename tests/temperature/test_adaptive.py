@@ -509,6 +509,8 @@ def test_energies_that_are_not_numbers_are_told():
         run(model, data, None, max_passes=5)
     with pytest.raises(ValueError, match="check_model"):
         run(model, data, AdaptiveTempering(), max_passes=5)
+    with pytest.raises(ValueError, match="check_model"):
+        run(model, data, AdaptiveTempering(), max_passes=20, batch_size=100)
 
 
 class Runaway(Mixture):

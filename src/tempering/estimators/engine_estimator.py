@@ -53,7 +53,8 @@ from tempering.inference.fitting import FitOptions
 from tempering.inference.run import State, usual_rate
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array, Model
-from tempering.temperature import TemperaturePolicy, Untempered
+from tempering.models.threads import one_blas_thread
+from tempering.temperature import COLD, TemperaturePolicy, Untempered
 
 #: τ of a stream, of which nobody knows the length.
 OFFSET_OF_STREAMS = 10.0
@@ -114,7 +115,8 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         as_data: Callable[[Any], Any] = lambda rows: rows,
     ) -> Self:
         """The way of every fit; ``as_data`` makes data of rows. One that fails changes nothing."""
-        with kept_whole(self):
+        # BLAS rounds by its threads, also what is computed beside the engine, such as starts.
+        with kept_whole(self), one_blas_thread():
             going_on = self._going_on
             X = self._validated(X, reset=not going_on)
             policy = Untempered() if going_on else self._policy(self._most_passes)
@@ -134,7 +136,7 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
                 best = result if best is None or result.elbo > best.elbo else best
             assert best is not None
             self._summarise(replace(best, restart_elbos=elbos))
-            self._state = State(best.posterior, best.heat, len(best.history), data.shape[0])
+            self._state = State(best.posterior, COLD, len(best.history), data.shape[0])
             self._expose(best.model, data)
         if self._not_converged and not (self.converged_ or self.batch_size) and self.max_iter != 0:
             warnings.warn(self._not_converged, ConvergenceWarning, stacklevel=5)
@@ -247,6 +249,10 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         seen = 0 if first else self._state.data_seen
         n_data = int(max(float(self.total_samples or 0), seen + data.shape[0]))
         policy = self._policy(1.0) if self.total_samples else Untempered()
+        # After a fit, or where another policy heated the stream, all else is at T = 1.
+        name = type(policy).__name__
+        if not first and (self._state.heat.finished or name != vars(self).get("_heated_by")):
+            policy, self._state = Untempered(), self._state._replace(heat=COLD)
         offset = OFFSET_OF_STREAMS if self.learning_offset == "auto" else self.learning_offset
         rates = RobbinsMonro(offset, self.learning_decay)
         solver = model_on(self.backend, model, data.shape[0])
@@ -256,6 +262,7 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
                 posterior = self._start_of_stream(model, data, rng)
                 generator = np.random.default_rng(rng.randint(2**31))
                 self._state: State = algorithm.start(posterior, generator)
+                self._heated_by = name
                 self.history_ = History()
             self._state = algorithm.advance(self._state, Batch(data), evaluate=False).state
         vars(model).update(vars(solver))  # what it has learned
@@ -268,7 +275,7 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         It fails too where it ends in numbers that are not finite.
         """
         try:
-            with kept_whole(self):
+            with kept_whole(self), one_blas_thread():
                 X = self._validated(X, reset=not hasattr(self, "_state"))
                 yield X
                 shown = [
@@ -329,7 +336,8 @@ class OnlineEstimator(EngineEstimator):
 
         The first call fixes the start, and what the data decide of the priors. With
         ``total_samples`` the tempered part runs over its share of them; without it, the length of
-        the stream is not known and every step is made at T = 1.
+        the stream is not known and every step is made at T = 1. So is every step after a fit, or
+        after ``tempering`` was changed.
         """
         with self._all_or_nothing(X) as X:
             check_n_components(self.n_components, max(len(X), self.total_samples or 0), "samples")

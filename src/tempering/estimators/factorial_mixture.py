@@ -29,6 +29,7 @@ from tempering.estimators.parameters import (
     Tempering,
     Whole,
     check_n_components,
+    check_unchanged,
 )
 from tempering.inference import ArraySource, Result
 from tempering.inference.fitting import FitOptions
@@ -37,7 +38,6 @@ from tempering.models.base import Array
 from tempering.models.factorial.activations import MAX_ENUMERATED
 from tempering.models.factorial_mixture import FactorialModel, as_probabilities, log_density
 from tempering.models.natural import Natural
-from tempering.models.threads import one_blas_thread
 
 #: Variances that there is a computer for: beyond, their squares are 0 or infinite.
 Variance = Annotated[float, Interval(Real, 1e-100, 1e100, closed="both")]
@@ -141,7 +141,10 @@ random_state, n_jobs, executor, verbose
     _called, _held = "features", "features_"
 
     def _model_of_stream(self, X: Array) -> FactorialModel:
-        return copy(self._model) if hasattr(self, "_state") else self._new_model(X)
+        if not hasattr(self, "_state"):
+            return self._new_model(X)
+        check_unchanged(self, n_components=self._model.n_features)
+        return copy(self._model)
 
     def _start_of_stream(
         self, model: FactorialModel, data: Array, rng: np.random.RandomState
@@ -249,9 +252,7 @@ class Narrow(NamedTuple):
     @classmethod
     def of(cls, data: Array, n_features: int) -> Narrow:
         """The axes are the principal ones: eigenvectors of the products of the data."""
-        # On any number of threads the same bits.
-        with one_blas_thread():
-            values, vectors = np.linalg.eigh(data @ data.T)
+        values, vectors = np.linalg.eigh(data @ data.T)
         kept = values > len(data) * np.finfo(float).eps * max(values[-1], 0.0)
         lengths, vectors = np.sqrt(values[kept]), vectors[:, kept]
         turned = np.zeros((len(data), len(lengths) + n_features))

@@ -318,7 +318,7 @@ covariance_prior_
         self._centre, self._component_prior = centre, component
         self.mean_prior_, self.mean_precision_prior_ = mean, precision
         self.degrees_of_freedom_prior_, self.covariance_prior_ = degrees, covariance
-        self.weight_concentration_prior_ = self._concentration()
+        self.weight_concentration_prior_ = self._concentration
 
     @property
     def _kind(self) -> CovarianceType:

@@ -23,6 +23,8 @@ from tempering.estimators.parameters import (
     PolicyNames,
     Positive,
     as_policy,
+    check_unchanged,
+    form_of,
 )
 from tempering.estimators.saving import expect_kinds
 from tempering.families import Likelihood
@@ -197,7 +199,14 @@ class HiddenMarkovEstimator(ChainQueries):
         if "t" in known:
             fixed["transitions"] = self._probabilities("transmat_", (k, k))
         if known.keys() >= set(emissions):
-            fixed["emissions"] = self._centred(self._point()[1])
+            likelihood, parameters = self._point()
+            if likelihood.dimension != (own := self._likelihood().dimension):
+                names = " and ".join(f"{known[key].strip('_')}_" for key in emissions)
+                raise ValueError(
+                    f"{names} must have {own} columns, as X has or n_features asks for; got "
+                    f"{likelihood.dimension}."
+                )
+            fixed["emissions"] = self._centred(parameters)
         return fixed
 
     def _centred(self, parameters: Any) -> Any:
@@ -229,6 +238,7 @@ class HiddenMarkovEstimator(ChainQueries):
 
     def _new_model(self, X: Array) -> HiddenMarkov:
         self._prepare(X)
+        self._fitted_form = form_of(self)
         return self._model()
 
     @property
@@ -306,6 +316,8 @@ class HiddenMarkovEstimator(ChainQueries):
         """
         first = not hasattr(self, "_state")
         with self._all_or_nothing(X) as X:
+            if not first:
+                check_unchanged(self, **self._fitted_form)
             model = self._new_model(X) if first else self._model()
             data = self._cut(self._transformed(X), lengths)
             model.check(data)
@@ -320,7 +332,8 @@ class HiddenMarkovEstimator(ChainQueries):
         self._point()
         if not hasattr(self, "_state"):
             return
-        expect_kinds(self, _state=State, _emission_prior=Array)
+        expect_kinds(self, _state=State, _emission_prior=Array, _fitted_form=dict)
+        check_unchanged(self, **self._fitted_form)
         posterior, d = self._state.posterior, self.n_features_in_
         # Before anything is made in the sizes that the parameters tell.
         expect(isinstance(posterior, Natural), "the posterior is missing.")

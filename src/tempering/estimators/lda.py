@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 
-from tempering.estimators.parameters import check_n_components, kept_whole
+from tempering.estimators.parameters import check_n_components, check_unchanged, kept_whole
 from tempering.estimators.topic_choices import TopicChoices, mixed_start, told_documents
 from tempering.estimators.words import check_guidance, remember_labels, remember_words
 from tempering.gpu.device_lda import fit_on_device
@@ -280,11 +280,8 @@ default="auto"
                 )
             check_guidance(self)
             first = not hasattr(self, "_state")
-            if not first and self.n_components != self._model.n_topics:
-                raise ValueError(
-                    f"These topics were fitted with n_components={self._model.n_topics}, which was "
-                    f"changed to {self.n_components} since. Set it back, or call fit to start anew."
-                )
+            if not first:
+                check_unchanged(self, n_components=self._model.n_topics)
             X = self._counts(X, reset=first)
             # Without its length, a stream has a million documents, as in scikit-learn, and the
             # temperature comes down in a run of 20,000, though nobody knows when it ends.
@@ -323,6 +320,8 @@ default="auto"
                 batch = Batch(X[start : start + batch_size])
                 state = algorithm.advance(state, batch, evaluate=False).state
             self._state, self.n_batch_iter_ = state, state.step
+            if state.heat.finished:  # and so that a policy of one's own stops nobody from saving
+                self._stream_policy = Untempered()
             self.n_iter_ = max(1, self._state.data_seen // n_data)
         return self
 

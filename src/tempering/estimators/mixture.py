@@ -15,7 +15,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import OnlineEstimator
 from tempering.estimators.moves import Move, fit_table
-from tempering.estimators.parameters import Numbers, Positive, Tempering, Whole, per_column
+from tempering.estimators.parameters import (
+    Numbers,
+    Positive,
+    Tempering,
+    Whole,
+    check_unchanged,
+    form_of,
+    per_column,
+)
 from tempering.estimators.saving import expect_kinds
 from tempering.estimators.starts import random_assignment
 from tempering.families import Bernoulli, Dirichlet, Likelihood, Poisson, StickBreaking
@@ -24,6 +32,7 @@ from tempering.inference import ArraySource, History, Result, evaluate_elbo
 from tempering.inference.fitting import FitOptions
 from tempering.models import Mixture
 from tempering.models.natural import Array, Natural, emit
+from tempering.models.threads import one_blas_thread
 from tempering.temperature import Heat
 
 WeightPrior = Literal["dirichlet_process", "dirichlet_distribution"]
@@ -59,22 +68,16 @@ class MixtureFit(OnlineEstimator):
 
     def _first_model(self, X: Array) -> Mixture:
         """The model of the first data."""
+        given = self.weight_concentration_prior
+        self._concentration = 1.0 / self.n_components if given is None else float(given)
         self._prepare(X)
-        # On these parameters it depends what the numbers of a posterior mean.
-        names = "n_components", "covariance_type", "weight_concentration_prior_type"
-        self._fitted_form = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        self._fitted_form = form_of(self)
         return self._model()
 
     def _model(self) -> Mixture:
-        """The model of the fit; its posterior says nothing to one of another form."""
-        for name, fitted in self._fitted_form.items():
-            if (now := getattr(self, name)) != fitted:
-                anew = "Set warm_start=False" if self.warm_start else "Call fit"
-                raise ValueError(
-                    f"This mixture was fitted with {name}={fitted!r}, which was changed to {now!r} "
-                    f"since. Set it back. {anew} to start anew."
-                )
-        k, concentration = self.n_components, self._concentration()
+        """The model of the fit."""
+        check_unchanged(self, **self._fitted_form)
+        k, concentration = self.n_components, self._concentration
         family, prior = Dirichlet(k), np.full(k, concentration)
         if self.weight_concentration_prior_type == "dirichlet_process":
             family, prior = StickBreaking(k), np.repeat([1.0, concentration], k)
@@ -124,23 +127,21 @@ class MixtureFit(OnlineEstimator):
         """q(z) of data as the model sees them, shape (n_samples, n_components)."""
         model = self._model()
         model.check(data)
-        assigned = model.assign(data, model.expectations(self._state.posterior))
+        with one_blas_thread():
+            assigned = model.assign(data, model.expectations(self._state.posterior))
         return assigned.probabilities.astype(self.weights_.dtype, copy=False)
 
     def _log_predictive(self, data: Array) -> Array:
         """log Σ_k E[π_k] E[p(x | β_k)] of data as the model sees them."""
         model = self._model()
         model.check(data)
-        scores = model.predictive(data, self._state.posterior)
+        with one_blas_thread():
+            scores = model.predictive(data, self._state.posterior)
         return scores.astype(self.weights_.dtype, copy=False)
 
     def _check_loaded(self) -> None:
-        expect_kinds(self, _fitted_form=dict)
+        expect_kinds(self, _fitted_form=dict, _concentration=float)
         super()._check_loaded()
-
-    def _concentration(self) -> float:
-        given = self.weight_concentration_prior
-        return 1.0 / self.n_components if given is None else float(given)
 
     def _expose_weights(self, model: Mixture) -> None:
         self.weights_ = model.mean_weights(self._state.posterior)

@@ -148,6 +148,23 @@ def per_column(given: Any, name: str, n: int, expected: str = "") -> Array:
     return np.broadcast_to(numbers, n).copy()
 
 
+def form_of(estimator: Any) -> dict[str, Any]:
+    """The parameters on which it depends what the numbers of a posterior mean."""
+    names = "n_components", "covariance_type", "weight_concentration_prior_type"
+    return {name: getattr(estimator, name) for name in names if hasattr(estimator, name)}
+
+
+def check_unchanged(estimator: Any, **fitted: Any) -> None:
+    """Raise unless these parameters are those of the fit: its posterior says nothing to others."""
+    for name, before in fitted.items():
+        if (now := getattr(estimator, name)) != before:
+            anew = "Set warm_start=False" if getattr(estimator, "warm_start", False) else "Call fit"
+            raise ValueError(
+                f"This {type(estimator).__name__} was fitted with {name}={before!r}, which was "
+                f"changed to {now!r} since. Set it back. {anew} to start anew."
+            )
+
+
 def check_n_components(n_components: int, n_data: float, what: str) -> None:
     """Raise if components outnumber what they are to be learned from, and are above a thousand."""
     most = max(1000, int(n_data))

@@ -124,7 +124,8 @@ class Mixture(Model):
     def expectations(self, posterior: Natural) -> MixtureExpectations:
         return MixtureExpectations(
             posterior=posterior,
-            log_weights=self.weights.expected_log_weights(posterior.weights),
+            # Finite also where a weight is 0: no datum is there, and 0 · (−∞) is not a number.
+            log_weights=np.maximum(self.weights.expected_log_weights(posterior.weights), -1e300),
             components=self.likelihood.conjugate.expected_statistics(posterior.components),
         )
 
@@ -201,7 +202,7 @@ class Mixture(Model):
         """log Σ_k E[π_k] E[p(x | β_k)], exact: E[p(x | β)] = h(x) exp{a(λ + t(x)) − a(λ)}."""
         likelihood = self.likelihood
         family, components = likelihood.components_alone(posterior.components)
-        base = np.log(self.mean_weights(posterior)) - family.log_normalizer(components)
+        base = safe_log(self.mean_weights(posterior)) - family.log_normalizer(components)
         scores, step = [], 2048  # rows at a time, which bounds the memory
         for start in range(0, data.shape[0], step):
             rows = data[start : start + step]
@@ -235,7 +236,7 @@ class Mixture(Model):
         return log_weights, self.likelihood.conjugate.sample(self._prior.components, rng, n)
 
     def prior_point(self) -> tuple[Array, Any]:
-        log_weights = np.log(self.weights.mean_weights(self._prior.weights))[None]
+        log_weights = safe_log(self.weights.mean_weights(self._prior.weights))[None]
         return log_weights, self.likelihood.conjugate.point(self._prior.components[None])
 
     def log_local_integral(

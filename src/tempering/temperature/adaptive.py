@@ -79,6 +79,7 @@ HOPE = 3.0
 #: Plain inference, which comes first, has this part of the planned run; all of it, if it does not
 #: come to rest within that part.
 PLAIN_PART = 0.5
+NO_BOUND = f"AdaptiveTempering goes by the ELBO, which here {NOT_A_NUMBER}"
 TOO_SHORT = (
     "AdaptiveTempering has tempered nothing: plain inference, which comes first, took %d of the %d "
     "passes that are planned. Plan some hundreds more, or take a schedule, such as Annealing()."
@@ -162,6 +163,12 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         return min(self.fraction * planned, planned - left)
 
     def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> AdaptiveHeat:
+        if model.with_bound() is not model:
+            raise ValueError(
+                f"AdaptiveTempering goes by the ELBO, and these updates of {type(model).__name__} "
+                "climb none: take another policy, such as Annealing, or, for topics, "
+                "update='variational'."
+            )
         return AdaptiveHeat(seed=int(rng.integers(2**31)))
 
     def cool(self, heat: AdaptiveHeat, progress: Progress) -> AdaptiveHeat:
@@ -193,7 +200,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         look = heat.look(local, surroundings)
         if math.isnan(look.bound):
             if heat.best == -math.inf:
-                raise ValueError(f"AdaptiveTempering goes by the ELBO, which here {NOT_A_NUMBER}")
+                raise ValueError(NO_BOUND)
             logger.warning(TOO_HOT, 1.0 / s)
             return local, AdaptiveHeat(finished=True, returns=True)
         local = self._pushed(heat, local, model, data, rng)
@@ -350,6 +357,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         if heat.phase == "ramp":
             plain = model.local_step(surroundings.data, model.expectations(heat.plain), 1.0)
         else:
+            if math.isnan(_bound(local, surroundings.posterior, surroundings)):
+                raise ValueError(NO_BOUND)
             plain, heat = local, self._start_ramp(heat, surroundings)
             if heat.finished:
                 return local, heat
@@ -376,7 +385,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         progress = surroundings.progress
         nodes = int(min(max(progress.planned / progress.step / 50, 8), RAMP_NODES))
         path = find_ramp(surroundings.model, surroundings.data, first, nodes, rng)
-        if np.isnan(path).any():
+        if not np.isfinite(path).all():
             logger.warning(TOO_HOT, 1.0 / first)
             return AdaptiveHeat(finished=True)
         plain = deepcopy(surroundings.posterior)

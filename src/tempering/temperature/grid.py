@@ -87,6 +87,12 @@ def weigh(
 
     Its probabilities [..., M], E_q[1/T] [...], and what it adds to the tempered ELBO [...].
     """
+    if np.isnan(energy).any():
+        raise ValueError(
+            "temperatures are learned from energies, E_q[log p(x, z | β)], which here are no "
+            "numbers. With topics, take update='variational', or formula='calibrated'; otherwise "
+            "tempering.testing.check_model(model, data) tells where they come from."
+        )
     scores = np.asarray(energy)[..., None] * grid - log_normalizer + np.log(prior)
     exponents = np.asarray(power) * scores
     exponents = exponents - exponents.max(axis=-1, keepdims=True)

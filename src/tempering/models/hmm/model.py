@@ -10,6 +10,7 @@ The local step is exact: q(z) ∝ exp{ s (E log π_{z_1} + Σ_t E log A_{z_{t−
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -255,21 +256,22 @@ class HiddenMarkov(Model):
         return drawn
 
     def log_likelihood(self, data: Sequences, parameters: dict[str, Any]) -> Array:
-        """Of each sequence, with all paths summed out."""
-        chain = Chain(safe_log(parameters["start"]), safe_log(parameters["transitions"]))
-        found = []
-        for _, block in data.blocks(block_rows(self.likelihood, self.n_components)):
-            logs = self.likelihood.log_likelihood(block.rows, parameters["emissions"]).T
-            found.append(solve_paths(chain, logs, block.bounds).log_normalizers)
-        return np.concatenate(found)
+        """Of each sequence, with all paths summed out; of a piece given the rows before it."""
+        known = copy(self)
+        known.fixed = parameters
+        solved = known.solve(data, known.expectations(self._prior))
+        return np.concatenate([paths.log_normalizers for _, paths in solved])
 
     def simulate(
         self, parameters: dict[str, Any], like: Sequences, rng: np.random.Generator
     ) -> Sequences:
-        """Sequences of the lengths of those given."""
-        states = draw_paths(parameters["start"], parameters["transitions"], like.bounds, rng)
-        rows = emit(self.likelihood, parameters["emissions"], states, rng, like.rows)
-        return Sequences(rows, like.lengths)
+        """Sequences of the lengths of those given, whole ones where these are pieces."""
+        first = np.flatnonzero(like.begins | (np.arange(len(like)) == 0))
+        lengths = np.add.reduceat(like.inner_lengths, first)
+        bounds = np.concatenate([[0], np.cumsum(lengths)])
+        states = draw_paths(parameters["start"], parameters["transitions"], bounds, rng)
+        rows = like.rows[_own_rows(like)]
+        return Sequences(emit(self.likelihood, parameters["emissions"], states, rng, rows), lengths)
 
     def local_log_normalizer(
         self, expectations: ChainExpectations, inverse_temperatures: Array, data: Sequences
