@@ -21,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tempering.cli.options import with_groups
+from tempering.storage.atomic import raising_sigterm
 
 #: What `tempering --traceback` sets.
 show_traceback = False
@@ -112,7 +113,8 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
-        with warnings.catch_warnings():
+        # So that SIGTERM, too, leaves nothing behind that was put aside.
+        with warnings.catch_warnings(), raising_sigterm():
             warnings.showwarning = lambda message, *_: say(f"warning: {message}")
             try:
                 command(*arguments, **options)
@@ -123,7 +125,7 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
                 say(str(interrupt) or "interrupted.")
                 raise typer.Exit(130) from None
             except SystemExit as end:
-                # A fit that SIGTERM has ended tells what is kept of it.
+                # What SIGTERM has ended; a fit tells what is kept of it.
                 if hasattr(end, "message"):
                     say(str(end))
                 raise
