@@ -20,7 +20,7 @@ from tempering.estimators.words import counts_over_words
 from tempering.evaluation.checks import as_labels, check_whole_counts
 from tempering.evaluation.completion import MOST_TOKENS
 from tempering.models.arguments import check_number, check_whole
-from tempering.plots.canvas import new_figure
+from tempering.plots.canvas import as_drawn, new_figure
 from tempering.workbench.editing import check_fitted_topics, topic_numbers
 from tempering.workbench.share_chain import ShareChain, next_weight
 from tempering.workbench.time_bins import time_bins
@@ -123,7 +123,8 @@ class TopicShares:
             axis.errorbar(
                 places, means[:, topic], errors, marker="o", capsize=2, label=f"topic {topic}"
             )
-        axis.set_xticks(places, [_told(name) for name in self.names], rotation=45, ha="right")
+        names = [as_drawn(_told(name)) for name in self.names]
+        axis.set_xticks(places, names, rotation=45, ha="right")
         axis.set(ylabel="share of the documents", ylim=(0, None))
         axis.legend(fontsize="small")
         return axis.figure
