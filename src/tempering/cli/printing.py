@@ -93,7 +93,8 @@ def print_topics(topics: Sequence[dict[str, Any]]) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("topic", justify="right")
     table.add_column("share", justify="right")
-    table.add_column("words")
+    # Else rich cuts words that are wide, such as Chinese ones, where a line ends.
+    table.add_column("words", overflow="fold")
     # Words that belong together have spaces of their own.
     between = ", " if any(" " in str(word) for topic in topics for word in topic["words"]) else " "
     for topic in topics:
