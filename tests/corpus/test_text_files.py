@@ -138,6 +138,15 @@ def test_other_encodings(tmp_path, encoding, name):
     assert open_corpus(source, encoding=encoding).vocabulary == [word]
 
 
+def test_a_table_in_another_encoding_is_told_of_it(tmp_path):
+    """As a spreadsheet saves "Unicode text"."""
+    path = tmp_path / "a.csv"
+    path.write_bytes("id,text\r\n1,café\r\n".encode("utf-16"))
+    with pytest.raises(CorpusError, match=r"line 1: it is not UTF-8 .*; name another encoding"):
+        read(path)
+    assert read(path, encoding="utf-16").vocabulary == ["café"]
+
+
 def test_other_delimiters(tmp_path):
     for name in ("a.csv", "a.txt", "a.data"):
         (tmp_path / name).write_text('n;text\n1;"red; green"\n2;blue, too\n')
@@ -248,10 +257,16 @@ def test_other_columns_come_with_their_documents(tmp_path, name):
         assert records[3].others == [None]
 
 
-def test_a_folder_has_no_columns(tmp_path):
+@pytest.mark.parametrize("asked", [{"column": "x"}, {"name_column": "x"}, {"others": ["x"]}])
+def test_what_has_no_columns_is_asked_for_none(tmp_path, asked):
+    """A .txt beside tables, such as a README, would be read in their place."""
+    write_csv(tmp_path, TEXTS)
     (tmp_path / "a.txt").write_text("sun")
-    with pytest.raises(CorpusError, match="it has no columns, so that there is no 'when'"):
-        read_texts(tmp_path, others=["when"])
+    message = r"it has no columns \(its .txt files are the documents\), so that there is no 'x'"
+    with pytest.raises(CorpusError, match=message):
+        read_texts(tmp_path, **asked)
+    with pytest.raises(CorpusError, match="it has no columns, so that there is no 'x'"):
+        read_texts(tmp_path / "a.txt", **asked)
 
 
 @pytest.mark.parametrize("make", KINDS[:3])

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -165,11 +166,14 @@ class Texts(Iterator[Document]):
         # Python's csv module refuses fields of more than 131,072 characters unless told otherwise.
         csv.field_size_limit(max(csv.field_size_limit(), size_limit() // LINES_IN_LIMIT))
         lines = (f"{line}\n" for _, line in text_lines(path, self.encoding))
-        reader = csv.reader(lines, delimiter=delimiter, strict=True)
-        with reading(path, "line 1"):
-            header = next(reader, None)
-        if header is None:
+        first = next(lines, None)
+        if first is None:
             fail(path, "line 1", "the header is missing.")
+        # Before anything else is said of it: a spreadsheet's UTF-16 is no CSV either.
+        check_decoded(path, "line 1", first, self.encoding)
+        reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
+        with reading(path, "line 1"):
+            header = next(reader)
         read = [*self._columns, *self.others]
         check_columns(path, "line 1", read, header)
         places = [header.index(name) for name in read]
@@ -281,8 +285,11 @@ def read_texts(
             "document a line"
         )
         fail(path, "", f'text is read from {known} (format="{LINES}" for one of another name).')
-    if others and (kind == LINES or (kind == "folder" and any(path.rglob("*.txt")))):
-        fail(path, "", f"it has no columns, so that there is no {others[0]!r}.")
+    asked = [name for name in (column, name_column, *others) if name is not None]
+    of_files = kind == "folder" and any(path.rglob("*.txt"))
+    if asked and (of_files or kind == LINES):
+        why = " (its .txt files are the documents)" if of_files else ""
+        fail(path, "", f"it has no columns{why}, so that there is no {asked[0]!r}.")
     columns = column or TEXT_COLUMN, name_column
     return Texts(path, kind, *columns, encoding, on_error, delimiter, others)
 
