@@ -9,7 +9,7 @@ import pyarrow
 import pytest
 from pyarrow import parquet
 
-from tempering.corpus import CorpusError, Document, open_corpus, read, read_texts
+from tempering.corpus import CorpusError, Document, open_corpus, read, read_texts, write
 
 TEXTS = ["red green", "", "blue"]
 
@@ -210,6 +210,19 @@ def test_errors_quote_little_of_a_document(tmp_path):
         with pytest.raises(CorpusError) as raised:
             read(tmp_path / name)
         assert len(str(raised.value).replace(str(tmp_path), "")) < 400, name
+
+
+def test_every_text_of_a_folder_is_read_gzipped_or_in_capitals(tmp_path):
+    for name, text in (("a.txt", "red"), ("B.TXT", "green")):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "c.txt.gz").write_bytes(gzip.compress(b"blue"))
+    (tmp_path / "notes.md").write_text("no text")
+    assert sorted(document.text for document in read_texts(tmp_path)) == ["blue", "green", "red"]
+    (tmp_path / "B.TXT").rename(tmp_path / "B.CSV")
+    (tmp_path / "B.CSV").write_text("text\ngrey\n")
+    assert read(tmp_path / "B.CSV").vocabulary == ["grey"]
+    write(tmp_path / "D.PARQUET", read(tmp_path / "B.CSV"))
+    assert read(tmp_path / "D.PARQUET").vocabulary == ["grey"]
 
 
 def test_links_out_of_a_folder_are_not_followed(tmp_path):

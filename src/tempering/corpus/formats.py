@@ -304,7 +304,7 @@ def detect_by_name(path: Path) -> str | None:
         return "uci"
     bare = path.with_suffix("") if path.suffix == ".gz" else path
     for name, form in FORMATS.items():
-        if bare.suffix in form.suffixes and (bare == path or form.may_be_packed):
+        if bare.suffix.lower() in form.suffixes and (bare == path or form.may_be_packed):
             return name
     return TEXT if text_kind(path) else None
 

@@ -64,7 +64,19 @@ def text_kind(path: Path) -> str | None:
 
 
 def _suffix(path: Path) -> str:
-    return Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    """How a file is called that may be gzipped; some systems write .CSV."""
+    suffix = path.suffix.lower()
+    return Path(path.stem).suffix.lower() if suffix == ".gz" else suffix
+
+
+def _text_files(folder: Path) -> list[Path]:
+    """The ``.txt`` files of a folder, and of those in it."""
+    # Pipes and sockets are no documents; opening one would wait for ever.
+    return [
+        each
+        for each in sorted(folder.rglob("*"))
+        if _suffix(each) == ".txt" and (each.is_file() or each.is_symlink())
+    ]
 
 
 @dataclass(eq=False)
@@ -124,10 +136,7 @@ class Texts(Iterator[Document]):
 
     def _folder(self) -> Iterator[TextRecord]:
         path, root = self.path, self.path.resolve()
-        # Pipes and sockets are no documents; opening one would wait for ever.
-        files = [
-            each for each in sorted(path.rglob("*.txt")) if each.is_file() or each.is_symlink()
-        ]
+        files = _text_files(path)
         if not files:
             yield from self._folder_of_tables()
         for file in files:
@@ -286,7 +295,7 @@ def read_texts(
         )
         fail(path, "", f'text is read from {known} (format="{LINES}" for one of another name).')
     asked = [name for name in (column, name_column, *others) if name is not None]
-    of_files = kind == "folder" and any(path.rglob("*.txt"))
+    of_files = kind == "folder" and bool(_text_files(path))
     if asked and (of_files or kind == LINES):
         why = " (its .txt files are the documents)" if of_files else ""
         fail(path, "", f"it has no columns{why}, so that there is no {asked[0]!r}.")
