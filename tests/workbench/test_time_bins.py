@@ -54,6 +54,7 @@ def starts(times, bins):
             ],
         ),
         (np.array([1990, 1992, 1997]), ["1990", "1992", "1997"]),
+        (np.array([1990.0, 1992.0, 1997.0]), ["1990", "1992", "1997"]),
     ],
 )
 def test_bins_are_those_of_the_calendar(times, expected):

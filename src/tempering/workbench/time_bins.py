@@ -117,7 +117,9 @@ def _named(times: NDArray[Any], bins: str) -> Any:
     if bins != "auto":
         raise ValueError(f"bins={bins!r} is for dates, but times are numbers: give a number.")
     first, last = times.min(), times.max()
-    if times.dtype.kind in "iu" and last - first < 2 * USUAL:
+    # From a table in which some are missing, years are read as floats.
+    whole = -(2**53) < last < 2**53 and np.all(times == np.floor(times))
+    if whole and last - first < 2 * USUAL:
         return np.arange(int(first), int(last) + 2)
     return USUAL
 
