@@ -140,7 +140,7 @@ def test_the_picture(two_topics):
     shares = topics_over_time(model, X, np.arange(100), bins=4, n_draws=5)
     axis = shares.plot([1]).axes[0]
     assert axis.get_legend_handles_labels()[1] == ["topic 1"]
-    assert [text.get_text() for text in axis.get_xticklabels()] == ["0", "24", "49", "74"]
+    assert [text.get_text() for text in axis.get_xticklabels()] == ["0", "25", "50", "75"]
 
 
 @pytest.mark.parametrize(

@@ -107,6 +107,20 @@ def test_edges_may_be_dates_as_times_are(edges):
     assert time_bins(times, edges, 3)[1].tolist() == [0, 1, 1]
 
 
+@pytest.mark.parametrize("unit", ["i8", "u1", "M8[Y]", "M8[D]"])
+@pytest.mark.parametrize(("n_times", "n_bins"), [(2, 2), (3, 2), (3, 3), (7, 3), (10, 4), (100, 7)])
+def test_bins_of_one_length_hold_the_times_that_lie_in_them(unit, n_times, n_bins):
+    """Also where an edge lies between two years: rounded down, it would be another bin's."""
+    whole = np.arange(n_times)
+    times = whole.astype(unit) if "M" not in unit else np.datetime64("2020", unit[3]) + whole
+    expected = np.minimum(whole * n_bins // (n_times - 1), n_bins - 1)
+    names, places = time_bins(times, n_bins, n_times)
+    assert places.tolist() == expected.tolist()
+    assert len(names) == n_bins
+    assert names[0][0] == times[0]
+    assert names[-1][1] == times[-1]
+
+
 def test_small_numbers_far_apart_have_bins():
     times = np.array([-100, 0, 100], np.int8)
     assert time_bins(times, 2, 3)[0] == [(-100, 0), (0, 100)]
