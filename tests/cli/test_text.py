@@ -175,8 +175,13 @@ def test_options_for_text(command, folder, tmp_path):
     ):
         refused = command("convert", folder / "many", tmp_path / "b.npz", *options, code=1)
         assert message in refused.stderr
-    for options in (["--ngrams", "two"], ["--token-pattern", "a", "--keep-numbers"]):
-        command("convert", folder / "many", tmp_path / "b.npz", *options, code=2)
+    for options in (
+        ["--ngrams", "two"],
+        ["--token-pattern", "a", "--keep-numbers"],
+        ["--max-df", "2."],
+    ):
+        refused = command("convert", folder / "many", tmp_path / "b.npz", *options, code=2)
+        assert options[0] in refused.stderr
 
 
 def test_options_for_text_are_in_vain_for_counts(command, files, tmp_path):

@@ -17,14 +17,15 @@ SCORES = "validation.json"
 FOUND_TOPICS = "topics.json"
 
 
-def as_frequency(text: str | float) -> int | float:
+def as_frequency(text: str, option: str) -> int | float:
     """A number of documents (5), or a share of them (0.25)."""
     with suppress(ValueError):
         return int(text)
     with suppress(ValueError):
         if 0 <= float(text) <= 1:
             return float(text)
-    raise typer.BadParameter(f"{text!r} is neither a whole number nor a share from 0 to 1.")
+    message = f"{option} {text!r} is neither a whole number nor a share from 0 to 1."
+    raise typer.BadParameter(message)
 
 
 def number_or(*names: str) -> Callable[[str | int], int | str]:
