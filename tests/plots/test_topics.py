@@ -1,5 +1,7 @@
 """Pictures of topic models, by what they draw."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -77,6 +79,15 @@ def test_words_with_dollars_are_no_formulas(model):
     groups = [r"A$AP $\x$", "B"]
     shares = TopicShares(groups, np.array([1, 1]), np.full((3, 2, 3), 1 / 3))
     assert set(groups) <= set(shown(shares.plot()))
+
+
+def test_long_phrases_leave_room_for_the_bars(model):
+    figure = plot_topics(model, [f"{'some words ' * 4}{v}" for v in range(12)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # that axes collapsed
+        figure.draw_without_rendering()
+    widths = [axis.get_position().width * figure.get_figwidth() for axis in figure.axes]
+    assert min(widths) > 0.5
 
 
 def test_some_topics(model):

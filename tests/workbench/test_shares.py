@@ -141,6 +141,10 @@ def test_the_picture(two_topics):
     axis = shares.plot([1]).axes[0]
     assert axis.get_legend_handles_labels()[1] == ["topic 1"]
     assert [text.get_text() for text in axis.get_xticklabels()] == ["0", "25", "50", "75"]
+    # Of bins of one length, no digits that say nothing.
+    shares = topics_over_time(model, X, np.linspace(1990, 2000, 100), bins=3, n_draws=5)
+    labels = [text.get_text() for text in shares.plot().axes[0].get_xticklabels()]
+    assert labels == str(shares).split()[1:4] == ["1990", "1993.33", "1996.67"]
 
 
 @pytest.mark.parametrize(

@@ -199,8 +199,8 @@ class Settings(NamedTuple):
             "-k",
             metavar="N|auto|hdp",
             help="Number of topics. auto: the one from 5 to 100 that predicts held-out words best, "
-            "which takes about as long as five more fits. hdp: what is left of 150 topics when "
-            "those are joined that the documents do not tell apart; about two more fits.",
+            "in the time of two to three more fits. hdp: what is left of 150 topics when those are "
+            "joined that the documents do not tell apart; about three more fits, of 150 topics.",
             callback=number_or("auto", "hdp"),
         ),
     ]

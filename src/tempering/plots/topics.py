@@ -93,7 +93,10 @@ def plot_topics(
     places = top_words(probabilities, n_words)
     columns = min(columns, len(chosen))
     rows = -(-len(chosen) // columns)
-    figure = new_figure(figsize=(2.3 * columns, 0.5 + rows * (0.5 + 0.19 * n_words)))
+    longest = max(len(str(name)) for k in chosen for name in names[k])
+    # Phrases take more room than words do.
+    size = columns * max(2.3, 1.2 + 0.07 * longest), 0.5 + rows * (0.5 + 0.19 * n_words)
+    figure = new_figure(figsize=size)
     # One scale for all: a topic with a few strong words looks like one.
     axes = np.ravel(figure.subplots(rows, columns, squeeze=False, sharex=True))
     for axis, k in zip(axes, chosen):

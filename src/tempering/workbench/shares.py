@@ -103,7 +103,7 @@ class TopicShares:
 
     def __str__(self) -> str:
         ends = self.interval()
-        heads = [_told(name) for name in self.names]
+        heads = [called(name) for name in self.names]
         widths = [max(16, len(head) + 2) for head in heads]
         lines = ["topic" + "".join(f"{head:>{width}}" for head, width in zip(heads, widths))]
         for topic in range(self.draws.shape[2]):
@@ -123,15 +123,18 @@ class TopicShares:
             axis.errorbar(
                 places, means[:, topic], errors, marker="o", capsize=2, label=f"topic {topic}"
             )
-        names = [as_drawn(_told(name)) for name in self.names]
+        names = [as_drawn(called(name)) for name in self.names]
         axis.set_xticks(places, names, rotation=45, ha="right")
         axis.set(ylabel="share of the documents", ylim=(0, None))
         axis.legend(fontsize="small")
         return axis.figure
 
 
-def _told(name: Any) -> str:
-    return str(name[0]) if isinstance(name, tuple) else str(name)
+def called(name: Any) -> str:
+    """What a group is called, or a bin of time: when it begins."""
+    start = name[0] if isinstance(name, tuple) else name
+    # Of a bin of one length between two numbers, digits that say nothing.
+    return f"{start:.6g}" if isinstance(start, float) else str(start)
 
 
 def _interval(draws: NDArray[np.float64], level: float = 0.95) -> NDArray[np.float64]:
