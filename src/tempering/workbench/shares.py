@@ -132,9 +132,14 @@ class TopicShares:
 
 def called(name: Any) -> str:
     """What a group is called, or a bin of time: when it begins."""
-    start = name[0] if isinstance(name, tuple) else name
-    # Of a bin of one length between two numbers, digits that say nothing.
-    return f"{start:.6g}" if isinstance(start, float) else str(start)
+    if not isinstance(name, tuple):
+        return str(name)
+    start, end = name
+    if not isinstance(start, float):
+        return str(start)
+    # To a hundredth or so of its length: further digits say nothing, fewer are those of others too.
+    digits = 2 - int(np.floor(np.log10(end - start))) if end > start else 15
+    return f"{round(start, digits):.15g}"
 
 
 def _interval(draws: NDArray[np.float64], level: float = 0.95) -> NDArray[np.float64]:
