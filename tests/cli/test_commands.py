@@ -205,7 +205,7 @@ def test_a_model_that_is_damaged_or_of_another_kind(command, files, tmp_path):
     assert "is a BayesianGaussianMixture; this command is for topic models" in refused.stderr
 
 
-def test_data_sets(command, tmp_path):
+def test_data_sets(command, tmp_path, monkeypatch):
     assert command("datasets", "list", "--json")["fetch"]["kos"]["n_documents"] == 3430
     assert "docstrings" in command("datasets", "list").stdout
     out = tmp_path / "drawn.parquet"
@@ -216,6 +216,10 @@ def test_data_sets(command, tmp_path):
     assert read(out).shape == (50, 30)
     refused = command("datasets", "fetch", "imdb", code=1)
     assert "must be one of kos, nips" in refused.stderr
+    # Before gigabytes are fetched.
+    monkeypatch.setattr("tempering.datasets.fetch_uci", None)
+    refused = command("datasets", "fetch", "pubmed", "--out", out, code=1)
+    assert "exists already" in refused.stderr
 
 
 def test_weights_are_scored_without_samples(command, files, tmp_path):
