@@ -194,6 +194,12 @@ def test_info(command, files, tmp_path):
     assert "does not exist" in command("info", tmp_path / "nothing", code=1).stderr
 
 
+def test_lines_in_a_pipe_end_where_their_text_ends(command, files):
+    for arguments in (["info", files.model], ["topics", files.model]):
+        lines = command(*arguments).stdout.splitlines()
+        assert lines == [line.rstrip() for line in lines]
+
+
 def test_a_model_that_is_damaged_or_of_another_kind(command, files, tmp_path):
     damaged = tmp_path / "damaged"
     damaged.mkdir()

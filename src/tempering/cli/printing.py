@@ -85,7 +85,7 @@ def print_facts(facts: Iterable[tuple[str, Any]]) -> None:
     for name, value in facts:
         shown = f"{value:,}" if isinstance(value, int) else str(value)
         table.add_row(Text(name, style="dim"), Text(shown))
-    console().print(table)
+    print_table(table)
 
 
 def print_topics(topics: Sequence[dict[str, Any]]) -> None:
@@ -100,7 +100,19 @@ def print_topics(topics: Sequence[dict[str, Any]]) -> None:
     for topic in topics:
         words = Text(between.join(map(str, topic["words"])))
         table.add_row(str(topic["topic"]), f"{topic['share']:.1%}", words)
-    console().print(table)
+    print_table(table)
+
+
+def print_table(table: Table) -> None:
+    """A table; in a pipe without the blanks that fill its lines, as a pager would wrap them."""
+    out = console()
+    if out.is_terminal:
+        out.print(table)
+        return
+    with out.capture() as captured:
+        out.print(table)
+    for line in captured.get().removesuffix("\n").split("\n"):
+        print(line.rstrip())
 
 
 def minus(number: float, digits: int = 3) -> str:
