@@ -82,6 +82,9 @@ def test_evaluate(command, files):
     assert few["n_documents"] == 50
     printed = command("evaluate", files.model, files.counts).stdout
     assert "nats a word" in printed
+    # Of fewer words than asked for, all of them, as elsewhere.
+    few = command("evaluate", files.model, files.counts, "--words", 999, "--json")
+    assert few["npmi"] == pytest.approx(model.coherence(counts, n_words=80).mean())
 
 
 def test_words_of_another_corpus_are_refused(command, files, tmp_path):
