@@ -5,6 +5,7 @@ import json
 import os
 import warnings
 
+import numpy as np
 import pyarrow
 import pytest
 from pyarrow import parquet
@@ -136,6 +137,19 @@ def test_other_encodings(tmp_path, encoding, name):
     (document,) = read_texts(source, encoding=encoding)
     assert document.text == word
     assert open_corpus(source, encoding=encoding).vocabulary == [word]
+
+
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.jsonl.gz", "a.txt.gz"])
+def test_a_file_that_is_cut_off_is_no_bad_record(tmp_path, name):
+    """All that was behind the cut would be left out, and told as one record."""
+    rng = np.random.default_rng(0)
+    rows = (f"w{number}" for number in rng.integers(10**9, size=2000))
+    lines = (json.dumps({"text": row}) if "json" in name else row for row in rows)
+    packed = gzip.compress("\n".join(["text"] * ("csv" in name) + list(lines)).encode())
+    (tmp_path / name).write_bytes(packed[: len(packed) // 2])
+    for on_error in ("fail", "skip"):
+        with pytest.raises(CorpusError, match="it is damaged, or of another format"):
+            read(tmp_path / name, on_error=on_error)
 
 
 def test_a_table_in_another_encoding_is_told_of_it(tmp_path):

@@ -190,17 +190,20 @@ class Texts(Iterator[Document]):
         while True:
             # A record may go over several lines; this is where it begins.
             place = f"line {reader.line_num + 1}"
+            fields, problem = [], None
+            # A damaged file is no bad record: what comes after it is lost.
+            try:
+                fields = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                problem = f"it is no CSV: {error}."
+            if not fields and problem is None:
+                continue
             with self._skipping():
-                try:
-                    fields = next(reader)
-                except StopIteration:
-                    return
-                except csv.Error as error:
-                    fail(path, place, f"it is no CSV: {error}.")
-                if not fields:
-                    continue
-                if len(fields) != len(header):
+                if problem is None and len(fields) != len(header):
                     problem = f"it has {len(fields)} fields, but the header has {len(header)}."
+                if problem is not None:
                     fail(path, place, problem)
                 chosen = {name: fields[i] for name, i in zip(read, places)}
                 # What is beside them makes no record a bad one.
