@@ -46,7 +46,7 @@ def check_free(path: Path, overwrite: bool, how: str = "overwrite=True") -> None
 
 def check_folder(path: Path) -> None:
     """Refuse, before the work, a path in what is no folder, or in one that is read-only."""
-    parent = next(each for each in path.absolute().parents if each.exists())
+    parent = next((each for each in path.absolute().parents if each.exists()), path)
     if parent.is_dir() and os.access(parent, os.W_OK):
         return
     problem = "is read-only" if parent.is_dir() else "is no folder"
