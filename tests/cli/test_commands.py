@@ -82,6 +82,9 @@ def test_evaluate(command, files):
     assert few["n_documents"] == 50
     printed = command("evaluate", files.model, files.counts).stdout
     assert "nats a word" in printed
+    # Of fewer words than asked for, all of them, as elsewhere.
+    few = command("evaluate", files.model, files.counts, "--words", 999, "--json")
+    assert few["npmi"] == pytest.approx(model.coherence(counts, n_words=80).mean())
 
 
 def test_words_of_another_corpus_are_refused(command, files, tmp_path):
@@ -194,6 +197,12 @@ def test_info(command, files, tmp_path):
     assert "does not exist" in command("info", tmp_path / "nothing", code=1).stderr
 
 
+def test_lines_in_a_pipe_end_where_their_text_ends(command, files):
+    for arguments in (["info", files.model], ["topics", files.model]):
+        lines = command(*arguments).stdout.splitlines()
+        assert lines == [line.rstrip() for line in lines]
+
+
 def test_a_model_that_is_damaged_or_of_another_kind(command, files, tmp_path):
     damaged = tmp_path / "damaged"
     damaged.mkdir()
@@ -205,7 +214,7 @@ def test_a_model_that_is_damaged_or_of_another_kind(command, files, tmp_path):
     assert "is a BayesianGaussianMixture; this command is for topic models" in refused.stderr
 
 
-def test_data_sets(command, tmp_path):
+def test_data_sets(command, tmp_path, monkeypatch):
     assert command("datasets", "list", "--json")["fetch"]["kos"]["n_documents"] == 3430
     assert "docstrings" in command("datasets", "list").stdout
     out = tmp_path / "drawn.parquet"
@@ -216,6 +225,10 @@ def test_data_sets(command, tmp_path):
     assert read(out).shape == (50, 30)
     refused = command("datasets", "fetch", "imdb", code=1)
     assert "must be one of kos, nips" in refused.stderr
+    # Before gigabytes are fetched.
+    monkeypatch.setattr("tempering.datasets.fetch_uci", None)
+    refused = command("datasets", "fetch", "pubmed", "--out", out, code=1)
+    assert "exists already" in refused.stderr
 
 
 def test_weights_are_scored_without_samples(command, files, tmp_path):

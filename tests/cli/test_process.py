@@ -19,7 +19,7 @@ from tempering.corpus import Corpus, write
 COMMAND = [sys.executable, "-m", "tempering"]
 
 
-def start(*arguments):
+def start(*arguments, **environment):
     return subprocess.Popen(
         [*COMMAND, *map(str, arguments)],
         stdout=subprocess.PIPE,
@@ -27,7 +27,7 @@ def start(*arguments):
         text=True,
         encoding="utf-8",
         # Python would else choose what it can write by the locale.
-        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        env={**os.environ, "PYTHONIOENCODING": "utf-8", **environment},
     )
 
 
@@ -111,6 +111,20 @@ def test_sigterm_keeps_the_fit_and_another_fit_into_the_same_model_is_refused(
     assert not (tmp_path / "ended.checkpoint").exists()
     name = "model.safetensors"
     assert (ended / name).read_bytes() == (whole[0] / name).read_bytes()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="SIGTERM is sent as POSIX does")
+def test_sigterm_leaves_nothing_behind_of_text_that_is_counted(tmp_path):
+    texts, aside = tmp_path / "posts.txt", tmp_path / "aside"
+    texts.write_text("a few words that are counted\n" * 300_000)
+    aside.mkdir()
+    process = start("convert", texts, tmp_path / "posts.npz", "--jobs", 1, TMPDIR=str(aside))
+    while not any(aside.iterdir()) and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    assert finish(process) == (143, "", "tempering: terminated.\n")
+    assert not any(aside.iterdir())
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["aside", "posts.txt"]
 
 
 def newest_checkpoint(folder):

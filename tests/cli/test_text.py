@@ -14,6 +14,7 @@ import pytest
 from pyarrow import parquet
 
 import tempering
+from tempering.cli import printing
 from tempering.cli.printing import cleaned
 from tempering.corpus import read
 
@@ -174,8 +175,13 @@ def test_options_for_text(command, folder, tmp_path):
     ):
         refused = command("convert", folder / "many", tmp_path / "b.npz", *options, code=1)
         assert message in refused.stderr
-    for options in (["--ngrams", "two"], ["--token-pattern", "a", "--keep-numbers"]):
-        command("convert", folder / "many", tmp_path / "b.npz", *options, code=2)
+    for options in (
+        ["--ngrams", "two"],
+        ["--token-pattern", "a", "--keep-numbers"],
+        ["--max-df", "2."],
+    ):
+        refused = command("convert", folder / "many", tmp_path / "b.npz", *options, code=2)
+        assert options[0] in refused.stderr
 
 
 def test_options_for_text_are_in_vain_for_counts(command, files, tmp_path):
@@ -223,6 +229,14 @@ def test_words_cannot_command_the_terminal(command, tmp_path):
 def test_what_a_terminal_obeys_is_left_out(number):
     kept = chr(number) if chr(number) in "\t\n" else ""
     assert cleaned(f"a{chr(number)}b") == f"a{kept}b"
+
+
+@pytest.mark.parametrize("width", [29, 30, 31, 32])
+def test_a_narrow_terminal_shows_every_word(monkeypatch, capsys, width):
+    words = ["训练", "模型", "网络", "深度", "语言", "参数", "算法", "数据", "优化"]
+    monkeypatch.setattr(printing, "console", lambda: printing.CleanConsole(width=width))
+    printing.print_topics([{"topic": 0, "share": 1.0, "words": words}])
+    assert capsys.readouterr().out.split()[5:] == words
 
 
 def test_words_that_belong_together_are_told_apart(command, model):

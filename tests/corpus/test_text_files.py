@@ -5,11 +5,12 @@ import json
 import os
 import warnings
 
+import numpy as np
 import pyarrow
 import pytest
 from pyarrow import parquet
 
-from tempering.corpus import CorpusError, Document, open_corpus, read, read_texts
+from tempering.corpus import CorpusError, Document, open_corpus, read, read_texts, write
 
 TEXTS = ["red green", "", "blue"]
 
@@ -138,6 +139,28 @@ def test_other_encodings(tmp_path, encoding, name):
     assert open_corpus(source, encoding=encoding).vocabulary == [word]
 
 
+@pytest.mark.parametrize("name", ["a.csv.gz", "a.jsonl.gz", "a.txt.gz"])
+def test_a_file_that_is_cut_off_is_no_bad_record(tmp_path, name):
+    """All that was behind the cut would be left out, and told as one record."""
+    rng = np.random.default_rng(0)
+    rows = (f"w{number}" for number in rng.integers(10**9, size=2000))
+    lines = (json.dumps({"text": row}) if "json" in name else row for row in rows)
+    packed = gzip.compress("\n".join(["text"] * ("csv" in name) + list(lines)).encode())
+    (tmp_path / name).write_bytes(packed[: len(packed) // 2])
+    for on_error in ("fail", "skip"):
+        with pytest.raises(CorpusError, match="it is damaged, or of another format"):
+            read(tmp_path / name, on_error=on_error)
+
+
+def test_a_table_in_another_encoding_is_told_of_it(tmp_path):
+    """As a spreadsheet saves "Unicode text"."""
+    path = tmp_path / "a.csv"
+    path.write_bytes("id,text\r\n1,café\r\n".encode("utf-16"))
+    with pytest.raises(CorpusError, match=r"line 1: it is not UTF-8 .*; name another encoding"):
+        read(path)
+    assert read(path, encoding="utf-16").vocabulary == ["café"]
+
+
 def test_other_delimiters(tmp_path):
     for name in ("a.csv", "a.txt", "a.data"):
         (tmp_path / name).write_text('n;text\n1;"red; green"\n2;blue, too\n')
@@ -203,6 +226,19 @@ def test_errors_quote_little_of_a_document(tmp_path):
         assert len(str(raised.value).replace(str(tmp_path), "")) < 400, name
 
 
+def test_every_text_of_a_folder_is_read_gzipped_or_in_capitals(tmp_path):
+    for name, text in (("a.txt", "red"), ("B.TXT", "green")):
+        (tmp_path / name).write_text(text)
+    (tmp_path / "c.txt.gz").write_bytes(gzip.compress(b"blue"))
+    (tmp_path / "notes.md").write_text("no text")
+    assert sorted(document.text for document in read_texts(tmp_path)) == ["blue", "green", "red"]
+    (tmp_path / "B.TXT").rename(tmp_path / "B.CSV")
+    (tmp_path / "B.CSV").write_text("text\ngrey\n")
+    assert read(tmp_path / "B.CSV").vocabulary == ["grey"]
+    write(tmp_path / "D.PARQUET", read(tmp_path / "B.CSV"))
+    assert read(tmp_path / "D.PARQUET").vocabulary == ["grey"]
+
+
 def test_links_out_of_a_folder_are_not_followed(tmp_path):
     folder = tmp_path / "texts"
     (folder / "deep").mkdir(parents=True)
@@ -248,10 +284,16 @@ def test_other_columns_come_with_their_documents(tmp_path, name):
         assert records[3].others == [None]
 
 
-def test_a_folder_has_no_columns(tmp_path):
+@pytest.mark.parametrize("asked", [{"column": "x"}, {"name_column": "x"}, {"others": ["x"]}])
+def test_what_has_no_columns_is_asked_for_none(tmp_path, asked):
+    """A .txt beside tables, such as a README, would be read in their place."""
+    write_csv(tmp_path, TEXTS)
     (tmp_path / "a.txt").write_text("sun")
-    with pytest.raises(CorpusError, match="it has no columns, so that there is no 'when'"):
-        read_texts(tmp_path, others=["when"])
+    message = r"it has no columns \(its .txt files are the documents\), so that there is no 'x'"
+    with pytest.raises(CorpusError, match=message):
+        read_texts(tmp_path, **asked)
+    with pytest.raises(CorpusError, match="it has no columns, so that there is no 'x'"):
+        read_texts(tmp_path / "a.txt", **asked)
 
 
 @pytest.mark.parametrize("make", KINDS[:3])

@@ -1,5 +1,7 @@
 """Pictures of topic models, by what they draw."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -12,6 +14,7 @@ from tempering.plots import (
     plot_temperature,
     plot_topics,
 )
+from tempering.workbench import TopicShares, hierarchy, rename_topics
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +53,41 @@ def test_a_grid_of_topics_shows_their_words(model):
         assert [label.get_text() for label in axis.get_yticklabels()] == names[k]
         widths = [bar.get_width() for bar in axis.patches]
         np.testing.assert_allclose(widths, np.sort(topics[k])[::-1][:4], rtol=1e-6)
+
+
+def shown(figure):
+    """The text that stands in a picture, where none of it is a formula."""
+    from matplotlib.backends.backend_agg import RendererAgg
+
+    seen = []
+
+    class Renderer(RendererAgg):
+        def draw_text(self, gc, x, y, s, prop, angle, ismath=False, mtext=None):
+            assert not ismath
+            seen.append(s)
+
+    figure.draw(Renderer(800, 600, 100))
+    return seen
+
+
+def test_words_with_dollars_are_no_formulas(model):
+    words = ["$5", "$x^2$", r"$\foo$", r"\$", *map(str, range(8))]
+    drawn = shown(plot_topics(model, words, n_words=12, topics=[0]))
+    assert set(words) <= set(drawn)
+    named = rename_topics(model, ["$5 to $9", r"$\foo$", "tax"])
+    assert {"$5 to $9", r"$\foo$", "tax"} <= set(shown(hierarchy(named).plot()))
+    groups = [r"A$AP $\x$", "B"]
+    shares = TopicShares(groups, np.array([1, 1]), np.full((3, 2, 3), 1 / 3))
+    assert set(groups) <= set(shown(shares.plot()))
+
+
+def test_long_phrases_leave_room_for_the_bars(model):
+    figure = plot_topics(model, [f"{'some words ' * 4}{v}" for v in range(12)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # that axes collapsed
+        figure.draw_without_rendering()
+    widths = [axis.get_position().width * figure.get_figwidth() for axis in figure.axes]
+    assert min(widths) > 0.5
 
 
 def test_some_topics(model):

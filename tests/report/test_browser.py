@@ -1,11 +1,13 @@
 """A headless Chromium opens the report and uses it: no error, and nothing is fetched."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from tempering.report import collect, write_report
+from tempering.report.tables import share_table
 from tempering.workbench import hierarchy
 
 
@@ -172,18 +174,46 @@ def test_shares_are_shown_with_their_intervals(open_page, address, shares):
     assert open_topic(page) == 1
     low, high = shares.over_time.ratio((2022, 2023), (2020, 2021))[1]
     readout = page.locator("#topic-shares .readout").first
-    assert readout.inner_text() == f"{low:.2g} to {high:.2g} times as common in 2022 as in 2020"
+    assert readout.inner_text() == (
+        f"{low:.2g} to {high:.2g} times as common in \u20682022\u2069 as in \u20682020\u2069"
+    )
     page.locator("#topic-shares svg").first.press("ArrowRight")
     low, high = shares.over_time.interval()[0, 1]
     assert f"({low:.1%} to {high:.1%}) of 90 documents" in readout.inner_text()
     tables.nth(1).locator("tr[data-topic='2'] button").click()
     low, high = shares.by_group.ratio("Herald", "<b>Times")[2]
     told = re.fullmatch(
-        r"at least ([\d,]+) times as common in Herald as in <b>Times",
+        r"at least ([\d,]+) times as common in \u2068Herald\u2069 as in \u2068<b>Times\u2069",
         page.locator("#topic-shares .readout").nth(1).inner_text(),
     )
     assert high > 1000  # which says no more than that it is absent there
     assert int(told[1].replace(",", "")) == pytest.approx(low, rel=0.05)
+
+
+LEFT_EDGES = """(node, texts) => texts.map((text) => {
+  const range = document.createRange();
+  const last = node.lastChild;
+  range.setStart(last, last.data.indexOf(text));
+  range.setEnd(last, last.data.indexOf(text) + text.length);
+  return range.getBoundingClientRect().left;
+})"""
+
+
+def test_names_from_right_to_left_leave_the_figures_beside_them(
+    open_page, report, shares, tmp_path
+):
+    """Else "name: 5.0% (4.1% to 5.8%)" is shown with its numbers in another order."""
+    name = "كتاب, مدرسة"
+    topics = [{**topic, "label": name} for topic in report.topics]
+    groups = share_table(replace(shares.by_group, names=[name, "B"]), "", 5, in_order=False)
+    write_report(replace(report, topics=topics, by_group=groups), tmp_path / "report.html")
+    page = open_page((tmp_path / "report.html").as_uri())
+    page.locator("#topic-shares svg").last.press("ArrowRight")
+    for selector in (".chip", "#topic-shares .readout >> nth=1"):
+        node = page.locator(selector).first
+        figures = re.findall(r"[\d.]+%", node.inner_text())
+        edges = node.evaluate(LEFT_EDGES, [name, *figures])
+        assert edges == sorted(edges)
 
 
 def test_documents_are_searched(open_page, address, report):

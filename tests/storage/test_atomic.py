@@ -4,6 +4,7 @@ import errno
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -55,6 +56,18 @@ def test_a_directory_appears_when_the_block_ends(tmp_path):
         (aside / "b").write_text("b")
     assert os.listdir(path) == ["b"]
     assert os.listdir(tmp_path) == ["model"]
+
+
+def test_a_path_in_no_folder_is_refused_before_the_work(tmp_path, monkeypatch):
+    (tmp_path / "a").write_text("a")
+    with pytest.raises(OSError, match=r"b/c cannot be written, as .*/a is no folder: choose"):
+        check_free(tmp_path / "a" / "b" / "c", True)
+    check_free(tmp_path / "new" / "c", False)
+    check_free(Path(tmp_path.anchor), True)
+    # Who runs the tests as root may write anywhere.
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(OSError, match=r"c cannot be written, as .* is read-only: choose"):
+        check_free(tmp_path / "new" / "c", False)
 
 
 def test_an_error_leaves_the_old_directory_and_nothing_else(tmp_path):

@@ -170,6 +170,8 @@ def test_the_picture():
     trials = [Trial(0, 5, 0.1, -6.0, 0.5, 0.1), Trial(0, 9, 0.1, -5.5, 0.0, 0.0)]
     axis = TopicNumber(9, trials).plot().axes[0]
     assert axis.get_xlabel() == "topics"
+    both = [*axis.get_xticklabels(), *axis.get_xticklabels(minor=True)]
+    assert [label.get_text() for label in both] == ["5", "9"]
     assert axis.get_legend_handles_labels()[1] == ["round 1: 10% of a fit each"]
 
 

@@ -7,6 +7,7 @@ from scipy import sparse
 from tempering import LatentDirichletAllocation
 from tempering.evaluation import match_topics
 from tempering.workbench import TopicShares, topics_by_group, topics_over_time
+from tempering.workbench.shares import called
 
 K, GROUPS = 4, 3
 
@@ -140,7 +141,14 @@ def test_the_picture(two_topics):
     shares = topics_over_time(model, X, np.arange(100), bins=4, n_draws=5)
     axis = shares.plot([1]).axes[0]
     assert axis.get_legend_handles_labels()[1] == ["topic 1"]
-    assert [text.get_text() for text in axis.get_xticklabels()] == ["0", "24", "49", "74"]
+    assert [text.get_text() for text in axis.get_xticklabels()] == ["0", "25", "50", "75"]
+    # Of bins of one length no digits that say nothing, and all that tell them apart.
+    assert called((1.404761904, 2.809523809)) == "1.4"
+    assert called((1.7e9 + 5939.7, 1.7e9 + 11879.4)) == "1700005940"
+    assert called((3.0, 3.0)) == "3"
+    shares = topics_over_time(model, X, np.linspace(1990, 2000, 100), bins=3, n_draws=5)
+    labels = [text.get_text() for text in shares.plot().axes[0].get_xticklabels()]
+    assert labels == str(shares).split()[1:4] == ["1990", "1993.33", "1996.67"]
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,7 @@ def starts(times, bins):
             ],
         ),
         (np.array([1990, 1992, 1997]), ["1990", "1992", "1997"]),
+        (np.array([1990.0, 1992.0, 1997.0]), ["1990", "1992", "1997"]),
     ],
 )
 def test_bins_are_those_of_the_calendar(times, expected):
@@ -104,6 +105,20 @@ def test_times_as_tables_have_them(values, expected):
 def test_edges_may_be_dates_as_times_are(edges):
     times = [date(2020, 1, 1), date(2020, 6, 1), date(2021, 1, 1)]
     assert time_bins(times, edges, 3)[1].tolist() == [0, 1, 1]
+
+
+@pytest.mark.parametrize("unit", ["i8", "u1", "M8[Y]", "M8[D]"])
+@pytest.mark.parametrize(("n_times", "n_bins"), [(2, 2), (3, 2), (3, 3), (7, 3), (10, 4), (100, 7)])
+def test_bins_of_one_length_hold_the_times_that_lie_in_them(unit, n_times, n_bins):
+    """Also where an edge lies between two years: rounded down, it would be another bin's."""
+    whole = np.arange(n_times)
+    times = whole.astype(unit) if "M" not in unit else np.datetime64("2020", unit[3]) + whole
+    expected = np.minimum(whole * n_bins // (n_times - 1), n_bins - 1)
+    names, places = time_bins(times, n_bins, n_times)
+    assert places.tolist() == expected.tolist()
+    assert len(names) == n_bins
+    assert names[0][0] == times[0]
+    assert names[-1][1] == times[-1]
 
 
 def test_small_numbers_far_apart_have_bins():

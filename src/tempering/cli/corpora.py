@@ -96,8 +96,8 @@ def counter(counting: Counting) -> CountVectorizer:
         as_range(counting.ngrams or ("2" if counting.phrases else "1")),
     )
     return how.vectorizer(
-        min_df=as_frequency(counting.min_df or "2"),
-        max_df=as_frequency(counting.max_df or "0.5"),
+        min_df=as_frequency(counting.min_df or "2", "--min-df"),
+        max_df=as_frequency(counting.max_df or "0.5", "--max-df"),
         max_features=counting.max_words,
     )
 

@@ -59,8 +59,11 @@ def fetch(
       tempering datasets fetch pubmed --out pubmed.parquet
     """
     from tempering.corpus import open_corpus, write
+    from tempering.corpus.formats import check_target
     from tempering.datasets import fetch_uci
 
+    if out is not None:
+        check_target(out, overwrite)
     with error_console().status(f"Fetching {name}"):
         path = fetch_uci(name)
         corpus = open_corpus(path)
@@ -81,8 +84,10 @@ def docstrings(out: Out, overwrite: Overwrite = False, as_json: Json = False) ->
       tempering datasets docstrings --out docstrings.npz
     """
     from tempering.corpus import write
+    from tempering.corpus.formats import check_target
     from tempering.datasets import load_docstrings
 
+    check_target(out, overwrite)
     with error_console().status("Reading docstrings"):
         corpus = load_docstrings()
     write(out, corpus, overwrite=overwrite)

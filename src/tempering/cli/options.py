@@ -17,14 +17,15 @@ SCORES = "validation.json"
 FOUND_TOPICS = "topics.json"
 
 
-def as_frequency(text: str | float) -> int | float:
+def as_frequency(text: str, option: str) -> int | float:
     """A number of documents (5), or a share of them (0.25)."""
     with suppress(ValueError):
         return int(text)
     with suppress(ValueError):
         if 0 <= float(text) <= 1:
             return float(text)
-    raise typer.BadParameter(f"{text!r} is neither a whole number nor a share from 0 to 1.")
+    message = f"{option} {text!r} is neither a whole number nor a share from 0 to 1."
+    raise typer.BadParameter(message)
 
 
 def number_or(*names: str) -> Callable[[str | int], int | str]:
@@ -198,8 +199,8 @@ class Settings(NamedTuple):
             "-k",
             metavar="N|auto|hdp",
             help="Number of topics. auto: the one from 5 to 100 that predicts held-out words best, "
-            "which takes about as long as five more fits. hdp: what is left of 150 topics when "
-            "those are joined that the documents do not tell apart; about two more fits.",
+            "in the time of two to three more fits. hdp: what is left of 150 topics when those are "
+            "joined that the documents do not tell apart; about three more fits, of 150 topics.",
             callback=number_or("auto", "hdp"),
         ),
     ]

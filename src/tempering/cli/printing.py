@@ -21,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tempering.cli.options import with_groups
+from tempering.storage.atomic import raising_sigterm
 
 #: What `tempering --traceback` sets.
 show_traceback = False
@@ -84,7 +85,7 @@ def print_facts(facts: Iterable[tuple[str, Any]]) -> None:
     for name, value in facts:
         shown = f"{value:,}" if isinstance(value, int) else str(value)
         table.add_row(Text(name, style="dim"), Text(shown))
-    console().print(table)
+    print_table(table)
 
 
 def print_topics(topics: Sequence[dict[str, Any]]) -> None:
@@ -92,13 +93,26 @@ def print_topics(topics: Sequence[dict[str, Any]]) -> None:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("topic", justify="right")
     table.add_column("share", justify="right")
-    table.add_column("words")
+    # Else rich cuts words that are wide, such as Chinese ones, where a line ends.
+    table.add_column("words", overflow="fold")
     # Words that belong together have spaces of their own.
     between = ", " if any(" " in str(word) for topic in topics for word in topic["words"]) else " "
     for topic in topics:
         words = Text(between.join(map(str, topic["words"])))
         table.add_row(str(topic["topic"]), f"{topic['share']:.1%}", words)
-    console().print(table)
+    print_table(table)
+
+
+def print_table(table: Table) -> None:
+    """A table; in a pipe without the blanks that fill its lines, as a pager would wrap them."""
+    out = console()
+    if out.is_terminal:
+        out.print(table)
+        return
+    with out.capture() as captured:
+        out.print(table)
+    for line in captured.get().removesuffix("\n").split("\n"):
+        print(line.rstrip())
 
 
 def minus(number: float, digits: int = 3) -> str:
@@ -112,7 +126,8 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
-        with warnings.catch_warnings():
+        # So that SIGTERM, too, leaves nothing behind that was put aside.
+        with warnings.catch_warnings(), raising_sigterm():
             warnings.showwarning = lambda message, *_: say(f"warning: {message}")
             try:
                 command(*arguments, **options)
@@ -123,7 +138,7 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
                 say(str(interrupt) or "interrupted.")
                 raise typer.Exit(130) from None
             except SystemExit as end:
-                # A fit that SIGTERM has ended tells what is kept of it.
+                # What SIGTERM has ended; a fit tells what is kept of it.
                 if hasattr(end, "message"):
                     say(str(end))
                 raise

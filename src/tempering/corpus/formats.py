@@ -43,7 +43,7 @@ from tempering.corpus.parquet import (
 from tempering.corpus.text_counts import TextCounts
 from tempering.corpus.text_files import FAIL, LINES, read_texts, text_kind
 from tempering.inference.sources import BlockSource
-from tempering.storage.atomic import as_path, atomic_file
+from tempering.storage.atomic import as_path, atomic_file, check_folder
 
 
 class Format(NamedTuple):
@@ -275,6 +275,7 @@ def check_target(path: Path, overwrite: bool | None) -> str:
         if overwrite is not None:
             problem += ", or write it with overwrite=True (--overwrite), which replaces a file"
         raise FileExistsError(f"{problem}.")
+    check_folder(path)
     if name == STREAMING:
         load_pyarrow()
     return name
@@ -304,7 +305,7 @@ def detect_by_name(path: Path) -> str | None:
         return "uci"
     bare = path.with_suffix("") if path.suffix == ".gz" else path
     for name, form in FORMATS.items():
-        if bare.suffix in form.suffixes and (bare == path or form.may_be_packed):
+        if bare.suffix.lower() in form.suffixes and (bare == path or form.may_be_packed):
             return name
     return TEXT if text_kind(path) else None
 

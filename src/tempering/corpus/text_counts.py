@@ -266,7 +266,8 @@ class Tally:
         if most < least:
             raise CorpusError(
                 f"max_df={vectorizer.max_df!r} means fewer documents than "
-                f"min_df={vectorizer.min_df!r}: {most} < {least}."
+                f"min_df={vectorizer.min_df!r}, {most:g} < {least:g}, of the {n_documents} that "
+                "there are: lower min_df, or raise max_df."
             )
         kept = (documents >= least) & (documents <= most)
         if phrases:

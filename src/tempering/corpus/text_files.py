@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -63,7 +64,19 @@ def text_kind(path: Path) -> str | None:
 
 
 def _suffix(path: Path) -> str:
-    return Path(path.stem).suffix if path.suffix == ".gz" else path.suffix
+    """How a file is called that may be gzipped; some systems write .CSV."""
+    suffix = path.suffix.lower()
+    return Path(path.stem).suffix.lower() if suffix == ".gz" else suffix
+
+
+def _text_files(folder: Path) -> list[Path]:
+    """The ``.txt`` files of a folder, and of those in it."""
+    # Pipes and sockets are no documents; opening one would wait for ever.
+    return [
+        each
+        for each in sorted(folder.rglob("*"))
+        if _suffix(each) == ".txt" and (each.is_file() or each.is_symlink())
+    ]
 
 
 @dataclass(eq=False)
@@ -123,10 +136,7 @@ class Texts(Iterator[Document]):
 
     def _folder(self) -> Iterator[TextRecord]:
         path, root = self.path, self.path.resolve()
-        # Pipes and sockets are no documents; opening one would wait for ever.
-        files = [
-            each for each in sorted(path.rglob("*.txt")) if each.is_file() or each.is_symlink()
-        ]
+        files = _text_files(path)
         if not files:
             yield from self._folder_of_tables()
         for file in files:
@@ -165,11 +175,14 @@ class Texts(Iterator[Document]):
         # Python's csv module refuses fields of more than 131,072 characters unless told otherwise.
         csv.field_size_limit(max(csv.field_size_limit(), size_limit() // LINES_IN_LIMIT))
         lines = (f"{line}\n" for _, line in text_lines(path, self.encoding))
-        reader = csv.reader(lines, delimiter=delimiter, strict=True)
-        with reading(path, "line 1"):
-            header = next(reader, None)
-        if header is None:
+        first = next(lines, None)
+        if first is None:
             fail(path, "line 1", "the header is missing.")
+        # Before anything else is said of it: a spreadsheet's UTF-16 is no CSV either.
+        check_decoded(path, "line 1", first, self.encoding)
+        reader = csv.reader(chain([first], lines), delimiter=delimiter, strict=True)
+        with reading(path, "line 1"):
+            header = next(reader)
         read = [*self._columns, *self.others]
         check_columns(path, "line 1", read, header)
         places = [header.index(name) for name in read]
@@ -177,17 +190,20 @@ class Texts(Iterator[Document]):
         while True:
             # A record may go over several lines; this is where it begins.
             place = f"line {reader.line_num + 1}"
+            fields, problem = [], None
+            # A damaged file is no bad record: what comes after it is lost.
+            try:
+                fields = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                problem = f"it is no CSV: {error}."
+            if not fields and problem is None:
+                continue
             with self._skipping():
-                try:
-                    fields = next(reader)
-                except StopIteration:
-                    return
-                except csv.Error as error:
-                    fail(path, place, f"it is no CSV: {error}.")
-                if not fields:
-                    continue
-                if len(fields) != len(header):
+                if problem is None and len(fields) != len(header):
                     problem = f"it has {len(fields)} fields, but the header has {len(header)}."
+                if problem is not None:
                     fail(path, place, problem)
                 chosen = {name: fields[i] for name, i in zip(read, places)}
                 # What is beside them makes no record a bad one.
@@ -281,8 +297,11 @@ def read_texts(
             "document a line"
         )
         fail(path, "", f'text is read from {known} (format="{LINES}" for one of another name).')
-    if others and (kind == LINES or (kind == "folder" and any(path.rglob("*.txt")))):
-        fail(path, "", f"it has no columns, so that there is no {others[0]!r}.")
+    asked = [name for name in (column, name_column, *others) if name is not None]
+    of_files = kind == "folder" and bool(_text_files(path))
+    if asked and (of_files or kind == LINES):
+        why = " (its .txt files are the documents)" if of_files else ""
+        fail(path, "", f"it has no columns{why}, so that there is no {asked[0]!r}.")
     columns = column or TEXT_COLUMN, name_column
     return Texts(path, kind, *columns, encoding, on_error, delimiter, others)
 

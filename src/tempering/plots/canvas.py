@@ -21,3 +21,8 @@ def new_figure(**options: Any) -> Any:
             return buffer.getvalue()
 
     return Picture(layout="constrained", **options)
+
+
+def as_drawn(name: Any) -> str:
+    """A word, or a name out of data, as it stands: what is between two dollars is no formula."""
+    return str(name).replace("$", r"\$")

@@ -12,7 +12,7 @@ from tempering.evaluation import top_words
 from tempering.evaluation.checks import normalised
 from tempering.inference import History
 from tempering.models.arguments import check_whole
-from tempering.plots.canvas import new_figure
+from tempering.plots.canvas import as_drawn, new_figure
 
 
 def plot_temperature(history: History) -> Any:
@@ -93,12 +93,15 @@ def plot_topics(
     places = top_words(probabilities, n_words)
     columns = min(columns, len(chosen))
     rows = -(-len(chosen) // columns)
-    figure = new_figure(figsize=(2.3 * columns, 0.5 + rows * (0.5 + 0.19 * n_words)))
+    longest = max(len(str(name)) for k in chosen for name in names[k])
+    # Phrases take more room than words do.
+    size = columns * max(2.3, 1.2 + 0.07 * longest), 0.5 + rows * (0.5 + 0.19 * n_words)
+    figure = new_figure(figsize=size)
     # One scale for all: a topic with a few strong words looks like one.
     axes = np.ravel(figure.subplots(rows, columns, squeeze=False, sharex=True))
     for axis, k in zip(axes, chosen):
         axis.barh(np.arange(n_words), probabilities[k, places[k]], color="#2e63c9", height=0.75)
-        axis.set_yticks(np.arange(n_words), [str(name) for name in names[k]], fontsize=8)
+        axis.set_yticks(np.arange(n_words), [*map(as_drawn, names[k])], fontsize=8)
         axis.invert_yaxis()
         axis.set_title(f"topic {k}", fontsize=9, loc="left")
         axis.tick_params(axis="x", labelsize=7)

@@ -22,6 +22,7 @@ from tempering.estimators.words import counts_over_words
 from tempering.evaluation.checks import normalised
 from tempering.inference import ArraySource, BlockSource
 from tempering.workbench import TopicShares
+from tempering.workbench.shares import called
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.intp]
@@ -179,7 +180,7 @@ def share_table(shares: Any, argument: str, n_topics: int, *, in_order: bool) ->
     told = zip(one.tolist(), other.tolist(), ratios[:, 0], ratios[:, 1])
     contrasts = [(a, b, short(low, 3), short(high, 3)) for a, b, low, high in told]
     return {
-        "names": [_called(name) for name in shares.names],
+        "names": [called(name) for name in shares.names],
         "documents": np.asarray(shares.n_documents).tolist(),
         "whole": WHOLE,
         "mean": _parts(means.T),
@@ -197,13 +198,6 @@ def _all_held(draws: Floats) -> tuple[Floats, Floats]:
     means, errors = draws.mean(axis=0), draws.std(axis=0) + 1e-300
     reach = np.quantile((np.abs(draws - means) / errors).max(axis=1), 0.95, axis=0) * errors
     return np.maximum(means - reach, 1e-300), np.maximum(means + reach, 1e-300)
-
-
-def _called(name: Any) -> str:
-    """What a group is called, or a bin of time: when it begins."""
-    start = name[0] if isinstance(name, tuple) else name
-    # Of a bin of one length between two numbers, digits that say nothing.
-    return f"{start:.6g}" if isinstance(start, float) else str(start)
 
 
 def _parts(shares: Any) -> list[list[int]]:

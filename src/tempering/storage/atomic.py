@@ -41,6 +41,16 @@ def check_free(path: Path, overwrite: bool, how: str = "overwrite=True") -> None
         raise FileExistsError(
             f"{path} exists already: pass {how} to replace it, or choose another path."
         )
+    check_folder(path)
+
+
+def check_folder(path: Path) -> None:
+    """Refuse, before the work, a path in what is no folder, or in one that is read-only."""
+    parent = next((each for each in path.absolute().parents if each.exists()), path)
+    if parent.is_dir() and os.access(parent, os.W_OK):
+        return
+    problem = "is read-only" if parent.is_dir() else "is no folder"
+    raise OSError(f"{path} cannot be written, as {parent} {problem}: choose another path.")
 
 
 @contextmanager

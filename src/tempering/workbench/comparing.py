@@ -24,7 +24,7 @@ from tempering.evaluation import Split, gibbs_proportions, split_documents
 from tempering.evaluation.checks import as_counts, check_whole_counts, normalised
 from tempering.evaluation.completion import entry_probabilities
 from tempering.models.arguments import check_number, check_whole
-from tempering.plots.canvas import new_figure
+from tempering.plots.canvas import as_drawn, new_figure
 from tempering.workbench.editing import check_fitted_topics, topic_labels
 
 
@@ -303,9 +303,8 @@ class TopicTree:
         """Draw the tree, the distance from left to right; return the figure."""
         size = (7, 1 + 0.25 * len(self.labels))
         axis = new_figure(figsize=size).add_subplot() if axis is None else axis
-        dendrogram(
-            self.linkage, labels=self.labels, orientation="right", ax=axis, color_threshold=0
-        )
+        labels = [*map(as_drawn, self.labels)]
+        dendrogram(self.linkage, labels=labels, orientation="right", ax=axis, color_threshold=0)
         axis.set_xlabel("Hellinger distance")
         return axis.figure
 

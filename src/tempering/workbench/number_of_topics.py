@@ -97,6 +97,10 @@ class TopicNumber:
             axis.errorbar(*points, marker="o", capsize=2, label=label)
         axis.axvline(self.n_topics, color="grey", linestyle=":")
         axis.set(xscale="log", xlabel="topics", ylabel="nats a held-out word")
+        # The numbers that the search began with, which lie apart; not 3 × 10⁰.
+        first = sorted({trial.n_topics for trial in self.trials if trial.round == 0})
+        axis.set_xticks(first, first)
+        axis.set_xticks([], minor=True)
         axis.legend()
         return axis.figure
 

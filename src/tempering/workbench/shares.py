@@ -20,7 +20,7 @@ from tempering.estimators.words import counts_over_words
 from tempering.evaluation.checks import as_labels, check_whole_counts
 from tempering.evaluation.completion import MOST_TOKENS
 from tempering.models.arguments import check_number, check_whole
-from tempering.plots.canvas import new_figure
+from tempering.plots.canvas import as_drawn, new_figure
 from tempering.workbench.editing import check_fitted_topics, topic_numbers
 from tempering.workbench.share_chain import ShareChain, next_weight
 from tempering.workbench.time_bins import time_bins
@@ -103,7 +103,7 @@ class TopicShares:
 
     def __str__(self) -> str:
         ends = self.interval()
-        heads = [_told(name) for name in self.names]
+        heads = [called(name) for name in self.names]
         widths = [max(16, len(head) + 2) for head in heads]
         lines = ["topic" + "".join(f"{head:>{width}}" for head, width in zip(heads, widths))]
         for topic in range(self.draws.shape[2]):
@@ -123,14 +123,23 @@ class TopicShares:
             axis.errorbar(
                 places, means[:, topic], errors, marker="o", capsize=2, label=f"topic {topic}"
             )
-        axis.set_xticks(places, [_told(name) for name in self.names], rotation=45, ha="right")
+        names = [as_drawn(called(name)) for name in self.names]
+        axis.set_xticks(places, names, rotation=45, ha="right")
         axis.set(ylabel="share of the documents", ylim=(0, None))
         axis.legend(fontsize="small")
         return axis.figure
 
 
-def _told(name: Any) -> str:
-    return str(name[0]) if isinstance(name, tuple) else str(name)
+def called(name: Any) -> str:
+    """What a group is called, or a bin of time: when it begins."""
+    if not isinstance(name, tuple):
+        return str(name)
+    start, end = name
+    if not isinstance(start, float):
+        return str(start)
+    # To a hundredth or so of its length: further digits say nothing, fewer are those of others too.
+    digits = 2 - int(np.floor(np.log10(end - start))) if end > start else 15
+    return f"{round(start, digits):.15g}"
 
 
 def _interval(draws: NDArray[np.float64], level: float = 0.95) -> NDArray[np.float64]:

@@ -39,11 +39,15 @@ def time_bins(times: ArrayLike, bins: Any, n_documents: int) -> tuple[list[Any],
     if edges.ndim == 0:
         expected = f"a whole number from 1 to {MOST_BINS}, or edges"
         check_number(bins, "bins", expected, least=1, most=MOST_BINS, whole=True)
-        first, last = times.min(), times.max()
-        parts = np.arange(int(bins) + 1) / int(bins)
-        steps = (last - first) * parts
-        edges = first + (steps.astype((last - first).dtype) if times.dtype.kind in "iuM" else steps)
-        edges[-1] = last
+        first, last, n = times.min(), times.max(), int(bins)
+        if times.dtype.kind == "f":
+            edges = first + (last - first) * (np.arange(n + 1) / n)
+            edges[-1] = last
+        else:
+            # Rounded up, so that whole times lie between them as they would between fractions.
+            length = int((last - first).astype(np.uint64))
+            steps = [-(-length * k // n) for k in range(n + 1)]
+            edges = first + np.array(steps, (last - first).dtype)
     kinds = "M" if times.dtype.kind == "M" else "iuf"
     right = edges.ndim == 1 and edges.size >= 2 and edges.dtype.kind in kinds
     if not right or not np.all(edges[1:] >= edges[:-1]):
@@ -117,7 +121,9 @@ def _named(times: NDArray[Any], bins: str) -> Any:
     if bins != "auto":
         raise ValueError(f"bins={bins!r} is for dates, but times are numbers: give a number.")
     first, last = times.min(), times.max()
-    if times.dtype.kind in "iu" and last - first < 2 * USUAL:
+    # From a table in which some are missing, years are read as floats.
+    whole = -(2**53) < last < 2**53 and np.all(times == np.floor(times))
+    if whole and last - first < 2 * USUAL:
         return np.arange(int(first), int(last) + 2)
     return USUAL
 

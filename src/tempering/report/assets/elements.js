@@ -22,6 +22,9 @@ function svg(tag, attributes = {}, ...children) {
   return fill(document.createElementNS('http://www.w3.org/2000/svg', tag), attributes, children);
 }
 
+// Within isolates, as words from right to left would turn round the figures beside them.
+const alone = (name) => `\u2068${name}\u2069`;
+
 const numberOf = (digits) => new Intl.NumberFormat('en', { maximumSignificantDigits: digits });
 const whole = new Intl.NumberFormat('en', { maximumFractionDigits: 0 });
 const compactNumber = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });

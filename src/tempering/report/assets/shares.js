@@ -7,7 +7,7 @@ const timesAs = (low, high) => `${high > 1000 ? 'at least ' : ''}${format.number
 function contrast(shares, id) {
   const [one, other, low, high] = shares.contrasts[id];
   if (one === other || (low <= 1 && high >= 1)) return null;
-  const [more, less] = [shares.names[one], shares.names[other]];
+  const [more, less] = [one, other].map((place) => alone(shares.names[place]));
   return high < 1 ? [timesAs(1 / high, 1 / low), `as common in ${less} as in ${more}`] : [timesAs(low, high), `as common in ${more} as in ${less}`];
 }
 
@@ -21,13 +21,13 @@ const shareOf = (shares, kind, id, place) => shares[kind][id][place] / shares.wh
 
 function shareText(shares, id, place) {
   const [mean, low, high] = ['mean', 'low', 'high'].map((kind) => format.percent(shareOf(shares, kind, id, place)));
-  return `${shares.names[place]}: ${mean} (${low} to ${high}) of ${format.plural(shares.documents[place], 'document')}`;
+  return `${alone(shares.names[place])}: ${mean} (${low} to ${high}) of ${format.plural(shares.documents[place], 'document')}`;
 }
 
 // The open topic: means with their intervals, along a line (`inOrder`) or side by side.
 function shareChart(shares, id, { title, inOrder }) {
   const holder = html('div', { class: 'chart' });
-  const readout = html('p', { class: 'readout', 'aria-live': 'polite' }, (contrast(shares, id) || ['No sure difference between', `${shares.names[shares.contrasts[id][0]]} and ${shares.names[shares.contrasts[id][1]]}`]).join(' '));
+  const readout = html('p', { class: 'readout', 'aria-live': 'polite' }, (contrast(shares, id) || ['No sure difference between', shares.contrasts[id].slice(0, 2).map((place) => alone(shares.names[place])).join(' and ')]).join(' '));
   const names = shares.names;
   const value = (kind, place) => shareOf(shares, kind, id, place);
   const most = Math.max(...names.map((_, place) => value('high', place)), 1e-4);

@@ -36,7 +36,7 @@ const topicName = (topic, count = 3) => topic.label || topWords(topic, count).jo
 function topicChip(id, part, place) {
   const chip = html('button', { type: 'button', class: 'chip', onclick: () => selection.open(id) },
     place === undefined ? null : html('i', { class: `swatch topic-${place}` }),
-    html('b', {}, String(id)), ` ${topicName(topicById.get(id), 2)} · ${format.percent(part)}`);
+    html('b', {}, String(id)), ` ${alone(topicName(topicById.get(id), 2))} · ${format.percent(part)}`);
   chip.style.setProperty('--part', `${100 * part}%`);
   return chip;
 }
