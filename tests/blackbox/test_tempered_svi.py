@@ -1,5 +1,6 @@
 """SVI with a temperature: at T = 1 it is NumPyro's, and in the heat it is the objective it says."""
 
+import threading
 from functools import partial
 
 import numpy as np
@@ -411,6 +412,34 @@ def test_restarts_of_a_guide_of_several_parts_start_at_places_of_their_own():
         assert np.ptp(restarts.all.params[place]) > 0.1  # one step is 0.02
 
 
+def test_restarts_are_judged_with_the_mutable_state_that_they_ended_with():
+    def centred(x):
+        memory = numpyro.primitives.mutable("memory", {"mean": jnp.zeros(())})
+        memory["mean"] = 0.5 * (memory["mean"] + x.mean())
+        shift = numpyro.sample("shift", dist.Normal(0.0, 1.0))
+        numpyro.sample("x", dist.Normal(memory["mean"] + shift, 1.0), obs=x)
+
+    x = jnp.full(50, 20.0)
+    svi = new(centred, temperature=None)
+    restarts = svi.run_restarts(KEY, 100, 2, x, progress_bar=False)
+    assert float(restarts.best.losses[-1]) < 100
+    assert np.all(np.asarray(restarts.elbos) > -100)
+    known = {**restarts.best.params, **restarts.best.state.mutable_state}
+    assert svi.log_evidence(KEY, known, 100, x).log_evidence > -100
+
+
+def test_a_guide_may_belong_to_a_model_that_cannot_be_copied():
+    class Model:
+        def __init__(self):
+            self.lock = threading.Lock()
+
+        def sample(self, X, Y):
+            with self.lock:
+                regression(X, Y)
+
+    assert TemperedSVI(Model().sample, AutoNormal(Model().sample), adam()).guide is not None
+
+
 @pytest.mark.slow
 def test_plain_functions_are_the_same_model():
     def log_likelihood(z, X, Y):
@@ -481,3 +510,10 @@ def test_what_cannot_be_is_refused_before_any_work():
         new().run(KEY, 0, X, Y)
     with pytest.raises(ValueError, match="n_restarts must be at least 1, and whole"):
         new().run_restarts(KEY, 10, 0, X, Y)
+    with pytest.raises(ValueError, match="init_state is one state.* would be the same"):
+        new().run_restarts(KEY, 10, 2, X, Y, init_state=())
+    for length in ({"passes": 10}, {"fraction": 1.0}):
+        svi = new(temperature=Annealing(**length))
+        for run in (svi.run, lambda *data, svi=svi: svi.run_restarts(*data[:2], 2, *data[2:])):
+            with pytest.raises(ValueError, match="no step at T = 1 in a run of num_steps=10: make"):
+                run(KEY, 10, X, Y)
