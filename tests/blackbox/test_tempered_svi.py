@@ -510,7 +510,7 @@ def test_what_cannot_be_is_refused_before_any_work():
         new().run(KEY, 0, X, Y)
     with pytest.raises(ValueError, match="n_restarts must be at least 1, and whole"):
         new().run_restarts(KEY, 10, 0, X, Y)
-    with pytest.raises(ValueError, match="init_state is one state.* would be the same"):
+    with pytest.raises(ValueError, match=r"init_state is one state.* would be the same"):
         new().run_restarts(KEY, 10, 2, X, Y, init_state=())
     for length in ({"passes": 10}, {"fraction": 1.0}):
         svi = new(temperature=Annealing(**length))
