@@ -21,6 +21,7 @@ from tempering.models.factorial_mixture import FactorialModel
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.topics import Topics
 from tempering.temperature import (
+    AdaptiveTempering,
     Annealing,
     Heat,
     LocalTempering,
@@ -45,10 +46,10 @@ def blobs(n=600, seed=0):
     return centres[rng.integers(0, 3, size=n)] + rng.normal(size=(n, 2))
 
 
-def gaussian_mixture(k=3):
+def gaussian_mixture(k=3, made=Mixture):
     likelihood = IsotropicGaussian(2, 1.0)
     prior = likelihood.conjugate.natural(np.zeros(2), 20.0)
-    return Mixture(likelihood, Dirichlet(k), np.full(k, 1.0), prior)
+    return made(likelihood, Dirichlet(k), np.full(k, 1.0), prior)
 
 
 def quiet_fit(*arguments, **options):
@@ -362,6 +363,28 @@ def test_a_given_start_stays_as_it_is():
     before = topics.parameters().copy()
     quiet_fit(LatentDirichlet(3, 6, 0.4, 0.3), counts, initial=topics, max_passes=2)
     np.testing.assert_array_equal(topics.parameters(), before)
+
+
+class StepsInPlace(Mixture):
+    def global_step(self, posterior, target, rate):
+        for name, part in posterior.items():
+            part[...] = rate * target[name] + (1.0 - rate) * part
+        return posterior
+
+
+@pytest.mark.parametrize("temperature", [None, AdaptiveTempering()])
+def test_a_model_may_change_its_posterior_where_it_is(temperature):
+    """A push off a saddle, and a state that is kept, are copies."""
+    model = gaussian_mixture()
+    in_place = gaussian_mixture(made=StepsInPlace)
+    initial = model.initialize(ArraySource(blobs(90)), np.random.default_rng(1))
+    before = Natural(**{name: part.copy() for name, part in initial.items()})
+    options = {"temperature": temperature, "initial": initial, "max_passes": 150}
+    found, expected = (quiet_fit(each, blobs(90), **options) for each in (in_place, model))
+    assert found.elbo == pytest.approx(expected.elbo, rel=1e-12)
+    assert len(found.history) == len(expected.history)
+    for name, part in before.items():
+        np.testing.assert_array_equal(initial[name], part)
 
 
 @pytest.mark.parametrize(
