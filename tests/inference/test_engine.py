@@ -311,6 +311,13 @@ def test_damping_is_tied_to_passes_not_to_steps():
     assert first_half_pass(300) == pytest.approx(first_half_pass(30), abs=0.003)
 
 
+def test_a_temperature_is_learned_every_so_many_steps_whatever_the_size_of_batches():
+    policy = VariationalTempering(every=4, fraction=None)
+    options = {"temperature": policy, "batch_size": 4, "max_passes": 20, "finish": False}
+    history = quiet_fit(gaussian_mixture(), blobs(10), **options).history  # of 4, 3 and 3
+    assert set(1 + np.flatnonzero(np.diff(history["inverse_temperature"]))) <= {*range(4, 60, 4)}
+
+
 def test_a_settled_policy_is_left_before_its_time():
     """A tempered batch fit that rises no more goes on at T = 1, and ends there."""
     result = quiet_fit(
