@@ -9,6 +9,7 @@ from scipy import sparse
 from problems import tiny_mixture
 from tempering.families import Categorical, Dirichlet, IsotropicGaussian
 from tempering.inference import ArraySource, Constant, RobbinsMonro, Settling, engine, fit
+from tempering.inference.executors import Serial
 from tempering.models import (
     HiddenMarkov,
     Mixture,
@@ -431,6 +432,15 @@ def test_bad_arguments_are_named_before_any_work(options, message):
 def test_bad_data_are_named_before_any_work(data, message):
     with pytest.raises(ValueError, match=message):
         quiet_fit(gaussian_mixture(), data)
+
+
+def test_what_an_executor_or_a_source_decides_is_not_ignored():
+    with pytest.raises(ValueError, match="n_threads must be at least 1"):
+        quiet_fit(gaussian_mixture(), blobs(), executor=Serial(), n_threads=0)
+    source = ArraySource(blobs(), 200)
+    with pytest.raises(ValueError, match="batch_size=50 is not that of the source"):
+        quiet_fit(gaussian_mixture(), source, batch_size=50)
+    assert len(quiet_fit(gaussian_mixture(), source, batch_size=200, max_passes=2).history) == 6
 
 
 def test_settling_weighs_all_its_steps_alike():

@@ -84,7 +84,8 @@ def fit(
         and (τ + t)^−0.7 otherwise, where τ is a hundredth of the planned steps, at most 1024. t
         stays 1 until half of the run is over and T = 1, and ends at half of the steps.
     batch_size : int, optional
-        Size of a minibatch; None takes all data at each step (coordinate ascent).
+        Size of a minibatch; None takes all data at each step (coordinate ascent), or the batches of
+        a source.
     max_passes : float, optional
         The most passes over the data (in batch inference: iterations). The default is 100, or what
         the policy asks for: 1,000 for ``AdaptiveTempering`` in batch inference.
@@ -157,6 +158,11 @@ def fit(
             "leave one of the two out."
         )
     source = data if isinstance(data, Source) else ArraySource(data, batch_size)
+    if isinstance(data, Source) and batch_size not in (None, getattr(data, "batch_size", None)):
+        raise ValueError(
+            f"batch_size={shown(batch_size)} is not that of the source, which cuts the batches: "
+            "make the source with it, or leave it out."
+        )
     if max_passes is None:
         max_passes = temperature.usual_passes if source.whole else USUAL_PASSES
     if finish and not temperature.length(max_passes) < max_passes:
