@@ -426,6 +426,16 @@ def test_restarts_are_judged_with_the_mutable_state_that_they_ended_with():
     assert np.all(np.asarray(restarts.elbos) > -100)
     known = {**restarts.best.params, **restarts.best.state.mutable_state}
     assert svi.log_evidence(KEY, known, 100, x).log_evidence > -100
+    for params, lacks in (
+        (restarts.best.params, "memory"),
+        (restarts.best, "memory', 'shift_auto_loc', 'shift_auto_scale"),
+    ):
+        with pytest.raises(ValueError, match=rf"params lacks \['{lacks}'\]: give result.params"):
+            svi.log_evidence(KEY, params, 100, x)
+    # It may be the first to call the guide, which is of use afterwards.
+    other = new(centred, temperature=None)
+    assert other.log_evidence(KEY, known, 2, x) == svi.log_evidence(KEY, known, 2, x)
+    assert np.isfinite(other.run(KEY, 2, x, progress_bar=False).losses[0])
 
 
 def test_a_guide_may_belong_to_a_model_that_cannot_be_copied():
@@ -500,6 +510,10 @@ def test_what_cannot_be_is_refused_before_any_work():
         new(temperature=optax.linear_schedule(10.0, 1.0, 1000))
     with pytest.raises(ValueError, match=r"temper must be 'likelihood'.*'prior'"):
         new(temper="prior")
+    with pytest.raises(ValueError, match=r"temper must be 'likelihood'.*; got 3"):
+        new(temper=3)
+    with pytest.raises(ValueError, match=r"temper=\['y'\] names sites, and the temperature temp"):
+        new(temper=["y"], temperature=Annealing(temper="joint"))
     with pytest.raises(ValueError, match=r"temper names \['z'\]"):
         new(temper=["z"]).run(KEY, 10, X, Y)
     with pytest.raises(ValueError, match="no observed site"):

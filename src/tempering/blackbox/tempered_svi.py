@@ -27,7 +27,7 @@ from tempering.blackbox.runs import (
     TemperedState,
     better_of_two,
 )
-from tempering.models.arguments import check_whole
+from tempering.models.arguments import check_whole, shown
 from tempering.temperature import Annealing
 
 
@@ -96,6 +96,11 @@ class TemperedSVI(SVI):
             check_whole(num_steps=num_steps)
         self.policy = policy_of(temperature)
         joint = isinstance(temperature, Annealing) and temperature.temper == "joint"
+        if joint and temper not in ("likelihood", "joint"):
+            raise ValueError(
+                f"temper={shown(temper)} names sites, and the temperature tempers all of them: "
+                "leave one of the two out."
+            )
         self.sites: Sites = "joint" if joint else temper
         self.num_steps = num_steps
         self._from_cold = False
@@ -265,12 +270,24 @@ class TemperedSVI(SVI):
             draws have all the weight, and what the guide misses is missed here too.
         """
         check_whole(2, n_draws=n_draws)
-        for name, site in self._somewhere(rng_key, args, kwargs).items():
+        known = params if isinstance(params, dict) else {}
+        own = {**_of_the_model(kwargs), **self.static_kwargs}
+        # An automatic guide sets itself up in its first call: that must not be one of many at once.
+        guide = handlers.seed(handlers.substitute(self.guide, known), rng_key)
+        sites = handlers.trace(guide).get_trace(*args, **own)
+        sites |= self._somewhere(rng_key, args, kwargs)
+        for name, site in sites.items():
             if site["type"] == "plate" and len(site["value"]) < site["args"][0]:
                 raise ValueError(
                     f"the plate {name!r} subsamples, and the evidence needs all data: make a "
                     "TemperedSVI of the model with the whole plate, and give it these params."
                 )
+        fitted = {name for name, site in sites.items() if site["type"] in ("param", "mutable")}
+        if fitted - set(known):
+            raise ValueError(
+                f"params lacks {sorted(fitted - set(known))}: give result.params, and with a "
+                "mutable state {**result.params, **result.state.mutable_state}."
+            )
         # With one particle a loss is −log(p(x, z) / q(z)), labels summed out where that is asked.
         loss = TraceEnum_ELBO() if isinstance(self.loss, TraceEnum_ELBO) else Trace_ELBO()
         keys = jax.random.split(rng_key, n_draws)
