@@ -1,6 +1,7 @@
 """The engine: phases, convergence, restarts, determinism, errors."""
 
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -403,6 +404,7 @@ def test_a_model_may_change_its_posterior_where_it_is(temperature):
         ({"n_init": 0}, "n_init must be at least 1"),
         ({"batch_size": 0}, "batch_size must be at least 1"),
         ({"n_threads": 0}, "n_threads must be at least 1"),
+        ({"max_passes": np.inf, "batch_size": 9}, "max_passes must be finite in minibatches"),
         ({"elbo_every": 0}, "elbo_every must be at least 1"),
         ({"temperature": Annealing(passes=200)}, "leaves no phase at T = 1"),
         ({"temperature": LocalTempering(fraction=None)}, "finish=False"),
@@ -427,6 +429,7 @@ def test_bad_arguments_are_named_before_any_work(options, message):
         (np.array([[1.0, np.nan]]), "finite; row 0, column 1 holds nan"),
         (np.ones((3, 5)), "must have 2 columns; got 5"),
         (np.array([["a", "b"]]), "real numbers"),
+        (np.ma.masked_equal([[1.0, 2.0]], 2.0), "data has masked entries"),
     ],
 )
 def test_bad_data_are_named_before_any_work(data, message):
@@ -585,6 +588,29 @@ def test_a_frame_of_pandas_is_its_rows():
     rows = np.arange(12.0).reshape(6, 2)
     source = ArraySource(pandas.DataFrame(rows, columns=["a", "b"]), batch_size=4)
     np.testing.assert_array_equal(source.sample(6, np.random.default_rng(0)), rows)
+    labels = np.repeat([7, 8, 9], 2)
+    source = ArraySource(pandas.Series(rows[:, 0], index=labels), batch_size=4)
+    visited = np.concatenate([batch.data for batch in islice(source.batches(0), 2)])
+    np.testing.assert_array_equal(np.sort(visited), rows[:, 0])
+
+
+class Own(Mixture):
+    """A model that is not of the package."""
+
+
+def test_a_start_that_cannot_be_of_one_s_own_model_is_named():
+    model = gaussian_mixture(made=Own)
+    start = model.prior()
+    for wrong in (start.replace(weights=-start.weights), Natural(weights=start.weights), {}):
+        with pytest.raises(ValueError, match="initial must be a posterior of the model"):
+            quiet_fit(model, blobs(), initial=wrong)
+
+
+def test_what_is_asked_of_a_result_is_checked():
+    result = quiet_fit(gaussian_mixture(), blobs(), max_passes=2)
+    for ask in (result.draw, lambda seed: result.predictive(blobs(), seed=seed)):
+        with pytest.raises(ValueError, match="seed must be at least 0, and whole; got -1"):
+            ask(seed=-1)
 
 
 def test_a_push_off_a_saddle_makes_no_more_passes_than_planned():

@@ -1,6 +1,7 @@
 """Fit a model to data: arguments, restarts, checkpoints and progress around Algorithm 1."""
 
 import math
+import sys
 import warnings
 from collections.abc import Sequence
 from copy import deepcopy
@@ -10,7 +11,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from tempering.inference.callbacks import Callback, progress_bar
-from tempering.inference.checkpoint import CheckpointLike, Restarts, check_posterior
+from tempering.inference.checkpoint import CheckpointLike, Restarts
 from tempering.inference.engine import UNTEMPERED, Algorithm, run_restart
 from tempering.inference.executors import Executor, open_executor
 from tempering.inference.run import Constant, LearningRate, Result, usual_rate
@@ -174,12 +175,16 @@ def fit(
         model.check(source.data)
     if initial is not None:
         try:
-            check_posterior(model, initial)
+            # With a global step of its own, λ need not be like the prior.
+            if model.provides("check_posterior") or not model.provides("global_step"):
+                model.check_posterior(initial)
         except ValueError as error:
             raise ValueError(f"initial must be a posterior of the model: {error}") from error
     if learning_rate is None and source.whole:
         learning_rate = Constant()
     elif learning_rate is None:
+        most = sys.float_info.max
+        check_number(max_passes, "max_passes", "finite in minibatches", above=0, most=most)
         steps_a_pass = source.size / getattr(source, "batch_size", source.size)
         learning_rate = usual_rate(temperature, max_passes, steps_a_pass)
 
