@@ -246,6 +246,11 @@ def test_the_jacobian_of_a_transform_is_not_tempered():
     assert_allclose(-energy, -rate + 0.25 * (0.5 - 2 * rate) + 0.5, rtol=1e-6)
 
 
+def test_joint_annealing_of_plain_functions_has_their_prior():
+    vi = TemperedVI(jnp.negative, jnp.negative, 0.0, adam(), temperature=Annealing(temper="joint"))
+    assert vi.sites == "joint"
+
+
 def test_joint_tempering_weighs_the_prior_too():
     def values(**options):
         tempered = temper(regression, 0.3, **options)
@@ -512,8 +517,6 @@ def test_what_cannot_be_is_refused_before_any_work():
         new(temper="prior")
     with pytest.raises(ValueError, match=r"temper must be 'likelihood'.*; got 3"):
         new(temper=3)
-    with pytest.raises(ValueError, match=r"temper=\['y'\] names sites, and the temperature temp"):
-        new(temper=["y"], temperature=Annealing(temper="joint"))
     with pytest.raises(ValueError, match=r"temper names \['z'\]"):
         new(temper=["z"]).run(KEY, 10, X, Y)
     with pytest.raises(ValueError, match="no observed site"):

@@ -27,7 +27,7 @@ from tempering.blackbox.runs import (
     TemperedState,
     better_of_two,
 )
-from tempering.models.arguments import check_whole, shown
+from tempering.models.arguments import check_whole
 from tempering.temperature import Annealing
 
 
@@ -49,7 +49,8 @@ class TemperedSVI(SVI):
         ``transition_steps=1``, stands for one. :class:`~tempering.VariationalTempering` learns T,
         by :func:`log_normalizer` of each tempered site. None is plain SVI.
     temper : {"likelihood", "joint"} or collection of str
-        What to temper: the observed sites, these and the priors, or the named sites.
+        What to temper: the observed sites, these and the priors, or the named sites. An
+        ``Annealing(temper="joint")`` tempers the priors too, whatever is said here.
         ``numpyro.factor`` counts as observed: name the sites if one belongs to the prior.
     num_steps : int, optional
         How many steps you plan, if you write your own loop over ``update``; ``run`` knows it.
@@ -96,11 +97,6 @@ class TemperedSVI(SVI):
             check_whole(num_steps=num_steps)
         self.policy = policy_of(temperature)
         joint = isinstance(temperature, Annealing) and temperature.temper == "joint"
-        if joint and temper not in ("likelihood", "joint"):
-            raise ValueError(
-                f"temper={shown(temper)} names sites, and the temperature tempers all of them: "
-                "leave one of the two out."
-            )
         self.sites: Sites = "joint" if joint else temper
         self.num_steps = num_steps
         self._from_cold = False
