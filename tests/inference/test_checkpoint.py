@@ -421,7 +421,7 @@ def test_a_schedule_with_other_numbers_is_another_one(tmp_path, monkeypatch, mad
 
 def test_a_model_may_refer_to_itself(tmp_path):
     model = gaussian_mixture()
-    model.own = lambda: model  # pyright: ignore[reportAttributeAccessIssue]
+    model.own = lambda: model
     options = {"max_passes": 6, "progress": False}
     kept = Checkpoint(tmp_path, every_steps=2)
     with pytest.raises(Killed):
@@ -432,7 +432,7 @@ def test_a_model_may_refer_to_itself(tmp_path):
 
 def test_a_model_with_a_generator_is_told_what_to_keep_instead(tmp_path):
     model = gaussian_mixture()
-    model.rng = np.random.default_rng(0)  # pyright: ignore[reportAttributeAccessIssue]
+    model.rng = np.random.default_rng(0)
     with pytest.raises(TypeError, match=r"a part of the model or .* keep a seed"):
         fit(model, blobs(), checkpoint=tmp_path, progress=False)
 
