@@ -23,6 +23,7 @@ class Counts(Mixture):
 def test_sound_models_pass():
     rng = np.random.default_rng(0)
     check_model(Counts(), counts())
+    check_model(StepsInPlace(), counts())
     gaussian = FullGaussian(2)
     prior = gaussian.conjugate.natural(np.zeros(2), 0.1, 4.0, np.eye(2))
     check_model(Mixture(Poisson(1), Dirichlet(1), [1.0], [1.0, 0.1]), counts())
@@ -87,6 +88,94 @@ class WrongNormalizer(Counts):
         return super().local_log_normalizer(expectations, inverse_temperatures, data) + 1.0
 
 
+class OneWeight(Counts):
+    """Each datum is solved at its own temperature, but all count for the mean."""
+
+    def local_step(self, data, expectations, inverse_temperature):
+        step = super().local_step(data, expectations, inverse_temperature)
+        weights = np.mean(inverse_temperature) * step.local.sum(axis=0)
+        statistics = step.statistics.replace(weights=weights)
+        return LocalStep(statistics, step.energies, step.entropy, inverse_temperature)
+
+
+class WritesIntoExpectations(Counts):
+    def expectations(self, posterior):
+        return [super().expectations(posterior), np.ones(1)]
+
+    def local_step(self, data, expectations, inverse_temperature):
+        expected, calls = expectations
+        step = super().local_step(data, expected, inverse_temperature)
+        step.statistics, calls[:] = calls[0] * step.statistics, calls + 1
+        return step
+
+
+class WritesIntoPosterior(Counts):
+    def expectations(self, posterior):
+        np.maximum(posterior.weights, 200.0, out=posterior.weights)
+        return super().expectations(posterior)
+
+
+class Remembers(Counts):
+    """What one thread has written another one reads."""
+
+    def local_step(self, data, expectations, inverse_temperature):
+        self.seen = data
+        return super().local_step(self.seen, expectations, inverse_temperature)
+
+
+class ContinuesColdAlways(Counts):
+    """No model of ``continues_steps``, but local temperatures go on from steps."""
+
+    def continue_local_step(self, local, data, expectations, inverse_temperature):
+        return self.local_step(data, expectations, 1.0)
+
+
+class ColumnsOfLocal(Counts):
+    def local_step(self, data, expectations, inverse_temperature):
+        step = super().local_step(data, expectations, inverse_temperature)
+        step.local = step.local.T
+        return step
+
+
+class Improper(Counts):
+    def initialize(self, source, rng):
+        return super().initialize(source, rng) - 1000.0 * self.prior()
+
+
+class AlsoGlobalRandomness(Counts):
+    def initialize(self, source, rng):
+        return (1.0 + np.random.rand()) * super().initialize(source, rng)  # noqa: NPY002
+
+
+class NormalizerOfOneAxis(Counts):
+    def local_log_normalizer(self, expectations, inverse_temperatures, data):
+        return super().local_log_normalizer(expectations, inverse_temperatures, data)[0]
+
+
+class NegativeNormalizer(Counts):
+    def local_log_normalizer(self, expectations, inverse_temperatures, data):
+        return -super().local_log_normalizer(expectations, inverse_temperatures, data)
+
+
+class LowLikelihood(Counts):
+    def log_likelihood(self, data, parameters):
+        return super().log_likelihood(data, parameters) - 1.0
+
+
+class OneLikelihood(Counts):
+    def log_likelihood(self, data, parameters):
+        return super().log_likelihood(data, parameters).sum()
+
+
+class StepsInPlace(Counts):
+    """A sound one: λ may be changed where it is."""
+
+    def global_step(self, posterior, target, rate):
+        for name, part in posterior.items():
+            part[...] += rate * (target[name] - part)
+        return posterior
+
+
 @pytest.mark.parametrize(
     ("model", "words"),
     [
@@ -94,6 +183,18 @@ class WrongNormalizer(Counts):
         (WeightedEnergies, "must"),
         (MeanEntropy, "two halves' entropy"),
         (OneTemperature, "its own temperature alone"),
+        (OneWeight, "its own temperature alone"),
+        (WritesIntoExpectations, "two halves' statistics"),
+        (WritesIntoPosterior, "λ must stay as it is"),
+        (Remembers, r"local_step must not change the model.*: seen \(it was"),
+        (ContinuesColdAlways, "continue_local_step at T = 2.5 must not lower"),
+        (ColumnsOfLocal, r"must have a row for each datum.*got shape \(2, 120\) for 120 data"),
+        (Improper, r"initialize fails.*weights of the posterior must be a proper Dirichlet"),
+        (AlsoGlobalRandomness, "initialize must draw with rng alone"),
+        (NormalizerOfOneAxis, r"here \(120, 3\) or \(1, 3\); got \(3,\)"),
+        (NegativeNormalizer, "local_log_normalizer must be convex"),
+        (LowLikelihood, "one of them lacks a term"),
+        (OneLikelihood, r"one number for each of 120 data; got shape \(\)"),
         (WritesIntoData, "must not write into the data"),
         (FamilyOfOnePart, "it lacks components"),
         (Negative, "divergence"),

@@ -4,15 +4,17 @@ import math
 import pickle
 from collections.abc import Callable
 from contextlib import suppress
+from copy import deepcopy
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from tempering.inference.checkpoint import describe, differences
 from tempering.inference.sources import ArraySource
 from tempering.models.arguments import check_number, check_whole, shown
 from tempering.models.base import LocalStep, Model, UnsupportedTemperature, start_of
-from tempering.models.natural import Natural
+from tempering.models.natural import Natural, entry
 from tempering.temperature.probes import new_start
 
 try:  # What workers of a cluster are sent.
@@ -24,6 +26,8 @@ __all__ = ["check_model"]
 
 #: Temperatures that are tried beside T = 1, and updates for which the bound must not fall.
 HOT, UPDATES = 0.4, 20
+#: Draws of β that tell log p(x | β).
+DRAWS = 30
 #: Data from which pushes make a start: off a saddle, and to find a hot temperature.
 FEW = 2, 20
 CHECKED = "Data of another shape than the model's are to be refused in its `check`."
@@ -32,12 +36,13 @@ CHECKED = "Data of another shape than the model's are to be refused in its `chec
 def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e-6) -> None:
     """Raise ``AssertionError`` if a model breaks the contract, with what it broke.
 
-    Tried are: the kinds, parts and shapes of what the methods give, data that stay as they are,
-    random starts from few data, the divergence (0 at the prior, positive elsewhere), steps of two
-    halves that add up to the step of the whole, one temperature for each datum, a bound that never
-    falls (at T = 1 and above it), an optimum of q(z) (no other temperature gives a better bound),
-    steps that continue and global steps of its own where the model has them, normalisers of 1 at
-    T = 1 likewise, and pickling.
+    Tried are: the kinds, parts and shapes of what the methods give, data, λ and expectations that
+    stay as they are, random starts from few data, the divergence (0 at the prior, positive
+    elsewhere), steps of two halves that add up to the step of the whole, one temperature for each
+    datum, a bound that never falls (at T = 1 and above it), an optimum of q(z) (no other
+    temperature gives a better bound), an ELBO that is below log p(x | β), steps that continue and
+    global steps of its own where the model has them, normalisers that are 1 at T = 1 and log-convex
+    in 1/T likewise, and pickling.
 
     Parameters
     ----------
@@ -80,6 +85,9 @@ def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e
     )
     start = _tried("initialize", shape, lambda: start_of(model, source, rng).posterior)
     _check_parts(wanted, start, "λ of initialize")
+    if wanted is not None:
+        _tried("initialize", shape, lambda: model.check_posterior(start), "λ must be proper.")
+    given = deepcopy(start)
     local = _tried("local_step", shape, lambda: _step(model, rows, start, HOT))
     # Batches are views of what a fit is given, so later steps, and the caller, would see it.
     _demand(
@@ -108,17 +116,18 @@ def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e
         f"divergence(λ) must not be negative; got {divergence:.6g} at the start. Is it KL(q ‖ p)?",
     )
     if wanted is None:
-        still = _divergence(model, model.global_step(start, prior, 0.0))
+        still = _divergence(model, model.global_step(deepcopy(start), prior, 0.0))
         close(still, divergence, "global_step at rate 0 must leave λ as it is: its KL", scale=1.0)
     _check_sums(model, rows, start, close)
     for s in (1.0, HOT):
-        if model.continues_steps:
+        if model.continues_steps or model.provides("continue_local_step"):
             _check_continuing(model, rows, start, s, tolerance)
         _check_ascent(model, rows, start, s, tolerance)
         _check_optimum(model, rows, start, s, tolerance)
     if model.provides("local_log_normalizer"):
-        one = model.local_log_normalizer(model.expectations(start), np.array([1.0]), rows)
-        close(one, 0.0, "local_log_normalizer at s = 1 must be 0: p(x, z | β) sums to 1", scale=1.0)
+        _check_normalizers(model, rows, start, close)
+    if model.provides("log_likelihood") and (model.families or model.provides("draw")):
+        _check_likelihood(model, rows, start, rng)
     with suppress(UnsupportedTemperature):
         at_one = model.log_partition(np.array([1.0]), rows.shape[0])
         close(at_one, 0.0, "log_partition at s = 1 must be 0: C(1) = 1", scale=1.0)
@@ -127,6 +136,20 @@ def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e
     except Exception as error:
         raise AssertionError(f"the model must be picklable, for workers: {error}") from error
     _same_step(_step(copy, rows, start, HOT), _step(model, rows, start, HOT), close, "a copy's")
+    with suppress(TypeError):  # of an attribute that has no fixed state
+        expected = copy.expectations(start)
+        state = describe(vars(copy))
+        copy.local_step(rows[:1], expected, 1.0)
+        changed = differences(state, describe(vars(copy)))
+        _demand(
+            not changed,
+            "local_step must not change the model, as threads solve shards side by side: "
+            f"{'; '.join(changed)}.",
+        )
+    _demand(
+        describe(start) == describe(given),
+        "λ must stay as it is: a method has written into it. Take a copy there.",
+    )
 
 
 def _demand(holds: bool, otherwise: str) -> None:
@@ -174,6 +197,11 @@ def _check_starts(model: Model, rows: Any, prior: Any, seed: int) -> None:
         start = partial(new_start, model, few, rows.shape[0], rng)
         posterior = _tried("initialize", few.shape, start, hint)
         _check_parts(prior, posterior, f"λ of initialize from {few.shape[0]} data")
+        again = new_start(model, few, rows.shape[0], np.random.default_rng(seed))
+        _demand(
+            describe(again) == describe(posterior),
+            "initialize must draw with rng alone: it gave another λ from the same seed.",
+        )
         # Few data are all taken, so that it is not their sample that was drawn. (Two starts may be
         # equal where one component is all there is, so they are not compared.)
         untouched = np.random.default_rng(seed).bit_generator.state
@@ -228,19 +256,67 @@ def _same_step(
 
 
 def _check_sums(model: Model, rows: Any, start: Any, close: Callable[..., None]) -> None:
-    """Halves add up, and one temperature for all is one for each."""
+    """Halves add up, of one temperature and of two; and one for all is one for each."""
     n = rows.shape[0]
     half = n // 2
     whole = _step(model, rows, start, HOT)
-    parts = _step(model, rows[:half], start, HOT) + _step(model, rows[half:], start, HOT)
-    _same_step(parts, whole, close, "two halves'")
+    expected = model.expectations(start)  # of one step, which all its shards share
+    solve = model.local_step
+    first, second = (solve(part, expected, HOT) for part in (rows[:half], rows[half:]))
+    _same_step(first + second, whole, close, "two halves'")
+    if np.ndim(whole.local):
+        _demand(
+            len(first.local) + len(second.local) == len(whole.local),
+            "local of local_step must have a row for each datum, which shards put one below the "
+            f"other; got shape {np.shape(whole.local)} for {n} data.",
+        )
     one_each = _step(model, rows, start, np.full(n, HOT))
     _same_step(one_each, whole, close, "with one temperature a datum, the")
-    each = np.linspace(HOT, 1.0, n)
-    mixed = _step(model, rows, start, each)
-    alone = _step(model, rows[:1], start, float(each[0]))
-    what = "a datum's energy must depend on its own temperature alone (inverse_temperature[i])"
-    close(mixed.energies[0], alone.energies[0], what, scale=1.0)
+    mixed = _step(model, rows, start, np.where(np.arange(n) < half, HOT, 1.0))
+    apart = first + _step(model, rows[half:], start, 1.0)
+    what = (
+        "where each datum has its own temperature alone, inverse_temperature[i] (statistics must "
+        "be weighted by the inverse temperature), the"
+    )
+    _same_step(mixed, apart, close, what)
+
+
+def _check_normalizers(model: Model, rows: Any, posterior: Any, close: Callable[..., None]) -> None:
+    """log c(s) is that of a density at s = 1, and convex, as log ∫ p^s always is."""
+    s = np.array([HOT, (HOT + 1.0) / 2, 1.0])
+    found = np.asarray(model.local_log_normalizer(model.expectations(posterior), s, rows))
+    _demand(
+        found.ndim == 2 and found.shape[0] in (1, rows.shape[0]) and found.shape[1] == s.size,
+        f"local_log_normalizer must have shape [n, M], or [1, M], here ({rows.shape[0]}, {s.size}) "
+        f"or (1, {s.size}); got {found.shape}.",
+    )
+    what = "local_log_normalizer at s = 1 must be 0: p(x, z | β) sums to 1"
+    close(found[:, -1], 0.0, what, scale=1.0)
+    hot, between, cold = found.T
+    below = np.minimum((hot + cold) / 2 - between, 0.0)
+    what = "local_log_normalizer must be convex in s, as log ∫ p(x, z | β)^s is (a sign?)"
+    close(below, 0.0, what, scale=1.0 + float(np.abs(found).max()))
+
+
+def _check_likelihood(model: Model, rows: Any, posterior: Any, rng: np.random.Generator) -> None:
+    """What q(z) leaves of log p(x | β) is never above it: else the ELBO is no bound."""
+    draws = model.draw(posterior, DRAWS, rng)
+    scores = [model.log_likelihood(rows, entry(draws, number)) for number in range(DRAWS)]
+    n = rows.shape[0]
+    _demand(
+        np.shape(scores[0]) == (n,),
+        f"log_likelihood must give one number for each of {n} data; got shape "
+        f"{np.shape(scores[0])}.",
+    )
+    totals = np.sum(scores, axis=1)
+    most = totals.mean() + 5.0 * totals.std() / math.sqrt(DRAWS)
+    local = _step(model, rows, posterior, 1.0)
+    bound = local.energy + local.entropy
+    _demand(
+        bound <= most + 1e-6 * abs(most),
+        f"energy + entropy at T = 1, {bound:.8g}, must not be above E log p(x | β), at most "
+        f"{most:.8g} by log_likelihood: one of them lacks a term.",
+    )
 
 
 def _bound(model: Model, posterior: Any, local: LocalStep, s: float) -> float:
@@ -248,6 +324,7 @@ def _bound(model: Model, posterior: Any, local: LocalStep, s: float) -> float:
 
 
 def _check_ascent(model: Model, rows: Any, posterior: Any, s: float, tolerance: float) -> None:
+    posterior = deepcopy(posterior)  # a global step may write into it
     before = rise = -math.inf
     local = None
     for update in range(UPDATES):
@@ -283,7 +360,7 @@ def _check_continuing(model: Model, rows: Any, posterior: Any, s: float, toleran
     )
     first = _step(model, rows, posterior, s)
     hint = "it starts from local.local, so local_step must return LocalStep(..., local=q)."
-    go_on = partial(_next_step, model, rows, posterior, s, first)
+    go_on = partial(model.continue_local_step, first, rows, model.expectations(posterior), s)
     local = _tried("continue_local_step", rows.shape, go_on, hint)
     fall = s * (first.energy - local.energy) + first.entropy - local.entropy
     _demand(

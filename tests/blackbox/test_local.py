@@ -101,6 +101,9 @@ def test_what_cannot_be_is_refused():
         temper_locally(counts, [0.0, 1.0])
     with pytest.raises(ValueError, match="no site with local temperatures: give temper_locally"):
         local_inverse_temperatures(line, {"weights": jnp.zeros((1, 2))}, jnp.zeros(3), jnp.zeros(3))
+    for draws in ({}, {"weight": jnp.zeros((1, 2))}):
+        with pytest.raises(ValueError, match=r"all latent sites of the model; \['weights'\] lack"):
+            local_inverse_temperatures(temper_locally(line), draws, jnp.zeros(3), jnp.zeros(3))
 
 
 def test_a_datum_that_is_masked_counts_for_nothing():

@@ -1,5 +1,6 @@
 """SVI with a temperature: at T = 1 it is NumPyro's, and in the heat it is the objective it says."""
 
+import threading
 from functools import partial
 
 import numpy as np
@@ -245,6 +246,11 @@ def test_the_jacobian_of_a_transform_is_not_tempered():
     assert_allclose(-energy, -rate + 0.25 * (0.5 - 2 * rate) + 0.5, rtol=1e-6)
 
 
+def test_joint_annealing_of_plain_functions_has_their_prior():
+    vi = TemperedVI(jnp.negative, jnp.negative, 0.0, adam(), temperature=Annealing(temper="joint"))
+    assert vi.sites == "joint"
+
+
 def test_joint_tempering_weighs_the_prior_too():
     def values(**options):
         tempered = temper(regression, 0.3, **options)
@@ -411,6 +417,44 @@ def test_restarts_of_a_guide_of_several_parts_start_at_places_of_their_own():
         assert np.ptp(restarts.all.params[place]) > 0.1  # one step is 0.02
 
 
+def test_restarts_are_judged_with_the_mutable_state_that_they_ended_with():
+    def centred(x):
+        memory = numpyro.primitives.mutable("memory", {"mean": jnp.zeros(())})
+        memory["mean"] = 0.5 * (memory["mean"] + x.mean())
+        shift = numpyro.sample("shift", dist.Normal(0.0, 1.0))
+        numpyro.sample("x", dist.Normal(memory["mean"] + shift, 1.0), obs=x)
+
+    x = jnp.full(50, 20.0)
+    svi = new(centred, temperature=None)
+    restarts = svi.run_restarts(KEY, 100, 2, x, progress_bar=False)
+    assert float(restarts.best.losses[-1]) < 100
+    assert np.all(np.asarray(restarts.elbos) > -100)
+    known = {**restarts.best.params, **restarts.best.state.mutable_state}
+    assert svi.log_evidence(KEY, known, 100, x).log_evidence > -100
+    for params, lacks in (
+        (restarts.best.params, "memory"),
+        (restarts.best, "memory', 'shift_auto_loc', 'shift_auto_scale"),
+    ):
+        with pytest.raises(ValueError, match=rf"params lacks \['{lacks}'\]: give result.params"):
+            svi.log_evidence(KEY, params, 100, x)
+    # It may be the first to call the guide, which is of use afterwards.
+    other = new(centred, temperature=None)
+    assert other.log_evidence(KEY, known, 2, x) == svi.log_evidence(KEY, known, 2, x)
+    assert np.isfinite(other.run(KEY, 2, x, progress_bar=False).losses[0])
+
+
+def test_a_guide_may_belong_to_a_model_that_cannot_be_copied():
+    class Model:
+        def __init__(self):
+            self.lock = threading.Lock()
+
+        def sample(self, X, Y):
+            with self.lock:
+                regression(X, Y)
+
+    assert TemperedSVI(Model().sample, AutoNormal(Model().sample), adam()).guide is not None
+
+
 @pytest.mark.slow
 def test_plain_functions_are_the_same_model():
     def log_likelihood(z, X, Y):
@@ -471,6 +515,8 @@ def test_what_cannot_be_is_refused_before_any_work():
         new(temperature=optax.linear_schedule(10.0, 1.0, 1000))
     with pytest.raises(ValueError, match=r"temper must be 'likelihood'.*'prior'"):
         new(temper="prior")
+    with pytest.raises(ValueError, match=r"temper must be 'likelihood'.*; got 3"):
+        new(temper=3)
     with pytest.raises(ValueError, match=r"temper names \['z'\]"):
         new(temper=["z"]).run(KEY, 10, X, Y)
     with pytest.raises(ValueError, match="no observed site"):
@@ -481,3 +527,10 @@ def test_what_cannot_be_is_refused_before_any_work():
         new().run(KEY, 0, X, Y)
     with pytest.raises(ValueError, match="n_restarts must be at least 1, and whole"):
         new().run_restarts(KEY, 10, 0, X, Y)
+    with pytest.raises(ValueError, match=r"init_state is one state.* would be the same"):
+        new().run_restarts(KEY, 10, 2, X, Y, init_state=())
+    for length in ({"passes": 10}, {"fraction": 1.0}):
+        svi = new(temperature=Annealing(**length))
+        for run in (svi.run, lambda *data, svi=svi: svi.run_restarts(*data[:2], 2, *data[2:])):
+            with pytest.raises(ValueError, match="no step at T = 1 in a run of num_steps=10: make"):
+                run(KEY, 10, X, Y)

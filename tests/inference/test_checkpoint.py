@@ -390,6 +390,53 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path, change, message):
     fit(**{**options, **change}, checkpoint=checkpoint, resume=False)
 
 
+HOTTEST = 5.0
+
+
+def from_the_hottest(progress):
+    return 1.0 + (HOTTEST - 1.0) * (1.0 - progress)
+
+
+def from_its_own(hottest):
+    def cooling(progress, *, hottest=hottest):
+        return 1.0 + (hottest - 1.0) * (1.0 - progress)
+
+    return cooling
+
+
+@pytest.mark.parametrize("made_by", [lambda hottest: from_the_hottest, from_its_own])
+def test_a_schedule_with_other_numbers_is_another_one(tmp_path, monkeypatch, made_by):
+    """Numbers that a function takes from where it stands, or has as defaults of keywords."""
+
+    def start(hottest, **options):
+        monkeypatch.setitem(globals(), "HOTTEST", hottest)
+        options |= {"temperature": Annealing(made_by(hottest)), "progress": False}
+        fit(gaussian_mixture(), blobs(), max_passes=12, checkpoint=tmp_path, **options)
+
+    start(5.0)
+    with pytest.raises(StorageError, match=r"other parameters: temperature\.schedule"):
+        start(6.0)
+    start(5.0)
+
+
+def test_a_model_may_refer_to_itself(tmp_path):
+    model = gaussian_mixture()
+    model.own = lambda: model
+    options = {"max_passes": 6, "progress": False}
+    kept = Checkpoint(tmp_path, every_steps=2)
+    with pytest.raises(Killed):
+        fit(model, blobs(), **options, checkpoint=kept, callbacks=[kill_after(3)])
+    resumed = fit(model, blobs(), **options, checkpoint=kept)
+    assert resumed.elbo == fit(gaussian_mixture(), blobs(), **options).elbo
+
+
+def test_a_model_with_a_generator_is_told_what_to_keep_instead(tmp_path):
+    model = gaussian_mixture()
+    model.rng = np.random.default_rng(0)
+    with pytest.raises(TypeError, match=r"a part of the model or .* keep a seed"):
+        fit(model, blobs(), checkpoint=tmp_path, progress=False)
+
+
 def test_threads_are_no_parameter_of_the_result(tmp_path):
     options = {"progress": False, "max_passes": 4}
     whole = fit(learning_lda(), documents(), **options)

@@ -1,6 +1,7 @@
 """The engine: phases, convergence, restarts, determinism, errors."""
 
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from scipy import sparse
 from problems import tiny_mixture
 from tempering.families import Categorical, Dirichlet, IsotropicGaussian
 from tempering.inference import ArraySource, Constant, RobbinsMonro, Settling, engine, fit
+from tempering.inference.executors import Serial
 from tempering.models import (
     HiddenMarkov,
     Mixture,
@@ -21,6 +23,7 @@ from tempering.models.factorial_mixture import FactorialModel
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.topics import Topics
 from tempering.temperature import (
+    AdaptiveTempering,
     Annealing,
     Heat,
     LocalTempering,
@@ -45,10 +48,10 @@ def blobs(n=600, seed=0):
     return centres[rng.integers(0, 3, size=n)] + rng.normal(size=(n, 2))
 
 
-def gaussian_mixture(k=3):
+def gaussian_mixture(k=3, made=Mixture):
     likelihood = IsotropicGaussian(2, 1.0)
     prior = likelihood.conjugate.natural(np.zeros(2), 20.0)
-    return Mixture(likelihood, Dirichlet(k), np.full(k, 1.0), prior)
+    return made(likelihood, Dirichlet(k), np.full(k, 1.0), prior)
 
 
 def quiet_fit(*arguments, **options):
@@ -310,6 +313,13 @@ def test_damping_is_tied_to_passes_not_to_steps():
     assert first_half_pass(300) == pytest.approx(first_half_pass(30), abs=0.003)
 
 
+def test_a_temperature_is_learned_every_so_many_steps_whatever_the_size_of_batches():
+    policy = VariationalTempering(every=4, fraction=None)
+    options = {"temperature": policy, "batch_size": 4, "max_passes": 20, "finish": False}
+    history = quiet_fit(gaussian_mixture(), blobs(10), **options).history  # of 4, 3 and 3
+    assert set(1 + np.flatnonzero(np.diff(history["inverse_temperature"]))) <= {*range(4, 60, 4)}
+
+
 def test_a_settled_policy_is_left_before_its_time():
     """A tempered batch fit that rises no more goes on at T = 1, and ends there."""
     result = quiet_fit(
@@ -364,6 +374,28 @@ def test_a_given_start_stays_as_it_is():
     np.testing.assert_array_equal(topics.parameters(), before)
 
 
+class StepsInPlace(Mixture):
+    def global_step(self, posterior, target, rate):
+        for name, part in posterior.items():
+            part[...] = rate * target[name] + (1.0 - rate) * part
+        return posterior
+
+
+@pytest.mark.parametrize("temperature", [None, AdaptiveTempering()])
+def test_a_model_may_change_its_posterior_where_it_is(temperature):
+    """A push off a saddle, and a state that is kept, are copies."""
+    model = gaussian_mixture()
+    in_place = gaussian_mixture(made=StepsInPlace)
+    initial = model.initialize(ArraySource(blobs(90)), np.random.default_rng(1))
+    before = Natural(**{name: part.copy() for name, part in initial.items()})
+    options = {"temperature": temperature, "initial": initial, "max_passes": 150}
+    found, expected = (quiet_fit(each, blobs(90), **options) for each in (in_place, model))
+    assert found.elbo == pytest.approx(expected.elbo, rel=1e-12)
+    assert len(found.history) == len(expected.history)
+    for name, part in before.items():
+        np.testing.assert_array_equal(initial[name], part)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -372,6 +404,7 @@ def test_a_given_start_stays_as_it_is():
         ({"n_init": 0}, "n_init must be at least 1"),
         ({"batch_size": 0}, "batch_size must be at least 1"),
         ({"n_threads": 0}, "n_threads must be at least 1"),
+        ({"max_passes": np.inf, "batch_size": 9}, "max_passes must be finite in minibatches"),
         ({"elbo_every": 0}, "elbo_every must be at least 1"),
         ({"temperature": Annealing(passes=200)}, "leaves no phase at T = 1"),
         ({"temperature": LocalTempering(fraction=None)}, "finish=False"),
@@ -396,11 +429,21 @@ def test_bad_arguments_are_named_before_any_work(options, message):
         (np.array([[1.0, np.nan]]), "finite; row 0, column 1 holds nan"),
         (np.ones((3, 5)), "must have 2 columns; got 5"),
         (np.array([["a", "b"]]), "real numbers"),
+        (np.ma.masked_equal([[1.0, 2.0]], 2.0), "data has masked entries"),
     ],
 )
 def test_bad_data_are_named_before_any_work(data, message):
     with pytest.raises(ValueError, match=message):
         quiet_fit(gaussian_mixture(), data)
+
+
+def test_what_an_executor_or_a_source_decides_is_not_ignored():
+    with pytest.raises(ValueError, match="n_threads must be at least 1"):
+        quiet_fit(gaussian_mixture(), blobs(), executor=Serial(), n_threads=0)
+    source = ArraySource(blobs(), 200)
+    with pytest.raises(ValueError, match="batch_size=50 is not that of the source"):
+        quiet_fit(gaussian_mixture(), source, batch_size=50)
+    assert len(quiet_fit(gaussian_mixture(), source, batch_size=200, max_passes=2).history) == 6
 
 
 def test_settling_weighs_all_its_steps_alike():
@@ -545,6 +588,29 @@ def test_a_frame_of_pandas_is_its_rows():
     rows = np.arange(12.0).reshape(6, 2)
     source = ArraySource(pandas.DataFrame(rows, columns=["a", "b"]), batch_size=4)
     np.testing.assert_array_equal(source.sample(6, np.random.default_rng(0)), rows)
+    labels = np.repeat([7, 8, 9], 2)
+    source = ArraySource(pandas.Series(rows[:, 0], index=labels), batch_size=4)
+    visited = np.concatenate([batch.data for batch in islice(source.batches(0), 2)])
+    np.testing.assert_array_equal(np.sort(visited), rows[:, 0])
+
+
+class Own(Mixture):
+    """A model that is not of the package."""
+
+
+def test_a_start_that_cannot_be_of_one_s_own_model_is_named():
+    model = gaussian_mixture(made=Own)
+    start = model.prior()
+    for wrong in (start.replace(weights=-start.weights), Natural(weights=start.weights), {}):
+        with pytest.raises(ValueError, match="initial must be a posterior of the model"):
+            quiet_fit(model, blobs(), initial=wrong)
+
+
+def test_what_is_asked_of_a_result_is_checked():
+    result = quiet_fit(gaussian_mixture(), blobs(), max_passes=2)
+    for ask in (result.draw, lambda seed: result.predictive(blobs(), seed=seed)):
+        with pytest.raises(ValueError, match="seed must be at least 0, and whole; got -1"):
+            ask(seed=-1)
 
 
 def test_a_push_off_a_saddle_makes_no_more_passes_than_planned():

@@ -118,7 +118,7 @@ class temper(Messenger):
 
 def checked_sites(argument: str, sites: Sites, *known: str) -> Sites:
     """The same; one name of a site is refused, as it would be taken for all that are observed."""
-    if isinstance(sites, str) and sites not in known:
+    if not isinstance(sites, Collection) or (isinstance(sites, str) and sites not in known):
         names = ", ".join(map(repr, known))
         raise ValueError(f"{argument} must be {names} or a list of sites; got {shown(sites)}.")
     return sites
@@ -265,6 +265,12 @@ def local_inverse_temperatures(
     >>> [f"{each:.2f}" for each in s]  # the second one hardly counts
     ['0.60', '0.01']
     """
+
+    trace = handlers.trace(handlers.seed(model, 0)).get_trace(*args, **kwargs)
+    samples = {name: site for name, site in trace.items() if site["type"] == "sample"}
+    missing = {name for name, site in samples.items() if not site["is_observed"]} - set(draws)
+    if missing:  # else draws of the prior would stand for them
+        raise ValueError(f"draws must have all latent sites of the model; {sorted(missing)} lack.")
 
     def one(draw: dict[str, Any]) -> dict[str, jax.Array]:
         placed = handlers.substitute(handlers.seed(model, 0), draw)

@@ -43,6 +43,14 @@ class Scheduled:
         self.policy = policy
         self.finds_start = policy is not None and policy.start == "auto"
 
+    def check_length(self, num_steps: int) -> None:
+        """Raise unless a run of so many steps ends at T = 1."""
+        if self.policy is not None and not self.policy.length(num_steps) < num_steps:
+            raise ValueError(
+                f"{self.policy} leaves no step at T = 1 in a run of num_steps={num_steps}: make "
+                "more steps, or shorten the tempered part (its passes are steps here)."
+            )
+
     def begin(self, num_steps: int, start: jax.Array | None) -> Heat:
         dtype = jnp.result_type(float)
 

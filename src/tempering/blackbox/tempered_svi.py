@@ -49,7 +49,8 @@ class TemperedSVI(SVI):
         ``transition_steps=1``, stands for one. :class:`~tempering.VariationalTempering` learns T,
         by :func:`log_normalizer` of each tempered site. None is plain SVI.
     temper : {"likelihood", "joint"} or collection of str
-        What to temper: the observed sites, these and the priors, or the named sites.
+        What to temper: the observed sites, these and the priors, or the named sites. An
+        ``Annealing(temper="joint")`` tempers the priors too, whatever is said here.
         ``numpyro.factor`` counts as observed: name the sites if one belongs to the prior.
     num_steps : int, optional
         How many steps you plan, if you write your own loop over ``update``; ``run`` knows it.
@@ -119,7 +120,10 @@ class TemperedSVI(SVI):
             values = self._log_likelihoods(rng_key, 64 if finds else 1, args, kwargs)
             if self.policy.finds_start:
                 start = hot_start(values) if finds else jnp.ones((), values.dtype)
-        heat = self.policy.begin(1 if self.num_steps is None else self.num_steps, start)
+        num_steps = 1 if self.num_steps is None else self.num_steps
+        if isinstance(self.policy, Scheduled):
+            self.policy.check_length(num_steps)
+        heat = self.policy.begin(num_steps, start)
         return TemperedState(plain.optim_state, plain.mutable_state, plain.rng_key, heat)
 
     def update(self, svi_state: TemperedState, *args: Any, **kwargs: Any) -> Any:
@@ -197,7 +201,7 @@ class TemperedSVI(SVI):
         num_steps, n_restarts : int
             Steps of each run, and runs.
         *args, **kwargs
-            Of the model, or of :meth:`run`.
+            Of the model, or of :meth:`run`, but no ``init_state``: from one all runs are the same.
         keep_all : bool
             Whether to return all runs too, their arrays stacked along a new first axis.
         n_evaluations : int
@@ -208,6 +212,11 @@ class TemperedSVI(SVI):
         Restarts
         """
         check_whole(num_steps=num_steps, n_restarts=n_restarts, n_evaluations=n_evaluations)
+        if kwargs.get("init_state") is not None:
+            raise ValueError(
+                "init_state is one state, from which all restarts would be the same: give it to "
+                "run, or leave it out."
+            )
         # What the guide remembers of its first call, and the transforms, must be no traced values.
         ready = copy.copy(self)
         ready.num_steps = num_steps
@@ -217,9 +226,10 @@ class TemperedSVI(SVI):
 
         def one(key: jax.Array) -> tuple[TemperedRunResult, jax.Array]:
             run_key, judge_key = jax.random.split(key)
-            result = fresh.run(run_key, num_steps, *args, progress_bar=False, **kwargs)
+            result = fresh.run(run_key, num_steps, *args, **{**kwargs, "progress_bar": False})
             keys = jax.random.split(judge_key, n_evaluations)
-            return result, -jnp.mean(self._losses(self.loss, keys, result.params, args, kwargs))
+            params = {**result.params, **(result.state.mutable_state or {})}
+            return result, -jnp.mean(self._losses(self.loss, keys, params, args, kwargs))
 
         results, elbos = jax.jit(jax.vmap(one))(jax.random.split(rng_key, n_restarts))
         best = int(jnp.argmax(jnp.where(jnp.isnan(elbos), -jnp.inf, elbos)))
@@ -242,7 +252,8 @@ class TemperedSVI(SVI):
         rng_key : key
             For the draws.
         params : dict
-            Of a fitted guide, ``result.params``.
+            Of a fitted guide, ``result.params``; and ``result.state.mutable_state``, for a model
+            that has one: ``{**result.params, **result.state.mutable_state}``.
         n_draws : int
             Some thousands, where the model is cheap.
         *args, **kwargs
@@ -255,12 +266,24 @@ class TemperedSVI(SVI):
             draws have all the weight, and what the guide misses is missed here too.
         """
         check_whole(2, n_draws=n_draws)
-        for name, site in self._somewhere(rng_key, args, kwargs).items():
+        known = params if isinstance(params, dict) else {}
+        own = {**_of_the_model(kwargs), **self.static_kwargs}
+        # An automatic guide sets itself up in its first call: that must not be one of many at once.
+        guide = handlers.seed(handlers.substitute(self.guide, known), rng_key)
+        sites = handlers.trace(guide).get_trace(*args, **own)
+        sites |= self._somewhere(rng_key, args, kwargs)
+        for name, site in sites.items():
             if site["type"] == "plate" and len(site["value"]) < site["args"][0]:
                 raise ValueError(
                     f"the plate {name!r} subsamples, and the evidence needs all data: make a "
                     "TemperedSVI of the model with the whole plate, and give it these params."
                 )
+        fitted = {name for name, site in sites.items() if site["type"] in ("param", "mutable")}
+        if fitted - set(known):
+            raise ValueError(
+                f"params lacks {sorted(fitted - set(known))}: give result.params, and with a "
+                "mutable state {**result.params, **result.state.mutable_state}."
+            )
         # With one particle a loss is −log(p(x, z) / q(z)), labels summed out where that is asked.
         loss = TraceEnum_ELBO() if isinstance(self.loss, TraceEnum_ELBO) else Trace_ELBO()
         keys = jax.random.split(rng_key, n_draws)
@@ -379,7 +402,8 @@ def _forgetful(guide: Any) -> Any:
     """An automatic guide that takes a start of its own: it remembers that of its first call."""
     if not hasattr(guide, "prototype_trace"):
         return guide
-    forgetful = copy.deepcopy(guide)
+    # Its model is not copied: it may hold data, or what cannot be copied.
+    forgetful = copy.copy(guide)
     forgetful.prototype_trace = None
     for name, part in vars(forgetful).items():  # guides that it is made of, which remember theirs
         parts = [_forgetful(each) for each in part] if isinstance(part, list) else _forgetful(part)

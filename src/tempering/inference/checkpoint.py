@@ -132,48 +132,66 @@ def check_posterior(model: Model, posterior: Any) -> None:
 #: What tells two objects of a kind apart, where that is not all of their attributes.
 TOLD_APART_BY: dict[Any, tuple[str, ...]] = {
     (sparse.spmatrix, sparse.sparray): ("shape", "indptr", "indices", "data"),
-    FunctionType: ("__module__", "__qualname__", "__code__", "__closure__", "__defaults__"),
+    FunctionType: (
+        *("__module__", "__qualname__", "__code__", "__closure__"),
+        *("__defaults__", "__kwdefaults__"),
+    ),
     CodeType: ("co_code", "co_names", "co_consts"),
     CellType: ("cell_contents",),
     partial: ("func", "args", "keywords"),
 }
+#: What is told of the globals that a function names: in a notebook they are its settings.
+TOLD_OF_GLOBALS = int | float | str | tuple | np.ndarray | FunctionType
 
 
-def describe(value: Any) -> Any:
-    """A value as JSON: equal for two values only if a fit cannot tell them apart."""
+def describe(value: Any, within: tuple[int, ...] = ()) -> Any:
+    """A value as JSON: equal for two values only if a fit cannot tell them apart.
+
+    ``within`` are those that it is a part of, which it may refer back to.
+    """
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
         return repr(float(value))
     if isinstance(value, bytes | memoryview):
         return hashlib.sha256(value).hexdigest()[:16]
+    if id(value) in within:
+        return "what this is a part of"
+    within = (*within, id(value))
     if isinstance(value, np.ndarray | np.generic) and value.dtype.hasobject:
-        return describe(value.tolist())
+        return describe(value.tolist(), within)
     if isinstance(value, np.ndarray | np.generic):
         array = np.ascontiguousarray(value).reshape(-1)
         content = array.tolist() if array.size <= 4 else describe(array.view(np.uint8).data)
         return [str(value.dtype), list(value.shape), str(content)]
     if isinstance(value, list | tuple):
-        return [describe(part) for part in value]
+        return [describe(part, within) for part in value]
     if isinstance(value, set | frozenset):
         return sorted(map(str, value))
     if isinstance(value, dict):
         names = (name for name in value if name != "n_threads")  # which never changes a result
-        return {str(name): describe(value[name]) for name in names}
+        return {str(name): describe(value[name], within) for name in names}
     if isinstance(value, type | ModuleType):
         return f"{getattr(value, '__module__', '')}.{value.__name__}"
     if isinstance(value, np.random.Generator | np.random.RandomState):
-        raise TypeError(f"{value!r} has no fixed state to tell.")
+        raise TypeError(
+            f"{value!r} is a part of the model or of another argument, and has no fixed state by "
+            "which a checkpoint can tell this fit from another: keep a seed there in its place."
+        )
     name = f"{type(value).__qualname__} {getattr(value, '__name__', '')}".strip()
     for kind, names in TOLD_APART_BY.items():
         if isinstance(value, kind):
-            return {"class": name, **describe({part: getattr(value, part) for part in names})}
+            told = {part: getattr(value, part) for part in names}
+            if isinstance(value, FunctionType):
+                used = {name: value.__globals__.get(name) for name in value.__code__.co_names}
+                told |= {name: it for name, it in used.items() if isinstance(it, TOLD_OF_GLOBALS)}
+            return {"class": name, **describe(told, within)}
     state: Any = object.__getstate__(value)  # attributes, or both these and slots
     attributes, slots = state if isinstance(state, tuple) else (state, None)
     kept = {**(attributes or {}), **(slots or {})}
     # A cached property follows from the others, and is there only if somebody asked for it.
     own = (part for part in kept if not isinstance(getattr(type(value), part, 0), cached_property))
-    return {"class": name, **describe({part: kept[part] for part in own})}
+    return {"class": name, **describe({part: kept[part] for part in own}, within)}
 
 
 def describe_source(source: Source) -> dict[str, Any]:

@@ -92,9 +92,9 @@ def add_in_pairs(parts: Iterable[Any]) -> Any:
 @contextmanager
 def open_executor(executor: Executor | None, n_threads: int | None) -> Iterator[Executor]:
     """An executor as given, or threads of this process: ``n_threads``, or one a core."""
-    n_threads = 1 if executor is not None else number_of_threads(n_threads)
+    n_threads = number_of_threads(n_threads)
     with one_blas_thread():
-        if n_threads == 1:
+        if executor is not None or n_threads == 1:
             yield executor or Serial()
         else:
             with ThreadPoolExecutor(n_threads) as pool:

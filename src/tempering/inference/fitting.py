@@ -1,6 +1,7 @@
 """Fit a model to data: arguments, restarts, checkpoints and progress around Algorithm 1."""
 
 import math
+import sys
 import warnings
 from collections.abc import Sequence
 from copy import deepcopy
@@ -10,7 +11,7 @@ from typing import Any, TypedDict
 import numpy as np
 
 from tempering.inference.callbacks import Callback, progress_bar
-from tempering.inference.checkpoint import CheckpointLike, Restarts, check_posterior
+from tempering.inference.checkpoint import CheckpointLike, Restarts
 from tempering.inference.engine import UNTEMPERED, Algorithm, run_restart
 from tempering.inference.executors import Executor, open_executor
 from tempering.inference.run import Constant, LearningRate, Result, usual_rate
@@ -84,7 +85,8 @@ def fit(
         and (τ + t)^−0.7 otherwise, where τ is a hundredth of the planned steps, at most 1024. t
         stays 1 until half of the run is over and T = 1, and ends at half of the steps.
     batch_size : int, optional
-        Size of a minibatch; None takes all data at each step (coordinate ascent).
+        Size of a minibatch; None takes all data at each step (coordinate ascent), or the batches of
+        a source.
     max_passes : float, optional
         The most passes over the data (in batch inference: iterations). The default is 100, or what
         the policy asks for: 1,000 for ``AdaptiveTempering`` in batch inference.
@@ -157,6 +159,11 @@ def fit(
             "leave one of the two out."
         )
     source = data if isinstance(data, Source) else ArraySource(data, batch_size)
+    if isinstance(data, Source) and batch_size not in (None, getattr(data, "batch_size", None)):
+        raise ValueError(
+            f"batch_size={shown(batch_size)} is not that of the source, which cuts the batches: "
+            "make the source with it, or leave it out."
+        )
     if max_passes is None:
         max_passes = temperature.usual_passes if source.whole else USUAL_PASSES
     if finish and not temperature.length(max_passes) < max_passes:
@@ -168,12 +175,16 @@ def fit(
         model.check(source.data)
     if initial is not None:
         try:
-            check_posterior(model, initial)
+            # With a global step of its own, λ need not be like the prior.
+            if model.provides("check_posterior") or not model.provides("global_step"):
+                model.check_posterior(initial)
         except ValueError as error:
             raise ValueError(f"initial must be a posterior of the model: {error}") from error
     if learning_rate is None and source.whole:
         learning_rate = Constant()
     elif learning_rate is None:
+        most = sys.float_info.max
+        check_number(max_passes, "max_passes", "finite in minibatches", above=0, most=most)
         steps_a_pass = source.size / getattr(source, "batch_size", source.size)
         learning_rate = usual_rate(temperature, max_passes, steps_a_pass)
 

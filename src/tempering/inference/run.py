@@ -299,12 +299,14 @@ class Result:
         Exact where the model knows how, otherwise the mean over draws of β from q(β).
         """
         check_whole(n_draws=n_draws)
+        check_whole(0, seed=seed)
         data = self._checked(data)
         return self.model.predictive(data, self.posterior, n_draws, np.random.default_rng(seed))
 
     def draw(self, n: int = 1, seed: int = 0) -> dict[str, Any]:
         """n draws of β from q(β), by part of the posterior, with shape [n, ...]."""
         check_whole(n=n)
+        check_whole(0, seed=seed)
         return self.model.draw(self.posterior, n, np.random.default_rng(seed))
 
     def simulate(self, like: Any, n_draws: int = 1, seed: int = 0) -> list[Any]:

@@ -125,8 +125,11 @@ class ArraySource(RowSource):
     named: RowReference | None = None
 
     def __init__(self, data: Any, batch_size: int | None = None):
-        # The rows of a frame of pandas are not what data[rows] gives.
-        if not isinstance(getattr(data, "shape", None), tuple) or hasattr(data, "columns"):
+        if np.ma.is_masked(data):
+            raise ValueError("data has masked entries, which would count as data: take them out.")
+        # The rows of a frame or of a series of pandas are not what data[rows] gives.
+        labelled = hasattr(data, "columns") or hasattr(data, "iloc")
+        if not isinstance(getattr(data, "shape", None), tuple) or labelled:
             try:
                 data = np.asarray(data)
             except (TypeError, ValueError) as error:

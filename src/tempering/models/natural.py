@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from copy import copy
-from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -72,10 +71,14 @@ class Natural(Mapping[str, Array]):
         return Natural(**{**self._parts, **parts})
 
     def __reduce__(self):
-        return partial(Natural, **self._parts), ()
+        return _natural, (self._parts,)
 
     def __repr__(self) -> str:
         return f"Natural({', '.join(f'{name}={part.shape}' for name, part in self.items())})"
+
+
+def _natural(parts: dict[str, Any]) -> Natural:
+    return Natural(**parts)
 
 
 @stored("local_terms")

@@ -25,10 +25,11 @@ Formula = Literal[
 
 @dataclass(frozen=True, eq=False)
 class TemperingHeat(Heat):
-    """q(y) over the grid (the paper's r), and log C there where it is computed once."""
+    """q(y) over the grid (the paper's r), log C there where it is computed once, and steps made."""
 
     weights: Array | None = None  # pyright: ignore[reportIncompatibleMethodOverride]
     log_partition: Array | None = None
+    step: int = 0
 
 
 @stored("variational_tempering")
@@ -102,7 +103,9 @@ class VariationalTempering(GridPolicy[TemperingHeat]):
     ) -> tuple[LocalStep, TemperingHeat]:
         """q(y) is a coordinate like the others: it moves between q(z) and q(β)."""
         progress = surroundings.progress
-        if round(progress.passes / progress.step) % self.every:
+        due = heat.step % self.every == 0
+        heat = replace(heat, step=heat.step + 1)
+        if not due:
             return local, heat
         grid, prior = self._grid()
         energy, penalty, exact = self._energy_and_penalty(heat, local, surroundings)
