@@ -28,10 +28,24 @@ _HOMES = {
     for name in names.split()
 }
 
-_ROOMS = (
-    "blackbox cluster corpus datasets estimators evaluation families gpu inference models plots "
-    "report storage temperature testing workbench"
-).split()
+_ROOMS = [
+    "blackbox",
+    "cluster",
+    "corpus",
+    "datasets",
+    "estimators",
+    "evaluation",
+    "families",
+    "gpu",
+    "inference",
+    "models",
+    "plots",
+    "report",
+    "storage",
+    "temperature",
+    "testing",
+    "workbench",
+]
 
 __all__ = [
     "AdaptiveTempering",
