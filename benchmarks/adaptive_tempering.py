@@ -53,6 +53,7 @@ CONSTANTS = (
         "SAMPLED",
         "HANDED_OVER",
         "HOPE",
+        "PLAIN_HOPE",
         "SEARCH_ROWS",
         "LEAST_SAMPLE",
         "PLAIN_STARTS",

@@ -74,8 +74,9 @@ SAMPLED, LEAST_SAMPLE, MOST_SAMPLE, MOST_STEPS = 0.2, 150, 20_000, 300
 HANDED_OVER, HANDOVER = 0.05, 0.5
 #: Bounds that differ by less, in units, are those of one optimum.
 SAME = 1e-4
-#: A bound below the best is given up when so many times what is left to gain does not help.
-HOPE = 3.0
+#: A bound below the best is given up when so many times what is left to gain does not help. Plain
+#: inference, which often rises slowly, is expected to gain so many times as much.
+HOPE, PLAIN_HOPE = 3.0, 10.0
 #: Plain inference, which comes first, has this part of the planned run; all of it, if it does not
 #: come to rest within that part.
 PLAIN_PART = 0.5
@@ -214,12 +215,13 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         progress = surroundings.progress
         passes, length = progress.passes + progress.step, self.length(progress.planned)
         steady = max(look.excess, look.left) <= SETTLED * self.rest
-        might = look.bound + HOPE * look.left * look.unit
+        times = PLAIN_HOPE if heat.phase.startswith("plain") else HOPE
+        might = look.bound + times * look.left * look.unit
         converged = look.excess * look.unit <= max(surroundings.tolerance, 1e-9 * look.unit)
         late = heat.phase.startswith("plain") and passes > PLAIN_PART * progress.planned
         hopeless = look.excess <= self.rest and might < heat.best
         ending = heat.phase == "plain to the end"
-        resting = late or ((steady or hopeless) and not ending)
+        resting = late or hopeless or (steady and not ending)
         if heat.waited < 3 or not (resting or converged):
             return replace(heat, waited=heat.waited + 1)
         gain = (look.bound - heat.best) / look.unit
@@ -236,19 +238,19 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             critical, looked_at = _critical_inverse_temperature(
                 heat, surroundings, NEVER_ALIKE, most
             )
-            kept |= {"paused": not converged, "looked_at": looked_at}
+            kept |= {"hope": -math.inf if converged else might, "looked_at": looked_at}
             return heat.jump("cooling", FORGETTING * critical, **kept)
-        if better and heat.paused:
+        if better and not ending and look.bound <= heat.hope:
             # Plain inference, which is the best so far, may end above it: they change places.
-            swapped = {"keeps": True, "returns": True, "best": best, "paused": False}
+            swapped = {"keeps": True, "returns": True, "best": best, "hope": -math.inf}
             first = heat.first_passes or passes
             return heat.jump("plain to the end", 1.0, first_passes=first, **swapped)
         # Where plain inference has ended below it, the attempt before has found something.
         found = gain < -SAME if ending else gain > SAME
         failures = heat.failures + (heat.attempts > 0 and not found)
+        if better:
+            kept["hope"] = -math.inf
         first = heat.first_passes or passes
-        if ending:  # its passes are not taken from the attempts
-            first += heat.waited * progress.step / ENOUGH
         tried = failures == len(AGAIN) or (heat.attempts >= len(AGAIN) and not found)
         spent = passes > ENOUGH * first or 1.2 * passes > length
         if tried or spent or heat.path is None:

@@ -47,7 +47,7 @@ class AdaptiveHeat(Heat):
     excess_before: float = math.inf
     inverse_temperature_before: float = 1.0
     best: float = -math.inf  # bound at T = 1 so far, that of the state which the engine keeps
-    paused: bool = False  # whether plain inference, which is the best so far, has not converged
+    hope: float = -math.inf  # what plain inference, if that is the best, might still reach
     first_passes: float = 0.0  # until the first cooling had settled
     attempts: int = 0  # to find something better
     failures: int = 0  # how many ways have found nothing better
