@@ -7,7 +7,7 @@ forced. Those that this package would choose stand beside them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +29,7 @@ from tempering.temperature import (
     VariationalTempering,
     schedules,
 )
+from tempering.temperature.tempering import TemperingHeat
 
 #: The mean of the paper's 100 temperatures from 1 to 10, where its AVI starts.
 PAPER_START = float(np.geomspace(1.0, 10.0, 100).mean())
@@ -49,10 +50,10 @@ class PaperTempering(VariationalTempering):
     """VT whose q(y) stays uniform until its first update, after ``every`` steps."""
 
     def update(
-        self, heat: Heat, local: LocalStep, surroundings: Surroundings
-    ) -> tuple[LocalStep, Heat]:
-        if surroundings.progress.passes == 0.0:
-            return local, heat
+        self, heat: TemperingHeat, local: LocalStep, surroundings: Surroundings
+    ) -> tuple[LocalStep, TemperingHeat]:
+        if heat.step == 0:
+            return local, replace(heat, step=1)
         return super().update(heat, local, surroundings)
 
 

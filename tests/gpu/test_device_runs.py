@@ -171,8 +171,9 @@ def test_documents_on_disk_give_what_those_in_memory_do(tmp_path):
     smaller = on_disk(tmp_path, DATA, batch_size=30, block_size=20)
     model = new_model(tolerance=1e-5, max_iterations=500)
     start = [model.initialize(None, np.random.default_rng(0)) for _ in range(2)]
-    result = fit_on_device(model, smaller, **RUN, initial=start[0])
-    expected = fit(model, smaller, **RUN, initial=start[1], progress=False, final_elbo=False)
+    run = {**RUN, "batch_size": None}  # that of the source
+    result = fit_on_device(model, smaller, **run, initial=start[0])
+    expected = fit(model, smaller, **run, initial=start[1], progress=False, final_elbo=False)
     assert_array_equal(result.history["passes"], expected.history["passes"])
     difference = np.abs(parameters(result) - parameters(expected)).sum()
     assert difference < 1e-3 * parameters(expected).sum()
