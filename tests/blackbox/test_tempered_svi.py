@@ -533,6 +533,9 @@ def test_the_adaptive_temperature_finds_clusters_that_plain_svi_misses():
 
 
 def test_what_cannot_be_is_refused_before_any_work():
+    for empty in (None, {}):
+        with pytest.raises(ValueError, match="like must hold a number at least"):
+            TemperedVI(lambda z: 0.0, lambda z: 0.0, empty, adam())
     with pytest.raises(ValueError, match=r"temperature must be 'adaptive'.*'hot'"):
         new(temperature="hot")
     with pytest.raises(ValueError, match=r"temperature is LocalTempering.*temper_locally\(model\)"):
