@@ -253,8 +253,8 @@ class TemperedSVI(SVI):
         rng_key : key
             For the draws.
         params : dict
-            Of a fitted guide, ``result.params``; and ``result.state.mutable_state``, for a model
-            that has one: ``{**result.params, **result.state.mutable_state}``.
+            Of a fitted guide that is no point, ``result.params``; and for a model with a mutable
+            state ``{**result.params, **result.state.mutable_state}``.
         n_draws : int
             Some thousands, where the model is cheap.
         *args, **kwargs
