@@ -15,7 +15,14 @@ import numpyro
 import numpyro.distributions as dist
 import optax
 from numpyro.infer import SVI, Trace_ELBO, TraceGraph_ELBO, TraceMeanField_ELBO, init_to_value
-from numpyro.infer.autoguide import AutoDelta, AutoGuideList, AutoMultivariateNormal, AutoNormal
+from numpyro.infer.autoguide import (
+    AutoDelta,
+    AutoGuideList,
+    AutoLaplaceApproximation,
+    AutoMultivariateNormal,
+    AutoNormal,
+)
+from numpyro.infer.util import log_density
 
 from tempering import (
     AdaptiveTempering,
@@ -205,6 +212,25 @@ def test_the_evidence_of_a_guide_that_cannot_be_exact():
     # What they lose is KL(q ‖ p): the ELBO would be off by more than the error.
     lost = 0.5 * (np.linalg.slogdet(covariance)[1] - 2 * np.log(deviations).sum())
     assert lost > 2 * found.error
+
+
+@pytest.mark.parametrize("guide", [AutoDelta, AutoLaplaceApproximation])
+def test_the_evidence_of_a_point_is_refused(guide):
+    """p(x, z) at one z was told as the evidence, without an error."""
+    svi = new(guide=guide, temperature=None)
+    params = svi.get_params(svi.init(KEY, X, Y))
+    with pytest.raises(ValueError, match=r"one place for \[.*'weights'\], as AutoDelta has"):
+        svi.log_evidence(KEY, params, 10, X, Y)
+
+
+def test_factors_of_whole_numbers_are_tempered():
+    """Their power was a whole number too: 0, until it was 1."""
+
+    def model():
+        numpyro.factor("energy", jnp.arange(4))
+
+    for s in (0.0, 0.5, 1.0):
+        assert log_density(temper(model, s), (), {}, {})[0] == 6 * s
 
 
 def test_an_adaptive_run_is_not_worse_than_a_plain_one(monkeypatch):
@@ -507,6 +533,9 @@ def test_the_adaptive_temperature_finds_clusters_that_plain_svi_misses():
 
 
 def test_what_cannot_be_is_refused_before_any_work():
+    for empty in (None, {}):
+        with pytest.raises(ValueError, match="like must hold a number at least"):
+            TemperedVI(lambda z: 0.0, lambda z: 0.0, empty, adam())
     with pytest.raises(ValueError, match=r"temperature must be 'adaptive'.*'hot'"):
         new(temperature="hot")
     with pytest.raises(ValueError, match=r"temperature is LocalTempering.*temper_locally\(model\)"):

@@ -206,6 +206,27 @@ def test_a_dataframe_with_ids_and_counts(client, executor, path):
         DaskSource(frame, client, n_words=10)
 
 
+def test_what_holds_no_documents_is_refused(client, executor):
+    import dask
+
+    array = pytest.importorskip("dask.array").from_array(np.ones((4, 3), int))
+    for X in (array, dask.delayed(np.ones)((4, 3))):
+        with pytest.raises(ValueError, match=f"bag or dataframe, or .* got {type(X).__name__}"):
+            topics(executor=executor).fit(X)
+    # Dask makes text of the lists of a frame of pandas.
+    pandas, dataframe = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    table = pandas.DataFrame({"ids": [[0, 2], [1]], "counts": [[3, 1], [2]]})
+    with pytest.raises(ValueError, match=r"must hold lists, .*'dataframe.convert-string'"):
+        DaskSource(dataframe.from_pandas(table, npartitions=1), client)
+    with dask.config.set({"dataframe.convert-string": False}):
+        frame = dataframe.from_pandas(table, npartitions=1)
+    assert DaskSource(frame, client, 1).shape == (2, 3)
+    with distributed.Client(client.cluster, set_as_default=False) as closed:
+        pass
+    with pytest.raises(ValueError, match="client must be running; it is closed"):
+        DaskSource(frame, closed)
+
+
 def test_a_bag_without_a_cluster_or_without_words_is_refused(client):
     from dask import bag
 

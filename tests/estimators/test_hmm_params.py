@@ -123,6 +123,10 @@ def test_known_emissions_of_other_columns_are_refused():
     symbols.emissionprob_ = np.full((2, 4), 0.25)
     assert symbols.fit([[0], [1], [2]]).predict([[3]]).shape == (1,)
     assert symbols.partial_fit([[3]]).emissionprob_.shape == (2, 4)
+    symbols.emissionprob_ = 1.0
+    for step in (symbols.fit, symbols.score):
+        with pytest.raises(ValueError, match=r"emissionprob_ must hold .* of the shape \(2, 1\)"):
+            step([[0], [1], [2]])
 
 
 @pytest.mark.parametrize("changed", [{"n_components": 3}, {"covariance_type": "tied"}])

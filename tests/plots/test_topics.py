@@ -5,12 +5,13 @@ import warnings
 import numpy as np
 import pytest
 
-from tempering import LatentDirichletAllocation
+from tempering import BayesianFactorAnalysis, LatentDirichletAllocation
 from tempering.inference import History
 
 pytest.importorskip("matplotlib")
 
 from tempering.plots import (
+    plot_loadings,
     plot_temperature,
     plot_topics,
 )
@@ -79,6 +80,10 @@ def test_words_with_dollars_are_no_formulas(model):
     groups = [r"A$AP $\x$", "B"]
     shares = TopicShares(groups, np.array([1, 1]), np.full((3, 2, 3), 1 / 3))
     assert set(groups) <= set(shown(shares.plot()))
+    factors = BayesianFactorAnalysis()
+    factors.components_ = np.eye(2)
+    columns = ["from $5 to $9", r"$\foo$"]
+    assert set(columns) <= set(shown(plot_loadings(factors, columns)))
 
 
 def test_long_phrases_leave_room_for_the_bars(model):

@@ -1,15 +1,19 @@
 """Edited models: what they hold, that they work as any other, and that the old one stays."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy import sparse
+from sklearn.base import clone
 
 import tempering
 from tempering import LatentDirichletAllocation
 from tempering.corpus import Corpus
 from tempering.datasets import make_lda
 from tempering.evaluation import match_topics
+from tempering.models.lda.topics import Topics
 from tempering.workbench import (
     drop_topic,
     merge_topics,
@@ -82,6 +86,14 @@ def test_the_old_model_stays_and_the_new_one_works(model, drawn, tmp_path):
     assert model.n_components == 4
 
 
+def test_a_prior_that_is_one_number_for_all_topics_fits_the_edited_model(model, drawn):
+    flat = clone(model).set_params(topic_word_prior=np.full((4, 200), 0.1), max_iter=1)
+    flat.fit(drawn.counts)
+    for edited in (merge_topics(flat, [0, 1]), split_topic(flat, 0, drawn.counts, passes=0)):
+        assert clone(edited).fit(drawn.counts).n_components == edited.n_components
+        assert clone(edited).get_params()["topic_word_prior"] == 0.1
+
+
 def test_labels_go_with_their_topics_and_into_the_file(model, drawn, tmp_path):
     named = rename_topics(model, ["a", "b", "c", "d"])
     assert topic_labels(merge_topics(named, [2, 1])) == ["a", "c", "d"]
@@ -131,6 +143,16 @@ def test_another_fit_forgets_the_labels(model, drawn, tmp_path):
 def test_edits_that_cannot_be_are_refused(model, message, edit):
     with pytest.raises(ValueError, match=message):
         edit(model)
+
+
+def test_a_topic_without_words_cannot_be_split(model, drawn):
+    empty = deepcopy(model)
+    parameters, eta = empty._state.posterior.parameters().copy(), model.topic_word_prior_
+    parameters[:, 1] = eta
+    empty._state = empty._state._replace(posterior=Topics(parameters, eta))
+    with pytest.raises(ValueError, match="topic 1 is its prior alone"):
+        split_topic(empty, 1, drawn.counts)
+    assert np.isfinite(split_topic(empty, 0, drawn.counts).components_).all()
 
 
 def test_the_only_topic_cannot_be_dropped():

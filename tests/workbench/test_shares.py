@@ -163,6 +163,10 @@ def test_the_picture(two_topics):
         ),
         ("times must be numbers or dates", lambda m, X: topics_over_time(m, X, [True] * 100)),
         ("groups must be all text, or", lambda m, X: topics_by_group(m, X, [None] * 100)),
+        (
+            r"groups must be known, but document 99 has nan \(1 ",
+            lambda m, X: topics_by_group(m, X, ["a"] * 99 + [np.nan]),
+        ),
         ("model must be a LatentDirichlet", lambda m, X: topics_by_group(None, X, np.ones(100))),
         ("bins must be a whole number", lambda m, X: topics_over_time(m, X, np.ones(100), 10**12)),
         ("dates if times are", lambda m, X: topics_over_time(m, X, np.ones(100), ["a", "b"])),

@@ -69,7 +69,9 @@ class TemperedDistribution(Wrapped):
     def log_prob(self, value: Any, intermediates: Any = None) -> Any:
         more = (intermediates,) if intermediates else ()
         log_prob = self.base_dist.log_prob(value, *more)
-        return jnp.asarray(self.inverse_temperature, jnp.result_type(log_prob)) * log_prob
+        # Of a factor of whole numbers too, for which s would be 0 until it is 1.
+        dtype = jnp.result_type(log_prob, float)
+        return jnp.asarray(self.inverse_temperature, dtype) * log_prob
 
 
 class temper(Messenger):

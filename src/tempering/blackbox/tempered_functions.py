@@ -13,6 +13,7 @@ from jax.flatten_util import ravel_pytree
 from numpyro.infer.autoguide import AutoNormal
 
 from tempering.blackbox.tempered_svi import TemperedSVI
+from tempering.models.arguments import shown
 
 
 class TemperedVI(TemperedSVI):
@@ -65,6 +66,8 @@ class TemperedVI(TemperedSVI):
         **options: Any,
     ) -> None:
         flat, shape_again = ravel_pytree(jax.tree.map(lambda leaf: jnp.asarray(leaf, float), like))
+        if not flat.size:
+            raise ValueError(f"like must hold a number at least, as z does; got {shown(like)}.")
         anywhere = dist.ImproperUniform(dist.constraints.real_vector, (), flat.shape)
 
         def model(*args: Any, **kwargs: Any) -> None:

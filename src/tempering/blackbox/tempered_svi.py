@@ -12,6 +12,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpyro.distributions as dist
 from numpyro import handlers
 from numpyro.infer import SVI, Trace_ELBO, TraceEnum_ELBO, init_to_uniform
 from numpyro.infer.svi import SVIState
@@ -19,7 +20,7 @@ from numpyro.infer.util import get_importance_trace
 
 from tempering.blackbox.handlers import Sites, checked_sites, is_tempered, temper
 from tempering.blackbox.heat import Adaptive, Learned, Scheduled, hot_start, policy_of
-from tempering.blackbox.normalizers import of_sites
+from tempering.blackbox.normalizers import base_of, of_sites
 from tempering.blackbox.runs import (
     Evidence,
     Restarts,
@@ -252,8 +253,8 @@ class TemperedSVI(SVI):
         rng_key : key
             For the draws.
         params : dict
-            Of a fitted guide, ``result.params``; and ``result.state.mutable_state``, for a model
-            that has one: ``{**result.params, **result.state.mutable_state}``.
+            Of a fitted guide that is no point, ``result.params``; and for a model with a mutable
+            state ``{**result.params, **result.state.mutable_state}``.
         n_draws : int
             Some thousands, where the model is cheap.
         *args, **kwargs
@@ -269,9 +270,12 @@ class TemperedSVI(SVI):
         known = params if isinstance(params, dict) else {}
         own = {**_of_the_model(kwargs), **self.static_kwargs}
         # An automatic guide sets itself up in its first call: that must not be one of many at once.
-        guide = handlers.seed(handlers.substitute(self.guide, known), rng_key)
-        sites = handlers.trace(guide).get_trace(*args, **own)
-        sites |= self._somewhere(rng_key, args, kwargs)
+        guide = handlers.substitute(self.guide, known)
+        one, other = (
+            handlers.trace(handlers.seed(guide, key)).get_trace(*args, **own)
+            for key in (rng_key, jax.random.fold_in(rng_key, 1))
+        )
+        sites = one | self._somewhere(rng_key, args, kwargs)
         for name, site in sites.items():
             if site["type"] == "plate" and len(site["value"]) < site["args"][0]:
                 raise ValueError(
@@ -283,6 +287,18 @@ class TemperedSVI(SVI):
             raise ValueError(
                 f"params lacks {sorted(fitted - set(known))}: give result.params, and with a "
                 "mutable state {**result.params, **result.state.mutable_state}."
+            )
+        # There p(x, z) would count as if q(z) were 1, with the same weight for all draws.
+        points = [
+            name
+            for name, site in one.items()
+            if isinstance(base_of(site.get("fn")), dist.Delta)
+            and jnp.array_equal(site["value"], other[name]["value"])
+        ]
+        if points:
+            raise ValueError(
+                f"the guide has one place for {points}, as AutoDelta has, and the evidence needs "
+                "its density: fit one that has a width, such as AutoMultivariateNormal."
             )
         # With one particle a loss is −log(p(x, z) / q(z)), labels summed out where that is asked.
         loss = TraceEnum_ELBO() if isinstance(self.loss, TraceEnum_ELBO) else Trace_ELBO()

@@ -168,6 +168,13 @@ class DaskRows:
     def __init__(self, documents: Any, client: Client, n_words: int | None):
         if n_words is not None and n_words < 1:
             raise ValueError(f"n_words must be at least 1; got {n_words}.")
+        if type(documents).__name__ not in ("Bag", "DataFrame"):  # a Delayed has any attribute
+            raise ValueError(
+                "documents must be a Dask bag or dataframe, or in the memory of this process; got "
+                f"{type(documents).__name__}."
+            )
+        if client.status != "running":
+            raise ValueError(f"client must be running; it is {client.status}.")
         self.path = f"a {type(documents).__module__.split('.')[1]} of {client.scheduler.address}"
         if hasattr(documents, "columns"):
             if missing := {"ids", "counts"} - set(documents.columns):
@@ -176,6 +183,11 @@ class DaskRows:
                     f"{', '.join(sorted(missing))} is missing."
                 )
             documents = documents[["ids", "counts"]]
+            if any(str(dtype).startswith("string") for dtype in documents.dtypes):
+                raise ValueError(
+                    "the columns 'ids' and 'counts' must hold lists, of which Dask has made text: "
+                    "say dask.config.set({'dataframe.convert-string': False}) before it is made."
+                )
         partitions = client.compute(documents.to_delayed())
         made = client.map(count_words, partitions, range(len(partitions)), pure=False)
         measures = client.gather(client.map(measure, made, pure=False))

@@ -247,14 +247,14 @@ class CategoricalHMM(HiddenMarkovEstimator):
     def _prepare(self, X: Array) -> None:
         v = int(X.max()) + 1 if self.n_features is None else self.n_features
         if self.n_features is None and "e" not in self.params and hasattr(self, "emissionprob_"):
-            v = np.shape(self.emissionprob_)[-1]  # known symbols need not all be seen
+            v = self._n_symbols()  # known symbols need not all be seen
         self._emission_prior = per_column(self.emissionprob_prior, "emissionprob_prior", v)
 
     def _transformed(self, X: Array) -> np.ndarray:
         return self._symbols(X, len(self._emission_prior))
 
     def _observed(self, X: Array) -> np.ndarray:
-        return self._symbols(X, np.shape(self.emissionprob_)[1])
+        return self._symbols(X, self._n_symbols())
 
     def _emitted(self, rows: Any) -> Any:
         return rows[:, None]
@@ -266,9 +266,12 @@ class CategoricalHMM(HiddenMarkovEstimator):
         return np.size(self.emissionprob_) - self.n_components
 
     def _point(self) -> tuple[Categorical, Array]:
-        n_symbols = np.shape(self.emissionprob_)[-1]
-        shape = self.n_components, n_symbols
-        return Categorical(n_symbols), self._probabilities("emissionprob_", shape)
+        shape = self.n_components, self._n_symbols()
+        return Categorical(shape[1]), self._probabilities("emissionprob_", shape)
+
+    def _n_symbols(self) -> int:
+        # One number, which is refused by its shape, has no last axis.
+        return np.atleast_1d(self.emissionprob_).shape[-1]
 
 
 @dataclass(eq=False, repr=False)

@@ -134,10 +134,12 @@ def as_labels(
     except TypeError as error:
         problem = f"all text, or all numbers, and none may be missing: {error}"
         raise ValueError(f"{name} must be {problem}") from error
-    unknown = np.flatnonzero(told != told)
+    # Of a list of texts, NumPy makes the text "nan" of a number that is none.
+    values = np.asarray(labels, object) if told.dtype.kind == "U" else told
+    unknown = np.flatnonzero(values != values)
     if unknown.size:
         raise ValueError(
-            f"{name} must be known, but document {unknown[0]} has {told[unknown[0]]} "
+            f"{name} must be known, but document {unknown[0]} has {values[unknown[0]]} "
             f"({unknown.size} such document(s)): leave them out of {documents}."
         )
     return names, places

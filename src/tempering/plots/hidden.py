@@ -10,7 +10,7 @@ from scipy.stats import norm, poisson
 from tempering.estimators import BayesianGaussianMixture
 from tempering.evaluation.checks import shown
 from tempering.families.checks import naming_the_table
-from tempering.plots.canvas import new_figure
+from tempering.plots.canvas import as_drawn, new_figure
 
 
 def plot_state_sequence(hmm: Any, X: ArrayLike, names: Sequence[str] | None = None) -> Any:
@@ -173,13 +173,13 @@ def learned(model: Any, name: str, attribute: str) -> np.ndarray:
 
 
 def column_names(names: Any, n: int) -> list[str]:
-    """A name for each of n columns; no names, where none are given."""
+    """A name for each of n columns, to be drawn; no names, where none are given."""
     if names is None:
         return []
     listed = isinstance(names, Collection | np.ndarray) and not isinstance(names, str | Mapping)
     if not listed or len(names) != n:
         raise ValueError(f"names must hold one for each of the {n} columns; got {shown(names)}.")
-    return [str(name) for name in names]
+    return [as_drawn(name) for name in names]
 
 
 def plot_emissions(hmm: Any, X: ArrayLike | None = None, names: Sequence[str] | None = None) -> Any:

@@ -141,6 +141,8 @@ def split_topic(
     part.data = X.data * _responsibilities(model, X, place)
     if not part.sum() >= 2:
         raise ValueError(f"topic {topic} has no two words in X to split: give other documents.")
+    if not counts[place].any():
+        raise ValueError(f"topic {topic} is its prior alone: it holds no words to split.")
     halves = LatentDirichletAllocation(2, random_state=random_state).fit(part).components_
     ways = halves / halves.sum(axis=0)
     both = counts[place] * ways
@@ -330,6 +332,8 @@ def _remade(
         parameters = np.ascontiguousarray((counts + prior).T)
         if guide is not None:
             guide.hold(parameters, eta)
+    elif np.ndim(model.topic_word_prior):
+        new.topic_word_prior = eta  # a matrix of one number, with a row for each topic that was
     new._state = model._state._replace(posterior=Topics(parameters, eta), solved=())
     if hasattr(model, "topic_labels_"):
         labels = np.delete(model.topic_labels_, gone)
