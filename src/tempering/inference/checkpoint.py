@@ -183,8 +183,7 @@ def describe(value: Any, within: tuple[int, ...] = ()) -> Any:
         if isinstance(value, kind):
             told = {part: getattr(value, part) for part in names}
             if isinstance(value, FunctionType):
-                used = {name: value.__globals__.get(name) for name in value.__code__.co_names}
-                told |= {name: it for name, it in used.items() if isinstance(it, TOLD_OF_GLOBALS)}
+                told |= _globals_of(value)
             return {"class": name, **describe(told, within)}
     state: Any = object.__getstate__(value)  # attributes, or both these and slots
     attributes, slots = state if isinstance(state, tuple) else (state, None)
@@ -192,6 +191,25 @@ def describe(value: Any, within: tuple[int, ...] = ()) -> Any:
     # A cached property follows from the others, and is there only if somebody asked for it.
     own = (part for part in kept if not isinstance(getattr(type(value), part, 0), cached_property))
     return {"class": name, **describe({part: kept[part] for part in own}, within)}
+
+
+def _globals_of(function: FunctionType) -> dict[str, Any]:
+    """What a function, also within a loop or a function of its own, names of its module.
+
+    Functions of other modules are told by their names: the settings of a library, and what it
+    keeps for itself while it works, are not those of a fit.
+    """
+    names, codes = set[str](), [function.__code__]
+    for code in codes:
+        names.update(code.co_names)
+        codes += [part for part in code.co_consts if isinstance(part, CodeType)]
+    used = {name: function.__globals__.get(name) for name in names}
+    return {
+        name: it
+        for name, it in used.items()
+        if isinstance(it, TOLD_OF_GLOBALS)
+        and not (isinstance(it, FunctionType) and it.__module__ != function.__module__)
+    }
 
 
 def describe_source(source: Source) -> dict[str, Any]:
