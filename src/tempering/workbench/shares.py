@@ -213,8 +213,8 @@ def topics_over_time(
     model, X, new_documents, n_draws, seed
         As in :func:`topics_by_group`.
     times : array [D]
-        Of each document: numbers, or dates, also as text such as "2024-01-31". Those with a time
-        zone are told in UTC.
+        Of each document: numbers, or dates, also as text such as "2024-01-31" or "20240131". Those
+        with a time zone are told in UTC.
     bins : int, {"auto", "year", "month", "day"} or array
         Bins of one length between the first time and the last; those of the calendar, for dates
         ("auto" takes the longest that gives six at least); or their edges, rising: an edge belongs
