@@ -138,7 +138,8 @@ def called(name: Any) -> str:
     if not isinstance(start, float):
         return str(start)
     # To a hundredth or so of its length: further digits say nothing, fewer are those of others too.
-    digits = 2 - int(np.floor(np.log10(end - start))) if end > start else 15
+    length = end - start
+    digits = 2 - int(np.floor(np.log10(length))) if 0 < length < np.inf else 15
     return f"{round(start, digits):.15g}"
 
 
