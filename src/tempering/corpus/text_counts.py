@@ -163,6 +163,11 @@ class TextCounts:
                 "and numbers do not count unless told otherwise; with a vocabulary, only its words "
                 "do.)",
             )
+        if phrases and had_words:
+            raise CorpusError(
+                "texts hold lists of words, which are taken as they are, and phrases=True needs "
+                "text: join the words, as by ' '.join(words), or leave phrases out."
+            )
         if fixed is None:
             self.vocabulary = tally.vocabulary(chosen, n_documents, phrases=phrases)
         else:
