@@ -229,7 +229,8 @@ class Settings(NamedTuple):
         typer.Option(
             min=1,
             metavar="N",
-            help="Documents of a step; by default 16 to 1024, for 2,000 steps or more in all.",
+            help="Documents of a step; by default 2 to 1024, for about 2,000 steps in all, or more "
+            "in a large corpus.",
         ),
     ] = None
     validation: Annotated[
