@@ -28,7 +28,8 @@ from tempering.inference import (
     fit,
     stored,
 )
-from tempering.inference.checkpoint import KIND, describe, remembered_seed
+from tempering.inference.checkpoint import KIND, remembered_seed
+from tempering.inference.fingerprint import describe
 from tempering.models import LocalStep, Mixture
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.models.lda.model import LatentDirichlet
