@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tempering.inference.checkpoint import describe, differences
+from tempering.inference.fingerprint import describe, differences
 from tempering.inference.sources import ArraySource
 from tempering.models.arguments import check_number, check_whole, shown
 from tempering.models.base import LocalStep, Model, UnsupportedTemperature, start_of

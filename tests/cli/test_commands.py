@@ -22,6 +22,12 @@ def test_the_help_has_an_example(command, name):
     assert "--json" in text
 
 
+@pytest.mark.parametrize("name", ["info", "topics", "report", "convert"])
+def test_a_variable_that_is_not_set_is_not_this_folder(command, name):
+    refused = command(name, "", *["a.npz"] * (name == "convert"), code=2)
+    assert "it must name a file or a folder; got ''." in refused.stderr
+
+
 def test_the_overview_lists_every_command(command):
     text = command("--help").stdout
     for name in COMMANDS:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 import tempering
+from tempering.cli import demo
 
 
 @pytest.mark.slow
@@ -51,3 +52,12 @@ def test_what_the_demo_prints(command, files, tmp_path, monkeypatch):
     scores = json.loads((out / "model" / "validation.json").read_text())
     assert scores["n_documents"] == 40
     assert "text of d" in (out / "report.html").read_text()
+
+
+def test_lines_of_its_tables_end_where_their_text_ends(capsys):
+    scores = {"completion_gibbs": -7.0, "npmi": 0.1, "seconds": 1.0}
+    numbers = {"n_topics": 2, "passes": 3, "n_documents": 4, "n_test_documents": 5}
+    demo._print_scores({**numbers, "fits": {"tempered": scores}})
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2].startswith("tempered  ")
+    assert lines == [line.rstrip() for line in lines]

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -235,3 +236,12 @@ def test_the_help_loads_nothing_heavy():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout.strip() == "[]"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="closed by a shell of POSIX")
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_output_is_none(files, closed):
+    """As of what starts programs without a terminal."""
+    line = shlex.join([*COMMAND, "topics", str(files.model)])
+    ended = subprocess.run(f"{line} {closed}", shell=True, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")

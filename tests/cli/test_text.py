@@ -172,6 +172,8 @@ def test_options_for_text(command, folder, tmp_path):
         (["--stop-words", "german"], "must be english, none, or a file"),
         (["--token-pattern", "("], "must be a regular expression"),
         (["--ngrams", "2,1"], "must be two whole numbers"),
+        (["--min-df", "0.9"], "--max-df 0.5 means fewer documents than --min-df 0.9"),
+        (["--token-pattern", "9{9}"], f"{folder / 'many'}: there is not one word to count"),
     ):
         refused = command("convert", folder / "many", tmp_path / "b.npz", *options, code=1)
         assert message in refused.stderr
@@ -179,6 +181,8 @@ def test_options_for_text(command, folder, tmp_path):
         ["--ngrams", "two"],
         ["--token-pattern", "a", "--keep-numbers"],
         ["--max-df", "2."],
+        ["--max-df", "0"],
+        ["--phrases", "--ngrams", "1"],
     ):
         refused = command("convert", folder / "many", tmp_path / "b.npz", *options, code=2)
         assert options[0] in refused.stderr

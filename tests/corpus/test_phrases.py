@@ -68,9 +68,10 @@ def test_nothing_to_compare_is_no_phrase():
     ("options", "problem"),
     [
         ({"phrases": "yes"}, "phrases must be True or False; got 'yes'"),
+        ({"phrases": True, "texts": [["new", "york"]]}, "lists of words, .* join the words"),
         ({"phrases": True, "vectorizer": CountVectorizer()}, r"set its ngram_range to \(1, 2\)"),
     ],
 )
 def test_what_cannot_be_is_named(options, problem):
     with pytest.raises(CorpusError, match=problem):
-        from_texts(["the cat"], **options)
+        from_texts(**{"texts": ["the cat"], **options})

@@ -138,6 +138,8 @@ def test_only_a_fit_that_did_not_converge_warns():
         BayesianGaussianMixture(4, random_state=0).fit(X)
         BayesianGaussianMixture(4, random_state=0, batch_size=100, max_iter=2).fit(X)
         start = BayesianGaussianMixture(4, random_state=0, max_iter=0).fit(X)
+        of_batches = BayesianGaussianMixture(4, random_state=0, max_iter=0, batch_size=10).fit(X)
+        assert np.array_equal(of_batches.means_, start.means_)
     assert start.n_iter_ == 0
     assert not start.converged_
     assert np.isfinite(start.elbo_)

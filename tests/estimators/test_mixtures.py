@@ -17,6 +17,7 @@ from tempering import (
     BernoulliMixture,
     FactorialMixture,
     GaussianHMM,
+    LatentDirichletAllocation,
     LocalTempering,
     PoissonMixture,
     RegressionMixture,
@@ -388,7 +389,7 @@ def test_parameters_that_are_changed_after_the_fit_are_told(name):
 def test_threads_of_blas_change_no_bit():
     rng = np.random.default_rng(0)
     y, X = np.split(rng.normal(size=(3000, 30)), [1], axis=1)
-    wide = rng.normal(size=(150, 4000))
+    wide, counts = rng.normal(size=(150, 4000)), rng.poisson(3.0, size=(2000, 100))
 
     def bits(n_threads):
         with threadpool_limits(n_threads, user_api="blas"):
@@ -398,7 +399,12 @@ def test_threads_of_blas_change_no_bit():
             shares = gaussians.set_params(random_state=0).fit(X).predict_proba(X)
             features = FactorialMixture(8, max_iter=2, tempering=None, moves=False)
             features.set_params(random_state=0).fit(wide)
-        return lines.coef_, lines.predict_proba(X, y.ravel()), shares, features.features_
+            chain = GaussianHMM(4, n_iter=2, covariance_type="full", random_state=0).fit(X)
+            topics = LatentDirichletAllocation(4, max_iter=1, random_state=0).fit(counts)
+            scores = [topics.completion_score(counts, inference=way) for way in ("vi", "gibbs")]
+            drawn = gaussians.sample(100)[0], chain.sample(100)[0]
+        found = lines.coef_, lines.predict_proba(X, y.ravel()), shares, features.features_
+        return *found, chain.score_samples(X)[1], scores, *drawn
 
     for one, two in zip(bits(1), bits(2), strict=True):
         np.testing.assert_array_equal(one, two)

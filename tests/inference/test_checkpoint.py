@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.optimize import minimize
 
 from mutations import mutate
 from on_disk import on_disk
@@ -28,6 +29,7 @@ from tempering.inference import (
     stored,
 )
 from tempering.inference.checkpoint import KIND, remembered_seed
+from tempering.inference.fingerprint import describe
 from tempering.models import LocalStep, Mixture
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.models.lda.model import LatentDirichlet
@@ -404,7 +406,14 @@ def from_its_own(hottest):
     return cooling
 
 
-@pytest.mark.parametrize("made_by", [lambda hottest: from_the_hottest, from_its_own])
+def from_the_hottest_of_some(progress):
+    return 1.0 + max((HOTTEST - 1.0) * (1.0 - power * progress) for power in (0.5, 1.0))
+
+
+@pytest.mark.parametrize(
+    "made_by",
+    [lambda hottest: from_the_hottest, lambda hottest: from_the_hottest_of_some, from_its_own],
+)
 def test_a_schedule_with_other_numbers_is_another_one(tmp_path, monkeypatch, made_by):
     """Numbers that a function takes from where it stands, or has as defaults of keywords."""
 
@@ -417,6 +426,18 @@ def test_a_schedule_with_other_numbers_is_another_one(tmp_path, monkeypatch, mad
     with pytest.raises(StorageError, match=r"other parameters: temperature\.schedule"):
         start(6.0)
     start(5.0)
+
+
+def test_functions_of_libraries_are_told_by_their_names():
+    """What a library keeps for itself changes while it works, and is long."""
+
+    def cooling(progress):
+        return 1.0 + minimize(from_the_hottest, progress).fun
+
+    told = str(describe(cooling))
+    assert "minimize" in told
+    assert "from_the_hottest" in told
+    assert len(told) < 3000
 
 
 def test_a_model_may_refer_to_itself(tmp_path):

@@ -56,6 +56,14 @@ def test_a_grid_of_topics_shows_their_words(model):
         np.testing.assert_allclose(widths, np.sort(topics[k])[::-1][:4], rtol=1e-6)
 
 
+def test_words_without_end_do_not_widen_the_picture_without_end(model):
+    vocabulary = [f"{v:02d}{'agct' * 500}" for v in range(12)]
+    figure = plot_topics(model, vocabulary, n_words=4)
+    assert figure.get_size_inches()[0] < 15
+    words = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert [word[:2] for word in words] == [word[:2] for word in model.topics(4, vocabulary)[0]]
+
+
 def shown(figure):
     """The text that stands in a picture, where none of it is a formula."""
     from matplotlib.backends.backend_agg import RendererAgg

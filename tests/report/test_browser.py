@@ -199,6 +199,15 @@ LEFT_EDGES = """(node, texts) => texts.map((text) => {
 })"""
 
 
+def test_shares_that_are_alike_by_themselves_are_not_compared(open_page, report, shares, tmp_path):
+    groups = share_table(shares.by_group, "", 5, in_order=False)
+    groups["contrasts"] = [(1, 1, 0.9, 1.1)] * 5
+    write_report(replace(report, by_group=groups), tmp_path / "report.html")
+    page = open_page((tmp_path / "report.html").as_uri())
+    readout = page.locator("#topic-shares .readout").nth(1)
+    assert readout.inner_text() == "Nothing to compare"
+
+
 def test_names_from_right_to_left_leave_the_figures_beside_them(
     open_page, report, shares, tmp_path
 ):

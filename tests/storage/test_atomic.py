@@ -58,6 +58,20 @@ def test_a_directory_appears_when_the_block_ends(tmp_path):
     assert os.listdir(tmp_path) == ["model"]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="links of POSIX")
+def test_a_directory_takes_the_place_of_a_link(tmp_path):
+    (tmp_path / "other").mkdir()
+    for target in ("nowhere", "other"):
+        path = tmp_path / f"to {target}"
+        path.symlink_to(tmp_path / target)
+        with atomic_directory(path) as aside:
+            (aside / "a").write_text("a")
+        assert not path.is_symlink()
+        assert os.listdir(path) == ["a"]
+    assert sorted(os.listdir(tmp_path)) == ["other", "to nowhere", "to other"]
+    assert os.listdir(tmp_path / "other") == []
+
+
 def test_a_path_in_no_folder_is_refused_before_the_work(tmp_path, monkeypatch):
     (tmp_path / "a").write_text("a")
     with pytest.raises(OSError, match=r"b/c cannot be written, as .*/a is no folder: choose"):

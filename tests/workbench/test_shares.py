@@ -146,6 +146,7 @@ def test_the_picture(two_topics):
     assert called((1.404761904, 2.809523809)) == "1.4"
     assert called((1.7e9 + 5939.7, 1.7e9 + 11879.4)) == "1700005940"
     assert called((3.0, 3.0)) == "3"
+    assert [called((-np.inf, 2.5)), called((2.5, np.inf))] == ["-inf", "2.5"]
     shares = topics_over_time(model, X, np.linspace(1990, 2000, 100), bins=3, n_draws=5)
     labels = [text.get_text() for text in shares.plot().axes[0].get_xticklabels()]
     assert labels == str(shares).split()[1:4] == ["1990", "1993.33", "1996.67"]

@@ -76,6 +76,9 @@ def test_bins_can_be_named():
         ([1.5, 2], np.array([1.5, 2.0])),
         ([date(2020, 1, 2)], np.array(["2020-01-02"], "datetime64[s]")),
         (["2020-01-02T01:00+02:00"], np.array(["2020-01-01T23:00"], "datetime64[s]")),
+        (["20200131", " 20200201"], np.array(["2020-01-31", "2020-02-01"], "M8[s]")),
+        (["20200131", "20201301"], np.array([20200131, 20201301])),
+        (["2020-02", "2019"], np.array(["2020-02-01", "2019-01-01"], "M8[s]")),
         (["2020-02", "2020-01-02 10:30"], np.array(["2020-02-01", "2020-01-02T10:30"], "M8[s]")),
         (
             [datetime(2020, 1, 1, tzinfo=timezone(timedelta(hours=-1))), datetime(2020, 1, 1)],
@@ -132,6 +135,7 @@ def test_small_numbers_far_apart_have_bins():
     [
         (["31/01/2024"], 1, "dates, but '31/01/2024' is neither: begin with the year"),
         (["9" * 400], 1, "is neither"),
+        (["2024_01", "2024_02"], 1, "'2024_01' is neither: begin with the year"),
         (["nan"], 1, "'nan' is neither"),
         ([1.0, np.inf], 2, "times must be finite; got inf"),
         (["0001-01-01T00:00+05:00"], 1, "is neither"),

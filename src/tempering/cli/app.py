@@ -1,5 +1,6 @@
 """The command ``tempering``: the list of its commands."""
 
+import os
 import sys
 from io import TextIOWrapper
 from typing import Annotated
@@ -60,6 +61,9 @@ app.command()(printing.reported(demo))
 
 def main() -> None:
     """Entry point."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by the shell, as by >&-: nobody is to be told
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115, until the process ends
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             # A terminal that cannot show a character shows another one, and the command goes on.

@@ -5,12 +5,14 @@ from typing import Annotated
 
 import typer
 
-from tempering.cli.options import Counting, Jobs, Json, Overwrite, TextOptions
+from tempering.cli.options import Counting, Jobs, Json, Overwrite, TextOptions, as_given
 from tempering.cli.printing import error_console, print_written
 
 
 def convert(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="A corpus, or text.")],
+    source: Annotated[
+        Path, typer.Argument(metavar="IN", parser=as_given, help="A corpus, or text.")
+    ],
     target: Annotated[
         Path,
         typer.Argument(

@@ -90,10 +90,16 @@ def counter(counting: Counting) -> CountVectorizer:
     """What counts all words but the rare and the common ones."""
     if counting.token_pattern is not None and counting.keep_numbers:
         raise typer.BadParameter("--token-pattern says itself whether numbers are words.")
+    ngrams = as_range(counting.ngrams or ("2" if counting.phrases else "1"))
+    if counting.phrases and ngrams[1] < 2:
+        raise typer.BadParameter(
+            "--phrases are of two words and more: say --ngrams 2, or leave out --ngrams; got "
+            f"--ngrams {counting.ngrams}."
+        )
     how = WordCounting(
         read_stop_words(counting.stop_words or "english"),
         counting.token_pattern or (WORDS_AND_NUMBERS if counting.keep_numbers else WORDS),
-        as_range(counting.ngrams or ("2" if counting.phrases else "1")),
+        ngrams,
     )
     return how.vectorizer(
         min_df=as_frequency(counting.min_df or "2", "--min-df"),

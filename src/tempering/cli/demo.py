@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tempering.cli.options import Jobs, Json, Seed, as_new
-from tempering.cli.printing import console, error_console, minus, print_json
+from tempering.cli.printing import console, error_console, minus, print_json, print_table
 from tempering.cli.topics import topic_rows
 
 N_TOPICS, PASSES = 40, 10
@@ -118,7 +118,8 @@ def _print_scores(result: dict[str, Any]) -> None:
         f"{result['n_documents']:,} documents; scored on {result['n_test_documents']:,} others "
         "(higher is better)\n"
     )
-    console().print(table, "")
+    print_table(table)
+    print()
 
 
 def _print_topics(plain: Any, tempered: Any, vocabulary: Any) -> None:
@@ -134,4 +135,5 @@ def _print_topics(plain: Any, tempered: Any, vocabulary: Any) -> None:
     for row in topic_rows(tempered, n_words, vocabulary)[:12]:
         partner = words[partners[row["topic"]]]
         table.add_row(Text(" ".join(row["words"])), Text(" ".join(partner), style="dim"))
-    console().print(table, "")
+    print_table(table)
+    print()

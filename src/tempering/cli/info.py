@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tempering.cli.options import Json, TextOptions
+from tempering.cli.options import Json, TextOptions, as_given
 from tempering.cli.printing import error_console, print_facts, print_json
 
 PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "safetensors", "rich", "typer")
@@ -14,7 +14,8 @@ OPTIONAL = ("matplotlib", "pyarrow", "pooch", "jax", "dask")
 
 def info(
     path: Annotated[
-        Path | None, typer.Argument(metavar="[MODEL|CORPUS]", help="What to look at.")
+        Path | None,
+        typer.Argument(metavar="[MODEL|CORPUS]", parser=as_given, help="What to look at."),
     ] = None,
     as_json: Json = False,
     *,

@@ -20,11 +20,11 @@ FOUND_TOPICS = "topics.json"
 def as_frequency(text: str, option: str) -> int | float:
     """A number of documents (5), or a share of them (0.25)."""
     with suppress(ValueError):
-        return int(text)
-    with suppress(ValueError):
-        if 0 <= float(text) <= 1:
+        if text.isdecimal() and int(text) >= 1:
+            return int(text)
+        if not text.isdecimal() and 0 <= float(text) <= 1:
             return float(text)
-    message = f"{option} {text!r} is neither a whole number nor a share from 0 to 1."
+    message = f"{option} {text!r} is neither a whole number of 1 or more nor a share from 0 to 1."
     raise typer.BadParameter(message)
 
 
@@ -51,6 +51,13 @@ def as_range(text: str) -> tuple[int, int]:
         raise typer.BadParameter(message) from None
 
 
+def as_given(text: str) -> Path:
+    """A path; "" is what a variable of the shell holds that is not set, not this folder."""
+    if not text:
+        raise typer.BadParameter("it must name a file or a folder; got ''.")
+    return Path(text)
+
+
 def as_new(path: Path) -> Path:
     """A directory that can be made, beside others: not this one, which "" is too, nor the root."""
     if not path.name:
@@ -63,13 +70,16 @@ def as_character(text: str | None) -> str | None:
     return "\t" if text in ("\\t", "tab") else text
 
 
-ModelPath = Annotated[Path, typer.Argument(help="A model that `tempering fit` saved.")]
+ModelPath = Annotated[
+    Path, typer.Argument(parser=as_given, help="A model that `tempering fit` saved.")
+]
 CorpusPath = Annotated[
     Path,
     typer.Argument(
+        parser=as_given,
         help="Counts (.npz, .mtx, .parquet, .ldac, .svmlight, docword.NAME.txt, also .gz), "
         "with their words beside them (NAME.vocab.txt), or text: .csv, .tsv, .jsonl, .parquet with "
-        "a column of text, a folder of them or of .txt."
+        "a column of text, a folder of them or of .txt.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
@@ -219,7 +229,8 @@ class Settings(NamedTuple):
         typer.Option(
             min=1,
             metavar="N",
-            help="Documents of a step; by default 16 to 1024, for 2,000 steps or more in all.",
+            help="Documents of a step; by default 2 to 1024, for about 2,000 steps in all, or more "
+            "in a large corpus.",
         ),
     ] = None
     validation: Annotated[

@@ -30,6 +30,10 @@ show_traceback = False
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
+#: What errors call a parameter, and what sets it here.
+SET_BY = {"min_df": "--min-df", "max_df": "--max-df", "n_components": "--topics"}
+
+
 def cleaned(text: str) -> str:
     """Text as it may go to a terminal: words of a corpus hold whatever its authors liked."""
     return OBEYED.sub("", text)
@@ -153,5 +157,7 @@ def reported(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def say(message: str) -> None:
-    """One line on standard error."""
+    """One line on standard error, in which parameters are called by their options."""
+    for name, option in SET_BY.items():
+        message = message.replace(f"{name}=", f"{option} ").replace(name, option)
     typer.echo(f"tempering: {cleaned(' '.join(message.split()))}", err=True)

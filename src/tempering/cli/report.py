@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from tempering.cli.options import Jobs, Json, ModelPath, Overwrite, TextOptions, number_or
+from tempering.cli.options import Jobs, Json, ModelPath, Overwrite, TextOptions, as_given, number_or
 from tempering.cli.printing import error_console, print_either, say
 
 #: Draws from the posterior of the shares: enough for the ends of intervals to be read.
@@ -21,6 +21,7 @@ def report(
         Path | None,
         typer.Argument(
             metavar="[CORPUS]",
+            parser=as_given,
             help="Documents, as for `tempering fit`: for examples of each topic, temperatures of "
             "documents, and coherence.",
         ),

@@ -27,7 +27,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from tempering.corpus.corpus import LARGEST_COUNT, Corpus, canonical, checked_rows
 from tempering.corpus.counting import WordCounting, sticks_together
 from tempering.corpus.files import CorpusError, Lines, fail, one_line
-from tempering.corpus.text_files import TEXT_COLUMN, Document, text_field
+from tempering.corpus.text_files import TEXT_COLUMN, Document, Texts, text_field
 
 #: Texts that are counted at a time, and characters: a text may be a whole book.
 TEXTS_OF_A_BLOCK, MOST_CHARACTERS = 4096, 16_000_000
@@ -156,10 +156,17 @@ class TextCounts:
                 any_word = any_word or any(fixed is None or w in fixed for w in block.words)
                 had_words = had_words or block.had_words
         if not any_word:
-            raise CorpusError(
+            fail(
+                texts.path if isinstance(texts, Texts) else "texts",
+                "",
                 f"there is not one word to count in the {n_documents} documents. (Stop words "
                 "and numbers do not count unless told otherwise; with a vocabulary, only its words "
-                "do.)"
+                "do.)",
+            )
+        if phrases and had_words:
+            raise CorpusError(
+                "texts hold lists of words, which are taken as they are, and phrases=True needs "
+                "text: join the words, as by ' '.join(words), or leave phrases out."
             )
         if fixed is None:
             self.vocabulary = tally.vocabulary(chosen, n_documents, phrases=phrases)

@@ -31,6 +31,7 @@ from tempering.models.arguments import as_numbers, check_choice, check_number
 from tempering.models.hmm.chains import Chain, best_paths, draw_paths, solve_paths, stationary
 from tempering.models.hmm.model import block_rows
 from tempering.models.natural import Array, Natural, emit
+from tempering.models.threads import one_blas_thread
 
 #: The bounds of some sequences after the other, and their log p(x_t | z_t = k).
 Blocks = Iterator[tuple[NDArray[np.int64], Array]]
@@ -97,11 +98,14 @@ class ChainQueries(EngineEstimator):
 
     def _log_emissions(self, X: Array, lengths: ArrayLike | None) -> Blocks:
         """The same for rows that have been validated."""
-        likelihood, parameters = self._point()
+        with one_blas_thread():
+            likelihood, parameters = self._point()
         data = Sequences(self._observed(X), lengths)
         likelihood.check(data.rows)
         for _, block in data.blocks(block_rows(likelihood, self.n_components)):
-            yield block.bounds, likelihood.log_likelihood(block.rows, parameters).T
+            with one_blas_thread():
+                logs = likelihood.log_likelihood(block.rows, parameters).T
+            yield block.bounds, logs
 
     def score_samples(self, X: Any, lengths: ArrayLike | None = None) -> tuple[float, Array]:
         """The log likelihood of all sequences, and the probability of each state at each row."""
@@ -193,7 +197,8 @@ class ChainQueries(EngineEstimator):
         if currstate is not None:
             start = np.eye(k)[int(currstate)]
         states = draw_paths(start, moves, np.array([0, n_samples]), rng)
-        rows = emit(*self._point(), states, rng)
+        with one_blas_thread():
+            rows = emit(*self._point(), states, rng)
         return self._emitted(rows), states
 
 

@@ -125,7 +125,7 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
             best, elbos = None, []
             for number in range(1 if going_on else self._n_starts()):
                 options: Any = {**self._run_options(), "temperature": policy}
-                if self.batch_size is not None:
+                if self.batch_size is not None and self.max_iter != 0:  # 0 is the start alone
                     options |= self._steps(data.shape[0], policy)
                 kept = part_of(checkpoint, f"restart-{number}")
                 options |= {"checkpoint": kept, "resume": resume}

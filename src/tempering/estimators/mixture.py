@@ -191,7 +191,8 @@ class MixtureEstimator(DensityMixin, MixtureFit):
         weights = model.mean_weights(posterior)
         labels = np.repeat(np.arange(self.n_components), rng.multinomial(n_samples, weights))
         family, components = model.likelihood.components_alone(posterior.components)
-        rows = emit(model.likelihood, family.point(components), labels, rng)
+        with one_blas_thread():
+            rows = emit(model.likelihood, family.point(components), labels, rng)
         return rows + getattr(self, "_centre", 0), labels
 
 

@@ -158,10 +158,10 @@ def check_unchanged(estimator: Any, **fitted: Any) -> None:
     """Raise unless these parameters are those of the fit: its posterior says nothing to others."""
     for name, before in fitted.items():
         if (now := getattr(estimator, name)) != before:
-            anew = "Set warm_start=False" if getattr(estimator, "warm_start", False) else "Call fit"
+            anew = "set warm_start=False" if getattr(estimator, "warm_start", False) else "call fit"
             raise ValueError(
                 f"This {type(estimator).__name__} was fitted with {name}={before!r}, which was "
-                f"changed to {now!r} since. Set it back. {anew} to start anew."
+                f"changed to {now!r} since. Set it back, or {anew} to start anew."
             )
 
 

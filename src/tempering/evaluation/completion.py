@@ -29,7 +29,7 @@ from tempering.models.fastmath import ENTRY
 from tempering.models.lda.e_step import e_step
 from tempering.models.lda.priors import in_two
 from tempering.models.lda.sampling import Words, as_tokens, run_chains
-from tempering.models.threads import number_of_threads
+from tempering.models.threads import number_of_threads, one_blas_thread
 
 Inference = Literal["gibbs", "vi"] | Callable[[sparse.csr_array], ArrayLike]
 
@@ -157,7 +157,7 @@ def completion_score(
     theta = np.ascontiguousarray(theta / theta.sum(axis=1, keepdims=True), dtype=np.float64)
     probabilities = entry_probabilities(held_out, topics, theta)
     counts = held_out.data.astype(np.float64)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore"), one_blas_thread():
         return float(counts @ np.log(probabilities) / counts.sum())
 
 
@@ -258,7 +258,8 @@ def gibbs_proportions(
     check_whole(n_sweeps=n_sweeps)
     columns, rows = word_rows(topics, observed, np.float32)
     documents = as_tokens(observed.indptr, columns, observed.data)
-    words = Words(rows, rows @ alpha, alpha)
+    with one_blas_thread():
+        words = Words(rows, rows @ alpha, alpha)
     sweeps = (int(burn_in), int(n_sweeps))
     proportions = run_chains(documents, words, int(seed) % 2**64, *sweeps, n_threads) + alpha
     return proportions / proportions.sum(axis=1, keepdims=True)

@@ -13,6 +13,7 @@ from tempering.inference.sources import ArraySource
 from tempering.models.arguments import check_number, check_whole
 from tempering.models.base import Array, LocalStep, Model
 from tempering.models.natural import entry
+from tempering.models.threads import one_blas_thread
 from tempering.storage.state import stored
 from tempering.temperature import Heat, TemperaturePolicy
 
@@ -291,7 +292,8 @@ class Result:
 
     def solve_local(self, data: Any) -> Any:
         """q(z) [n, ...] of these data, as the model's local step gives it."""
-        return local_of(self.model, self.posterior, self._checked(data))
+        with one_blas_thread():
+            return local_of(self.model, self.posterior, self._checked(data))
 
     def predictive(self, data: Any, n_draws: int = 100, seed: int = 0) -> Array:
         """log ∫ p(x_i | β) q(β) dβ of each datum [n]: the score of data that were held out.
@@ -300,20 +302,23 @@ class Result:
         """
         check_whole(n_draws=n_draws)
         check_whole(0, seed=seed)
-        data = self._checked(data)
-        return self.model.predictive(data, self.posterior, n_draws, np.random.default_rng(seed))
+        data, rng = self._checked(data), np.random.default_rng(seed)
+        with one_blas_thread():
+            return self.model.predictive(data, self.posterior, n_draws, rng)
 
     def draw(self, n: int = 1, seed: int = 0) -> dict[str, Any]:
         """n draws of β from q(β), by part of the posterior, with shape [n, ...]."""
         check_whole(n=n)
         check_whole(0, seed=seed)
-        return self.model.draw(self.posterior, n, np.random.default_rng(seed))
+        with one_blas_thread():
+            return self.model.draw(self.posterior, n, np.random.default_rng(seed))
 
     def simulate(self, like: Any, n_draws: int = 1, seed: int = 0) -> list[Any]:
         """Data like these from the posterior predictive distribution, once for each draw of β."""
         like, draws = self._checked(like), self.draw(n_draws, seed)
         rng = np.random.default_rng([seed, 1])
-        return [self.model.simulate(entry(draws, i), like, rng) for i in range(n_draws)]
+        with one_blas_thread():
+            return [self.model.simulate(entry(draws, i), like, rng) for i in range(n_draws)]
 
     def _checked(self, data: Any) -> Any:
         """Data as a fit would take them."""

@@ -14,6 +14,15 @@ from tempering.inference import History
 from tempering.models.arguments import check_whole
 from tempering.plots.canvas import as_drawn, new_figure
 
+#: Of a word; an address or a sequence of letters may have thousands.
+MOST_CHARACTERS = 40
+
+
+def _shortened(word: Any) -> str:
+    """The beginning of a word."""
+    text = str(word)
+    return text if len(text) <= MOST_CHARACTERS else f"{text[: MOST_CHARACTERS - 1]}…"
+
 
 def plot_temperature(history: History) -> Any:
     """The temperature by passes over the data; the final phase at T = 1 is shaded.
@@ -93,7 +102,8 @@ def plot_topics(
     places = top_words(probabilities, n_words)
     columns = min(columns, len(chosen))
     rows = -(-len(chosen) // columns)
-    longest = max(len(str(name)) for k in chosen for name in names[k])
+    shown = {k: [_shortened(name) for name in names[k]] for k in chosen}
+    longest = max(len(name) for words in shown.values() for name in words)
     # Phrases take more room than words do.
     size = columns * max(2.3, 1.2 + 0.07 * longest), 0.5 + rows * (0.5 + 0.19 * n_words)
     figure = new_figure(figsize=size)
@@ -101,7 +111,7 @@ def plot_topics(
     axes = np.ravel(figure.subplots(rows, columns, squeeze=False, sharex=True))
     for axis, k in zip(axes, chosen):
         axis.barh(np.arange(n_words), probabilities[k, places[k]], color="#2e63c9", height=0.75)
-        axis.set_yticks(np.arange(n_words), [*map(as_drawn, names[k])], fontsize=8)
+        axis.set_yticks(np.arange(n_words), [*map(as_drawn, shown[k])], fontsize=8)
         axis.invert_yaxis()
         axis.set_title(f"topic {k}", fontsize=9, loc="left")
         axis.tick_params(axis="x", labelsize=7)

@@ -69,7 +69,7 @@ def atomic_file(path: str | os.PathLike[str]) -> Iterator[Path]:
             raise FileNotFoundError(f"nothing was written to {aside}, which was to become {path}.")
         for part in [*aside.rglob("*"), aside]:
             _flush(part)
-        if aside.is_dir() and path.exists():
+        if aside.is_dir() and os.path.lexists(path):  # a link to no file is in the way too
             os.rename(path, replaced)
         os.replace(aside, path)
     except BaseException as error:
@@ -100,7 +100,7 @@ def atomic_directory(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 def remove(path: Path) -> None:
     """Remove a file or a directory, if it is there."""
-    if path.is_dir():
+    if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)

@@ -138,7 +138,8 @@ def called(name: Any) -> str:
     if not isinstance(start, float):
         return str(start)
     # To a hundredth or so of its length: further digits say nothing, fewer are those of others too.
-    digits = 2 - int(np.floor(np.log10(end - start))) if end > start else 15
+    length = end - start
+    digits = 2 - int(np.floor(np.log10(length))) if 0 < length < np.inf else 15
     return f"{round(start, digits):.15g}"
 
 
@@ -213,8 +214,8 @@ def topics_over_time(
     model, X, new_documents, n_draws, seed
         As in :func:`topics_by_group`.
     times : array [D]
-        Of each document: numbers, or dates, also as text such as "2024-01-31". Those with a time
-        zone are told in UTC.
+        Of each document: numbers, or dates, also as text such as "2024-01-31" or "20240131". Those
+        with a time zone are told in UTC.
     bins : int, {"auto", "year", "month", "day"} or array
         Bins of one length between the first time and the last; those of the calendar, for dates
         ("auto" takes the longest that gives six at least); or their edges, rising: an edge belongs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from typing import Any
@@ -74,15 +75,27 @@ def as_times(values: ArrayLike) -> NDArray[Any]:
     if told.dtype.kind in "ufM":
         return told
     numbers = [_number(value) for value in told]
-    if all(number is not None for number in numbers):
+    # Eight digits each, all of which are a day, as 20240131 is, are no numbers.
+    if all(number is not None for number in numbers) and not all(map(_is_compact_date, told)):
         return np.array(numbers)
     return np.array([_date(value) for value in told], dtype="datetime64[s]")
 
 
+def _is_compact_date(value: Any) -> bool:
+    if not (isinstance(value, str) and re.fullmatch(r"\s*(1[5-9]|20|21)\d{6}\s*", value)):
+        return False
+    with suppress(ValueError):
+        return bool(date.fromisoformat(value.strip()))
+    return False
+
+
 def _number(value: Any) -> int | float | None:
+    text = str(value).strip()
+    if "_" in text:  # which Python reads as part of a number; 2024_01 is none
+        return None
     for kind in (int, float):
         try:
-            number = kind(str(value).strip())
+            number = kind(text)
         except ValueError:
             continue
         return number if abs(number) < 2.0**63 else None  # nor NaN
@@ -93,8 +106,11 @@ def _date(value: Any) -> Any:
     if isinstance(value, date) and not isinstance(value, datetime):
         return np.datetime64(value)
     text = str(value).strip()
-    if len(text) == 7 and text[4] == "-":
-        text += "-01"  # of a month alone, its first day
+    # Of a year or a month alone, its first day.
+    if re.fullmatch(r"\d{4}", text):
+        text += "-01"
+    if re.fullmatch(r"\d{4}-\d{2}", text):
+        text += "-01"
     try:
         told = value if isinstance(value, datetime) else datetime.fromisoformat(text)
         return told.astimezone(UTC).replace(tzinfo=None) if told.tzinfo else told

@@ -11,6 +11,13 @@ function contrast(shares, id) {
   return high < 1 ? [timesAs(1 / high, 1 / low), `as common in ${less} as in ${more}`] : [timesAs(low, high), `as common in ${more} as in ${less}`];
 }
 
+// Of one topic alone, or in one group alone, there is nothing to compare.
+function noContrast(shares, id) {
+  const places = shares.contrasts[id].slice(0, 2);
+  if (places[0] === places[1]) return ['Nothing to compare'];
+  return ['No sure difference between', places.map((place) => alone(shares.names[place])).join(' and ')];
+}
+
 // How far the interval is from "as common": what a table is sorted by.
 function contrastSize(shares, id) {
   const [, , low, high] = shares.contrasts[id];
@@ -27,7 +34,7 @@ function shareText(shares, id, place) {
 // The open topic: means with their intervals, along a line (`inOrder`) or side by side.
 function shareChart(shares, id, { title, inOrder }) {
   const holder = html('div', { class: 'chart' });
-  const readout = html('p', { class: 'readout', 'aria-live': 'polite' }, (contrast(shares, id) || ['No sure difference between', shares.contrasts[id].slice(0, 2).map((place) => alone(shares.names[place])).join(' and ')]).join(' '));
+  const readout = html('p', { class: 'readout', 'aria-live': 'polite' }, (contrast(shares, id) || noContrast(shares, id)).join(' '));
   const names = shares.names;
   const value = (kind, place) => shareOf(shares, kind, id, place);
   const most = Math.max(...names.map((_, place) => value('high', place)), 1e-4);
