@@ -89,7 +89,7 @@ class NormalWishart(ExponentialFamily):
             np.zeros(self.dimension), 1.0, self.dimension, np.eye(self.dimension)
         )
         *_, scale = self.standard(np.where(finite[..., None], eta, harmless))
-        positive = np.linalg.eigvalsh(scale)[..., 0] > 0
+        positive = is_positive_definite(scale)
         return finite & positive & (eta[..., -1] > self.dimension - 1)
 
 
@@ -184,6 +184,13 @@ def sample_wishart(
     return root @ np.swapaxes(root, -1, -2), noise
 
 
+def is_positive_definite(matrix: Array) -> NDArray[np.bool_]:
+    """Whether symmetric matrices are, [...], in units of their diagonals: columns of very different
+    sizes would look singular."""
+    roots = np.sqrt(np.maximum(np.diagonal(matrix, axis1=-2, axis2=-1), 1e-300))
+    return np.linalg.eigvalsh(matrix / roots[..., None] / roots[..., None, :])[..., 0] > 0
+
+
 def log_determinant_of(factor: NDArray[np.floating]) -> Array:
     """log|LL'| of Cholesky factors [..., D, D]."""
     return 2 * np.log(np.diagonal(factor, axis1=-2, axis2=-1)).sum(-1)
@@ -273,7 +280,7 @@ class TiedNormalWishart(ExponentialFamily):
         d = self.dimension
         harmless = self.natural(np.zeros((self.n_components, d)), 1.0, d, np.eye(d))
         _, _, degrees, scale = self.standard(np.where(finite[..., None, None], eta, harmless))
-        positive = np.linalg.eigvalsh(scale)[..., 0] > 0
+        positive = is_positive_definite(scale)
         return finite & positive & (degrees > d - 1)
 
 
