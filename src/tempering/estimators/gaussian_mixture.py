@@ -249,6 +249,8 @@ covariance_prior_
         Evidence lower bound of the model (T = 1), normalisers included.
     lower_bounds_ : list of float
         The same after each pass on the path that led to the result.
+    restart_elbos_ : list of float
+        What each of the ``n_init`` runs reached.
     history_ : History
         Temperature, ELBO and more at each step on the path that led to the result.
     n_merge_split_ : int
