@@ -121,7 +121,7 @@ def test_a_warm_start_of_another_shape_is_refused_and_leaves_the_model():
     X, _ = blobs()
     model = BayesianGaussianMixture(3, warm_start=True).fit(X)
     before = model.predict_proba(X)
-    with pytest.raises(ValueError, match="Set warm_start=False"):
+    with pytest.raises(ValueError, match="set warm_start=False"):
         model.set_params(n_components=4).fit(X)
     model.set_params(n_components=3)
     np.testing.assert_array_equal(model.predict_proba(X), before)

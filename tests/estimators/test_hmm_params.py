@@ -123,6 +123,10 @@ def test_known_emissions_of_other_columns_are_refused():
     symbols.emissionprob_ = np.full((2, 4), 0.25)
     assert symbols.fit([[0], [1], [2]]).predict([[3]]).shape == (1,)
     assert symbols.partial_fit([[3]]).emissionprob_.shape == (2, 4)
+    # Nor those of a start that is kept.
+    kept = CategoricalHMM(2, init_params="st", random_state=0)
+    kept.emissionprob_ = np.full((2, 4), 0.25)
+    assert kept.fit([[0], [1], [2]]).emissionprob_.shape == (2, 4)
     symbols.emissionprob_ = 1.0
     for step in (symbols.fit, symbols.score):
         with pytest.raises(ValueError, match=r"emissionprob_ must hold .* of the shape \(2, 1\)"):

@@ -305,6 +305,9 @@ def test_topics_and_their_words():
         f"latentdirichletallocation{k}" for k in range(3)
     ]
     assert model.coherence(X, 5).shape == (3,)
+    # Of a small vocabulary there are fewer words than are asked for by default.
+    small = LatentDirichletAllocation(2, max_iter=3, random_state=0).fit(X[:, :4])
+    np.testing.assert_array_equal(small.coherence(X[:, :4]), small.coherence(X[:, :4], 4))
     with pytest.raises(ValueError, match="vocabulary has 2 words; the estimator was fitted to 12"):
         model.topics(3, ["a", "b"])
 

@@ -215,6 +215,24 @@ def test_samples_follow_the_mixture():
         model.sample(0)
 
 
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+def test_samples_are_as_wide_as_a_component_of_outliers(covariance_type):
+    """Numbers that stand for missing ones, say: the precision alone no longer tells how wide."""
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    X[:3] = -999_999.0
+    model = BayesianGaussianMixture(1, covariance_type=covariance_type, random_state=0).fit(X)
+    drawn = model.sample(20_000)[0]
+    wide = np.sqrt(model.covariances_.reshape(4, 4).diagonal())
+    np.testing.assert_allclose(drawn.std(axis=0), wide, rtol=0.02)
+
+
+def test_data_that_rounding_spoils_are_named():
+    X = np.random.default_rng(0).normal(size=(300, 4)) + 5.0 * (np.arange(300) % 2)[:, None]
+    X[:3] = 1e7
+    with pytest.raises(ValueError, match=r"X breaks the model .* 10000000\.0, in row 0"):
+        BayesianGaussianMixture(3, random_state=0).fit(X)
+
+
 def test_partial_fit_learns_from_a_stream():
     X = blobs(6000)
     whole = BayesianGaussianMixture(3, random_state=0).fit(X)

@@ -134,7 +134,7 @@ def test_counts_next_to_nothing_are_as_an_empty_column():
 
 
 def test_a_covariance_lost_in_rounding_is_told_to_be_that_of_the_data():
-    X = np.random.default_rng(0).normal(size=(20, 4)) * np.logspace(-90, 90, 4)
+    X = 1e10 * np.random.default_rng(0).normal(size=(3, 20))
     with pytest.raises(ValueError, match=r"by default the covariance of X.*Raise reg_covar"):
         BayesianGaussianMixture(2, covariance_type="tied").fit(X)
 
@@ -188,3 +188,18 @@ def test_activations_are_finite(value):
 def test_activations_are_neither_sure_nor_impossible(value):
     with pytest.raises(ValueError, match="activation_probability"):
         MODELS["features"]().set_params(activation_probability=value).fit(table("features"))
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+@pytest.mark.parametrize(
+    "make",
+    [lambda **o: BayesianGaussianMixture(2, reg_covar=0, **o), lambda **o: GaussianHMM(2, **o)],
+)
+def test_columns_of_very_different_sizes_are_fitted_and_scored(make, covariance_type):
+    """Their covariances are no less regular, though a small eigenvalue is lost in rounding."""
+    rng = np.random.default_rng(0)
+    X, sizes = rng.normal(size=(30, 20)), 10.0 ** rng.integers(-6, 7, size=20)
+    options = {"covariance_type": covariance_type, "random_state": 0}
+    small, large = make(**options).fit(X), make(**options).fit(X * sizes)
+    n = 1 if isinstance(small, BayesianGaussianMixture) else len(X)  # whose score is of all rows
+    assert_allclose(large.score(X * sizes), small.score(X) - n * np.log(sizes).sum(), rtol=1e-6)

@@ -215,6 +215,23 @@ def test_a_parameter_that_cannot_be_stored_is_noted(tmp_path, fitted, policy):
     np.testing.assert_array_equal(loaded.transform(X), estimator.transform(X))
 
 
+@pytest.mark.parametrize("policy", [Annealing(lambda u: 5 - 4 * u), OwnPolicy()])
+def test_a_hot_stream_without_its_policy_goes_on_at_temperature_one(tmp_path, policy):
+    X = np.random.default_rng(0).poisson(1.0, size=(40, 9))
+    options = {"total_samples": 1000, "random_state": 0}
+    for estimator in (
+        tempering.LatentDirichletAllocation(3, tempering=policy, **options),
+        tempering.BernoulliMixture(3, tempering=policy, **options),
+    ):
+        estimator.partial_fit(X > 0)
+        assert np.any(estimator._state.heat.inverse_temperature < 1)
+        with pytest.warns(UserWarning, match="is stored as null"):
+            estimator.save(tmp_path / "model", overwrite=True)
+        loaded = tempering.load(tmp_path / "model").partial_fit(X > 0)
+        assert loaded._state.heat.inverse_temperature == 1
+        assert not estimator._state.heat.finished  # the one that was saved goes on as it was
+
+
 def test_a_random_state_object_is_stored(tmp_path, fitted):
     estimator, _ = fitted("bernoulli")
     state = np.random.RandomState(3)

@@ -10,7 +10,13 @@ from tempering.inference import Algorithm, ArraySource, Checkpoint, Constant, Ro
 from tempering.inference.executors import Serial
 from tempering.models.factorial_mixture import LEARNABLE, FactorialModel
 from tempering.models.lda.model import LatentDirichlet
-from tempering.temperature import Annealing, LocalTempering, VariationalTempering, schedules
+from tempering.temperature import (
+    AdaptiveTempering,
+    Annealing,
+    LocalTempering,
+    VariationalTempering,
+    schedules,
+)
 
 NAMES = {
     "factorial": LEARNABLE,
@@ -61,6 +67,17 @@ def test_they_stay_as_they_were_until_temperature_one(name, policy):
     assert state.heat.finished
     for key, value in learned(model, name).items():
         assert np.all(value != given[key]), key
+
+
+@pytest.mark.parametrize("passes", [1, 2])
+def test_a_short_run_ends_with_a_step_that_learns_them(passes):
+    """Also where its policy is at T = 1, and waits to heat up."""
+    model, data = problem("factorial")
+    options = {"temperature": AdaptiveTempering(), "max_passes": passes, "progress": False}
+    result = fit(model, data, **options)
+    assert result.history[-1].phase == "final"
+    for key, value in learned(model, "factorial").items():
+        assert np.all(value != learned(result.model, "factorial")[key]), key
 
 
 @pytest.mark.parametrize("name", NAMES["factorial"])

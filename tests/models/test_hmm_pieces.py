@@ -102,6 +102,18 @@ def test_minibatches_of_pieces_are_unbiased():
     )
 
 
+def test_the_normalizer_of_a_piece_begins_where_the_chain_is_in_the_long_run():
+    model, rows, posterior = problem(lengths=[9], stay=5.0)
+    expected, s = model.expectations(posterior), np.array([0.3, 0.7, 1.0])
+    first, later = model.local_log_normalizer(expected, s, Sequences(rows, [9], piece_length=5))
+    whole = model.local_log_normalizer(expected, s, Sequences(rows[:5]))[0]
+    np.testing.assert_array_equal(first, whole)
+    model.fixed["start"] = np.exp(expected.log_shares())
+    known = model.expectations(posterior)
+    alone = model.local_log_normalizer(known, s, Sequences(rows[:4]))[0]
+    np.testing.assert_allclose(later, alone, atol=1e-12)
+
+
 def test_pieces_are_as_equal_as_can_be_and_stay_in_their_sequence():
     np.testing.assert_array_equal(piece_lengths([10, 1, 7], 18, 4), [4, 3, 3, 1, 4, 3])
     pieces = Sequences(np.arange(18), [10, 1, 7], piece_length=4, buffer=2)

@@ -51,7 +51,7 @@ def evaluate(
         vi, gibbs = fitted.completion_score(counts, seed, alpha=alpha), None
         if np.array_equal(counts.data, np.floor(counts.data)):  # weights have no tokens to sample
             gibbs = fitted.completion_score(counts, seed, inference="gibbs", alpha=alpha)
-        coherence = fitted.coherence(counts, min(words, fitted.n_features_in_))
+        coherence = fitted.coherence(counts, words)
     n, npmi = counts.shape[0], float(coherence.mean())
     if as_json:
         told = {

@@ -119,25 +119,27 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         with kept_whole(self), one_blas_thread():
             going_on = self._going_on
             X = self._validated(X, reset=not going_on)
-            policy = Untempered() if going_on else self._policy(self._most_passes)
-            model, data = self._new_model(X), as_data(self._transformed(X))
-            rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
-            best, elbos = None, []
-            for number in range(1 if going_on else self._n_starts()):
-                options: Any = {**self._run_options(), "temperature": policy}
-                if self.batch_size is not None and self.max_iter != 0:  # 0 is the start alone
-                    options |= self._steps(data.shape[0], policy)
-                kept = part_of(checkpoint, f"restart-{number}")
-                options |= {"checkpoint": kept, "resume": resume}
-                start = self._state.posterior if going_on else self._starts(model, data, rng)
-                options["initial"], options["seed"] = start, int(rng.randint(2**31 - 1))
-                result = self._search(model, data, options)
-                elbos += result.restart_elbos
-                best = result if best is None or result.elbo > best.elbo else best
-            assert best is not None
-            self._summarise(replace(best, restart_elbos=elbos))
-            self._state = State(best.posterior, COLD, len(best.history), data.shape[0])
-            self._expose(best.model, data)
+            with naming_the_largest(X):
+                policy = Untempered() if going_on else self._policy(self._most_passes)
+                model, data = self._new_model(X), as_data(self._transformed(X))
+                rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
+                best, elbos = None, []
+                for number in range(1 if going_on else self._n_starts()):
+                    options: Any = {**self._run_options(), "temperature": policy}
+                    # 0 is the start alone
+                    if self.batch_size is not None and self.max_iter != 0:
+                        options |= self._steps(data.shape[0], policy)
+                    kept = part_of(checkpoint, f"restart-{number}")
+                    options |= {"checkpoint": kept, "resume": resume}
+                    start = self._state.posterior if going_on else self._starts(model, data, rng)
+                    options["initial"], options["seed"] = start, int(rng.randint(2**31 - 1))
+                    result = self._search(model, data, options)
+                    elbos += result.restart_elbos
+                    best = result if best is None or result.elbo > best.elbo else best
+                assert best is not None
+                self._summarise(replace(best, restart_elbos=elbos))
+                self._state = State(best.posterior, COLD, len(best.history), data.shape[0])
+                self._expose(best.model, data)
         if self._not_converged and not (self.converged_ or self.batch_size) and self.max_iter != 0:
             warnings.warn(self._not_converged, ConvergenceWarning, stacklevel=5)
         return self
@@ -274,9 +276,9 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
 
         It fails too where it ends in numbers that are not finite.
         """
-        try:
-            with kept_whole(self), one_blas_thread():
-                X = self._validated(X, reset=not hasattr(self, "_state"))
+        with kept_whole(self), one_blas_thread():
+            X = self._validated(X, reset=not hasattr(self, "_state"))
+            with naming_the_largest(X):
                 yield X
                 shown = [
                     value
@@ -287,12 +289,19 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
                 parts = [*self._state.posterior.values(), *numbers]
                 if not all(np.isfinite(part).all() for part in parts):
                     raise FloatingPointError("the parameters are no longer finite")
-        except (np.linalg.LinAlgError, FloatingPointError) as error:
-            row, column = np.unravel_index(np.argmax(np.abs(X)), X.shape)
-            raise ValueError(
-                f"X breaks the model ({error}), which stays as it was: the largest number is "
-                f"{X[row, column]}, in row {row}. Rescale it, or leave the row out."
-            ) from error
+
+
+@contextmanager
+def naming_the_largest(X: Any) -> Iterator[None]:
+    """Errors of matrices that rounding has spoilt, in words, with what may be to blame."""
+    try:
+        yield
+    except (np.linalg.LinAlgError, FloatingPointError) as error:
+        row, column = np.unravel_index(np.nanargmax(np.abs(X)), X.shape)
+        raise ValueError(
+            f"X breaks the model ({error}), which stays as it was: the largest number is "
+            f"{X[row, column]}, in row {row}. Rescale it, or leave the row out."
+        ) from error
 
 
 class FeatureMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):

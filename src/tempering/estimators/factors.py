@@ -108,6 +108,8 @@ verbose
         How many factors explain something. The other rows of ``components_`` are nearly 0.
     elbo_ : float
         Evidence lower bound of the model at T = 1.
+    restart_elbos_ : list of float
+        What each of the ``n_init`` runs reached.
     history_, temperature_, inverse_temperatures_, converged_, n_iter_, n_features_in_
         As in :class:`tempering.FactorialMixture`.
 

@@ -29,6 +29,7 @@ from tempering.families import (
     TiedGaussian,
 )
 from tempering.families.checks import LARGEST_VALUE
+from tempering.families.normal_wishart import is_positive_definite
 from tempering.inference import Result
 from tempering.models import Mixture, Natural
 from tempering.models.arguments import as_numbers, shown
@@ -80,7 +81,10 @@ class CovarianceType(NamedTuple):
             return float(np.min(covariance))
         if not np.allclose(covariance, covariance.T):
             return np.nan
-        return float(np.linalg.eigvalsh(covariance)[0])
+        smallest = float(np.linalg.eigvalsh(covariance)[0])
+        # Of columns of very different sizes it may be lost in the rounding of the largest.
+        lost = smallest <= 0 and is_positive_definite(covariance)
+        return np.finfo(float).tiny if lost else smallest
 
     def prior(
         self, likelihood: Any, mean: Array, precision: float, degrees: float, scale: Array
@@ -245,6 +249,8 @@ covariance_prior_
         Evidence lower bound of the model (T = 1), normalisers included.
     lower_bounds_ : list of float
         The same after each pass on the path that led to the result.
+    restart_elbos_ : list of float
+        What each of the ``n_init`` runs reached.
     history_ : History
         Temperature, ELBO and more at each step on the path that led to the result.
     n_merge_split_ : int

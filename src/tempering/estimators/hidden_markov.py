@@ -106,7 +106,8 @@ default="annealing"
     startprob_posterior_, transmat_posterior_ : arrays of the same shapes
         Concentrations of the Dirichlet posteriors of which these are the means.
     {attributes}
-    elbo_, history_, temperature_, inverse_temperatures_, converged_, n_iter_, n_features_in_
+    elbo_, restart_elbos_, history_, temperature_, inverse_temperatures_, converged_, n_iter_, \
+n_features_in_
         As in :class:`tempering.BayesianGaussianMixture`; a datum is a sequence.
 
     Notes

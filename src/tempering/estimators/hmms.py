@@ -246,7 +246,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
 
     def _prepare(self, X: Array) -> None:
         v = int(X.max()) + 1 if self.n_features is None else self.n_features
-        if self.n_features is None and "e" not in self.params and hasattr(self, "emissionprob_"):
+        if self.n_features is None and "emissionprob_" in self._kept():
             v = self._n_symbols()  # known symbols need not all be seen
         self._emission_prior = per_column(self.emissionprob_prior, "emissionprob_prior", v)
 

@@ -221,7 +221,8 @@ executor, verbose
         Mixing weights.
     {attribute} : array of shape (n_components, n_features)
         {meaning}
-    elbo_, lower_bound_, history_, temperature_, inverse_temperatures_, converged_, n_iter_
+    weight_concentration_, elbo_, lower_bound_, restart_elbos_, history_, temperature_, \
+inverse_temperatures_, converged_, n_iter_, n_features_in_
         As in :class:`tempering.BayesianGaussianMixture`.
 """
 

@@ -64,7 +64,8 @@ executor, verbose
         Posterior means of the coefficients.
     intercept_, noise_variance_ : arrays of shape (n_components,)
         Intercepts, and variances of the noise.
-    elbo_, lower_bound_, history_, temperature_, inverse_temperatures_, converged_, n_iter_
+    weight_concentration_, elbo_, lower_bound_, restart_elbos_, history_, temperature_, \
+inverse_temperatures_, converged_, n_iter_, n_features_in_
         As in :class:`tempering.BayesianGaussianMixture`.
 
     Examples

@@ -30,6 +30,7 @@ from tempering.storage.state import (
     to_json,
     write_tree,
 )
+from tempering.temperature import COLD, Untempered
 
 
 class SaveMixin:
@@ -60,6 +61,10 @@ class SaveMixin:
         parameters, not_stored = _parameters(self)
         fitted = {name: value for name, value in vars(self).items() if name not in parameters}
         fitted.pop("executor", None)
+        if "tempering" in not_stored and "_stream_policy" in fitted:
+            # A stream of topics that it still heats goes on at T = 1, as others do without it.
+            fitted["_stream_policy"] = Untempered()
+            fitted["_state"] = fitted["_state"]._replace(heat=COLD)
         if words is not None:
             fitted["vocabulary_"] = np.array([str(word) for word in words], dtype=object)
         try:

@@ -189,6 +189,8 @@ class TopicTransformer(
     def coherence(self, X: Any, n_words: int = 10) -> Array:
         """NPMI of each topic's top words, with co-occurrence in the documents X."""
         check_is_fitted(self)
+        check_whole(2, n_words=n_words)
+        n_words = min(n_words, self.n_features_in_)
         return npmi(self._topics(), self._validated(X, reset=False), n_words)
 
     def document_temperatures(self, X: Any) -> Array:

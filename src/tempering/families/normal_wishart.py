@@ -89,7 +89,7 @@ class NormalWishart(ExponentialFamily):
             np.zeros(self.dimension), 1.0, self.dimension, np.eye(self.dimension)
         )
         *_, scale = self.standard(np.where(finite[..., None], eta, harmless))
-        positive = np.linalg.eigvalsh(scale)[..., 0] > 0
+        positive = is_positive_definite(scale)
         return finite & positive & (eta[..., -1] > self.dimension - 1)
 
 
@@ -144,9 +144,12 @@ class FullGaussian(GaussianLikelihood):
         return self._log_integral(moment + order * align(log_determinant, s, 0), s)
 
     def sample(self, parameters: GaussianParameters, rng: np.random.Generator, n: int) -> Array:
-        factor = np.linalg.cholesky(np.asarray(parameters.precision, float))
+        # By the covariance UU', U upper triangular: a factor of the precision has lost the widest
+        # directions to rounding where others are ten thousand times narrower.
+        covariance = np.linalg.inv(np.asarray(parameters.precision, float))
+        root = np.linalg.cholesky(covariance[::-1, ::-1])[::-1, ::-1]
         noise = rng.standard_normal((self.dimension, n))
-        return np.asarray(parameters.mean) + np.linalg.solve(factor.T, noise).T
+        return np.asarray(parameters.mean) + (root @ noise).T
 
     def _log_integral(self, log_determinant_power: Array, s: Array) -> Array:
         d = self.dimension
@@ -179,6 +182,13 @@ def sample_wishart(
     noise = rng.standard_normal((*leading, d, columns))
     noise = factor @ np.linalg.solve(np.swapaxes(bartlett, -1, -2), noise)
     return root @ np.swapaxes(root, -1, -2), noise
+
+
+def is_positive_definite(matrix: Array) -> NDArray[np.bool_]:
+    """Whether symmetric matrices are, [...], in units of their diagonals: columns of very different
+    sizes would look singular."""
+    roots = np.sqrt(np.maximum(np.diagonal(matrix, axis1=-2, axis2=-1), 1e-300))
+    return np.linalg.eigvalsh(matrix / roots[..., None] / roots[..., None, :])[..., 0] > 0
 
 
 def log_determinant_of(factor: NDArray[np.floating]) -> Array:
@@ -270,7 +280,7 @@ class TiedNormalWishart(ExponentialFamily):
         d = self.dimension
         harmless = self.natural(np.zeros((self.n_components, d)), 1.0, d, np.eye(d))
         _, _, degrees, scale = self.standard(np.where(finite[..., None, None], eta, harmless))
-        positive = np.linalg.eigvalsh(scale)[..., 0] > 0
+        positive = is_positive_definite(scale)
         return finite & positive & (degrees > d - 1)
 
 

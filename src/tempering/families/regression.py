@@ -7,7 +7,7 @@ from scipy.special import digamma, gammaln
 from tempering.families.base import Array, join_blocks, sample_log_gamma
 from tempering.families.checks import check_table
 from tempering.families.normal_gamma import GammaPrecision, GaussianLikelihood, GaussianParameters
-from tempering.families.normal_wishart import log_determinant_of
+from tempering.families.normal_wishart import is_positive_definite, log_determinant_of
 
 
 class MultivariateNormalGamma(GammaPrecision):
@@ -77,12 +77,8 @@ class MultivariateNormalGamma(GammaPrecision):
         harmless = self.natural(np.zeros(d), np.eye(d), 1.0, 1.0)
         eta = np.where(finite[..., None], eta, harmless)
         matrix = eta[..., d:-2].reshape(*eta.shape[:-1], d, d)
-        # In units of its diagonal: columns of very different sizes would look singular.
-        roots = np.sqrt(np.maximum(np.diagonal(matrix, axis1=-2, axis2=-1), 1e-300))
-        scaled = (matrix + np.swapaxes(matrix, -1, -2)) / (
-            2 * roots[..., None] * roots[..., None, :]
-        )
-        proper = finite & (np.linalg.eigvalsh(scaled)[..., 0] > 0)
+        matrix = (matrix + np.swapaxes(matrix, -1, -2)) / 2
+        proper = finite & is_positive_definite(matrix)
         eta = np.where(proper[..., None], eta, harmless)
         mean, matrix, shape, rate = self.standard(eta)
         # By as much the rate may be wrong, of rounding in the mean; if it is more than a

@@ -149,7 +149,9 @@ class Algorithm:
         last = self.spent(state._replace(data_seen=state.data_seen + batch.size))
         if progress.passes < promised and not last:
             return False
-        return bool(np.any(self.temperature.cool(state.heat, progress).inverse_temperature < 1.0))
+        heat = self.temperature.cool(state.heat, progress)
+        # At the last step a policy that is at T = 1, but has more in mind, is left too.
+        return bool(np.any(heat.inverse_temperature < 1.0)) or (last and not heat.finished)
 
     def spent(self, state: State) -> bool:
         """Whether all planned passes are made."""

@@ -117,7 +117,9 @@ def fit(
         as ``Result.local``, with N rows in memory. Local variables with several optima may end at
         another one when they are solved again.
     callbacks : sequence of callables
-        Each is called with a ``Report`` after each step; a true return value ends the run.
+        Each is called with a ``Report`` after each step; a true return value ends the run, also for
+        its checkpoint, which gives the result from then on. To end it for now, and resume it, let
+        one raise ``KeyboardInterrupt``.
     progress : bool
         Show a progress bar when standard error is a terminal.
     checkpoint : path or Checkpoint, optional
@@ -244,7 +246,7 @@ def fit(
 
 def seeds_of_restarts(seed: int, n: int) -> list[int]:
     """What the start and the minibatches of each restart are drawn by."""
-    return np.random.SeedSequence(seed).generate_state(n).tolist()
+    return np.random.SeedSequence(seed).generate_state(int(n)).tolist()
 
 
 def _check_kinds(

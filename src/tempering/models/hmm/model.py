@@ -294,13 +294,19 @@ class HiddenMarkov(Model):
             if "emissions" in self.fixed
             else self.likelihood.log_expected_power_integral(posterior.emissions, s)
         ).T
-        lengths, place = np.unique(data.inner_lengths, return_inverse=True)
-        forward, at_length = start + integrals, np.empty((len(lengths), len(s)))
-        at_length[lengths == 1] = logsumexp(forward, axis=1)
-        for length in range(2, lengths[-1] + 1):
-            forward = logsumexp(forward[:, :, None] + moves, axis=1) + integrals
-            at_length[lengths == length] = logsumexp(forward, axis=1)
-        return at_length[place]
+        normalizers = np.empty((len(data), len(s)))
+        for begins in np.unique(data.begins):
+            # A piece from the middle of a sequence begins where the chain is in the long run.
+            first = start if begins else np.multiply.outer(s, expectations.log_shares())
+            here = data.begins == begins
+            lengths, place = np.unique(data.inner_lengths[here], return_inverse=True)
+            forward, at_length = first + integrals, np.empty((len(lengths), len(s)))
+            at_length[lengths == 1] = logsumexp(forward, axis=1)
+            for length in range(2, lengths[-1] + 1):
+                forward = logsumexp(forward[:, :, None] + moves, axis=1) + integrals
+                at_length[lengths == length] = logsumexp(forward, axis=1)
+            normalizers[here] = at_length[place]
+        return normalizers
 
 
 def _own_rows(data: Sequences) -> Any:
