@@ -26,9 +26,10 @@ import numpy as np
 from tempering.models.arguments import check_number
 from tempering.models.base import Array, LocalStep, Model, some_rows
 from tempering.storage.state import stored
-from tempering.temperature.adaptive_heat import AdaptiveHeat, Look
-from tempering.temperature.policy import NOT_A_NUMBER, Progress, Surroundings, TemperaturePolicy
-from tempering.temperature.probes import critical_inverse_temperature, find_ramp, new_start, pushed
+from tempering.temperature.adaptive_heat import NO_BOUND, TOO_HOT, AdaptiveHeat, Look
+from tempering.temperature.adaptive_ramp import RAMP_NEVER_ALIKE, race, start_ramp
+from tempering.temperature.policy import Progress, Surroundings, TemperaturePolicy
+from tempering.temperature.probes import critical_inverse_temperature, new_start, pushed
 
 logger = logging.getLogger("tempering")
 
@@ -38,15 +39,8 @@ FASTEST = 4.0
 SETTLED = 0.1
 #: Data that tell the critical temperature, or a quarter of them; and the coldest start.
 SEARCH_ROWS, COLDEST_START = 125, 0.9
-#: What is taken for the critical s of a model whose components differ however hot it is. A ramp is
-#: the only attempt of its fit: what it loses while hot is lost.
-NEVER_ALIKE, RAMP_NEVER_ALIKE = 1 / 30, 1 / 8
-#: Small steps separate components slowly near the critical temperature: a ramp starts below it.
-RAMP_START, RAMP_COLDEST = 4.0, 0.75
-#: Temperatures at which a ramp is measured; the part of the time at T = 1 after which the better of
-#: the ramp and of plain inference goes on alone; and the looks at both until then, as a bound may
-#: take as long as many steps.
-RAMP_NODES, RACE, RACE_LOOKS = 40, 0.5, 20
+#: What is taken for the critical s of a model whose components differ however hot it is.
+NEVER_ALIKE = 1 / 30
 #: In a short run more is left for T = 1, so many passes, but not more than this part of the run.
 LEAST_COLD, MOST_COLD = 2.5, 0.6
 #: Data of a push: enough that components are alike to some tens of percent.
@@ -80,15 +74,9 @@ HOPE, PLAIN_HOPE = 3.0, 10.0
 #: Plain inference, which comes first, has this part of the planned run; all of it, if it does not
 #: come to rest within that part.
 PLAIN_PART = 0.5
-NO_BOUND = f"AdaptiveTempering goes by the ELBO, which here {NOT_A_NUMBER}"
 TOO_SHORT = (
     "AdaptiveTempering has tempered nothing: plain inference, which comes first, took %d of the %d "
     "passes that are planned. Plan some hundreds more, or take a schedule, such as Annealing()."
-)
-TOO_HOT = (
-    "AdaptiveTempering gives up heating: at T = %.3g the ELBO is not a number any more. It goes on "
-    "at T = 1, from the best so far. Perhaps p(x, z | β) to the power 1/T is no distribution, "
-    "as where z is an augmentation: then leave the part of z as it is (see docs/own-model.md)."
 )
 
 
@@ -192,7 +180,10 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         if heat.finished:
             return local, heat
         if surroundings.scale != 1.0:
-            return self._ramp(heat, local, surroundings)
+            if heat.phase != "ramp":
+                critical, _ = _critical_inverse_temperature(heat, surroundings, RAMP_NEVER_ALIKE)
+                heat = start_ramp(heat, local, surroundings, critical)
+            return race(heat, local, surroundings, self.length(surroundings.progress.planned))
         s = float(heat.inverse_temperature)
         model, data = surroundings.model, surroundings.data
         rng = np.random.default_rng([heat.seed, heat.step])
@@ -350,54 +341,6 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             phase = "settling" if heat.phase == "cooling" else "settling again"
             heat = replace(heat, phase=phase)
         return heat
-
-    def _ramp(
-        self, heat: AdaptiveHeat, local: LocalStep, surroundings: Surroundings
-    ) -> tuple[LocalStep, AdaptiveHeat]:
-        """With minibatches: cool, beside plain inference on the same batches; keep the better."""
-        model, scale, progress = surroundings.model, surroundings.scale, surroundings.progress
-        if heat.phase == "ramp":
-            plain = model.local_step(surroundings.data, model.expectations(heat.plain), 1.0)
-        else:
-            if math.isnan(_bound(local, surroundings.posterior, surroundings)):
-                raise ValueError(NO_BOUND)
-            plain, heat = local, self._start_ramp(heat, surroundings)
-            if heat.finished:
-                return local, heat
-        if progress.passes >= (length := self.length(progress.planned)):
-            race = RACE * (progress.planned - length)
-            if heat.step % max(1, int(race / progress.step / RACE_LOOKS)) == 0:
-                ahead = _bound(local, surroundings.posterior, surroundings)
-                ahead -= _bound(plain, heat.plain, surroundings)
-                heat = replace(heat, lead=heat.lead + ahead)
-            if progress.passes + progress.step >= length + race:
-                if not heat.lead >= 0.0:  # nor where heat has led to what is no number
-                    local = copy(local)
-                    local.statistics, local.found_at = plain.statistics, heat.plain
-                return local, AdaptiveHeat(finished=True, path=heat.path)
-        target = model.prior() + scale * plain.statistics
-        after = model.global_step(heat.plain, target, surroundings.rate)
-        return local, replace(heat, plain=after, step=heat.step + 1)
-
-    def _start_ramp(self, heat: AdaptiveHeat, surroundings: Surroundings) -> AdaptiveHeat:
-        """The first minibatch says where to start, and how fast to cool."""
-        critical, _ = _critical_inverse_temperature(heat, surroundings, RAMP_NEVER_ALIKE)
-        first = min(RAMP_START * critical, RAMP_COLDEST)
-        rng = np.random.default_rng([heat.seed, heat.step])
-        progress = surroundings.progress
-        nodes = int(min(max(progress.planned / progress.step / 50, 8), RAMP_NODES))
-        path = find_ramp(surroundings.model, surroundings.data, first, nodes, rng)
-        if not np.isfinite(path).all():
-            logger.warning(TOO_HOT, 1.0 / first)
-            return AdaptiveHeat(finished=True)
-        plain = deepcopy(surroundings.posterior)
-        return replace(heat, phase="ramp", path=path, plain=plain, inverse_temperature=first)
-
-
-def _bound(local: LocalStep, posterior: Any, surroundings: Surroundings) -> float:
-    """The ELBO of a step at T = 1, estimated from its batch."""
-    bound = surroundings.scale * (local.energy + local.entropy)
-    return float(bound - surroundings.model.divergence(posterior))
 
 
 def _critical_inverse_temperature(

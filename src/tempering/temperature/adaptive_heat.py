@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tempering.models.base import Array, LocalStep
-from tempering.temperature.policy import Heat, Surroundings
+from tempering.temperature.policy import NOT_A_NUMBER, Heat, Surroundings
 
 #: What the progress bar tells of each phase.
 PHASES = {
@@ -21,6 +21,13 @@ PHASES = {
     "settling again": "settling at T = 1",
     "ramp": "cooling",
 }
+
+NO_BOUND = f"AdaptiveTempering goes by the ELBO, which here {NOT_A_NUMBER}"
+TOO_HOT = (
+    "AdaptiveTempering gives up heating: at T = %.3g the ELBO is not a number any more. It goes on "
+    "at T = 1, from the best so far. Perhaps p(x, z | β) to the power 1/T is no distribution, "
+    "as where z is an augmentation: then leave the part of z as it is (see docs/own-model.md)."
+)
 
 
 class Look(NamedTuple):
