@@ -64,6 +64,7 @@ def limits(task: Task, n_topics: int, options: argparse.Namespace) -> dict[str, 
         "operations limit, ms": 1e3 * 4 * weighed / H200_OPERATIONS,
         "exponentials, G": weighed / 1e9,
         "cache read, TB/s": 4 * weighed / seconds / 1e12,
+        "rows read once, ms": 1e3 * reading_seconds(words, table),
     }
 
 
@@ -78,6 +79,19 @@ def sampling_seconds(task: Task, model: LatentDirichlet, rows: Any, table: Any) 
         words = corpus.rectangle(group)
         seconds += median_seconds(sample, *_on_device(*words, table, alpha))[1]
     return seconds
+
+
+def reading_seconds(words: Any, table: Any) -> float:
+    """The time to read the row of each word of the documents once, and do no more than add it up.
+
+    Each sweep over all topics reads them, as do the statistics: it is what memory allows.
+    """
+    import jax
+
+    columns = np.asarray(words[0]).ravel()
+    entries = columns[columns < table.shape[0]]
+    read = jax.jit(lambda table, entries: table[entries].sum(axis=0))
+    return median_seconds(read, *_on_device(table, entries))[1]
 
 
 def copy_bandwidth() -> float:
