@@ -245,6 +245,18 @@ def test_parquet_of_others_is_read(tmp_path):
         read(tmp_path / "a.parquet")
 
 
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+def test_parquet_with_words_of_unsigned_types_is_read(tmp_path, bits):
+    kind = pyarrow.list_(getattr(pyarrow, f"uint{bits}")())
+    ids = pyarrow.array([[], [3, 1], [0]], kind)
+    parquet_file(tmp_path / "a.parquet", ids, pyarrow.array([[], [1, 2], [5]], kind))
+    assert read(tmp_path / "a.parquet").counts.toarray().tolist() == [
+        [0, 0, 0, 0],
+        [0, 2, 0, 1],
+        [5, 0, 0, 0],
+    ]
+
+
 def test_damaged_pages_are_found(tmp_path):
     rng = np.random.default_rng(0)
     counts = sparse.csr_array(rng.poisson(1.0, size=(500, 20)))

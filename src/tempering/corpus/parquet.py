@@ -153,7 +153,8 @@ class ParquetRows:
         largest, n_tokens = -1, 0
         for group in range(self.edges.size - 1):
             for _, (counts, words, _) in self._arrays(group):
-                largest = int(words.max(initial=largest))
+                # Apart, as -1 is no number of an unsigned type.
+                largest = max(largest, int(words.max())) if words.size else largest
                 n_tokens += counts.sum(dtype="f8" if counts.dtype.kind == "f" else "i8").item()
         return largest, n_tokens
 
