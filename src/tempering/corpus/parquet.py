@@ -201,10 +201,11 @@ class NamesColumn:
         self.path = path
 
     def __iter__(self) -> Iterator[str]:
-        for place, (name,) in column_values(self.path, [NAME]):
+        for row, (place, (name,)) in enumerate(column_values(self.path, [NAME])):
             with reading(self.path, place):
-                text = one_line(str(name.as_py()))
-            yield text
+                value = name.as_py()
+            # As of text: one that is missing is the number of the record.
+            yield one_line(str(row if value is None else value))
 
 
 def _check_columns(path: Path, schema: Any) -> np.dtype:
