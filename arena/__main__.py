@@ -13,6 +13,8 @@ import argparse
 import os
 from pathlib import Path
 
+import numpy as np
+
 from arena.corpora import named
 from arena.page import write_page
 from arena.programs import PROGRAMS, installed
@@ -36,22 +38,24 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=Path("arena-results"), help="the output folder")
     options = parser.parse_args(arguments)
     small = not options.full
+    options.threads = options.threads or os.cpu_count() or 1
+    for name, least in {"seeds": 1, "threads": 1, "jobs": 1, "topics": 2}.items():
+        value = getattr(options, name)
+        if value is not None and np.min(value) < least:
+            parser.error(f"--{name} must be at least {least}; got {value}.")
+    if options.limit is not None and not options.limit > 0:
+        parser.error(f"--limit must be above 0; got {options.limit:g}.")
     options.corpora = options.corpora or (["eight"] if small else ["drawn"])
     options.topics = options.topics or ([20] if small else [20, 50, 100, 200, 500, 1000])
     options.seeds = options.seeds or (2 if small else 5)
     options.limit = options.limit or (300.0 if small else 7200.0)
-    options.threads = options.threads or os.cpu_count() or 1
-    for name, least in {"seeds": 1, "threads": 1, "jobs": 1, "topics": 2}.items():
-        value = getattr(options, name)
-        if min(value if isinstance(value, list) else [value]) < least:
-            parser.error(f"--{name} must be at least {least}; got {value}.")
     return options
 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run what is missing, write the page, and say how many losses are on it."""
     options = parse(arguments)
-    corpora = list(named(options.corpora))
+    corpora = named(options.corpora)
     here = [name for name in options.programs if installed(name)]
     if missing := [name for name in options.programs if name not in here]:
         print(f"not installed, and skipped: {', '.join(missing)}.")

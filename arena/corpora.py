@@ -9,7 +9,6 @@ BBC_News.tsv.gz   text, part (train, val, test) and label, tab-separated, as OCT
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from tempering import corpus as formats
+from tempering.corpus.files import Lines
 from tempering.datasets import make_lda
 from tempering.evaluation import Split, split_documents
 
@@ -61,21 +61,42 @@ class Corpus(NamedTuple):
     truth: np.ndarray | None = None  # the topics that it was drawn from
 
 
-def named(given: list[str]) -> Iterator[str]:
-    """The corpora that are meant, one by one; an error for one that cannot be."""
+def named(given: list[str]) -> list[str]:
+    """The corpora that are meant; an error for one that cannot be, or has the name of another."""
+    found = list(_each(given))
+    paths: dict[str, Path] = {}
+    for path in (Path(name.partition(":")[0]) for name in found):
+        other = paths.setdefault(_name(path), path)
+        if other != path:
+            raise SystemExit(
+                "--corpora must hold corpora of different names, by which results are kept; got "
+                f"{other} and {path}: rename one of them."
+            )
+    return found
+
+
+def _each(given: list[str]) -> Iterator[str]:
     for name in given:
+        path, _, documents = name.partition(":")
         if name in ("drawn", "eight"):
             yield from DRAWN if name == "drawn" else EIGHT
         elif Path(name).is_dir() and (found := sorted(Path(name).glob("*.tsv.gz"))):
             yield from map(str, found)
-        elif name in DRAWN or Path(name.partition(":")[0]).is_file():
+        elif name in DRAWN or (Path(path).is_file() and (documents or "0").isdecimal()):
             yield name
         else:
             known = ", ".join(f'"{own}"' for own in ["eight", "drawn", *DRAWN])
             raise SystemExit(
-                f"--corpora must hold files, folders with files *.tsv.gz, or names of {known}; "
-                f"got {name!r}."
+                "--corpora must hold files (or file:documents, a number), folders with files "
+                f"*.tsv.gz, or names of {known}; got {name!r}."
             )
+
+
+def _name(path: Path) -> str:
+    """What a corpus is called in the results."""
+    if str(path) in DRAWN:
+        return str(path)
+    return path.name.partition(".")[0] if path.name.endswith(".tsv.gz") else path.stem
 
 
 def open_corpus(name: str, smaller: int = 1) -> Corpus:
@@ -95,19 +116,18 @@ def read_counts(path: Path, n: int) -> Corpus:
     """Counts from a file: the first documents to learn from, those that follow to score on."""
     counts = formats.read(path).counts
     beside = path.with_suffix(".labels.txt")
-    labels = beside.read_text(encoding="utf-8").splitlines() if beside.is_file() else None
+    labels = list(Lines(beside)) if beside.is_file() else None
     if labels is not None and len(labels) != counts.shape[0]:
         raise SystemExit(f"{beside} has {len(labels)} lines for {counts.shape[0]} documents.")
     n = n or counts.shape[0] - min(TEST_DOCUMENTS, counts.shape[0] // 5)
-    return corpus_of(path.stem, counts, n, labels)
+    return corpus_of(_name(path), counts, n, labels)
 
 
 def read_octis(path: Path, n: int) -> Corpus:
     """A corpus of OCTIS: its own parts, and its order of words for what looks at windows."""
-    lines = gzip.decompress(path.read_bytes()).decode().splitlines()
     parts: dict[str, list[tuple[list[int], str]]] = {"train": [], "val": [], "test": []}
     words: dict[str, int] = {}
-    for text, part, label in (line.split("\t") for line in lines):
+    for text, part, label in (line.split("\t") for line in Lines(path)):
         columns = [words.setdefault(word, len(words)) for word in text.split()]
         parts[part].append((columns, label))
     train = parts["train"][: n or None]
@@ -116,12 +136,13 @@ def read_octis(path: Path, n: int) -> Corpus:
     entries = np.ones(rows.size), (rows, np.concatenate(columns).astype(int))
     counts = sparse.coo_array(entries, (len(columns), len(words)))
     texts = [own for part in parts.values() for own, _ in part]
-    name = path.name.partition(".")[0]
-    return corpus_of(name, counts, len(train), labels)._replace(texts=texts)
+    return corpus_of(_name(path), counts, len(train), labels)._replace(texts=texts)
 
 
 def corpus_of(name: str, counts: Any, n: int, labels: Any = None) -> Corpus:
     """The first n documents to learn from, the next ones to score on."""
+    if np.any(counts.data != np.floor(counts.data)):
+        raise SystemExit(f"{name} has counts that are not whole, which most programs do not take.")
     counts = sparse.csr_array(counts, dtype=np.int32)
     scored = slice(n, n + TEST_DOCUMENTS)
     if n >= counts.shape[0]:

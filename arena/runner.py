@@ -23,7 +23,7 @@ from arena.scores import levels, measure
 from arena.tables import TASK, Row
 
 ROOT = Path(__file__).parents[1]
-LIBRARIES = ("OMP", "OPENBLAS", "MKL", "BLIS", "VECLIB_MAXIMUM", "NUMEXPR")
+LIBRARIES = ("OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "BLIS_NUM", "VECLIB_MAXIMUM", "NUMEXPR_NUM")
 
 
 class Folder:
@@ -52,7 +52,7 @@ class Folder:
 
     def topics(self, row: Row) -> Path:
         """Where the topics of a cell are."""
-        name = re.sub(r"[^A-Za-z0-9]+", "-", "_".join(map(str, key(row))))
+        name = re.sub(r"[\W_]+", "-", "_".join(map(str, key(row))))
         return self.path / "topics" / f"{name}.npy"
 
 
@@ -91,7 +91,7 @@ def _run_cell(corpus: Corpus, counts: Path, row: Row, folder: Folder, limit: flo
     row = {**row, "version": installed(row["program"])}
     path = folder.topics(row)
     arguments = [row["program"], counts, row["K"], row["seed"], row["threads"], path]
-    environment = {f"{name}_NUM_THREADS": str(row["threads"]) for name in LIBRARIES}
+    environment = {f"{name}_THREADS": str(row["threads"]) for name in LIBRARIES}
     command = [sys.executable, "-m", "arena.worker", *map(str, arguments)]
     settings: Any = {"env": {**os.environ, **environment}, "cwd": ROOT, "timeout": limit}
     try:

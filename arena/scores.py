@@ -14,6 +14,9 @@ from tempering import evaluation as judge
 #: topics are scored with all, and count by the best.
 PRIORS = (0.03, 0.1, 0.3, 1.0)
 
+#: Words of a topic that are looked at, where the vocabulary has as many.
+TOP_WORDS = 10
+
 #: Measures, the first being what a speed is told beside; and whether more of it is better.
 NATS = ("nats", *(f"nats {prior:g}" for prior in PRIORS))
 GOOD = (*NATS, "npmi", "c_npmi", "c_v", "diversity", "purity", "label nmi", "stability", "recovery")
@@ -37,11 +40,12 @@ def normalised(topics: np.ndarray) -> np.ndarray:
 def measure(corpus: Corpus, topics: np.ndarray, others: list[np.ndarray]) -> dict[str, float]:
     """All measures that the corpus allows; ``others`` are the topics of other seeds."""
     found = predict(corpus, topics)
-    found["npmi"] = float(judge.npmi(topics, corpus.train).mean())
-    found["diversity"] = float(judge.topic_diversity(topics, 10))
+    n_words = min(TOP_WORDS, topics.shape[1])
+    found["npmi"] = float(judge.npmi(topics, corpus.train, n_words).mean())
+    found["diversity"] = float(judge.topic_diversity(topics, n_words))
     if corpus.texts is not None:
-        found["c_npmi"] = float(judge.c_npmi(topics, corpus.texts).mean())
-        found["c_v"] = float(judge.c_v(topics, corpus.texts).mean())
+        found["c_npmi"] = float(judge.c_npmi(topics, corpus.texts, n_words=n_words).mean())
+        found["c_v"] = float(judge.c_v(topics, corpus.texts, n_words=n_words).mean())
     if corpus.labels is not None:
         theta = judge.gibbs_proportions(corpus.test, normalised(topics), 0.1, n_threads=1)
         found["purity"] = judge.purity(theta, corpus.labels)

@@ -49,5 +49,8 @@ if __name__ == "__main__":
         start, before = time.perf_counter(), cpu_seconds()
         topics = np.asarray(next(run), np.float64)
         taken = {"cpu s": cpu_seconds() - before, "wall s": time.perf_counter() - start}
-    np.save(out, (topics / topics.sum(axis=1, keepdims=True)).astype(np.float32))
+    shares = topics / topics.sum(axis=1, keepdims=True)
+    if not np.all(shares >= 0):
+        sys.exit("its topics have weights that are negative, no numbers, or all 0")
+    np.save(out, shares.astype(np.float32))
     print(json.dumps({**taken, "start s": before, "peak MB": peak_megabytes()}))

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -39,7 +38,8 @@ def main() -> None:
     """Draw, convert, fit, report, compare."""
     options = _parse_options()
     folder = options.folder
-    texts = folder / "texts"
+    # By all that they are drawn from: else texts of another run would be taken for these.
+    texts = folder / f"texts-{options.documents}-{options.topics}"
     texts.mkdir(parents=True, exist_ok=True)
     topics = true_topics(options.topics)
     rows = [timed("draw the texts (no part of it)", lambda: draw(texts, topics, options))]
@@ -54,13 +54,10 @@ def main() -> None:
     if options.at_once:
         whole = [*fit, texts, "--column", "text", *words, "--out", folder / "at-once"]
         commands["fit to the text at once"] = whole
-    made = {"read and count": counts, "fit": model, "report": report}
     for name, words in commands.items():
         if name in options.skip:
             continue
-        if name in made:
-            remove(made[name])
-        rows.append(timed(name, lambda words=words: run_command(words)))
+        rows.append(timed(name, lambda words=words: run_command([*words, "--overwrite"])))
         print(rows[-1], flush=True)
     print(
         f"counts {counts.stat().st_size / 2**20:.0f} MB, report {report.stat().st_size / 2**20} MB"
@@ -69,13 +66,6 @@ def main() -> None:
     scores = compare(counts, model, topics)
     print_table("How good the topics are", scores)
     write_json(options.json, {"phases": rows, "scores": scores})
-
-
-def remove(path: Path) -> None:
-    """What a command writes, if it is there already."""
-    if path.is_dir():
-        shutil.rmtree(path)
-    path.unlink(missing_ok=True)
 
 
 def timed(name: str, work: Any) -> dict[str, Any]:

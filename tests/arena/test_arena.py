@@ -9,10 +9,11 @@ import pytest
 from scipy import sparse
 
 from arena import runner
-from arena.__main__ import main
-from arena.corpora import DRAWN, EIGHT, named, open_corpus
+from arena.__main__ import main, parse
+from arena.corpora import DRAWN, EIGHT, corpus_of, named, open_corpus
 from arena.page import write_page
-from arena.runner import Folder
+from arena.programs import PROGRAMS, Task
+from arena.runner import Folder, run_corpus
 from arena.scores import measure
 from arena.tables import beside_published, cells, losses, tally
 
@@ -106,6 +107,45 @@ def test_the_page_has_every_cell_and_every_loss(finished):
     assert "http" not in page
 
 
+def test_topics_of_few_words_are_scored_by_all_of_them():
+    counts = sparse.csr_array(np.tile([[3, 2, 0, 0], [0, 0, 1, 4]], (20, 1)))
+    corpus = corpus_of("small", counts, 30)._replace(texts=[[0, 1], [2, 3]] * 20)
+    found = measure(corpus, np.array([[0.6, 0.4, 0.0, 0.0], [0.0, 0.0, 0.2, 0.8]]) + 1e-3, [])
+    # Of the six pairs of words, two are always together, and four never.
+    assert found["npmi"] == pytest.approx((2 - 4) / 6)
+    assert found["diversity"] == 0.5  # four words, in both
+    assert math.isfinite(found["c_v"] + found["c_npmi"])
+
+
+def test_documents_without_words_may_come_first(tmp_path):
+    counts = np.zeros((80, 6), int)
+    counts[60:] = np.tile([[3, 2, 1, 0, 0, 0], [0, 0, 0, 1, 4, 1]], (10, 1))
+    run = PROGRAMS["tempering"].run(Task(sparse.csr_array(counts), 2, 0, 1, tmp_path))
+    next(run)
+    assert np.shape(next(run)) == (2, 6)
+
+
+@pytest.mark.parametrize(("weight", "told"), [("0", "all 0"), ("nan", "no numbers")])
+def test_topics_that_are_none_are_a_failed_fit(labelled, tmp_path, monkeypatch, weight, told):
+    command = tmp_path / "mallet"
+    lines = "".join(f"{k}\\t{word}\\t{weight}\\n" for k in range(2) for word in range(10))
+    command.write_text(f"#!/bin/sh\nprintf '{lines}' > weights\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    cell = {"K": 2, "threads": 1, "program": "MALLET", "seed": 0}
+    folder = Folder(tmp_path / "out")
+    *_, row = run_corpus(f"{labelled}:40", [[cell]], folder, 1, 1, 3000)
+    assert told in row["error"]
+
+
+def test_corpora_of_any_alphabet_have_topics_of_their_own(tmp_path):
+    folder = Folder(tmp_path)
+    task = {"documents": 9, "K": 20, "threads": 1, "program": "tempering", "seed": 0}
+    found = {folder.topics({**task, "corpus": name}) for name in ("новости", "新闻", "short, few")}
+    assert len(found) == 3
+    assert tmp_path / "topics" / "short-few-9-20-1-tempering-0.npy" in found
+
+
 def row(program, seed, nats, **more):
     task = {"corpus": "BBC_News", "documents": 9, "K": more.pop("K", 20), "threads": 1}
     return {**task, "program": program, "seed": seed, "nats": nats, "cpu s": 2.0, **more}
@@ -150,10 +190,10 @@ def test_drawn_corpora_have_eight_shapes_and_ten_hard_ones():
 
 
 def test_a_corpus_of_octis_keeps_its_parts_and_the_order_of_its_words(tmp_path):
-    lines = ["sun sea sun\ttrain\ta", "ice\tval\tb", "sea ice sea\ttest\ta", "sun\ttrain\tb"]
+    lines = ["sun sea\u2028sun\ttrain\ta", "ice\tval\tb", "sea ice sea\ttest\ta", "sun\ttrain\tb"]
     path = tmp_path / "tiny.tsv.gz"
     path.write_bytes(gzip.compress("\n".join(lines).encode()))
-    assert list(named([str(tmp_path)])) == [str(path)]
+    assert named([str(tmp_path)]) == [str(path)]
     corpus = open_corpus(str(path))
     assert corpus.train.toarray().tolist() == [[2, 1, 0], [1, 0, 0]]
     assert corpus.test.toarray().tolist() == [[0, 2, 1]]
@@ -168,6 +208,26 @@ def test_what_cannot_be_run_is_refused_before_any_work(tmp_path, capsys):
         main(["--seeds", "-1"])
     assert "--seeds must be at least 1; got -1." in capsys.readouterr().err
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(("option", "least"), [("seeds", "at least 1"), ("limit", "above 0")])
+def test_none_of_something_is_not_taken_for_the_usual_number(capsys, option, least):
+    with pytest.raises(SystemExit):
+        parse([f"--{option}", "0"])
+    assert f"--{option} must be {least}; got 0." in capsys.readouterr().err
+
+
+def test_corpora_are_refused_that_cannot_be_told_apart_or_read(labelled, tmp_path):
+    path = tmp_path / "things.npz"
+    sparse.save_npz(path, sparse.csr_array(np.full((5, 3), 0.5)))
+    with pytest.raises(SystemExit, match=r"different names.*: rename one"):
+        named([f"{labelled}:40", str(path)])
+    assert named([f"{path}:3", f"{path}:4"]) == [f"{path}:3", f"{path}:4"]
+    for number in ("many", "-3", "1.5"):
+        with pytest.raises(SystemExit, match=f"file:documents, a number.*things.npz:{number}"):
+            named([f"{path}:{number}"])
+    with pytest.raises(SystemExit, match="things has counts that are not whole"):
+        open_corpus(str(path))
 
 
 @pytest.mark.slow  # real programs, in processes of their own

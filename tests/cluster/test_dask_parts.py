@@ -235,6 +235,8 @@ def test_bags_and_tables_become_counts():
     assert_array_equal(with_width(block, 5).toarray()[:, 4], 0)
     assert block.dtype == np.int32
     assert count_words(Table(ids=[[0]], counts=[[0.5]]), 0).dtype == np.float64
+    largest = np.iinfo(np.int32).max
+    assert count_words([[(0, largest), (0, 1)]], 0).toarray().tolist() == [[largest + 1]]
 
 
 @pytest.mark.parametrize(
@@ -254,8 +256,15 @@ def test_bags_and_tables_become_counts():
         ),
         ([[0]], [[-3]], r"not negative: got \[0.\] and \[-3.\]"),
         ([["house"]], [[1]], "partition 7, document 0 .from 0.: .* could not convert string"),
+        ([3, 4], [1, 1], "partition 7, document 0 .from 0.: .* got 3.0 and 1.0"),
     ],
 )
 def test_what_cannot_be_a_document_is_refused_by_its_place(ids, counts, problem):
     with pytest.raises(ValueError, match=problem):
         count_words(Table(ids=ids, counts=counts), 7)
+
+
+@pytest.mark.parametrize("document", ["words", [3, 4], [(0, 1, 2), (3, 4, 5)]])
+def test_what_is_no_list_of_pairs_is_refused_by_its_place(document):
+    with pytest.raises(ValueError, match=r"partition 7, document 1 .from 0.: .* unpack"):
+        count_words([{0: 1}, document], 7)

@@ -235,14 +235,26 @@ def test_parquet_of_others_is_read(tmp_path):
         tmp_path / "a.parquet",
         pyarrow.array([[3, 1], [], [0]], pyarrow.large_list(pyarrow.int64())),
         pyarrow.array([[1, 2], [], [5]], pyarrow.list_(pyarrow.uint8())),
-        doc_id=["x", "y", "z"],
+        doc_id=["x", None, "z"],
     )
     corpus = read(tmp_path / "a.parquet")
-    assert corpus.names == ["x", "y", "z"]
+    assert corpus.names == ["x", "1", "z"]
     assert corpus.counts.toarray().tolist() == [[0, 2, 0, 1], [0, 0, 0, 0], [5, 0, 0, 0]]
     (tmp_path / "a.vocab.txt").write_text("one\ntwo\n")
     with pytest.raises(CorpusError, match=r"document 0 \(from 0\): word 3 is out of range: there"):
         read(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+def test_parquet_with_words_of_unsigned_types_is_read(tmp_path, bits):
+    kind = pyarrow.list_(getattr(pyarrow, f"uint{bits}")())
+    ids = pyarrow.array([[], [3, 1], [0]], kind)
+    parquet_file(tmp_path / "a.parquet", ids, pyarrow.array([[], [1, 2], [5]], kind))
+    assert read(tmp_path / "a.parquet").counts.toarray().tolist() == [
+        [0, 0, 0, 0],
+        [0, 2, 0, 1],
+        [5, 0, 0, 0],
+    ]
 
 
 def test_damaged_pages_are_found(tmp_path):

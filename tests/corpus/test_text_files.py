@@ -117,6 +117,20 @@ def test_all_bad_is_an_error(tmp_path):
         read(tmp_path / "a.jsonl", on_error="skip")
 
 
+def test_a_file_of_bad_records_is_skipped_if_others_of_its_folder_are_good(tmp_path):
+    for name, content in {"a": "no JSON", "b": '{"text": "red"}', "c": "[]\n3"}.items():
+        (tmp_path / f"{name}.jsonl").write_text(content)
+    texts = read_texts(tmp_path, on_error="skip")
+    with pytest.warns(UserWarning, match="3 bad records were skipped") as told:
+        assert list(texts) == [Document("b.jsonl:0", "red")]
+    assert len(told) == 1
+    assert texts.skipped == 3
+    assert "a.jsonl, line 1: it is no JSON" in texts.first_skipped
+    (tmp_path / "b.jsonl").unlink()
+    with pytest.raises(CorpusError, match="nothing is left: 3 bad records"):
+        read(tmp_path, on_error="skip")
+
+
 def test_nothing_is_said_of_good_files(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -225,17 +225,16 @@ def with_width(block: Any, n_words: int) -> Any:
 
 def count_words(documents: Any, partition: int) -> Any:
     """A partition of a bag or of a dataframe as a matrix; what is no document is refused."""
-    if hasattr(documents, "columns"):
-        both = list(zip(documents["ids"], documents["counts"]))
-    else:
-        pairs = (each.items() if isinstance(each, Mapping) else each for each in documents)
-        both = [np.array([*map(tuple, each)], dtype=object).reshape(-1, 2).T for each in pairs]
+    framed = hasattr(documents, "columns")
+    rows = zip(documents["ids"], documents["counts"]) if framed else documents
     largest = np.iinfo(np.int32).max
     words, values, ends = [np.empty(0)], [np.empty(0)], [0]
-    for number, lists in enumerate(both):
+    for number, row in enumerate(rows):
         try:
+            lists = row if framed else _lists(row)
             own, times = (np.asarray(each, np.float64) for each in lists)
-            right = own.shape == times.shape and np.all((own >= 0) & (own < largest))
+            right = own.ndim == 1 and own.shape == times.shape
+            right = right and np.all((own >= 0) & (own < largest))
             if not right or np.any(own % 1) or not np.all((times >= 0) & np.isfinite(times)):
                 raise ValueError(f"got {own} and {times}")
         except (TypeError, ValueError) as error:
@@ -247,10 +246,16 @@ def count_words(documents: Any, partition: int) -> Any:
         values.append(times)
         ends.append(ends[-1] + own.size)
     columns, numbers = np.concatenate(words), np.concatenate(values)
-    if not np.any(numbers % 1) and numbers.max(initial=0) <= largest:
-        numbers = numbers.astype(np.int32)
-    shape = (len(both), int(columns.max(initial=-1)) + 1)
+    shape = (len(ends) - 1, int(columns.max(initial=-1)) + 1)
     matrix: Any = sparse.csr_array((numbers, columns.astype(np.int32), ends), shape=shape)
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
-    return matrix
+    # Not before: sums of whole numbers may be too large for int32.
+    whole = not np.any(matrix.data % 1) and matrix.data.max(initial=0) <= largest
+    return matrix.astype(np.int32) if whole else matrix
+
+
+def _lists(document: Any) -> list[Any]:
+    """Words and counts of a document that is a mapping, or pairs of both."""
+    pairs = document.items() if isinstance(document, Mapping) else document
+    return [*zip(*[(word, times) for word, times in pairs])] or [(), ()]

@@ -153,7 +153,8 @@ class ParquetRows:
         largest, n_tokens = -1, 0
         for group in range(self.edges.size - 1):
             for _, (counts, words, _) in self._arrays(group):
-                largest = int(words.max(initial=largest))
+                # Apart, as -1 is no number of an unsigned type.
+                largest = max(largest, int(words.max())) if words.size else largest
                 n_tokens += counts.sum(dtype="f8" if counts.dtype.kind == "f" else "i8").item()
         return largest, n_tokens
 
@@ -200,10 +201,11 @@ class NamesColumn:
         self.path = path
 
     def __iter__(self) -> Iterator[str]:
-        for place, (name,) in column_values(self.path, [NAME]):
+        for row, (place, (name,)) in enumerate(column_values(self.path, [NAME])):
             with reading(self.path, place):
-                text = one_line(str(name.as_py()))
-            yield text
+                value = name.as_py()
+            # As of text: one that is missing is the number of the record.
+            yield one_line(str(row if value is None else value))
 
 
 def _check_columns(path: Path, schema: Any) -> np.dtype:

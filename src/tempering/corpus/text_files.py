@@ -159,9 +159,12 @@ class Texts(Iterator[Document]):
             )
         for file in files:
             table = replace(self, path=file, kind=KINDS[kinds[0]])
-            for document, others in table.records:
+            # Not its records, which end where one file has nothing left: others may have.
+            for document, others in getattr(table, f"_{table.kind}")():
                 name = document.name if self.name_column else f"{file.name}:{document.name}"
                 yield TextRecord(Document(name, document.text), others)
+            self.skipped += table.skipped
+            self.first_skipped = self.first_skipped or table.first_skipped
 
     def _lines(self) -> Iterator[TextRecord]:
         for row, (number, line) in enumerate(text_lines(self.path, self.encoding)):

@@ -51,7 +51,8 @@ def held_out(X: Any, seed: int) -> tuple[Any, Split]:
     split = split_documents(counts[np.sort(order[:n_held_out])], rng)
     if tell_no_error(split):
         raise ValueError(
-            f"X has too few documents of two words or more to hold some out: {counts.shape[0]}."
+            f"X has too few documents of two words or more to hold some out: {counts.shape[0]}. "
+            "Take more, or choose the number of topics yourself."
         )
     return counts[order[n_held_out:]], split
 
