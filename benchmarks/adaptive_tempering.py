@@ -53,7 +53,7 @@ CONSTANTS = (
         "SAMPLED",
         "HANDED_OVER",
         "HOPE",
-        "PLAIN_HOPE",
+        "FAR",
         "SEARCH_ROWS",
         "LEAST_SAMPLE",
         "PLAIN_STARTS",

@@ -181,6 +181,30 @@ def test_states_that_are_kept_and_returned_to_change_places():
     np.testing.assert_allclose(swapped.history["elbo"], plain.history["elbo"][order], rtol=1e-12)
 
 
+class Rests(TemperaturePolicy[Heat]):
+    """Says after the tenth step that it has come to rest, and keeps what the engine makes of it."""
+
+    def begin(self, model, n_data, rng):
+        return Heat()
+
+    def update(self, heat, local, surroundings):
+        return local, replace(heat, settled=heat.settled or surroundings.progress.passes == 9)
+
+
+@pytest.mark.parametrize("at_saddle", [True, False])
+def test_a_state_that_a_policy_calls_settled_is_pushed_off_a_saddle_and_no_optimum(at_saddle):
+    model = gaussian_mixture(2)
+    initial = model.prior() if at_saddle else quiet_fit(model, blobs()).posterior
+    told = []
+    options = {"initial": initial, "max_passes": 12, "tolerance": 1e-4, "finish": False}
+    tell = [lambda report: told.append(report.heat.settled)]
+    result = quiet_fit(model, blobs(), temperature=Rests(), callbacks=tell, **options)
+    elbos = result.history["elbo"]
+    assert elbos[9] == pytest.approx(elbos[8], abs=1e-4)
+    assert told[9] == (not at_saddle)
+    assert (elbos[11] > elbos[9] + 100) == at_saddle
+
+
 @pytest.mark.parametrize("s", [8, 0, -0.5, np.nan, [[0.5]], [0.5, 2.0], "hot"])
 def test_a_heat_that_is_no_inverse_temperature_is_refused(s):
     with pytest.raises(ValueError, match="inverse_temperature must be 1/T, above 0 and at most 1"):

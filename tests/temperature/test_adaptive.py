@@ -63,6 +63,23 @@ def cells() -> tuple[Mixture, np.ndarray]:
     return Mixture(likelihood, Dirichlet(6), np.ones(6), prior), data
 
 
+def blobs() -> tuple[Mixture, np.ndarray]:
+    rng = np.random.default_rng(55)
+    centres = rng.normal(size=(12, 4))
+    data = centres[rng.integers(12, size=400)] + 0.3 * rng.normal(size=(400, 4))
+    likelihood = IsotropicGaussian(4, 0.09)
+    prior = likelihood.conjugate.natural(np.zeros(4), 10.0)
+    return Mixture(likelihood, Dirichlet(12), np.ones(12), prior), data
+
+
+def answers() -> tuple[Mixture, np.ndarray]:
+    rng = np.random.default_rng(43)
+    p = rng.beta(0.5, 0.5, size=(6, 10))
+    data = (rng.random((200, 10)) < p[rng.integers(6, size=200)]).astype(float)
+    likelihood = Bernoulli(10)
+    return Mixture(likelihood, Dirichlet(6), np.ones(6), np.ones(likelihood.conjugate.size)), data
+
+
 def run(model, data, policy, seed=0, **options):
     options = {"max_passes": 600, "tolerance": 1e-4, "progress": False, "n_threads": 1, **options}
     return fit(model, data, temperature=policy, seed=seed, **options)
@@ -85,7 +102,7 @@ def test_finds_clusters_that_plain_inference_misses():
     assert sum(gap > 10 for gap in gaps) >= 2
 
 
-@pytest.mark.parametrize(("way", "seed"), [("plain", 2), ("heated", 0), ("fresh", 3)])
+@pytest.mark.parametrize(("way", "seed"), [("plain", 2), ("heated", 0), ("fresh", 22)])
 def test_each_way_to_look_again_finds_what_one_cooling_missed(way, seed, monkeypatch):
     rng = np.random.default_rng(seed)
     centres = rng.normal(size=(16, 5))
@@ -189,6 +206,16 @@ def test_nothing_better_is_lost_while_plain_inference_is_run_to_its_end():
     assert "plain inference to its end" in told
     seen = result.history["elbo"][result.history["temperature"] == 1.0]
     assert result.elbo >= seen.max()
+
+
+@pytest.mark.parametrize("seed", [1302, 55, 43])
+def test_no_fit_ends_below_plain_inference(seed):
+    """Which was paused, may rise for long after that, and is pushed off saddles at its end."""
+    model, data = {1302: cells, 55: blobs, 43: answers}[seed]()
+    plain, adaptive = (
+        run(model, data, policy, seed, max_passes=1000) for policy in (None, AdaptiveTempering())
+    )
+    assert adaptive.elbo > plain.elbo - 1e-3
 
 
 def test_passes_count_what_samples_took():

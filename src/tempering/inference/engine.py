@@ -249,7 +249,8 @@ def run_restart(
             rise = abs(step.tempered_elbo - run.previous)
             settled = source.whole and evaluate and rise < algorithm.tolerance
             run = _recorded(algorithm, run, step, evaluate, settled, started)
-            if run.converged and run.state.heat.finished:
+            heat = run.state.heat
+            if heat.settled or (run.converged and heat.finished):
                 run = _off_saddle(algorithm, run, batch)
             restarts.latest = run
         reached = run.state.posterior, run.state.heat, algorithm.planned_passes
@@ -325,11 +326,12 @@ def _recorded(
         over=converged or algorithm.spent(state),
         seconds=seconds,
         kept=kept,
+        escapes=run.escapes if back is None else 0,
     )
 
 
 def _off_saddle(algorithm: Algorithm, run: Run, batch: Batch) -> Run:
-    """A converged run as it is, or pushed off the saddle that it stands at."""
+    """A run that has come to rest as it is, or pushed off the saddle that it stands at."""
 
     def advance(temperature: TemperaturePolicy, trial: State) -> Step:
         return replace(algorithm, temperature=temperature).advance(trial, batch)
@@ -338,8 +340,9 @@ def _off_saddle(algorithm: Algorithm, run: Run, batch: Batch) -> Run:
         return run
     away = leave_saddle(advance, run.state, algorithm.tolerance, seed=run.escapes)
     if away is None:
-        return run
+        return run._replace(at_saddle=False)
     if run.escapes == MOST_ESCAPES:
         return run._replace(at_saddle=True)
-    state = run.state._replace(posterior=away.posterior, solved=away.solved)
+    heat = replace(run.state.heat, settled=False)
+    state = run.state._replace(posterior=away.posterior, solved=away.solved, heat=heat)
     return run._replace(state=state, converged=False, over=False, escapes=run.escapes + 1)

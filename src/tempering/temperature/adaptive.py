@@ -60,7 +60,7 @@ HEATED, QUIET_START = {"heated": 0.3, "quiet": 0.1}, 0.2
 PLAIN_STARTS = 4
 #: After as many attempts as there are ways it ends when one finds nothing better, and after so many
 #: times the passes until the first cooling had settled in any case.
-ENOUGH = 2.0
+ENOUGH = 1.8
 #: An attempt fits a sample first, this part of the data, but so many of them at least, or half of
 #: them, and at most, and in so many steps at most.
 SAMPLED, LEAST_SAMPLE, MOST_SAMPLE, MOST_STEPS = 0.2, 150, 20_000, 300
@@ -68,9 +68,11 @@ SAMPLED, LEAST_SAMPLE, MOST_SAMPLE, MOST_STEPS = 0.2, 150, 20_000, 300
 HANDED_OVER, HANDOVER = 0.05, 0.5
 #: Bounds that differ by less, in units, are those of one optimum.
 SAME = 1e-4
-#: A bound below the best is given up when so many times what is left to gain does not help. Plain
-#: inference, which often rises slowly, is expected to gain so many times as much.
-HOPE, PLAIN_HOPE = 3.0, 10.0
+#: A bound below the best is given up when so many times what is left to gain does not help.
+HOPE = 3.0
+#: Once something is above plain inference, which is paused, that is run to its end too, so that no
+#: fit ends below it; but not where it is so many units below.
+FAR = 0.5
 #: Plain inference, which comes first, has this part of the planned run; all of it, if it does not
 #: come to rest within that part.
 PLAIN_PART = 0.5
@@ -96,7 +98,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
 
     A batch fit goes through four phases, all within ``fraction`` of the planned passes:
 
-    1. run plain variational inference from the start, until it hardly moves;
+    1. run plain variational inference from the start, until it hardly moves (and to its end, as soon
+       as something else is above it);
     2. cool from above the critical temperature, and hold it while the fit moves;
     3. look for something better: by plain inference from fresh starts, and by cooling again, from
        the best state, heated part of the way, or from a fresh start; all but one of these ways fit
@@ -206,15 +209,14 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         progress = surroundings.progress
         passes, length = progress.passes + progress.step, self.length(progress.planned)
         steady = max(look.excess, look.left) <= SETTLED * self.rest
-        times = PLAIN_HOPE if heat.phase.startswith("plain") else HOPE
-        might = look.bound + times * look.left * look.unit
+        might = look.bound + HOPE * look.left * look.unit
         converged = look.excess * look.unit <= max(surroundings.tolerance, 1e-9 * look.unit)
         late = heat.phase.startswith("plain") and passes > PLAIN_PART * progress.planned
         hopeless = look.excess <= self.rest and might < heat.best
         ending = heat.phase == "plain to the end"
-        resting = late or hopeless or (steady and not ending)
-        if heat.waited < 3 or not (resting or converged):
-            return replace(heat, waited=heat.waited + 1)
+        resting = late or (heat.settled if ending else converged or hopeless or steady)
+        if heat.waited < 3 or not resting:
+            return replace(heat, waited=heat.waited + 1, settled=ending and converged)
         gain = (look.bound - heat.best) / look.unit
         better = gain > 1e-6
         best = look.bound if better else heat.best
@@ -229,19 +231,20 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             critical, looked_at = _critical_inverse_temperature(
                 heat, surroundings, NEVER_ALIKE, most
             )
-            kept |= {"hope": -math.inf if converged else might, "looked_at": looked_at}
+            kept["looked_at"] = looked_at
             return heat.jump("cooling", FORGETTING * critical, **kept)
-        if better and not ending and look.bound <= heat.hope:
-            # Plain inference, which is the best so far, may end above it: they change places.
-            swapped = {"keeps": True, "returns": True, "best": best, "hope": -math.inf}
-            first = heat.first_passes or passes
-            return heat.jump("plain to the end", 1.0, first_passes=first, **swapped)
+        first = heat.first_passes or passes
+        if better and not heat.plain_ended:
+            kept["plain_ended"] = True
+            if gain < FAR:
+                # Plain inference, which is the best so far, may end above it: they change places.
+                kept["returns"] = True
+                return heat.jump("plain to the end", 1.0, first_passes=first, **kept)
         # Where plain inference has ended below it, the attempt before has found something.
         found = gain < -SAME if ending else gain > SAME
         failures = heat.failures + (heat.attempts > 0 and not found)
-        if better:
-            kept["hope"] = -math.inf
-        first = heat.first_passes or passes
+        if ending:  # its passes are not at the expense of the attempts
+            first += heat.waited * progress.step / ENOUGH
         tried = failures == len(AGAIN) or (heat.attempts >= len(AGAIN) and not found)
         spent = passes > ENOUGH * first or 1.2 * passes > length
         if tried or spent or heat.path is None:

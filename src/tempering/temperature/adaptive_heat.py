@@ -45,7 +45,7 @@ class AdaptiveHeat(Heat):
     """Where adaptive tempering is."""
 
     #: "plain" (variational inference at T = 1 from the start), "cooling", "settling" (at T = 1),
-    #: "plain to the end" (which may still beat a cooling), "cooling again", "settling again"; with
+    #: "plain to the end" (when something else is above it), "cooling again", "settling again"; with
     #: minibatches "ramp".
     phase: str = "plain"
     waited: int = 0  # steps for which the temperature has been held
@@ -54,7 +54,7 @@ class AdaptiveHeat(Heat):
     excess_before: float = math.inf
     inverse_temperature_before: float = 1.0
     best: float = -math.inf  # bound at T = 1 so far, that of the state which the engine keeps
-    hope: float = -math.inf  # what plain inference, if that is the best, might still reach
+    plain_ended: bool = False  # whether plain inference was run to its end
     first_passes: float = 0.0  # until the first cooling had settled
     attempts: int = 0  # to find something better
     failures: int = 0  # how many ways have found nothing better
@@ -85,6 +85,7 @@ class AdaptiveHeat(Heat):
             waited=0,
             bound_before=-math.inf,
             excess_before=math.inf,
+            settled=False,
             **changes,
         )
 

@@ -36,6 +36,9 @@ class Heat:
     keeps, returns : bool
         Whether the engine is to keep the state after this step, and to go back to the one that it
         kept before.
+    settled : bool
+        Whether the state has come to rest at T = 1, and the engine is to push it off a saddle if it
+        stands at one; then it is settled no more.
     looked_at : int
         Data that the policy has solved by itself in this step; passes count them too.
 
@@ -54,6 +57,7 @@ class Heat:
     finished: bool = False
     keeps: bool = False
     returns: bool = False
+    settled: bool = False
     looked_at: int = 0
 
     def __init_subclass__(cls, **options: Any) -> None:
