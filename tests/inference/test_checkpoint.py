@@ -1,6 +1,7 @@
 """A run that was interrupted ends in the bits of one that was not."""
 
 import contextlib
+import ctypes
 import os
 import shutil
 import signal
@@ -15,6 +16,7 @@ from datetime import date
 from decimal import Decimal
 from functools import cached_property
 
+import numba
 import numpy as np
 import pytest
 from scipy import sparse
@@ -501,6 +503,24 @@ def test_functions_of_libraries_are_told_by_their_names():
 def test_objects_without_attributes_are_told_apart(one, other):
     assert describe(one) != describe(other)
     assert describe(one) == describe(deepcopy(one))
+
+
+def test_the_methods_of_two_objects_are_told_apart():
+    five, six = (Annealing(schedules.linear(hottest)).length for hottest in (5.0, 6.0))
+    assert describe(five) != describe(six)
+
+
+def test_a_compiled_function_is_told_by_its_source():
+    """Not by what its compiler keeps, which changes when it is called."""
+    doubled, halved = numba.njit(lambda x: 2.0 * x), numba.njit(lambda x: 0.5 * x)
+    before = describe(doubled)
+    assert before != describe(halved)
+    doubled(1.0)
+    assert describe(doubled) == before
+
+
+def test_what_cannot_be_made_again_is_told_by_its_class():
+    assert describe(ctypes.pointer(ctypes.c_int(3))) == describe(ctypes.pointer(ctypes.c_int(3)))
 
 
 def test_a_model_may_refer_to_itself(tmp_path):

@@ -9,6 +9,7 @@ from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 from scipy import sparse
 
 from tempering.inference.sources import ArraySource, Source
@@ -23,6 +24,8 @@ TOLD_APART_BY: dict[Any, tuple[str, ...]] = {
     CodeType: ("co_code", "co_names", "co_consts"),
     CellType: ("cell_contents",),
     partial: ("func", "args", "keywords"),
+    # Else all of its compiler is told with it, which had not ended after nine minutes.
+    Dispatcher: ("py_func", "targetoptions"),
 }
 #: What is told of the globals that a function names: in a notebook they are its settings.
 TOLD_OF_GLOBALS = int | float | str | tuple | np.ndarray | FunctionType
@@ -82,7 +85,7 @@ def _made_of(value: Any) -> dict[str, Any]:
     """What an object without attributes would be made of again, such as the ends of a range."""
     try:
         made = value.__reduce_ex__(2)
-    except TypeError:  # a lock, say
+    except Exception:  # of a lock, say, each kind with an error of its own
         return {}
     if isinstance(made, str):  # a name, which is told
         return {}
