@@ -98,6 +98,26 @@ class OneWeight(Counts):
         return LocalStep(statistics, step.energies, step.entropy, inverse_temperature)
 
 
+class ForgetsTemperature(Counts):
+    def local_step(self, data, expectations, inverse_temperature):
+        step = super().local_step(data, expectations, inverse_temperature)
+        return LocalStep(step.statistics, step.energies, step.entropy, 1.0, local=step.local)
+
+
+class ColumnOfTemperatures(Counts):
+    def local_step(self, data, expectations, inverse_temperature):
+        step = super().local_step(data, expectations, inverse_temperature)
+        step.inverse_temperature = np.reshape(inverse_temperature, (-1, 1))
+        return step
+
+
+class MeanTemperature(Counts):
+    def local_step(self, data, expectations, inverse_temperature):
+        step = super().local_step(data, expectations, inverse_temperature)
+        step.inverse_temperature = float(np.mean(inverse_temperature))
+        return step
+
+
 class WritesIntoExpectations(Counts):
     def expectations(self, posterior):
         return [super().expectations(posterior), np.ones(1)]
@@ -184,6 +204,9 @@ class StepsInPlace(Counts):
         (MeanEntropy, "two halves' entropy"),
         (OneTemperature, "its own temperature alone"),
         (OneWeight, "its own temperature alone"),
+        (ForgetsTemperature, "local_step must hand .* as it was given, here 0.4; got 1.0"),
+        (ColumnOfTemperatures, r"as it was given, here 0.4; got array\(\[\[0.4"),
+        (MeanTemperature, "as it was given, here one for each datum; got 0.7"),
         (WritesIntoExpectations, "two halves' statistics"),
         (WritesIntoPosterior, "λ must stay as it is"),
         (Remembers, r"local_step must not change the model.*: seen \(it was"),
@@ -204,6 +227,19 @@ class StepsInPlace(Counts):
 def test_a_broken_model_is_named(model, words):
     with pytest.raises(AssertionError, match=words):
         check_model(model(), counts())
+
+
+class Counted(Counts):
+    def check(self, data):
+        if (data < 0).any():
+            raise ValueError("counts are never negative")
+
+
+def test_data_are_checked_as_a_fit_would_check_them():
+    """A list of rows has become an array by then."""
+    check_model(Counted(), counts().tolist())
+    with pytest.raises(ValueError, match="counts are never negative"):
+        check_model(Counted(), [[-1.0]])
 
 
 def test_a_model_that_cannot_be_pickled_is_told():

@@ -68,9 +68,9 @@ def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e
         raise ValueError(f"model must be a tempering.Model; got {shown(model)}.")
     check_whole(0, seed=seed)
     check_number(tolerance, "tolerance", "0 or positive", least=0)
-    model.check(data)
     source = ArraySource(data)
     rows = source.data
+    model.check(rows)
     rng, shape = np.random.default_rng(seed), rows.shape
     before = rows.tobytes() if isinstance(rows, np.ndarray) else None
     prior = model.prior()
@@ -101,6 +101,7 @@ def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e
         local.n == shape[0],
         f"local_step must give one energy for each of {shape[0]} data; got {local.n}.",
     )
+    _check_temperature(local, HOT)
     _check_parts(wanted, local.statistics, "the statistics of local_step")
     _check_finite(local.energies, "the energies of local_step")
     _check_finite(local.entropy, "the entropy of local_step")
@@ -189,6 +190,16 @@ def _check_finite(numbers: Any, whose: str) -> None:
     )
 
 
+def _check_temperature(local: LocalStep, s: Any, method: str = "local_step") -> None:
+    """A step tells the temperature that it was made at: pushes and q(T) weigh it by that."""
+    given = s if np.ndim(s) == 0 else "one for each datum"
+    _demand(
+        np.array_equal(local.inverse_temperature, s),
+        f"{method} must hand inverse_temperature on to LocalStep as it was given, here {given}; "
+        f"got {shown(local.inverse_temperature)}.",
+    )
+
+
 def _check_starts(model: Model, rows: Any, prior: Any, seed: int) -> None:
     """From few data, as pushes off a saddle ask for them, and with the generator that is given."""
     hint = "source.sample(n, rng) gives at most n data, which stand for source.size."
@@ -272,13 +283,15 @@ def _check_sums(model: Model, rows: Any, start: Any, close: Callable[..., None])
         )
     one_each = _step(model, rows, start, np.full(n, HOT))
     _same_step(one_each, whole, close, "with one temperature a datum, the")
-    mixed = _step(model, rows, start, np.where(np.arange(n) < half, HOT, 1.0))
+    temperatures = np.where(np.arange(n) < half, HOT, 1.0)
+    mixed = _step(model, rows, start, temperatures)
     apart = first + _step(model, rows[half:], start, 1.0)
     what = (
         "where each datum has its own temperature alone, inverse_temperature[i] (statistics must "
         "be weighted by the inverse temperature), the"
     )
     _same_step(mixed, apart, close, what)
+    _check_temperature(mixed, temperatures)
 
 
 def _check_normalizers(model: Model, rows: Any, posterior: Any, close: Callable[..., None]) -> None:
@@ -368,6 +381,7 @@ def _check_continuing(model: Model, rows: Any, posterior: Any, s: float, toleran
         f"continue_local_step at T = {1 / s:g} must not lower s·energy + entropy of the step that "
         f"it starts from, but at the same λ it falls by {fall:.6g}.",
     )
+    _check_temperature(local, s, "continue_local_step")
 
 
 def _check_optimum(model: Model, rows: Any, posterior: Any, s: float, tolerance: float) -> None:

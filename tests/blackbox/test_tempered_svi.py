@@ -558,8 +558,9 @@ def test_what_cannot_be_is_refused_before_any_work():
         new().run_restarts(KEY, 10, 0, X, Y)
     with pytest.raises(ValueError, match=r"init_state is one state.* would be the same"):
         new().run_restarts(KEY, 10, 2, X, Y, init_state=())
-    for length in ({"passes": 10}, {"fraction": 1.0}):
+    for length in ({"passes": 10}, {"passes": 9.5}, {"fraction": 1.0}, {"fraction": 0.95}):
         svi = new(temperature=Annealing(**length))
         for run in (svi.run, lambda *data, svi=svi: svi.run_restarts(*data[:2], 2, *data[2:])):
             with pytest.raises(ValueError, match="no step at T = 1 in a run of num_steps=10: make"):
                 run(KEY, 10, X, Y)
+    assert new(temperature=Annealing(passes=9)).run(KEY, 10, X, Y).temperatures[-1] == 1.0

@@ -1,6 +1,7 @@
 """A run that was interrupted ends in the bits of one that was not."""
 
 import contextlib
+import ctypes
 import os
 import shutil
 import signal
@@ -8,8 +9,14 @@ import subprocess
 import sys
 import threading
 import warnings
+from collections import deque
+from copy import deepcopy
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal
+from functools import cached_property
 
+import numba
 import numpy as np
 import pytest
 from scipy import sparse
@@ -219,6 +226,46 @@ def test_alpha_that_follows_the_documents_survives(tmp_path):
         np.testing.assert_array_equal(getattr(whole.model, name), getattr(resumed.model, name))
     np.testing.assert_array_equal(whole.posterior.parameters(), resumed.posterior.parameters())
     assert np.ptp(whole.model.doc_topic_prior) > 0.01
+
+
+class Tabulated(Mixture):
+    """Learns its prior, and keeps what it has made of it until it changes."""
+
+    power = 1.0
+
+    @cached_property
+    def table(self):
+        prior = super().prior()
+        return prior.replace(weights=prior.weights**self.power)
+
+    @cached_property
+    def untouched(self):
+        return lambda data: data  # which cannot be stored
+
+    def prior(self):
+        return self.table
+
+    def local_step(self, data, expectations, inverse_temperature):
+        return super().local_step(self.untouched(data), expectations, inverse_temperature)
+
+    def learn_hyperparameters(self, local, posterior, rate):
+        self.power += rate
+        del self.table
+
+
+def test_what_follows_from_learned_priors_is_made_anew(tmp_path):
+    """A model that was used before has a table of its own, which is not that of the run."""
+    likelihood = IsotropicGaussian(2, 1.0)
+    prior = likelihood.conjugate.natural(np.zeros(2), 20.0)
+    model = Tabulated(likelihood, Dirichlet(3), np.full(3, 0.9), prior)
+    options = {"max_passes": 12, "tolerance": 0.0, "progress": False}
+    whole = fit(model, blobs(), **options)
+    model.prior()
+    kept = Checkpoint(tmp_path, every_steps=3)
+    with pytest.raises(Killed):
+        fit(model, blobs(), **options, checkpoint=kept, callbacks=[kill_after(7)])
+    resumed = fit(model, blobs(), **options, checkpoint=kept)
+    assert_same_bits(whole, resumed)
 
 
 def test_steps_that_continue_local_variables_survive(tmp_path):
@@ -438,6 +485,42 @@ def test_functions_of_libraries_are_told_by_their_names():
     assert "minimize" in told
     assert "from_the_hottest" in told
     assert len(told) < 3000
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (range(3), range(4)),
+        (slice(3), slice(4)),
+        (deque([1, 2]), deque([1, 3])),
+        (Decimal("0.1"), Decimal("0.2")),
+        (date(2020, 1, 1), date(2020, 1, 2)),
+        (1j, 2j),
+        ("low".upper, "high".upper),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_objects_without_attributes_are_told_apart(one, other):
+    assert describe(one) != describe(other)
+    assert describe(one) == describe(deepcopy(one))
+
+
+def test_the_methods_of_two_objects_are_told_apart():
+    five, six = (Annealing(schedules.linear(hottest)).length for hottest in (5.0, 6.0))
+    assert describe(five) != describe(six)
+
+
+def test_a_compiled_function_is_told_by_its_source():
+    """Not by what its compiler keeps, which changes when it is called."""
+    doubled, halved = numba.njit(lambda x: 2.0 * x), numba.njit(lambda x: 0.5 * x)
+    before = describe(doubled)
+    assert before != describe(halved)
+    doubled(1.0)
+    assert describe(doubled) == before
+
+
+def test_what_cannot_be_made_again_is_told_by_its_class():
+    assert describe(ctypes.pointer(ctypes.c_int(3))) == describe(ctypes.pointer(ctypes.c_int(3)))
 
 
 def test_a_model_may_refer_to_itself(tmp_path):

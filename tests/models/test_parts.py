@@ -202,6 +202,20 @@ def test_arviz_gets_what_the_model_has():
     assert groups_of(quiet_fit(Coin(), TOSSES), 3, TOSSES).keys() == {"posterior"}
 
 
+class Checking(Coin):
+    def check(self, data):
+        if not np.isin(data, [0, 1]).all():
+            raise ValueError("a toss is 0 or 1")
+
+    def log_likelihood(self, data, parameters):
+        return np.log(parameters["side"][data[:, 0]])
+
+
+def test_arviz_gets_no_scores_of_what_cannot_be_data():
+    with pytest.raises(ValueError, match="a toss is 0 or 1"):
+        groups_of(quiet_fit(Checking(), TOSSES), 3, [[0], [-1]])
+
+
 def test_local_variables_are_kept_where_they_are_asked_for(tmp_path):
     rng = np.random.default_rng(0)
     data = rng.normal(rng.choice([-3.0, 3.0], size=(60, 1)), size=(60, 2))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tempering import AdaptiveTempering, Annealing, Mixture, fit, schedules
+from tempering import AdaptiveTempering, Annealing, Mixture, VariationalTempering, fit, schedules
 from tempering.families import Dirichlet, IsotropicGaussian
 from tempering.plots import plot_temperature_path
 
@@ -45,3 +45,20 @@ def test_holds_are_shaded():
 def test_a_fit_without_temperatures_is_refused():
     with pytest.raises(ValueError, match="history must hold tempered steps"):
         plot_temperature_path(fitted(None).history)
+
+
+def test_learned_temperatures_are_refused():
+    """Their q(T) is a part of the tempered ELBO: an energy that was read from it was nonsense."""
+    with pytest.raises(ValueError, match="do not tell the energy: take plot_temperature"):
+        plot_temperature_path(fitted(VariationalTempering()).history)
+
+
+def test_the_energy_is_that_of_the_model():
+    """One Gaussian of known variance: E log p(x | mean) is written out."""
+    data = np.array([[0.0], [1.0], [5.0]])
+    model = Mixture(IsotropicGaussian(1, 1.0), Dirichlet(1), [1.0], [0.0, 1.0])
+    history = fit(model, data, temperature=Annealing(schedules.constant(2.0)), max_passes=9).history
+    mean, variance = 3.0 / 2.5, 1 / 2.5  # at s = 1/2: precision 1 + 3 / 2, sum 6 / 2
+    expected = -0.5 * np.sum((data - mean) ** 2 + variance + np.log(2 * np.pi))
+    energy = np.asarray(plot_temperature_path(history).axes[1].lines[0].get_ydata(), float)
+    assert energy[4] == pytest.approx(expected)

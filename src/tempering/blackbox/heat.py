@@ -45,7 +45,7 @@ class Scheduled:
 
     def check_length(self, num_steps: int) -> None:
         """Raise unless a run of so many steps ends at T = 1."""
-        if self.policy is not None and not self.policy.length(num_steps) < num_steps:
+        if self.policy is not None and not self.policy.length(num_steps) <= num_steps - 1:
             raise ValueError(
                 f"{self.policy} leaves no step at T = 1 in a run of num_steps={num_steps}: make "
                 "more steps, or shorten the tempered part (its passes are steps here)."

@@ -22,7 +22,7 @@ from typing import Any, Self, TypeVar
 import numpy as np
 
 from tempering.inference.executors import ClusterLost
-from tempering.inference.fingerprint import describe, describe_source, differences
+from tempering.inference.fingerprint import describe, describe_source, differences, follows
 from tempering.inference.run import Result, Run
 from tempering.inference.sources import Source
 from tempering.models.arguments import check_number
@@ -311,7 +311,9 @@ class Restarts:
         if parts is None:
             return None
         model = deepcopy(self._given)
-        vars(model).update(parts["model"])
+        attributes = {**_attributes(model), **parts["model"]}
+        vars(model).clear()
+        vars(model).update(attributes)
         model.check_parameters()
         parts = {**parts, "model": model}
         check_types(parts, cls)
@@ -321,6 +323,11 @@ class Restarts:
 
     def _learned(self, model: Model) -> dict[str, Any]:
         """The attributes in which a model differs from the one that was given."""
-        given, own = vars(self._given), vars(model)
+        given, own = _attributes(self._given), _attributes(model)
         same = {name for name in given.keys() & own if describe(own[name]) == describe(given[name])}
         return {name: value for name, value in own.items() if name not in same}
+
+
+def _attributes(model: Model) -> dict[str, Any]:
+    """All of a model but for what follows from it, which would be that of another state."""
+    return {name: value for name, value in vars(model).items() if not follows(model, name)}

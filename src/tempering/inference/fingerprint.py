@@ -9,6 +9,7 @@ from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
+from numba.core.dispatcher import Dispatcher
 from scipy import sparse
 
 from tempering.inference.sources import ArraySource, Source
@@ -23,6 +24,8 @@ TOLD_APART_BY: dict[Any, tuple[str, ...]] = {
     CodeType: ("co_code", "co_names", "co_consts"),
     CellType: ("cell_contents",),
     partial: ("func", "args", "keywords"),
+    # Else all of its compiler is told with it, which had not ended after nine minutes.
+    Dispatcher: ("py_func", "targetoptions"),
 }
 #: What is told of the globals that a function names: in a notebook they are its settings.
 TOLD_OF_GLOBALS = int | float | str | tuple | np.ndarray | FunctionType
@@ -72,9 +75,28 @@ def describe(value: Any, within: tuple[int, ...] = ()) -> Any:
     state: Any = object.__getstate__(value)  # attributes, or both these and slots
     attributes, slots = state if isinstance(state, tuple) else (state, None)
     kept = {**(attributes or {}), **(slots or {})}
-    # A cached property follows from the others, and is there only if somebody asked for it.
-    own = (part for part in kept if not isinstance(getattr(type(value), part, 0), cached_property))
-    return {"class": name, **describe({part: kept[part] for part in own}, within)}
+    told = {part: kept[part] for part in kept if not follows(value, part)}
+    if state is None:
+        told = _made_of(value)
+    return {"class": name, **describe(told, within)}
+
+
+def _made_of(value: Any) -> dict[str, Any]:
+    """What an object without attributes would be made of again, such as the ends of a range."""
+    try:
+        made = value.__reduce_ex__(2)
+    except Exception:  # of a lock, say, each kind with an error of its own
+        return {}
+    if isinstance(made, str):  # a name, which is told
+        return {}
+    parts = [part for part in made[1] if part is not type(value)]
+    parts += [list(items) for items in made[3:5] if items is not None]
+    return {"made_of": parts} if parts else {}
+
+
+def follows(value: Any, part: str) -> bool:
+    """Whether a part is a cached property: it is there only if somebody asked for it."""
+    return isinstance(getattr(type(value), part, None), cached_property)
 
 
 def _globals_of(function: FunctionType) -> dict[str, Any]:

@@ -140,7 +140,8 @@ def plot_temperature_path(history: History) -> Any:
     Parameters
     ----------
     history : History
-        ``history`` of a batch fit, or ``history_`` of an estimator, with the ELBO of each step.
+        ``history`` of a batch fit, or ``history_`` of an estimator, with the ELBO of each step. The
+        policy must be ``AdaptiveTempering`` or ``Annealing``.
 
     Examples
     --------
@@ -155,13 +156,19 @@ def plot_temperature_path(history: History) -> Any:
     ['temperature', 'energy', 'heat capacity']
     """
     _check_history(history)
+    if any(record.weights is not None for record in history):
+        # q(T) is a part of their tempered ELBO too.
+        raise ValueError(
+            "history is that of VariationalTempering, whose ELBOs do not tell the energy: take "
+            "plot_temperature, or fit with AdaptiveTempering or Annealing."
+        )
     s = np.asarray(history["inverse_temperature"], float)
     elbo, tempered = history["elbo"], history["tempered_elbo"]
     hot = s < 1.0
     if not np.any(hot & np.isfinite(elbo)):
         raise ValueError(
-            "history must hold tempered steps with an ELBO; this one has none. Fit with a "
-            "temperature policy, and evaluate the ELBO at each step (elbo_every=1)."
+            "history must hold tempered steps with an ELBO; this one has none. Fit with "
+            "AdaptiveTempering or Annealing, and evaluate the ELBO at each step (elbo_every=1)."
         )
     passes = history["passes"]
     energy = np.full(s.size, np.nan)

@@ -103,6 +103,7 @@ def groups_of(result: Result, n_draws: int, data: Any) -> dict[str, dict[str, An
         return groups
     if model.provides("log_likelihood"):
         rows = ArraySource(data).data
+        model.check(rows)
         logs = [model.log_likelihood(rows, entry(draws, i)) for i in range(n_draws)]
         groups["log_likelihood"] = {"x": np.stack(logs)[None]}
     if model.provides("simulate"):
