@@ -205,6 +205,25 @@ def test_a_state_that_a_policy_calls_settled_is_pushed_off_a_saddle_and_no_optim
     assert (elbos[11] > elbos[9] + 100) == at_saddle
 
 
+def test_a_learned_temperature_that_moves_rarely_is_waited_for():
+    """A bound that rests while q(T) waits for its turn is no end."""
+    rng = np.random.default_rng(0)
+    data = 2 * rng.normal(np.repeat([-6.0, 6.0], 100))[:, None]
+    model = Mixture(IsotropicGaussian(1, 1.0), Dirichlet(2), [1.0, 1.0], [0.0, 0.001])
+    often, rarely = (
+        quiet_fit(
+            model,
+            data,
+            temperature=VariationalTempering(every=every, fraction=None),
+            finish=False,
+            max_passes=500,
+        ).history[-1]
+        for every in (1, 5)
+    )
+    assert rarely.temperature == pytest.approx(often.temperature, rel=1e-3)
+    assert rarely.tempered_elbo == pytest.approx(often.tempered_elbo, abs=0.01)
+
+
 @pytest.mark.parametrize("s", [8, 0, -0.5, np.nan, [[0.5]], [0.5, 2.0], "hot"])
 def test_a_heat_that_is_no_inverse_temperature_is_refused(s):
     with pytest.raises(ValueError, match="inverse_temperature must be 1/T, above 0 and at most 1"):

@@ -265,11 +265,13 @@ def test_the_search_leaves_passes_to_cool_in():
     assert found.history[-1].passes <= 60
 
 
-def test_a_run_too_short_for_plain_inference_stays_plain_and_says_so(caplog):
+@pytest.mark.parametrize(("planned", "taken"), [(10, 6), (5, 3), (3, 2)])
+def test_a_run_too_short_for_plain_inference_stays_plain_and_says_so(planned, taken, caplog):
     model, data = clusters(0)
-    short = run(model, data, AdaptiveTempering(), max_passes=10)
-    assert "took 6 of the 10 passes that are planned" in caplog.text
-    assert short.elbo == run(model, data, None, max_passes=10).elbo
+    short = run(model, data, AdaptiveTempering(), max_passes=planned)
+    assert f"took {taken} of the {planned} passes that are planned" in caplog.text
+    assert len(caplog.records) == 1
+    assert short.elbo == run(model, data, None, max_passes=planned).elbo
     assert np.all(short.history["temperature"] == 1.0)
 
 

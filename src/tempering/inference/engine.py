@@ -308,8 +308,8 @@ def _recorded(
     back = run.kept if heat.returns else None  # with both, the two change places
     if back is not None:  # which has not been looked at, however little the step before it changed
         settled = False
-    converged = settled and (heat.finished or (policy.settles and not algorithm.finish))
-    cooled = run.cooled or (settled and not converged and policy.settles)
+    converged = settled and (heat.finished or (policy.settles(heat) and not algorithm.finish))
+    cooled = run.cooled or (settled and not converged and policy.settles(heat))
     if cooled:
         state = state._replace(heat=COLD)
     if back is not None:

@@ -98,8 +98,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
 
     A batch fit goes through four phases, all within ``fraction`` of the planned passes:
 
-    1. run plain variational inference from the start, until it hardly moves (and to its end, as soon
-       as something else is above it);
+    1. run plain variational inference from the start, until it hardly moves (and later to its end,
+       once something else is above it);
     2. cool from above the critical temperature, and hold it while the fit moves;
     3. look for something better: by plain inference from fresh starts, and by cooling again, from
        the best state, heated part of the way, or from a fresh start; all but one of these ways fit
@@ -211,11 +211,12 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         steady = max(look.excess, look.left) <= SETTLED * self.rest
         might = look.bound + HOPE * look.left * look.unit
         converged = look.excess * look.unit <= max(surroundings.tolerance, 1e-9 * look.unit)
-        late = heat.phase.startswith("plain") and passes > PLAIN_PART * progress.planned
+        longest = min(PLAIN_PART * progress.planned, length)
+        late = heat.phase.startswith("plain") and passes > longest
         hopeless = look.excess <= self.rest and might < heat.best
         ending = heat.phase == "plain to the end"
-        resting = late or (heat.settled if ending else converged or hopeless or steady)
-        if heat.waited < 3 or not resting:
+        resting = heat.settled if ending else converged or hopeless or steady
+        if not late and (heat.waited < 3 or not resting):
             return replace(heat, waited=heat.waited + 1, settled=ending and converged)
         gain = (look.bound - heat.best) / look.unit
         better = gain > 1e-6

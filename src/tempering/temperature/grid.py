@@ -8,7 +8,7 @@ is the tempered partition function, with c(s; β) = ∫∫ p(x, z | β)^s dx dz,
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -59,12 +59,13 @@ def check_grid(inverse_temperatures: ArrayLike, prior: ArrayLike | None) -> tupl
 class GridPolicy(TemperaturePolicy[State]):
     """What policies share that learn 1/T on a grid, with a prior over it."""
 
-    settles: ClassVar[bool] = True
-
     inverse_temperatures: ArrayLike
     prior: ArrayLike | None
     damping: float
     fraction: float | None
+
+    def settles(self, heat: State) -> bool:
+        return True
 
     def __post_init__(self) -> None:
         grid, prior = check_grid(self.inverse_temperatures, self.prior)

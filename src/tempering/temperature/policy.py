@@ -148,10 +148,12 @@ class TemperaturePolicy(ABC, Generic[State]):
     [0.8, 0.9, 1.0]
     """
 
-    #: Whether the tempered ELBO comes to rest before T = 1, as that of a learned temperature does.
-    settles: ClassVar[bool] = False
     #: Passes that a batch fit has with it, where none are asked for.
     usual_passes: ClassVar[float] = USUAL_PASSES
+
+    def settles(self, heat: State) -> bool:
+        """Whether a tempered ELBO that rests will stay there, as that of a learned temperature."""
+        return False
 
     def length(self, planned: float) -> float:
         """Passes after which the temperature is surely 1, in a run of so many planned passes.

@@ -118,6 +118,10 @@ class VariationalTempering(GridPolicy[TemperingHeat]):
         heat = self.cool(heat, progress)
         return local.reweighted(float(heat.inverse_temperature)), heat
 
+    def settles(self, heat: TemperingHeat) -> bool:
+        """Only where q(y) has just moved too."""
+        return (heat.step - 1) % self.every == 0
+
     def reads_energies(self, heat: TemperingHeat) -> bool:
         """With log C in closed form; otherwise the model looks at a sample of its own."""
         return heat.log_partition is not None
