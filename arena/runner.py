@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from threading import Lock
+from threading import Event, Lock
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 from scipy import sparse
@@ -66,8 +67,17 @@ def run_corpus(
 ) -> Iterator[Row]:
     """Run the missing cells of a corpus, some groups of seeds at a time; rows as they are made."""
     corpus = open_corpus(name, smaller)
-    done = {key(row) for row in folder.rows() if "error" not in row}
     described = {"corpus": corpus.name, "documents": corpus.train.shape[0]}
+    entries = corpus.train.tocoo()
+    content = crc32(np.stack([entries.row, entries.col, entries.data]).astype(np.int64))
+    rows = [row for row in folder.rows() if described.items() <= row.items()]
+    if any(row.get("content", content) != content for row in rows):
+        raise SystemExit(
+            f"{folder.path} has results of other documents of the name {corpus.name!r}; rename the "
+            "corpus, or take another folder: --out other."
+        )
+    described["content"] = content
+    done = {key(row) for row in rows if "error" not in row}
     missing = [
         [row for own in group if key(row := {**described, **own}) not in done] for group in groups
     ]
@@ -75,15 +85,21 @@ def run_corpus(
         return
     for found in levels(corpus):
         yield folder.add({**described, "threads": 1, "seed": 0, **found})
+    stopped = Event()
     with TemporaryDirectory() as room, ThreadPoolExecutor(jobs) as pool:
         counts = Path(room) / "counts.npz"
         sparse.save_npz(counts, corpus.train)
 
         def run_group(group: list[Row]) -> list[Row]:
-            return [folder.add(_run_cell(corpus, counts, row, folder, limit)) for row in group]
+            rows = (row for row in group if not stopped.is_set())
+            return [folder.add(_run_cell(corpus, counts, row, folder, limit)) for row in rows]
 
-        for rows in pool.map(run_group, missing):
-            yield from rows
+        try:
+            for rows in pool.map(run_group, missing):
+                yield from rows
+        except BaseException:  # Ctrl-C: the workers have heard it too, and no other one is to start
+            stopped.set()
+            raise
 
 
 def _run_cell(corpus: Corpus, counts: Path, row: Row, folder: Folder, limit: float) -> Row:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import math
+import time
 
 import numpy as np
 import pytest
@@ -228,6 +229,36 @@ def test_corpora_are_refused_that_cannot_be_told_apart_or_read(labelled, tmp_pat
             named([f"{path}:{number}"])
     with pytest.raises(SystemExit, match="things has counts that are not whole"):
         open_corpus(str(path))
+
+
+def test_other_documents_of_one_name_are_not_taken_for_those_before(labelled, tmp_path):
+    group = [{"K": 2, "program": "scikit-learn", "seed": 0, "threads": 1}]
+    folder = Folder(tmp_path)
+    first = next(run_corpus(f"{labelled}:40", [group], folder, 1, 1, 1.0))
+    assert next(run_corpus(f"{labelled}:40", [group], folder, 1, 1, 1.0)) == first
+    other = tmp_path / "things.npz"
+    sparse.save_npz(other, sparse.load_npz(labelled)[::-1])
+    with pytest.raises(SystemExit, match=r"other documents of the name 'things'.*--out"):
+        list(run_corpus(f"{other}:40", [group], folder, 1, 1, 1.0))
+
+
+def test_an_interrupt_starts_no_other_fit(labelled, tmp_path, monkeypatch):
+    started = []
+
+    def interrupted(corpus, counts, row, folder, limit):
+        started.append(row["seed"])
+        time.sleep(0.1)
+        return {**row, "error": "KeyboardInterrupt"}
+
+    monkeypatch.setattr(runner, "_run_cell", interrupted)
+    cell = {"K": 2, "program": "scikit-learn", "threads": 1}
+    groups = [[{**cell, "seed": seed}] for seed in range(50)]
+    rows = run_corpus(f"{labelled}:40", groups, Folder(tmp_path), 1, 1, 1.0)
+    while next(rows)["program"] == "unigram":
+        pass
+    with pytest.raises(KeyboardInterrupt):
+        rows.throw(KeyboardInterrupt())
+    assert len(started) < 25
 
 
 @pytest.mark.slow  # real programs, in processes of their own
