@@ -212,7 +212,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         might = look.bound + HOPE * look.left * look.unit
         converged = look.excess * look.unit <= max(surroundings.tolerance, 1e-9 * look.unit)
         longest = min(PLAIN_PART * progress.planned, length)
-        late = heat.phase.startswith("plain") and passes > longest
+        late = heat.phase == "plain" and passes > longest
         hopeless = look.excess <= self.rest and might < heat.best
         ending = heat.phase == "plain to the end"
         resting = heat.settled if ending else converged or hopeless or steady
