@@ -306,6 +306,9 @@ def _recorded(
     )
     kept = deepcopy(state) if heat.keeps else run.kept
     back = run.kept if heat.returns else None  # with both, the two change places
+    # Pushes off saddles are those on the way to one place, which goes on where it was kept.
+    leaves = heat.keeps or back is not None
+    escapes = run.kept_escapes if heat.keeps and back is not None else 0
     if back is not None:  # which has not been looked at, however little the step before it changed
         settled = False
     converged = settled and (heat.finished or (policy.settles(heat) and not algorithm.finish))
@@ -326,7 +329,9 @@ def _recorded(
         over=converged or algorithm.spent(state),
         seconds=seconds,
         kept=kept,
-        escapes=run.escapes if back is None else 0,
+        kept_escapes=run.escapes if heat.keeps else run.kept_escapes,
+        escapes=escapes if leaves else run.escapes,
+        at_saddle=run.at_saddle and not leaves,
     )
 
 

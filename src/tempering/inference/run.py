@@ -235,6 +235,7 @@ class Run(NamedTuple):
     over: bool = False
     seconds: float = 0.0
     kept: State | None = None  # where a policy may go back to
+    kept_escapes: int = 0  # how often it had been pushed off a saddle by then
     escapes: int = 0  # how often it was pushed off a saddle
     at_saddle: bool = False
 
