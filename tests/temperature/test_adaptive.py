@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from itertools import chain, cycle
 
 import numpy as np
 import pytest
@@ -29,8 +30,9 @@ from tempering.families import (
     FullGaussian,
     IsotropicGaussian,
     Poisson,
+    StickBreaking,
 )
-from tempering.inference import Checkpoint, SaddleWarning
+from tempering.inference import Checkpoint, RobbinsMonro, SaddleWarning
 from tempering.inference.saddle import MOST_ESCAPES
 from tempering.temperature import Progress, adaptive, adaptive_ramp
 from tempering.temperature.adaptive import AdaptiveHeat
@@ -78,6 +80,15 @@ def answers() -> tuple[Mixture, np.ndarray]:
     data = (rng.random((200, 10)) < p[rng.integers(6, size=200)]).astype(float)
     likelihood = Bernoulli(10)
     return Mixture(likelihood, Dirichlet(6), np.ones(6), np.ones(likelihood.conjugate.size)), data
+
+
+def sticks() -> tuple[Mixture, np.ndarray]:
+    rng = np.random.default_rng(1)
+    centres = 3.0 * rng.normal(size=(7, 1))
+    data = centres[rng.integers(7, size=150)] + 0.5 * rng.normal(size=(150, 1))
+    likelihood = DiagonalGaussian(1)
+    prior = likelihood.conjugate.natural(np.zeros(1), 0.5, 1.5, 1.0)
+    return Mixture(likelihood, StickBreaking(7), np.repeat([1.0, 0.7], 7), prior), data
 
 
 def run(model, data, policy, seed=0, **options):
@@ -216,6 +227,35 @@ def test_no_fit_ends_below_plain_inference(seed):
         run(model, data, policy, seed, max_passes=1000) for policy in (None, AdaptiveTempering())
     )
     assert adaptive.elbo > plain.elbo - 1e-3
+
+
+@pytest.mark.parametrize(("problem", "seed"), [(sticks, 1)])
+def test_plain_inference_is_the_same_with_and_without_a_policy(problem, seed):
+    """Step by step, also where the model revises what a step has found."""
+    model, data = problem()
+    phases = ["plain"]  # of each step, which is what the step before has chosen
+    note = [lambda report: phases.append("" if report.heat.finished else report.heat.phase)]
+    options = {"seed": seed, "max_passes": 1000, "tolerance": 1e-3}
+    plain = run(model, data, None, **options)
+    adaptive = run(model, data, AdaptiveTempering(), **options, callbacks=note)
+    steps = [phase.startswith("plain") for phase in phases[: len(adaptive.history)]]
+    elbos = adaptive.history["elbo"][steps]
+    n_both = min(len(elbos), len(plain.history))
+    assert n_both > 20
+    np.testing.assert_array_equal(elbos[:n_both], plain.history["elbo"][:n_both])
+    assert adaptive.elbo > plain.elbo - 1e-3
+
+
+def test_minibatches_race_with_plain_inference_that_revises(monkeypatch):
+    """Plain inference wins here, and is what it would have been alone."""
+    model, data = sticks()
+    options = {"batch_size": 50, "max_passes": 20, "learning_rate": RobbinsMonro(4.0)}
+    bounds = chain([0.0], cycle([-1.0, 0.0]))  # of the start; then of the ramp and of the other
+    monkeypatch.setattr(adaptive_ramp, "_bound", lambda *_: next(bounds))
+    plain, adaptive = (
+        run(model, data, policy, **options) for policy in (None, AdaptiveTempering())
+    )
+    assert adaptive.elbo == plain.elbo
 
 
 def test_passes_count_what_samples_took():

@@ -105,6 +105,8 @@ class Algorithm:
         rate = self.learning_rate(state.step + 1)
         check_number(rate, f"learning_rate({state.step + 1})", "from 0 to 1", least=0, most=1)
 
+        revises = heat.revises
+
         # Line 8, variational tempering: update T.
         surroundings = Surroundings(
             model, batch.data, posterior, expected, scale, progress, rate, self.tolerance
@@ -122,8 +124,10 @@ class Algorithm:
         if local.found_at is not None:
             posterior = local.found_at
         posterior = model.global_step(posterior, target, rate)
-        if heat.finished and not heat.returns:  # else this is the state that is given up
+        # Where it only returns, this is the state that is given up.
+        if heat.finished and not heat.returns:
             model.learn_hyperparameters(local, posterior, rate)
+        if (revises or heat.finished) and (heat.keeps or not heat.returns):
             posterior = model.revise(posterior, *progress.parts)
 
         seen = state.data_seen + batch.size + heat.looked_at

@@ -67,6 +67,11 @@ class AdaptiveHeat(Heat):
     step: int = 0
 
     @property
+    def revises(self) -> bool:
+        """At T = 1 all along: else plain inference, and what is compared with it, would be less."""
+        return self.finished or self.inverse_temperature == 1.0
+
+    @property
     def telling(self) -> str:
         if self.finished:
             return ""

@@ -74,6 +74,7 @@ def race(
             return local, AdaptiveHeat(finished=True, path=heat.path)
     target = model.prior() + scale * plain.statistics
     after = model.global_step(heat.plain, target, surroundings.rate)
+    after = model.revise(after, *progress.parts)
     return local, replace(heat, plain=after, step=heat.step + 1)
 
 

@@ -74,6 +74,11 @@ class Heat:
             )
 
     @property
+    def revises(self) -> bool:
+        """Whether λ is what a model may revise after the step, as its own at T = 1."""
+        return self.finished
+
+    @property
     def telling(self) -> str:
         """What a progress bar may say of it; nothing, where T says it all."""
         return ""
