@@ -210,14 +210,23 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         passes, length = progress.passes + progress.step, self.length(progress.planned)
         steady = max(look.excess, look.left) <= SETTLED * self.rest
         might = look.bound + HOPE * look.left * look.unit
-        converged = look.excess * look.unit <= max(surroundings.tolerance, 1e-9 * look.unit)
+        ending = heat.phase == "plain to the end"
+        plain = ending or heat.phase == "plain"
+        # A bound that falls, by rounding or by an inexact step, is at rest; but plain inference
+        # goes on until it would end by itself.
+        rise = abs(look.excess) if plain else look.excess
+        converged = rise * look.unit <= max(surroundings.tolerance, 1e-9 * look.unit)
         longest = min(PLAIN_PART * progress.planned, length)
         late = heat.phase == "plain" and passes > longest
         hopeless = look.excess <= self.rest and might < heat.best
-        ending = heat.phase == "plain to the end"
-        resting = heat.settled if ending else converged or hopeless or steady
-        if not late and (heat.waited < 3 or not resting):
-            return replace(heat, waited=heat.waited + 1, settled=ending and converged)
+        # Where plain inference would end by itself, the engine pushes it off a saddle first.
+        pushes = plain and (ending or converged)
+        resting = heat.settled if pushes else converged or hopeless or steady
+        early = heat.waited < 3 and not pushes
+        if not late and (early or not resting):
+            settled = plain and converged
+            waited = 0 if settled and not ending else heat.waited + 1
+            return replace(heat, waited=waited, settled=settled)
         gain = (look.bound - heat.best) / look.unit
         better = gain > 1e-6
         best = look.bound if better else heat.best
@@ -240,7 +249,9 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             if gain < FAR:
                 # Plain inference, which is the best so far, may end above it: they change places.
                 kept["returns"] = True
-                return heat.jump("plain to the end", 1.0, first_passes=first, **kept)
+                ended = heat.jump("plain to the end", 1.0, first_passes=first, **kept)
+                # It goes on from the bound that it had, as if it had not been paused.
+                return replace(ended, bound_before=heat.best)
         # Where plain inference has ended below it, the attempt before has found something.
         found = gain < -SAME if ending else gain > SAME
         failures = heat.failures + (heat.attempts > 0 and not found)
