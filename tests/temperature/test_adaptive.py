@@ -35,6 +35,7 @@ from tempering.families import (
 )
 from tempering.inference import Checkpoint, RobbinsMonro, SaddleWarning
 from tempering.inference.saddle import MOST_ESCAPES
+from tempering.models.factorial_mixture import FactorialModel
 from tempering.temperature import Progress, adaptive, adaptive_ramp
 from tempering.temperature.adaptive import AdaptiveHeat
 from tempering.temperature.probes import critical_inverse_temperature, pushed
@@ -338,9 +339,25 @@ def test_a_cooling_that_is_cut_short_is_kept_if_it_is_better_at_one(best, return
         inverse_temperature_before=0.5,
         best=best,
     )
-    ended = AdaptiveTempering().cool(heat, Progress(80.0, 1.0, 100.0))
+    policy = AdaptiveTempering()
+    ended = policy.cool(heat, Progress(99.0, 1.0, 100.0))  # no step is left to look at it there
     assert ended.finished
     assert ended.returns == returns
+    looks = policy.cool(heat, Progress(80.0, 1.0, 100.0))
+    assert (looks.inverse_temperature, looks.finished) == (1.0, False)
+
+
+def test_a_cooling_that_is_cut_short_is_judged_at_one():
+    """By its q(z) while it was hot it was below plain inference; at T = 1 it is far above."""
+    rng = np.random.default_rng(302)
+    means, active = rng.normal(size=(3, 5)), rng.random((60, 3)) < 0.4
+    data = active @ means + 0.3 * rng.normal(size=(60, 5))
+    model = FactorialModel(3, 5, 0.1, 1.0, 0.3, local="exact")
+    plain, adaptive = (
+        run(model, data, policy, 302, max_passes=41) for policy in (None, AdaptiveTempering())
+    )
+    assert adaptive.history["phase"][-1] == "final"
+    assert adaptive.elbo > plain.elbo + 100
 
 
 @pytest.mark.parametrize("max_passes", [5, 20, 60, 400])

@@ -170,6 +170,10 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             s = float(np.exp(np.interp(progress.passes / length, times, np.log(places))))
             return replace(heat, inverse_temperature=s)
         if progress.passes >= length:
+            last = progress.passes + progress.step >= progress.planned
+            if heat.inverse_temperature < 1.0 and heat.bound_before > -math.inf and not last:
+                # A step at T = 1 tells what has been found so far; q(z) of the hot one hides it.
+                return replace(heat, phase="settling again", inverse_temperature=1.0)
             # The bound at T = 1 of where it stands, however hot it was there.
             colder = 1.0 - heat.inverse_temperature_before
             behind = heat.bound_before + colder * heat.energy_before < heat.best
@@ -198,6 +202,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
                 raise ValueError(NO_BOUND)
             logger.warning(TOO_HOT, 1.0 / s)
             return local, AdaptiveHeat(finished=True, returns=True)
+        if surroundings.progress.passes >= self.length(surroundings.progress.planned):
+            return local, AdaptiveHeat(finished=True, returns=look.bound < heat.best)
         local = self._pushed(heat, local, model, data, rng)
         heat = replace(heat.after(look), step=heat.step + 1, looked_at=0)
         if s == 1.0:
