@@ -57,6 +57,7 @@ CONSTANTS = (
         "SEARCH_ROWS",
         "LEAST_SAMPLE",
         "PLAIN_STARTS",
+        "RISEN",
         "QUIET_START",
     ),
 )

@@ -211,6 +211,46 @@ def test_a_sample_hands_over_what_sums_of_data_do_not_tell(monkeypatch):
     assert result.elbo > run(model, data, None, 1).elbo + 100
 
 
+class Blurred(Mixture):
+    """It starts with components that are nearly alike."""
+
+    def initialize(self, source, rng):
+        data = source.sample(10_000, rng)
+        assignment = rng.dirichlet(np.full(self.n_components, 1e3), size=len(data))
+        return self._prior + source.size / len(data) * self.statistics(data, assignment)
+
+
+def test_a_fresh_start_is_not_left_on_the_plateau_where_components_are_alike(monkeypatch):
+    """There a fit gains as little in each step as at rest, but more from step to step."""
+    rng = np.random.default_rng(0)
+    data = rng.beta(0.5, 0.5, size=(5, 10))[rng.integers(5, size=100)]
+    data = (rng.random(data.shape) < data).astype(float)
+    model, sampled = Blurred(Bernoulli(10), Dirichlet(5), np.ones(5), np.ones(20)), []
+    monkeypatch.setattr(adaptive, "AGAIN", ("plain",))
+    note = [lambda report: sampled.append(getattr(report.heat, "samples_next", False))]
+    history = run(model, data, AdaptiveTempering(), callbacks=note).history
+    start, first = history["elbo"][[0, sampled.index(True) + 2]]  # of all data
+    assert first > 0.5 * (start + history["elbo"].max())
+
+
+def test_the_best_is_heated_a_little_where_the_cooling_ended_far_below_it(monkeypatch):
+    """All share a covariance, which grew with the heat: so they are alike at T = 1, too."""
+    rng = np.random.default_rng(3)
+    data = 3.0 * rng.normal(size=(5, 2))[rng.integers(5, size=150)] + 0.7 * rng.normal(
+        size=(150, 2)
+    )
+    likelihood = TiedGaussian(2, 5)
+    prior = likelihood.conjugate.natural(np.zeros((5, 2)), 0.5, 3.0, np.eye(2))
+    model = Mixture(likelihood, Dirichlet(5), np.full(5, 0.9), prior)
+    monkeypatch.setattr(adaptive, "AGAIN", ("heated", "quiet"))
+    phases = [""]
+    note = [lambda report: phases.append("" if report.heat.finished else report.heat.phase)]
+    result = run(model, data, AdaptiveTempering(), callbacks=note)
+    again = np.array(phases[: len(result.history)]) == "cooling again"
+    assert again.sum() > 2
+    assert np.isclose(result.history["temperature"][again].max(), 1 / adaptive.WARM)
+
+
 def test_cooling_again_without_pushes_finds_what_they_missed(monkeypatch):
     """Where data are few, pushes and samples decide between optima that are nearly as good."""
     model, data = cells()

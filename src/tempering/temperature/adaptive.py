@@ -24,7 +24,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from tempering.models.arguments import check_number
-from tempering.models.base import Array, LocalStep, Model, some_rows
+from tempering.models.base import LocalStep, Model, some_rows
 from tempering.storage.state import stored
 from tempering.temperature.adaptive_heat import NO_BOUND, TOO_HOT, AdaptiveHeat, Look
 from tempering.temperature.adaptive_ramp import RAMP_NEVER_ALIKE, race, start_ramp
@@ -56,8 +56,15 @@ AGAIN = "plain", "heated", "quiet", "fresh"
 #: The best is heated up to where the first cooling still lacked this part of its energy; where that
 #: takes all data, no further than to this s.
 HEATED, QUIET_START = {"heated": 0.3, "quiet": 0.1}, 0.2
-#: Of so many fresh starts the best is taken up.
-PLAIN_STARTS = 4
+#: But where the first cooling ended far below plain inference, its energies tell nothing of the
+#: best, whose components could all become alike at once: that is heated to this s.
+WARM = 0.9
+#: Of so many fresh starts the best is taken up; of fewer, if they have taken this part of the
+#: passes until the first cooling had settled.
+PLAIN_STARTS, LONG_STARTS = 4, 1 / 3
+#: A fresh start that has gained less than this part of what the fit has gained so far may be on a
+#: plateau, where components are still alike.
+RISEN = 0.1
 #: After as many attempts as there are ways it ends when one finds nothing better, and after so many
 #: times the passes until the first cooling had settled in any case.
 ENOUGH = 1.8
@@ -205,7 +212,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         if surroundings.progress.passes >= self.length(surroundings.progress.planned):
             return local, AdaptiveHeat(finished=True, returns=look.bound < heat.best)
         local = self._pushed(heat, local, model, data, rng)
-        heat = replace(heat.after(look), step=heat.step + 1, looked_at=0)
+        first = look.bound if heat.step == 0 else heat.first_bound
+        heat = replace(heat.after(look), step=heat.step + 1, looked_at=0, first_bound=first)
         if s == 1.0:
             return local, self._settle(heat, look, surroundings)
         return local, self._cool(heat, look, surroundings.progress)
@@ -258,6 +266,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
                 ended = heat.jump("plain to the end", 1.0, first_passes=first, **kept)
                 # It goes on from the bound that it had, as if it had not been paused.
                 return replace(ended, bound_before=heat.best)
+        if heat.attempts == 0 and not ending and gain < -FAR:
+            heat = replace(heat, apart=True)
         # Where plain inference has ended below it, the attempt before has found something.
         found = gain < -SAME if ending else gain > SAME
         failures = heat.failures + (heat.attempts > 0 and not found)
@@ -271,9 +281,9 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         if AGAIN[failures] == "plain":
             return heat.jump("settling again", 1.0, samples_next=True, **again)
         if AGAIN[failures] == "quiet":
-            s = max(QUIET_START, _where_lacking(heat.path, HEATED["quiet"]))
+            s = max(QUIET_START, _where_lacking(heat, HEATED["quiet"]))
             return heat.jump("cooling again", s, **again)
-        s = max(HANDOVER, _where_lacking(heat.path, HANDED_OVER))
+        s = max(HANDOVER, _where_lacking(heat, HANDED_OVER))
         return heat.jump("cooling again", s, samples_next=True, **again)
 
     def _fit_sample(
@@ -295,21 +305,22 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             posterior = model.global_step(posterior, model.prior() + start.statistics, 1.0)
             starts = [(posterior, FRESH_START)]
         else:
-            assert heat.path is not None
-            s = _where_lacking(heat.path, HEATED[way])
+            s = _where_lacking(heat, HEATED[way])
             starts = [(deepcopy(surroundings.posterior), s)]
         # At most half of the passes that are left: else the fit would end where the sample did.
         progress = surroundings.progress
         left = scale * (self.length(progress.planned) - progress.passes) / len(starts)
         most_steps = max(1, min(MOST_STEPS, int(left / 2)))
-        fits = [
-            self._cool_rows(heat, here._replace(posterior=posterior), s, most_steps, rng)
-            for posterior, s in starts
-        ]
+        fits: list[SampleFit] = []
+        looked_at = 0
+        for posterior, s in starts:
+            fits += [self._cool_rows(heat, here._replace(posterior=posterior), s, most_steps, rng)]
+            looked_at += rows.shape[0] * fits[-1].n_steps
+            if looked_at > LONG_STARTS * heat.first_passes * n_data:
+                break
         best = max(fits, key=lambda fit: np.nan_to_num(fit.bound, nan=-math.inf))
         start = copy(local)
         start.statistics, start.found_at = scale * best.step.statistics, best.posterior
-        looked_at = rows.shape[0] * sum(fit.n_steps for fit in fits)
         return start, replace(heat, samples_next=False, looked_at=looked_at, step=heat.step + 1)
 
     def _cool_rows(
@@ -319,10 +330,15 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         model, rows = here.model, here.data
         inner = heat.jump("cooling again", s)
         step = model.local_step(rows, model.expectations(here.posterior), s)
-        n_steps = 1
+        n_steps, least = 1, -math.inf
         while True:
             look = inner.look(step, here)
-            if n_steps == most_steps or (s == 1.0 and look.excess <= self.rest):
+            if n_steps == 1 and s == 1.0:
+                least = look.bound + RISEN * (heat.best - heat.first_bound)
+            risen = look.bound >= least
+            steady = max(look.excess, look.left) <= SETTLED * self.rest
+            rests = s == 1.0 and look.excess <= self.rest and (risen or steady)
+            if rests or n_steps == most_steps:
                 return SampleFit(step, here.posterior, look.bound, n_steps)
             target = self._pushed(inner, step, model, rows, rng).statistics
             inner = inner.after(look)
@@ -380,7 +396,10 @@ def _critical_inverse_temperature(
     return min(critical, COLDEST_START), n_updates * rows.shape[0]
 
 
-def _where_lacking(path: Array, part: float) -> float:
-    """The s of a cooling at which it still lacked this part of its energy."""
-    s, energy = path.T
+def _where_lacking(heat: AdaptiveHeat, part: float) -> float:
+    """The s at which the first cooling still lacked this part of its energy."""
+    assert heat.path is not None
+    if heat.apart:
+        return WARM
+    s, energy = heat.path.T
     return float(s[np.argmax(energy >= energy.max() - part * np.ptp(energy))])

@@ -54,6 +54,8 @@ class AdaptiveHeat(Heat):
     excess_before: float = math.inf
     inverse_temperature_before: float = 1.0
     best: float = -math.inf  # bound at T = 1 so far, that of the state which the engine keeps
+    first_bound: float = 0.0  # that of the first step
+    apart: bool = False  # whether the first cooling ended far below plain inference
     plain_ended: bool = False  # whether plain inference was run to its end
     first_passes: float = 0.0  # until the first cooling had settled
     attempts: int = 0  # to find something better
