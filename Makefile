@@ -38,7 +38,7 @@ test-all: $(READY)  ## All tests, the slow ones too
 mutants: $(READY)  ## Make mistakes in the package, one at a time: a test must notice each (minutes)
 	$(BIN)/python tests/mutants/run.py
 
-reproduce: $(READY)  ## Every experiment of the paper, on small drawn data (a quarter of an hour)
+reproduce: $(READY)  ## Every experiment of the paper, on small drawn data (a minute)
 	$(BIN)/python -m reproduction all
 
 arena: $(READY)  ## Topic programs that are installed, on eight small drawn corpora (minutes)
