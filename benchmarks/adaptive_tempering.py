@@ -54,6 +54,8 @@ CONSTANTS = (
         "HANDED_OVER",
         "HOPE",
         "FAR",
+        "FAR_LATER",
+        "LATER",
         "SEARCH_ROWS",
         "LEAST_SAMPLE",
         "PLAIN_STARTS",

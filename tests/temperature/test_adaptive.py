@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from itertools import chain, cycle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -38,6 +39,7 @@ from tempering.inference.saddle import MOST_ESCAPES
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.temperature import Progress, adaptive, adaptive_ramp
 from tempering.temperature.adaptive import AdaptiveHeat
+from tempering.temperature.adaptive_heat import Look
 from tempering.temperature.probes import critical_inverse_temperature, pushed
 from tempering.testing import check_model
 
@@ -280,6 +282,31 @@ def test_no_fit_ends_below_plain_inference(seed):
         run(model, data, policy, seed, max_passes=1000) for policy in (None, AdaptiveTempering())
     )
     assert adaptive.elbo > plain.elbo - 1e-3
+
+
+@pytest.mark.parametrize(
+    ("waited", "excess", "best", "phase"),
+    [
+        (60, 1e-6, -90.0, "settling again"),
+        (40, 1e-6, -90.0, "plain to the end"),
+        (60, 1e-6, -99.0, "plain to the end"),
+        (60, 3e-5, -90.0, "plain to the end"),  # it rises faster and faster: nobody knows how far
+    ],
+)
+def test_plain_inference_that_is_slow_and_far_below_is_given_up(waited, excess, best, phase):
+    heat = AdaptiveHeat(
+        phase="plain to the end",
+        waited=waited,
+        first_passes=100.0,
+        excess_before=2e-5,
+        best=best,
+        plain_ended=True,
+        path=np.array([[0.5, -90.0], [1.0, -80.0]]),
+    )
+    left = np.inf if excess > heat.excess_before else excess**2 / (heat.excess_before - excess)
+    look = Look(bound=-100.0, energy=-80.0, unit=100.0, excess=excess, left=left)
+    surroundings = SimpleNamespace(progress=Progress(200, 1, 1000), tolerance=1e-9)
+    assert AdaptiveTempering()._settle(heat, look, surroundings).phase == phase
 
 
 @pytest.mark.parametrize(("problem", "seed"), [(alike, 39), (sticks, 1), (sticks, 10)])

@@ -78,8 +78,9 @@ SAME = 1e-4
 #: A bound below the best is given up when so many times what is left to gain does not help.
 HOPE = 3.0
 #: Once something is above plain inference, which is paused, that is run to its end too, so that no
-#: fit ends below it; but not where it is so many units below.
-FAR = 0.5
+#: fit ends below it; but not where it is so many units below, or seems hopeless, so many units
+#: below, after this part of the passes until the first cooling had settled.
+FAR, FAR_LATER, LATER = 0.5, 0.05, 0.5
 #: Plain inference, which comes first, has this part of the planned run; all of it, if it does not
 #: come to rest within that part.
 PLAIN_PART = 0.5
@@ -235,7 +236,10 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         hopeless = look.excess <= self.rest and might < heat.best
         # Where plain inference would end by itself, the engine pushes it off a saddle first.
         pushes = plain and (ending or converged)
+        long = ending and heat.waited * progress.step > LATER * heat.first_passes
+        far = look.bound < heat.best - FAR_LATER * look.unit
         resting = heat.settled if pushes else converged or hopeless or steady
+        resting = resting or (long and far and hopeless)
         early = heat.waited < 3 and not pushes
         if not late and (early or not resting):
             settled = plain and converged
