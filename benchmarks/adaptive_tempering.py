@@ -59,6 +59,7 @@ CONSTANTS = (
         "SEARCH_ROWS",
         "LEAST_SAMPLE",
         "PLAIN_STARTS",
+        "LONG_STARTS",
         "RISEN",
         "QUIET_START",
     ),

@@ -39,7 +39,7 @@ from tempering.inference.saddle import MOST_ESCAPES
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.temperature import Progress, adaptive, adaptive_ramp
 from tempering.temperature.adaptive import AdaptiveHeat
-from tempering.temperature.adaptive_heat import Look
+from tempering.temperature.adaptive_heat import WARM, Look
 from tempering.temperature.probes import critical_inverse_temperature, pushed
 from tempering.testing import check_model
 
@@ -86,15 +86,19 @@ def answers() -> tuple[Mixture, np.ndarray]:
     return Mixture(likelihood, Dirichlet(6), np.ones(6), np.ones(likelihood.conjugate.size)), data
 
 
-def alike() -> tuple[Mixture, np.ndarray]:
-    """Components start so much alike that plain inference rests there, and has to be pushed."""
-    rng = np.random.default_rng([39, 1])
-    n, k = int(rng.integers(25, 200)), int(rng.integers(2, 8))
+def one_covariance(n: int, k: int, rng: np.random.Generator) -> tuple[Mixture, np.ndarray]:
     z = rng.integers(k, size=n)
     data = 3.0 * rng.normal(size=(k, 2))[z] + 0.7 * rng.normal(size=(n, 2))
     likelihood = TiedGaussian(2, k)
     prior = likelihood.conjugate.natural(np.zeros((k, 2)), 0.5, 3.0, np.eye(2))
     return Mixture(likelihood, Dirichlet(k), np.full(k, 0.9), prior), data
+
+
+def alike() -> tuple[Mixture, np.ndarray]:
+    """Components start so much alike that plain inference rests there, and has to be pushed."""
+    rng = np.random.default_rng([39, 1])
+    n, k = int(rng.integers(25, 200)), int(rng.integers(2, 8))
+    return one_covariance(n, k, rng)
 
 
 def sticks() -> tuple[Mixture, np.ndarray]:
@@ -109,6 +113,14 @@ def sticks() -> tuple[Mixture, np.ndarray]:
 def run(model, data, policy, seed=0, **options):
     options = {"max_passes": 600, "tolerance": 1e-4, "progress": False, "n_threads": 1, **options}
     return fit(model, data, temperature=policy, seed=seed, **options)
+
+
+def run_and_tell_phases(model, data, seed=0, **options):
+    """An adaptive fit, and the phase of each step."""
+    phases = ["plain"]  # which is what the step before has chosen
+    note = [lambda report: phases.append("" if report.heat.finished else report.heat.phase)]
+    result = run(model, data, AdaptiveTempering(), seed, callbacks=note, **options)
+    return result, np.array(phases[: len(result.history)])
 
 
 def test_finds_the_global_optimum_of_two_gaussians_from_every_start():
@@ -237,20 +249,12 @@ def test_a_fresh_start_is_not_left_on_the_plateau_where_components_are_alike(mon
 
 def test_the_best_is_heated_a_little_where_the_cooling_ended_far_below_it(monkeypatch):
     """All share a covariance, which grew with the heat: so they are alike at T = 1, too."""
-    rng = np.random.default_rng(3)
-    data = 3.0 * rng.normal(size=(5, 2))[rng.integers(5, size=150)] + 0.7 * rng.normal(
-        size=(150, 2)
-    )
-    likelihood = TiedGaussian(2, 5)
-    prior = likelihood.conjugate.natural(np.zeros((5, 2)), 0.5, 3.0, np.eye(2))
-    model = Mixture(likelihood, Dirichlet(5), np.full(5, 0.9), prior)
+    model, data = one_covariance(150, 5, np.random.default_rng(3))
     monkeypatch.setattr(adaptive, "AGAIN", ("heated", "quiet"))
-    phases = [""]
-    note = [lambda report: phases.append("" if report.heat.finished else report.heat.phase)]
-    result = run(model, data, AdaptiveTempering(), callbacks=note)
-    again = np.array(phases[: len(result.history)]) == "cooling again"
+    result, phases = run_and_tell_phases(model, data)
+    again = phases == "cooling again"
     assert again.sum() > 2
-    assert np.isclose(result.history["temperature"][again].max(), 1 / adaptive.WARM)
+    assert np.isclose(result.history["temperature"][again].max(), 1 / WARM)
 
 
 def test_cooling_again_without_pushes_finds_what_they_missed(monkeypatch):
@@ -313,13 +317,10 @@ def test_plain_inference_that_is_slow_and_far_below_is_given_up(waited, excess, 
 def test_plain_inference_is_the_same_with_and_without_a_policy(problem, seed):
     """Step by step, off saddles too, and where the model revises what a step has found."""
     model, data = problem()
-    phases = ["plain"]  # of each step, which is what the step before has chosen
-    note = [lambda report: phases.append("" if report.heat.finished else report.heat.phase)]
     options = {"seed": seed, "max_passes": 1000, "tolerance": 1e-3}
     plain = run(model, data, None, **options)
-    adaptive = run(model, data, AdaptiveTempering(), **options, callbacks=note)
-    steps = [phase.startswith("plain") for phase in phases[: len(adaptive.history)]]
-    elbos = adaptive.history["elbo"][steps]
+    adaptive, phases = run_and_tell_phases(model, data, **options)
+    elbos = adaptive.history["elbo"][np.char.startswith(phases, "plain")]
     n_both = min(len(elbos), len(plain.history))
     assert n_both > 20
     np.testing.assert_array_equal(elbos[:n_both], plain.history["elbo"][:n_both])

@@ -56,9 +56,6 @@ AGAIN = "plain", "heated", "quiet", "fresh"
 #: The best is heated up to where the first cooling still lacked this part of its energy; where that
 #: takes all data, no further than to this s.
 HEATED, QUIET_START = {"heated": 0.3, "quiet": 0.1}, 0.2
-#: But where the first cooling ended far below plain inference, its energies tell nothing of the
-#: best, whose components could all become alike at once: that is heated to this s.
-WARM = 0.9
 #: Of so many fresh starts the best is taken up; of fewer, if they have taken this part of the
 #: passes until the first cooling had settled.
 PLAIN_STARTS, LONG_STARTS = 4, 1 / 3
@@ -78,8 +75,8 @@ SAME = 1e-4
 #: A bound below the best is given up when so many times what is left to gain does not help.
 HOPE = 3.0
 #: Once something is above plain inference, which is paused, that is run to its end too, so that no
-#: fit ends below it; but not where it is so many units below, or seems hopeless, so many units
-#: below, after this part of the passes until the first cooling had settled.
+#: fit ends below it. It is given up where it is FAR units below; and where it seems hopeless and is
+#: FAR_LATER below, after the part LATER of the passes until the first cooling had settled.
 FAR, FAR_LATER, LATER = 0.5, 0.05, 0.5
 #: Plain inference, which comes first, has this part of the planned run; all of it, if it does not
 #: come to rest within that part.
@@ -211,10 +208,10 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             logger.warning(TOO_HOT, 1.0 / s)
             return local, AdaptiveHeat(finished=True, returns=True)
         if surroundings.progress.passes >= self.length(surroundings.progress.planned):
+            # That was the step at T = 1 which a cooling that is cut short is judged by.
             return local, AdaptiveHeat(finished=True, returns=look.bound < heat.best)
         local = self._pushed(heat, local, model, data, rng)
-        first = look.bound if heat.step == 0 else heat.first_bound
-        heat = replace(heat.after(look), step=heat.step + 1, looked_at=0, first_bound=first)
+        heat = replace(heat.after(look), step=heat.step + 1, looked_at=0)
         if s == 1.0:
             return local, self._settle(heat, look, surroundings)
         return local, self._cool(heat, look, surroundings.progress)
@@ -223,25 +220,14 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         """At T = 1: wait until the bound has settled, then choose where to go from there."""
         progress = surroundings.progress
         passes, length = progress.passes + progress.step, self.length(progress.planned)
-        steady = max(look.excess, look.left) <= SETTLED * self.rest
-        might = look.bound + HOPE * look.left * look.unit
         ending = heat.phase == "plain to the end"
         plain = ending or heat.phase == "plain"
         # A bound that falls, by rounding or by an inexact step, is at rest; but plain inference
         # goes on until it would end by itself.
-        rise = abs(look.excess) if plain else look.excess
-        converged = rise * look.unit <= max(surroundings.tolerance, 1e-9 * look.unit)
-        longest = min(PLAIN_PART * progress.planned, length)
-        late = heat.phase == "plain" and passes > longest
-        hopeless = look.excess <= self.rest and might < heat.best
-        # Where plain inference would end by itself, the engine pushes it off a saddle first.
-        pushes = plain and (ending or converged)
-        long = ending and heat.waited * progress.step > LATER * heat.first_passes
-        far = look.bound < heat.best - FAR_LATER * look.unit
-        resting = heat.settled if pushes else converged or hopeless or steady
-        resting = resting or (long and far and hopeless)
-        early = heat.waited < 3 and not pushes
-        if not late and (early or not resting):
+        rise = look.unit * (abs(look.excess) if plain else look.excess)
+        converged = rise <= max(surroundings.tolerance, 1e-9 * look.unit)
+        late = heat.phase == "plain" and passes > min(PLAIN_PART * progress.planned, length)
+        if not late and not self._rests(heat, look, progress, converged):
             settled = plain and converged
             waited = 0 if settled and not ending else heat.waited + 1
             return replace(heat, waited=waited, settled=settled)
@@ -251,7 +237,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         kept: dict[str, Any] = {"keeps": better, "returns": not better, "best": best}
         if heat.phase == "plain":
             too_few = length - passes < 10 * progress.step  # to find the critical temperature in
-            if too_few or (late and not (steady or converged)):
+            if too_few or (late and not (self._steady(look) or converged)):
                 logger.warning(TOO_SHORT, passes, progress.planned)
                 return AdaptiveHeat(finished=True)
             # Very few data are looked at as a whole, which must leave passes to cool in.
@@ -285,10 +271,26 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         if AGAIN[failures] == "plain":
             return heat.jump("settling again", 1.0, samples_next=True, **again)
         if AGAIN[failures] == "quiet":
-            s = max(QUIET_START, _where_lacking(heat, HEATED["quiet"]))
+            s = max(QUIET_START, heat.where_lacking(HEATED["quiet"]))
             return heat.jump("cooling again", s, **again)
-        s = max(HANDOVER, _where_lacking(heat, HANDED_OVER))
+        s = max(HANDOVER, heat.where_lacking(HANDED_OVER))
         return heat.jump("cooling again", s, samples_next=True, **again)
+
+    def _rests(self, heat: AdaptiveHeat, look: Look, progress: Progress, converged: bool) -> bool:
+        """Whether to go elsewhere."""
+        might = look.bound + HOPE * look.left * look.unit
+        hopeless = look.excess <= self.rest and might < heat.best
+        if heat.phase == "plain to the end":
+            long = heat.waited * progress.step > LATER * heat.first_passes
+            far = look.bound < heat.best - FAR_LATER * look.unit
+            return heat.settled or (long and far and hopeless)
+        if heat.phase == "plain" and converged:
+            return heat.settled  # the engine has found no saddle to push it off
+        return heat.waited >= 3 and (converged or hopeless or self._steady(look))
+
+    def _steady(self, look: Look) -> bool:
+        """Whether next to nothing is left to gain."""
+        return max(look.excess, look.left) <= SETTLED * self.rest
 
     def _fit_sample(
         self, heat: AdaptiveHeat, local: LocalStep, surroundings: Surroundings, rng: Any
@@ -309,7 +311,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             posterior = model.global_step(posterior, model.prior() + start.statistics, 1.0)
             starts = [(posterior, FRESH_START)]
         else:
-            s = _where_lacking(heat, HEATED[way])
+            s = heat.where_lacking(HEATED[way])
             starts = [(deepcopy(surroundings.posterior), s)]
         # At most half of the passes that are left: else the fit would end where the sample did.
         progress = surroundings.progress
@@ -340,8 +342,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             if n_steps == 1 and s == 1.0:
                 least = look.bound + RISEN * (heat.best - heat.first_bound)
             risen = look.bound >= least
-            steady = max(look.excess, look.left) <= SETTLED * self.rest
-            rests = s == 1.0 and look.excess <= self.rest and (risen or steady)
+            rests = s == 1.0 and look.excess <= self.rest and (risen or self._steady(look))
             if rests or n_steps == most_steps:
                 return SampleFit(step, here.posterior, look.bound, n_steps)
             target = self._pushed(inner, step, model, rows, rng).statistics
@@ -398,12 +399,3 @@ def _critical_inverse_temperature(
         logger.info("no critical temperature was found; T = %.0f is taken for it.", 1 / usual)
         critical = usual
     return min(critical, COLDEST_START), n_updates * rows.shape[0]
-
-
-def _where_lacking(heat: AdaptiveHeat, part: float) -> float:
-    """The s at which the first cooling still lacked this part of its energy."""
-    assert heat.path is not None
-    if heat.apart:
-        return WARM
-    s, energy = heat.path.T
-    return float(s[np.argmax(energy >= energy.max() - part * np.ptp(energy))])

@@ -28,6 +28,9 @@ TOO_HOT = (
     "at T = 1, from the best so far. Perhaps p(x, z | β) to the power 1/T is no distribution, "
     "as where z is an augmentation: then leave the part of z as it is (see docs/own-model.md)."
 )
+#: Where the first cooling ended far below plain inference, its energies tell nothing of the best,
+#: whose components could all become alike at once: that is heated to this s.
+WARM = 0.9
 
 
 class Look(NamedTuple):
@@ -100,11 +103,20 @@ class AdaptiveHeat(Heat):
         """With a step to compare the next one with."""
         return replace(
             self,
+            first_bound=look.bound if self.step == 0 else self.first_bound,
             bound_before=look.bound,
             energy_before=look.energy,
             excess_before=look.excess,
             inverse_temperature_before=float(self.inverse_temperature),
         )
+
+    def where_lacking(self, part: float) -> float:
+        """The s at which the first cooling still lacked this part of its energy."""
+        assert self.path is not None
+        if self.apart:
+            return WARM
+        s, energy = self.path.T
+        return float(s[np.argmax(energy >= energy.max() - part * np.ptp(energy))])
 
     def look(self, local: LocalStep, surroundings: Surroundings) -> Look:
         """What a step at the temperature of this state shows, beside the step before."""
