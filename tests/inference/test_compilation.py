@@ -115,7 +115,8 @@ def test_jax_keeps_what_it_compiles(tmp_path):
     assert files
     assert cold["worked"] < 0.8 * cold["whole"]
     [(warm, _)] = fits("jax", **place_and_flags)
-    assert {file.name for file in place.iterdir() if file.name.endswith("-cache")} == files
+    # On a busy machine a small function may take long enough to be kept the second time.
+    assert {file.name for file in place.iterdir() if file.name.endswith("-cache")} >= files
     assert warm["bits"] == cold["bits"]
 
 
