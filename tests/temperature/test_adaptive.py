@@ -313,6 +313,14 @@ def test_plain_inference_that_is_slow_and_far_below_is_given_up(waited, excess, 
     assert AdaptiveTempering()._settle(heat, look, surroundings).phase == phase
 
 
+def test_what_had_come_to_rest_is_the_end_of_the_fit():
+    """Else steps that are inexact, as of many models, might lead down from there."""
+    model, data = answers()
+    result = run(model, data, AdaptiveTempering(), max_passes=1000, tolerance=1e-3)
+    assert result.converged
+    assert list(result.history["phase"]).count("final") == 1
+
+
 @pytest.mark.parametrize(("problem", "seed"), [(alike, 39), (sticks, 1), (sticks, 10)])
 def test_plain_inference_is_the_same_with_and_without_a_policy(problem, seed):
     """Step by step, off saddles too, and where the model revises what a step has found."""

@@ -313,8 +313,8 @@ def _recorded(
     # Pushes off saddles are those on the way to one place, which goes on where it was kept.
     leaves = heat.keeps or back is not None
     escapes = run.kept_escapes if heat.keeps and back is not None else 0
-    if back is not None:  # which has not been looked at, however little the step before it changed
-        settled = False
+    if back is not None:  # however little the step before it changed
+        settled = heat.settled
     converged = settled and (heat.finished or (policy.settles(heat) and not algorithm.finish))
     cooled = run.cooled or (settled and not converged and policy.settles(heat))
     if cooled:

@@ -226,7 +226,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         # goes on until it would end by itself.
         rise = look.unit * (abs(look.excess) if plain else look.excess)
         converged = rise <= max(surroundings.tolerance, 1e-9 * look.unit)
-        late = heat.phase == "plain" and passes > min(PLAIN_PART * progress.planned, length)
+        late = passes > PLAIN_PART * progress.planned or passes >= length
+        late = late and heat.phase == "plain"
         if not late and not self._rests(heat, look, progress, converged):
             settled = plain and converged
             waited = 0 if settled and not ending else heat.waited + 1
@@ -235,6 +236,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         better = gain > 1e-6
         best = look.bound if better else heat.best
         kept: dict[str, Any] = {"keeps": better, "returns": not better, "best": best}
+        if better:
+            kept["best_settled"] = converged or heat.settled
         if heat.phase == "plain":
             too_few = length - passes < 10 * progress.step  # to find the critical temperature in
             if too_few or (late and not (self._steady(look) or converged)):
@@ -266,7 +269,10 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         tried = failures == len(AGAIN) or (heat.attempts >= len(AGAIN) and not found)
         spent = passes > ENOUGH * first or 1.2 * passes > length
         if tried or spent or heat.path is None:
-            return AdaptiveHeat(finished=True, returns=not better, path=heat.path)
+            # Where hyperparameters are learned, that begins now.
+            learns = surroundings.model.provides("learn_hyperparameters")
+            ends = not better and heat.best_settled and not learns
+            return AdaptiveHeat(finished=True, returns=not better, settled=ends, path=heat.path)
         again = {"attempts": heat.attempts + 1, "failures": failures, "first_passes": first, **kept}
         if AGAIN[failures] == "plain":
             return heat.jump("settling again", 1.0, samples_next=True, **again)

@@ -57,6 +57,7 @@ class AdaptiveHeat(Heat):
     excess_before: float = math.inf
     inverse_temperature_before: float = 1.0
     best: float = -math.inf  # bound at T = 1 so far, that of the state which the engine keeps
+    best_settled: bool = False  # whether a fit would end there by itself
     first_bound: float = 0.0  # that of the first step
     apart: bool = False  # whether the first cooling ended far below plain inference
     plain_ended: bool = False  # whether plain inference was run to its end
