@@ -42,7 +42,7 @@ SEARCH_ROWS, COLDEST_START = 125, 0.9
 #: What is taken for the critical s of a model whose components differ however hot it is.
 NEVER_ALIKE = 1 / 30
 #: In a short run more is left for T = 1, so many passes, but not more than this part of the run.
-LEAST_COLD, MOST_COLD = 2.5, 0.6
+LEAST_COLD, MOST_COLD = 3.0, 0.75
 #: Data of a push: enough that components are alike to some tens of percent.
 PUSH_ROWS = 20
 #: A fresh start is made of so many data, and is cooled from this s.
