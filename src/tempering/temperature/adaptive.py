@@ -64,7 +64,7 @@ PLAIN_STARTS, LONG_STARTS = 4, 1 / 3
 RISEN = 0.1
 #: After as many attempts as there are ways it ends when one finds nothing better, and after so many
 #: times the passes until the first cooling had settled in any case.
-ENOUGH = 1.8
+ENOUGH = 1.6
 #: An attempt fits a sample first, this part of the data, but so many of them at least, or half of
 #: them, and at most, and in so many steps at most.
 SAMPLED, LEAST_SAMPLE, MOST_SAMPLE, MOST_STEPS = 0.2, 150, 20_000, 300
