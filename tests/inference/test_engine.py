@@ -27,6 +27,7 @@ from tempering.temperature import (
     Annealing,
     Heat,
     LocalTempering,
+    Progress,
     TemperaturePolicy,
     Untempered,
     VariationalTempering,
@@ -87,7 +88,7 @@ def test_minibatch_runs_end_at_temperature_one_too(policy):
         gaussian_mixture(), blobs(), temperature=POLICIES[policy], batch_size=100, max_passes=30
     ).history
     begun = history["passes"] - 100 / 600  # when each step began
-    promised = begun > POLICIES[policy].length(30)
+    promised = begun > POLICIES[policy].length(Progress(0.0, 1.0, 30.0))
     assert promised[-6:].all(), "length(30) must leave the last pass at T = 1"
     assert np.all(history["temperature"][promised] == 1.0)
     assert np.all(history["phase"][promised] == "final")

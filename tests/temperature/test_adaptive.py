@@ -496,9 +496,14 @@ def unequal_groups() -> tuple[Mixture, np.ndarray]:
     )
 
 
-@pytest.mark.parametrize(("planned", "hot"), [(1000, 800), (20, 16), (5, 2), (2, 0.5)])
-def test_short_runs_are_cooled_earlier(planned, hot):
-    assert AdaptiveTempering().length(planned) == pytest.approx(hot)
+@pytest.mark.parametrize(
+    ("step", "planned", "hot"),
+    [(1.0, 1000, 800), (1.0, 20, 16), (1.0, 5, 2), (1.0, 2, 0.5), (0.001, 5, 4), (0.002, 2, 0.8)],
+)
+def test_short_runs_are_cooled_earlier(step, planned, hot):
+    """But not where a few passes are many steps."""
+    length = AdaptiveTempering().length(Progress(0.0, step, planned))
+    assert length == pytest.approx(hot)
 
 
 def test_minibatches_lose_nothing_where_heat_does_harm(monkeypatch):

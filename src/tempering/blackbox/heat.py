@@ -45,7 +45,7 @@ class Scheduled:
 
     def check_length(self, num_steps: int) -> None:
         """Raise unless a run of so many steps ends at T = 1."""
-        if self.policy is not None and not self.policy.length(num_steps) <= num_steps - 1:
+        if self.policy is not None and not _length(self.policy, num_steps) <= num_steps - 1:
             raise ValueError(
                 f"{self.policy} leaves no step at T = 1 in a run of num_steps={num_steps}: make "
                 "more steps, or shorten the tempered part (its passes are steps here)."
@@ -156,7 +156,7 @@ class Learned:
     def begin(self, num_steps: int, start: jax.Array | None) -> Heat:
         s = jnp.exp(self.log_prior) @ self.grid
         nothing = jnp.zeros(0, s.dtype)
-        hot = jnp.asarray(self.policy.length(num_steps), s.dtype)
+        hot = jnp.asarray(_length(self.policy, num_steps), s.dtype)
         return Heat(jnp.zeros((), int), s, jnp.full(num_steps, s), nothing, nothing, hot)
 
     def is_due(self, heat: Heat) -> jax.Array:
@@ -209,6 +209,11 @@ def policy_of(temperature: Any) -> Scheduled | Adaptive | Learned:
         "temperature must be 'adaptive', None, an Annealing, a VariationalTempering, or a "
         f"schedule, a function from progress 0 … 1 to a temperature; got {shown(temperature)}."
     )
+
+
+def _length(policy: Annealing | VariationalTempering, num_steps: int) -> float:
+    """Steps until T = 1: a pass is a step."""
+    return policy.length(Progress(0.0, 1.0, num_steps))
 
 
 def _check_progress(policy: Annealing) -> None:

@@ -149,7 +149,7 @@ class Algorithm:
         if not self.finish:
             return False
         progress = self.progress(state, batch)
-        promised = max(self.temperature.length(self.planned_passes), self.planned_passes - 1.0)
+        promised = max(self.temperature.length(progress), self.planned_passes - 1.0)
         last = self.spent(state._replace(data_seen=state.data_seen + batch.size))
         if progress.passes < promised and not last:
             return False

@@ -19,7 +19,7 @@ from tempering.inference.saddle import warn_of_saddle
 from tempering.inference.sources import ArraySource, Source
 from tempering.models.arguments import check_number, check_whole, shown, takes
 from tempering.models.base import Model
-from tempering.temperature import USUAL_PASSES, TemperaturePolicy
+from tempering.temperature import USUAL_PASSES, Progress, TemperaturePolicy
 from tempering.temperature.policy import NOT_A_NUMBER
 
 
@@ -168,7 +168,9 @@ def fit(
         )
     if max_passes is None:
         max_passes = temperature.usual_passes if source.whole else USUAL_PASSES
-    if finish and not temperature.length(max_passes) < max_passes:
+    steps_a_pass = source.size / getattr(source, "batch_size", source.size)
+    at_start = Progress(0.0, 1.0 / steps_a_pass, max_passes)
+    if finish and not temperature.length(at_start) < max_passes:
         raise ValueError(
             f"{temperature} leaves no phase at T = 1 in a run of max_passes={max_passes}: raise "
             "max_passes, shorten the tempered part, or pass finish=False to end tempered."
@@ -187,7 +189,6 @@ def fit(
     elif learning_rate is None:
         most = sys.float_info.max
         check_number(max_passes, "max_passes", "finite in minibatches", above=0, most=most)
-        steps_a_pass = source.size / getattr(source, "batch_size", source.size)
         learning_rate = usual_rate(temperature, max_passes, steps_a_pass)
 
     settings = {

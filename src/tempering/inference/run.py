@@ -15,7 +15,7 @@ from tempering.models.base import Array, LocalStep, Model
 from tempering.models.natural import entry
 from tempering.models.threads import one_blas_thread
 from tempering.storage.state import stored
-from tempering.temperature import Heat, TemperaturePolicy
+from tempering.temperature import Heat, Progress, TemperaturePolicy
 
 #: ρ_t of the global update, t = 1, 2, …
 LearningRate = Callable[[int], float]
@@ -87,7 +87,7 @@ def usual_rate(
     Large enough to move a short run too, and as long as the temperature falls, or for half of the
     run, they do not shrink. The last one is as small in any case.
     """
-    hot = temperature.length(max_passes)
+    hot = temperature.length(Progress(0.0, 1.0 / steps_a_pass, max_passes))
     held = max(HELD * max_passes, hot if hot <= max_passes else 0.0)
     delay = min(LONGEST_DELAY, DELAY * max_passes * steps_a_pass)
     pace = (1.0 - HELD) * max_passes / max(max_passes - held, 1.0 / steps_a_pass)

@@ -41,8 +41,9 @@ SETTLED = 0.1
 SEARCH_ROWS, COLDEST_START = 125, 0.9
 #: What is taken for the critical s of a model whose components differ however hot it is.
 NEVER_ALIKE = 1 / 30
-#: In a short run more is left for T = 1, so many passes, but not more than this part of the run.
-LEAST_COLD, MOST_COLD = 3.0, 0.75
+#: In a short run more is left for T = 1: so many passes, or steps where these are fewer, but not
+#: more than this part of the run.
+LEAST_COLD, COLD_STEPS, MOST_COLD = 3.0, 600, 0.75
 #: Data of a push: enough that components are alike to some tens of percent.
 PUSH_ROWS = 20
 #: A fresh start is made of so many data, and is cooled from this s.
@@ -155,9 +156,10 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         check_number(self.push, "push", "from 0 to 1", least=0, most=1)
         check_number(self.fraction, "fraction", "above 0 and at most 1", above=0, most=1)
 
-    def length(self, planned: float) -> float:
-        left = min(LEAST_COLD, MOST_COLD * planned)
-        return min(self.fraction * planned, planned - left)
+    def length(self, progress: Progress) -> float:
+        planned = progress.planned
+        cold = min(LEAST_COLD, COLD_STEPS * progress.step, MOST_COLD * planned)
+        return min(self.fraction * planned, planned - cold)
 
     def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> AdaptiveHeat:
         if model.with_bound() is not model:
@@ -169,12 +171,11 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         return AdaptiveHeat(seed=int(rng.integers(2**31)))
 
     def cool(self, heat: AdaptiveHeat, progress: Progress) -> AdaptiveHeat:
-        length = self.length(progress.planned)
         if heat.phase == "ramp" and heat.path is not None:
             places, times = heat.path.T
-            s = float(np.exp(np.interp(progress.passes / length, times, np.log(places))))
+            s = float(np.exp(np.interp(progress.passes, times, np.log(places))))
             return replace(heat, inverse_temperature=s)
-        if progress.passes >= length:
+        if progress.passes >= self.length(progress):
             last = progress.passes + progress.step >= progress.planned
             if heat.inverse_temperature < 1.0 and heat.bound_before > -math.inf and not last:
                 # A step at T = 1 tells what has been found so far; q(z) of the hot one hides it.
@@ -194,8 +195,9 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         if surroundings.scale != 1.0:
             if heat.phase != "ramp":
                 critical, _ = _critical_inverse_temperature(heat, surroundings, RAMP_NEVER_ALIKE)
-                heat = start_ramp(heat, local, surroundings, critical)
-            return race(heat, local, surroundings, self.length(surroundings.progress.planned))
+                length = self.length(surroundings.progress)
+                heat = start_ramp(heat, local, surroundings, critical, length)
+            return race(heat, local, surroundings)
         s = float(heat.inverse_temperature)
         model, data = surroundings.model, surroundings.data
         rng = np.random.default_rng([heat.seed, heat.step])
@@ -207,7 +209,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
                 raise ValueError(NO_BOUND)
             logger.warning(TOO_HOT, 1.0 / s)
             return local, AdaptiveHeat(finished=True, returns=True)
-        if surroundings.progress.passes >= self.length(surroundings.progress.planned):
+        if surroundings.progress.passes >= self.length(surroundings.progress):
             # That was the step at T = 1 which a cooling that is cut short is judged by.
             return local, AdaptiveHeat(finished=True, returns=look.bound < heat.best)
         local = self._pushed(heat, local, model, data, rng)
@@ -219,7 +221,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
     def _settle(self, heat: AdaptiveHeat, look: Look, surroundings: Surroundings) -> AdaptiveHeat:
         """At T = 1: wait until the bound has settled, then choose where to go from there."""
         progress = surroundings.progress
-        passes, length = progress.passes + progress.step, self.length(progress.planned)
+        passes, length = progress.passes + progress.step, self.length(progress)
         ending = heat.phase == "plain to the end"
         plain = ending or heat.phase == "plain"
         # A bound that falls, by rounding or by an inexact step, is at rest; but plain inference
@@ -321,7 +323,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             starts = [(deepcopy(surroundings.posterior), s)]
         # At most half of the passes that are left: else the fit would end where the sample did.
         progress = surroundings.progress
-        left = scale * (self.length(progress.planned) - progress.passes) / len(starts)
+        left = scale * (self.length(progress) - progress.passes) / len(starts)
         most_steps = max(1, min(MOST_STEPS, int(left / 2)))
         fits: list[SampleFit] = []
         looked_at = 0
@@ -374,7 +376,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         """At s < 1: hold, or raise s."""
         s, moving = heat.inverse_temperature_before, look.excess > self.rest
         # Steps that are left set the least pace, so that T = 1 is reached in time.
-        left = self.length(progress.planned) - progress.passes
+        left = self.length(progress) - progress.passes
         least = -math.log(s) * progress.step / max(0.8 * left, progress.step)
         if moving and least < FASTEST * self.pace:
             return replace(heat, waited=heat.waited + 1)

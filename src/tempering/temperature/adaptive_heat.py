@@ -65,7 +65,7 @@ class AdaptiveHeat(Heat):
     attempts: int = 0  # to find something better
     failures: int = 0  # how many ways have found nothing better
     samples_next: bool = False  # whether the next step fits a sample
-    #: [n, 2]: s and E at each rest of the cooling; with minibatches s, and the time until it.
+    #: [n, 2]: s and E at each rest of the cooling; with minibatches s, and the passes until it.
     path: Array | None = None
     plain: Any = None  # with minibatches: λ of plain inference on the same batches
     lead: float = 0.0  # by how much the bounds of the ramp were above its own, at T = 1

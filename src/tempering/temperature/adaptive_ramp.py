@@ -34,7 +34,11 @@ RAMP_NODES, RACE, RACE_LOOKS = 40, 0.5, 20
 
 
 def start_ramp(
-    heat: AdaptiveHeat, local: LocalStep, surroundings: Surroundings, critical: float
+    heat: AdaptiveHeat,
+    local: LocalStep,
+    surroundings: Surroundings,
+    critical: float,
+    length: float,
 ) -> AdaptiveHeat:
     """The first minibatch says where to start, and how fast to cool."""
     if math.isnan(_bound(local, surroundings.posterior, surroundings)):
@@ -48,11 +52,12 @@ def start_ramp(
         logger.warning(TOO_HOT, 1.0 / first)
         return AdaptiveHeat(finished=True)
     plain = deepcopy(surroundings.posterior)
-    return replace(heat, phase="ramp", path=path, plain=plain, inverse_temperature=first)
+    times = np.stack([path[:, 0], length * path[:, 1]], axis=1)
+    return replace(heat, phase="ramp", path=times, plain=plain, inverse_temperature=first)
 
 
 def race(
-    heat: AdaptiveHeat, local: LocalStep, surroundings: Surroundings, length: float
+    heat: AdaptiveHeat, local: LocalStep, surroundings: Surroundings
 ) -> tuple[LocalStep, AdaptiveHeat]:
     """A step of plain inference beside that of the ramp, and at the end the better of them."""
     if heat.finished:
@@ -61,6 +66,8 @@ def race(
     plain = local  # of the first step, which both begin with
     if heat.step:
         plain = model.local_step(surroundings.data, model.expectations(heat.plain), 1.0)
+    assert heat.path is not None
+    length = float(heat.path[-1, 1])
     if progress.passes >= length:
         span = RACE * (progress.planned - length)
         if heat.step % max(1, int(span / progress.step / RACE_LOOKS)) == 0:

@@ -98,8 +98,8 @@ class Annealing(TemperaturePolicy[AnnealingHeat]):
         """The temperature at the start; None where the data are to find it."""
         return 1.0 / self._inverse_temperature(0.0) if self.start is None else None
 
-    def length(self, planned: float) -> float:
-        return self.fraction * planned if self.passes is None else self.passes
+    def length(self, progress: Progress) -> float:
+        return self.fraction * progress.planned if self.passes is None else self.passes
 
     def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> AnnealingHeat:
         if self.start == "auto":
@@ -108,7 +108,7 @@ class Annealing(TemperaturePolicy[AnnealingHeat]):
         return AnnealingHeat(self._inverse_temperature(0.0))
 
     def cool(self, heat: AnnealingHeat, progress: Progress) -> AnnealingHeat:
-        position = progress.passes / self.length(progress.planned)
+        position = progress.passes / self.length(progress)
         if position >= 1.0:
             return AnnealingHeat(finished=True)
         if heat.finder is not None:

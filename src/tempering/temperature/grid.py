@@ -16,7 +16,7 @@ from scipy.special import logsumexp, xlogy
 
 from tempering.models.arguments import as_numbers, check_choice, check_number, check_whole
 from tempering.models.base import Array, Model, UnsupportedTemperature
-from tempering.temperature.policy import State, TemperaturePolicy, check_fraction
+from tempering.temperature.policy import Progress, State, TemperaturePolicy, check_fraction
 
 
 def exponential_temperatures(maximum: float = 10.0, n: int = 100) -> Array:
@@ -74,8 +74,8 @@ class GridPolicy(TemperaturePolicy[State]):
         check_fraction(self.fraction)
         check_number(self.damping, "damping", "0 or a positive number of passes", least=0)
 
-    def length(self, planned: float) -> float:
-        return math.inf if self.fraction is None else self.fraction * planned
+    def length(self, progress: Progress) -> float:
+        return math.inf if self.fraction is None else self.fraction * progress.planned
 
     def _grid(self) -> tuple[Array, Array]:
         return np.asarray(self.inverse_temperatures), np.asarray(self.prior)

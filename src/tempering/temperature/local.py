@@ -90,7 +90,7 @@ class LocalTempering(GridPolicy[LocalHeat]):
         return LocalHeat(inverse_temperature=float(prior @ grid))
 
     def cool(self, heat: LocalHeat, progress: Progress) -> LocalHeat:
-        length = self.length(progress.planned)
+        length = self.length(progress)
         if progress.passes >= length:
             return LocalHeat(finished=True)
         if not self.damping:

@@ -160,8 +160,8 @@ class TemperaturePolicy(ABC, Generic[State]):
         """Whether a tempered ELBO that rests will stay there, as that of a learned temperature."""
         return False
 
-    def length(self, planned: float) -> float:
-        """Passes after which the temperature is surely 1, in a run of so many planned passes.
+    def length(self, progress: Progress) -> float:
+        """Passes after which the temperature is surely 1, wherever in the run this is asked.
 
         0 promises nothing: whatever the policy does, the last pass is at T = 1 (the last step, at
         least), unless ``fit`` was told not to finish.
@@ -216,8 +216,10 @@ class Untempered(TemperaturePolicy[Heat]):
     Examples
     --------
     >>> from tempering import Annealing, Untempered
-    >>> Untempered().length(100), Annealing(passes=50).length(100)
-    (0.0, 50)
+    >>> from tempering.temperature import Progress
+    >>> whole_run = Progress(passes=0.0, step=1.0, planned=100.0)
+    >>> Untempered().length(whole_run), Annealing(fraction=0.5).length(whole_run)
+    (0.0, 50.0)
     """
 
     def begin(self, model: Model, n_data: int, rng: np.random.Generator) -> Heat:

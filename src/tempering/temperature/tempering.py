@@ -93,7 +93,7 @@ class VariationalTempering(GridPolicy[TemperingHeat]):
         )
 
     def cool(self, heat: TemperingHeat, progress: Progress) -> TemperingHeat:
-        floor = progress.passes / self.length(progress.planned)
+        floor = progress.passes / self.length(progress)
         if floor >= 1.0:
             return TemperingHeat(weights=heat.weights, finished=True)
         return replace(heat, inverse_temperature=max(float(heat.inverse_temperature), floor))
