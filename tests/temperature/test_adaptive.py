@@ -318,7 +318,10 @@ def test_what_had_come_to_rest_is_the_end_of_the_fit():
     model, data = answers()
     result = run(model, data, AdaptiveTempering(), max_passes=1000, tolerance=1e-3)
     assert result.converged
-    assert list(result.history["phase"]).count("final") == 1
+    assert list(result.history["phase"]).count("final") == 2  # the step that returns, and one more
+    assert result.history[-1].elbo == pytest.approx(result.elbo, abs=1e-3)
+    endless = run(model, data, AdaptiveTempering(), max_passes=200, tolerance=0.0)
+    assert not endless.converged
 
 
 @pytest.mark.parametrize(("problem", "seed"), [(alike, 39), (sticks, 1), (sticks, 10)])

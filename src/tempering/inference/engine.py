@@ -251,10 +251,12 @@ def run_restart(
         with restarts.whole_step():
             step = current.advance(run.state, batch, evaluate)
             rise = abs(step.tempered_elbo - run.previous)
-            settled = source.whole and evaluate and rise < algorithm.tolerance
+            before = run.state.heat  # with which a policy may have returned to a state at rest
+            rests = rise < algorithm.tolerance or (before.finished and before.settled)
+            settled = source.whole and evaluate and rests
             run = _recorded(algorithm, run, step, evaluate, settled, started)
             heat = run.state.heat
-            if heat.settled or (run.converged and heat.finished):
+            if run.converged if heat.finished else heat.settled:
                 run = _off_saddle(algorithm, run, batch)
             restarts.latest = run
         reached = run.state.posterior, run.state.heat, algorithm.planned_passes
@@ -313,8 +315,8 @@ def _recorded(
     # Pushes off saddles are those on the way to one place, which goes on where it was kept.
     leaves = heat.keeps or back is not None
     escapes = run.kept_escapes if heat.keeps and back is not None else 0
-    if back is not None:  # however little the step before it changed
-        settled = heat.settled
+    if back is not None:  # which has not been looked at, however little the step before it changed
+        settled = False
     converged = settled and (heat.finished or (policy.settles(heat) and not algorithm.finish))
     cooled = run.cooled or (settled and not converged and policy.settles(heat))
     if cooled:

@@ -239,7 +239,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         best = look.bound if better else heat.best
         kept: dict[str, Any] = {"keeps": better, "returns": not better, "best": best}
         if better:
-            kept["best_settled"] = converged or heat.settled
+            still = abs(look.excess) * look.unit < surroundings.tolerance
+            kept["best_settled"] = still or (heat.settled and surroundings.tolerance > 0.0)
         if heat.phase == "plain":
             too_few = length - passes < 10 * progress.step  # to find the critical temperature in
             if too_few or (late and not (self._steady(look) or converged)):
@@ -271,7 +272,7 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         tried = failures == len(AGAIN) or (heat.attempts >= len(AGAIN) and not found)
         spent = passes > ENOUGH * first or 1.2 * passes > length
         if tried or spent or heat.path is None:
-            # Where hyperparameters are learned, that begins now.
+            # Where hyperparameters may be learned, that begins now.
             learns = surroundings.model.provides("learn_hyperparameters")
             ends = not better and heat.best_settled and not learns
             return AdaptiveHeat(finished=True, returns=not better, settled=ends, path=heat.path)

@@ -37,8 +37,9 @@ class Heat:
         Whether the engine is to keep the state after this step, and to go back to the one that it
         kept before.
     settled : bool
-        Whether the state, or the one that the engine is to go back to, has come to rest at T = 1,
-        and the engine is to push it off a saddle if it stands at one; then it is settled no more.
+        Whether the state has come to rest at T = 1, and the engine is to push it off a saddle if it
+        stands at one; then it is settled no more. With ``finished``: the state has come to rest
+        before, and the fit ends after one more step.
     looked_at : int
         Data that the policy has solved by itself in this step; passes count them too.
 
