@@ -422,7 +422,6 @@ def test_the_best_of_several_starts():
 
 @pytest.mark.parametrize("options", [{}, {"learning_method": "batch"}, {"init": "random"}])
 def test_documents_that_are_all_empty_have_the_mean_of_the_prior(options):
-    """As in scikit-learn, whose fit says nothing of it."""
     X = np.zeros((2, 5), int)
     with pytest.warns(TopicWarning, match="every document of X is empty"):
         lda = LatentDirichletAllocation(60, random_state=0, **options).fit(X)

@@ -238,6 +238,7 @@ class Run(NamedTuple):
     kept_escapes: int = 0  # how often it had been pushed off a saddle by then
     escapes: int = 0  # how often it was pushed off a saddle
     at_saddle: bool = False
+    warnings: tuple[str, ...] = ()  # of the temperature policy
 
 
 @dataclass(frozen=True)
@@ -265,6 +266,9 @@ class Result:
         components of a mixture, of the states of each row of all sequences, expected factors.
     at_saddle : bool
         Whether it ended where a push would lead higher; then there was a ``SaddleWarning``.
+    warnings : tuple of str
+        The warnings of the fit: of its temperature policy (``TemperingWarning``), of a saddle, and
+        of an ELBO that is not a number.
 
     Examples
     --------
@@ -290,6 +294,7 @@ class Result:
     restart_elbos: list[float] = field(default_factory=list)
     local: Any = None
     at_saddle: bool = False
+    warnings: tuple[str, ...] = ()
 
     def solve_local(self, data: Any) -> Any:
         """q(z) [n, ...] of these data, as the model's local step gives it."""
