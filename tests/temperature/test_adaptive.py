@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import replace
 from itertools import chain, cycle
@@ -423,6 +424,25 @@ def test_warnings_of_a_policy_survive_a_checkpoint(tmp_path):
         with pytest.warns(TemperingWarning, match="has tempered nothing"):
             result = run(model, data, AdaptiveTempering(), **options)
         assert len(result.warnings) == 1
+
+
+def test_a_result_prints_as_a_small_table():
+    model, data = two_gaussians(0)
+    shown = repr(run(model, data, AdaptiveTempering(), max_passes=300)).splitlines()
+    names = ["model", "ELBO", "passes", "temperature", "converged", "warnings"]
+    assert [line.split()[0] for line in shown] == names
+    assert shown[0].split()[1:] == ["Mixture"]
+    assert re.search(r"AdaptiveTempering, T from \d+(\.\d+)? to 1$", shown[3])
+    assert shown[4].split()[1:] == ["yes"]
+    assert shown[5].split()[1:] == ["none"]
+    with pytest.warns(TemperingWarning):
+        short = repr(run(model, data, AdaptiveTempering(), max_passes=3))
+    assert "AdaptiveTempering, T = 1 throughout" in short
+    assert "warnings     AdaptiveTempering has tempered nothing" in short
+    minibatches = run(model, data, None, batch_size=100, max_passes=1, final_elbo=False)
+    assert "not computed" in repr(minibatches)
+    assert "not tested (minibatches)" in repr(minibatches)
+    assert "temperature  T = 1 throughout" in repr(minibatches)
 
 
 @pytest.mark.parametrize(("best", "returns"), [(-130.0, False), (-120.0, True)])

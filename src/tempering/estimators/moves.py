@@ -36,7 +36,7 @@ from tempering.temperature import USUAL_PASSES, TemperaturePolicy, Untempered
 SETTLING_PASSES = 15
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MovedResult(Result):
     """A result, and how many rounds of each move were kept; its history leaves out the others."""
 

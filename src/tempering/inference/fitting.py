@@ -246,7 +246,9 @@ def fit(
         warned[f"The ELBO of the fit {NOT_A_NUMBER}"] = RuntimeWarning
     for message, category in warned.items():
         warnings.warn(message, category, stacklevel=2)
-    return replace(best, restart_elbos=restarts.elbos, warnings=tuple(warned))
+    return replace(
+        best, restart_elbos=restarts.elbos, temperature=temperature, warnings=tuple(warned)
+    )
 
 
 def seeds_of_restarts(seed: int, n: int) -> list[int]:
