@@ -461,7 +461,7 @@ def test_a_guide_that_is_used_again_starts_from_the_new_key(make):
 
 
 def test_a_second_run_has_the_start_of_its_own_key(monkeypatch):
-    """Of an adaptive run both the plain and the tempered part."""
+    """The plain and the tempered part of an adaptive run have a start each."""
     starts = []
 
     def race(step, states, *_, **__):

@@ -40,7 +40,7 @@ class TemperedRunResult(NamedTuple):
 
     @property
     def tempered(self) -> jax.Array:
-        """Whether any step was above T = 1: False where an adaptive run kept its plain part."""
+        """Return whether any step was above T = 1; an adaptive run may keep its plain part."""
         return jnp.any(self.temperatures > 1.0, axis=-1)
 
 

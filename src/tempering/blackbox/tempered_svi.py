@@ -447,7 +447,7 @@ def _warn_of_start(s: float) -> None:
 
 
 def _traced(rng_key: jax.Array, args: Any, kwargs: Any) -> bool:
-    """Whether JAX is tracing a program that has these values."""
+    """Return whether JAX is tracing a program that has these values."""
     leaves = jax.tree.leaves((jax.random.fold_in(rng_key, 0), args, kwargs))
     return any(isinstance(leaf, Tracer) for leaf in leaves)
 
