@@ -212,7 +212,7 @@ class StepsInPlace(Counts):
         (Remembers, r"local_step must not change the model.*: seen \(it was"),
         (ContinuesColdAlways, "continue_local_step at T = 2.5 must not lower"),
         (ColumnsOfLocal, r"must have a row for each datum.*got shape \(2, 120\) for 120 data"),
-        (Improper, r"initialize fails.*weights of the posterior must be a proper Dirichlet"),
+        (Improper, r"weights of the posterior must be a proper Dirichlet.*\(in initialize, with"),
         (AlsoGlobalRandomness, "initialize must draw with rng alone"),
         (NormalizerOfOneAxis, r"here \(120, 3\) or \(1, 3\); got \(3,\)"),
         (NegativeNormalizer, "local_log_normalizer must be convex"),
@@ -240,6 +240,16 @@ def test_data_are_checked_as_a_fit_would_check_them():
     check_model(Counted(), counts().tolist())
     with pytest.raises(ValueError, match="counts are never negative"):
         check_model(Counted(), [[-1.0]])
+
+
+class NeedsData(Counts):
+    def local_step(self, data, expectations, inverse_temperature):
+        assert len(data)
+        return super().local_step(data, expectations, inverse_temperature)
+
+
+def test_a_single_datum_is_not_halved():
+    check_model(NeedsData(), counts()[:1])
 
 
 def test_a_model_that_cannot_be_pickled_is_told():
@@ -286,6 +296,16 @@ class Flat(Counts):
 
     def initialize(self, source, rng):
         return super().initialize(ArraySource(source.data[:, None]), rng)
+
+
+class Misspelt(Counts):
+    def local_step(self, data, expectations, inverse_temperature):
+        return expectd  # noqa: F821
+
+
+class LacksPart(Counts):
+    def expectations(self, posterior):
+        return posterior["weight"]
 
 
 class HalfOfTheData(Counts):
@@ -354,21 +374,23 @@ class ListOfEnergies(Changed):
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        (HalfOfTheData, r"initialize fails with data of shape \(2, 1\).*at most n data"),
+        (HalfOfTheData, r"\(in initialize, with data of shape \(2, 1\)\)\. .*at most n data"),
         (AtPrior, "initialize must draw with rng"),
         (OneGenerator, "initialize must draw with rng"),
         (NoStart, "initialize must be a tempering.Natural; got None"),
         (DictPrior, r"prior\(\) must be a tempering.Natural; got {'weights'"),
         (NoStep, "local_step must return a LocalStep; got None"),
-        (EntropyOfEach, r"local_step fails.*entropy must be one number.*got shape \(120,\)"),
-        (DictStatistics, "local_step fails.*statistics must be a Natural; got a dict"),
+        (EntropyOfEach, r"entropy must be one number.*got shape \(120,\).*\(in local_step, with"),
+        (DictStatistics, r"statistics must be a Natural; got a dict.*\(in local_step, with"),
         (OddEnergy, "energies of local_step must be finite; 1 of 120"),
         (OneEnergy, r"energies must be \[n\], one a datum; got shape \(\)"),
         (MeanEnergy, "one energy for each of 120 data; got 1"),
         (DivergenceOfEach, r"summed over all parts and components; got an array of shape \(2,\)"),
         (OtherName, r"the statistics of local_step must have the parts of prior\(\).*'weight'"),
         (OtherShape, r"initialize must have the parts of prior\(\).*'weights': \(1,\)"),
-        (Flat, r"initialize fails with data of shape \(120, 1\).*refused in its `check`"),
+        (Flat, r"^ValueError: .*\(in initialize, with data of shape \(120, 1\)\)\.$"),
+        (Misspelt, r"^NameError: name 'expectd'.* \(in local_step, with data of shape .*\)\.$"),
+        (LacksPart, r"^KeyError: .* \(in expectations, with data of shape \(120, 1\)\)\.$"),
     ],
 )
 def test_a_wrong_shape_or_name_is_told_in_words(model, words):
@@ -406,6 +428,11 @@ class ContinuesFromNothing(NoContinuing):
         assert local.local.shape[0] == len(data)
 
 
+class ContinuesMisspelt(NoContinuing):
+    def continue_local_step(self, local, data, expectations, inverse_temperature):
+        return expectd  # noqa: F821
+
+
 class WholeSteps(Counts):
     def global_step(self, posterior, target, rate):
         return target
@@ -417,7 +444,8 @@ class WholeSteps(Counts):
         (NoContinuing, "continue_local_step is not defined"),
         (ContinuesCold, "continue_local_step at T = 2.5 must not lower"),
         (ContinuesUnweighted, "at T = 2.5.*weighted"),
-        (ContinuesFromNothing, r"continue_local_step fails.*LocalStep\(..., local=q\)"),
+        (ContinuesFromNothing, r"\(in continue_local_step, with .*LocalStep\(..., local=q\)"),
+        (ContinuesMisspelt, r"^NameError: .* \(in continue_local_step, with data of .*\)\.$"),
         (WholeSteps, "global_step at rate 0 must leave"),
     ],
 )

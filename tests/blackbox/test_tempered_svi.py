@@ -1,6 +1,7 @@
 """SVI with a temperature: at T = 1 it is NumPyro's, and in the heat it is the objective it says."""
 
 import threading
+import warnings
 from functools import partial
 
 import numpy as np
@@ -35,6 +36,7 @@ from tempering import (
 from tempering import fit as conjugate_fit
 from tempering.blackbox import TemperedSVI, TemperedVI, temper
 from tempering.blackbox.heat import policy_of
+from tempering.temperature import TemperingWarning
 
 pytestmark = pytest.mark.usefixtures("without_optimizations")
 
@@ -258,6 +260,7 @@ def test_an_adaptive_run_is_not_worse_than_a_plain_one(monkeypatch):
     assert_allclose(kept.params["z_auto_loc"], found, rtol=1e-4)
     assert_allclose(kept.losses, losses, rtol=1e-4)
     assert_array_equal(kept.temperatures, np.ones(900))
+    assert not kept.tempered
 
 
 def test_the_jacobian_of_a_transform_is_not_tempered():
@@ -424,6 +427,71 @@ def test_restarts_are_runs_of_their_own_and_the_best_is_kept(temperature):
     draws = svi.guide.sample_posterior(KEY, restarts.best.params, sample_shape=(4,))
     assert draws["weights"].shape == (4, 3)
     assert np.isfinite(svi.evaluate(restarts.best.state, X, Y))
+
+
+def product(x):
+    both = numpyro.sample("a", dist.Normal()) * numpyro.sample("b", dist.Normal())
+    numpyro.sample("x", dist.Normal(both, 1.0), obs=x)
+
+
+def guide_of_parts():
+    guide = AutoGuideList(product)
+    guide.append(AutoDelta(numpyro.handlers.block(product, hide=["b"])))
+    guide.append(AutoNormal(numpyro.handlers.block(product, hide=["a"])))
+    return guide
+
+
+@pytest.mark.parametrize("make", [lambda: AutoNormal(product), guide_of_parts])
+def test_a_guide_that_is_used_again_starts_from_the_new_key(make):
+    guide, x = make(), jnp.ones(5)
+
+    def start(guide, key):
+        svi = TemperedSVI(product, guide, adam(), temperature=None)
+        return svi.get_params(svi.init(key, x))
+
+    for seed in range(3):
+        key = jax.random.key(seed)
+        own, fresh = start(guide, key), start(make(), key)
+        for name, value in fresh.items():
+            assert_array_equal(own[name], value)
+    traced = jax.jit(lambda key: start(guide, key))(jax.random.key(0))
+    assert traced["a_auto_loc"] != fresh["a_auto_loc"]
+    # Values of the traced program would raise an error here.
+    assert np.isfinite(guide.sample_posterior(KEY, fresh)["b"])
+
+
+def test_a_second_run_has_the_start_of_its_own_key(monkeypatch):
+    """The plain and the tempered part of an adaptive run have a start each."""
+    starts = []
+
+    def race(step, states, *_, **__):
+        starts.append([np.ravel(jax.tree.leaves(state.optim_state)[1]) for state in states])
+        return states[len(starts) % 2], jnp.zeros(30)
+
+    monkeypatch.setattr("tempering.blackbox.tempered_svi.better_of_two", race)
+    svi = new(product)
+    for seed in range(3):
+        result = svi.run(jax.random.key(seed), 30, 10.0 * jnp.ones(5), progress_bar=False)
+        assert result.tempered == (seed % 2 == 0)  # which the race has kept here
+    assert len(np.unique(np.ravel(starts))) == np.size(starts)
+
+
+def test_a_start_at_either_end_of_the_temperatures_is_warned_of():
+    def flat(x):
+        mean = numpyro.sample("mean", dist.Normal())
+        numpyro.sample("x", dist.Normal(mean, 1e4), obs=x)
+
+    def steep(x):
+        mean = numpyro.sample("mean", dist.Normal())
+        numpyro.sample("x", dist.Normal(mean, 1e-6), obs=x)
+
+    for model, message in ((flat, "has tempered nothing"), (steep, "found no start temperature")):
+        with pytest.warns(TemperingWarning, match=message) as caught:
+            new(model, num_steps=30).init(KEY, jnp.ones(5))
+        assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", TemperingWarning)
+        new(num_steps=30).init(KEY, X, Y)
 
 
 @pytest.mark.slow

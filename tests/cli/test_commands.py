@@ -28,6 +28,13 @@ def test_a_variable_that_is_not_set_is_not_this_folder(command, name):
     assert "it must name a file or a folder; got ''." in refused.stderr
 
 
+@pytest.mark.parametrize("name", ["demo", "datasets synthetic x.npz"])
+def test_a_seed_that_is_too_large_is_named_as_the_option(command, name):
+    refused = command(*name.split(), "--seed", 99999999999999999999, code=2)
+    assert "'--seed'" in refused.stderr
+    assert "4294967295" in refused.stderr
+
+
 def test_the_overview_lists_every_command(command):
     text = command("--help").stdout
     for name in COMMANDS:

@@ -1,5 +1,6 @@
 """Text of real files: other encodings, bad records, nulls, delimiters, lines, links."""
 
+import errno
 import gzip
 import json
 import os
@@ -11,6 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from tempering.corpus import CorpusError, Document, open_corpus, read, read_texts, write
+from tempering.corpus.files import reading
 
 TEXTS = ["red green", "", "blue"]
 
@@ -267,6 +269,25 @@ def test_links_out_of_a_folder_are_not_followed(tmp_path):
     (folder / "d.txt").symlink_to(folder / "nothing.txt")
     with pytest.warns(UserWarning, match="2 bad records were skipped"):
         assert read(folder, on_error="skip").vocabulary == ["red"]
+
+
+def test_rejects_two_columns_with_the_name_that_is_read(tmp_path):
+    table = pyarrow.table([["red"], ["1"], ["blue"]], names=["text", "key", "text"])
+    parquet.write_table(table, tmp_path / "a.parquet")
+    (tmp_path / "a.csv").write_text("text,key,text\nred,1,blue\n")
+    for name in ("a.csv", "a.parquet"):
+        with pytest.raises(CorpusError, match="2 columns are named 'text'; rename all but one"):
+            list(read_texts(tmp_path / name))
+        # Columns that are not read may have any names.
+        assert list(read_texts(tmp_path / name, column="key")) == [Document("0", "1")]
+
+
+def test_an_error_of_the_system_names_the_file(tmp_path):
+    with (
+        pytest.raises(OSError, match=r"Input/output error: '.*a\.csv'"),
+        reading(tmp_path / "a.csv"),
+    ):
+        raise OSError(errno.EIO, "Input/output error")
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.jsonl", "t.parquet"])

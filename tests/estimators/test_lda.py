@@ -420,6 +420,15 @@ def test_the_best_of_several_starts():
     assert elbos[0] > elbos[1]
 
 
+@pytest.mark.parametrize("options", [{}, {"learning_method": "batch"}, {"init": "random"}])
+def test_documents_that_are_all_empty_have_the_mean_of_the_prior(options):
+    X = np.zeros((2, 5), int)
+    with pytest.warns(TopicWarning, match="every document of X is empty"):
+        lda = LatentDirichletAllocation(60, random_state=0, **options).fit(X)
+    np.testing.assert_allclose(lda.transform(X), 1 / 60, rtol=1e-6)
+    assert np.isfinite(lda.components_).all()
+
+
 @pytest.mark.parametrize(
     ("X", "message"),
     [
@@ -427,7 +436,6 @@ def test_the_best_of_several_starts():
         (np.array([[1.0, np.nan]]), "NaN"),
         (np.array([["a", "b"]]), "string|convert"),
         (np.empty((0, 4)), "0 sample"),
-        (np.zeros((3, 4)), "every document is empty"),
         (np.array([[np.inf, 1.0]]), "infinity"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import replace
 from itertools import chain, cycle
@@ -37,7 +38,7 @@ from tempering.families import (
 from tempering.inference import Checkpoint, RobbinsMonro, SaddleWarning
 from tempering.inference.saddle import MOST_ESCAPES
 from tempering.models.factorial_mixture import FactorialModel
-from tempering.temperature import Progress, adaptive, adaptive_ramp
+from tempering.temperature import Progress, TemperingWarning, adaptive, adaptive_ramp
 from tempering.temperature.adaptive import AdaptiveHeat
 from tempering.temperature.adaptive_heat import WARM, Look
 from tempering.temperature.probes import critical_inverse_temperature, pushed
@@ -398,13 +399,50 @@ def test_the_search_leaves_passes_to_cool_in():
 
 
 @pytest.mark.parametrize(("planned", "taken"), [(10, 6), (5, 2), (3, 1)])
-def test_a_run_too_short_for_plain_inference_stays_plain_and_says_so(planned, taken, caplog):
+def test_a_run_too_short_for_plain_inference_stays_plain_and_warns(planned, taken):
     model, data = clusters(0)
-    short = run(model, data, AdaptiveTempering(), max_passes=planned)
-    assert f"took {taken} of the {planned} passes that are planned" in caplog.text
-    assert len(caplog.records) == 1
+    with pytest.warns(TemperingWarning, match="has tempered nothing") as caught:
+        short = run(model, data, AdaptiveTempering(), max_passes=planned)
+    assert len(caught) == 1
+    assert short.warnings == (str(caught[0].message),)
+    assert f"took {taken} of {planned} planned passes" in short.warnings[0]
     assert short.elbo == run(model, data, None, max_passes=planned).elbo
     assert np.all(short.history["temperature"] == 1.0)
+
+
+def test_warnings_of_a_policy_survive_a_checkpoint(tmp_path):
+    model, data = clusters(0)
+
+    def stop(report):
+        if report.heat.finished:
+            raise KeyboardInterrupt
+
+    options = {"max_passes": 10, "checkpoint": tmp_path}
+    with pytest.raises(KeyboardInterrupt):
+        run(model, data, AdaptiveTempering(), callbacks=[stop], **options)
+    for _ in ("resumed", "over"):
+        with pytest.warns(TemperingWarning, match="has tempered nothing"):
+            result = run(model, data, AdaptiveTempering(), **options)
+        assert len(result.warnings) == 1
+
+
+def test_a_result_prints_as_a_small_table():
+    model, data = two_gaussians(0)
+    shown = repr(run(model, data, AdaptiveTempering(), max_passes=300)).splitlines()
+    names = ["model", "ELBO", "passes", "temperature", "converged", "warnings"]
+    assert [line.split()[0] for line in shown] == names
+    assert shown[0].split()[1:] == ["Mixture"]
+    assert re.search(r"AdaptiveTempering, T from \d+(\.\d+)? to 1$", shown[3])
+    assert shown[4].split()[1:] == ["yes"]
+    assert shown[5].split()[1:] == ["none"]
+    with pytest.warns(TemperingWarning):
+        short = repr(run(model, data, AdaptiveTempering(), max_passes=3))
+    assert "AdaptiveTempering, T = 1 throughout" in short
+    assert "warnings     AdaptiveTempering has tempered nothing" in short
+    minibatches = run(model, data, None, batch_size=100, max_passes=1, final_elbo=False)
+    assert "not computed" in repr(minibatches)
+    assert "not tested (minibatches)" in repr(minibatches)
+    assert "temperature  T = 1 throughout" in repr(minibatches)
 
 
 @pytest.mark.parametrize(("best", "returns"), [(-130.0, False), (-120.0, True)])
@@ -587,14 +625,15 @@ def test_the_critical_temperature_is_found_where_the_first_trial_is_too_cold(var
 
 
 @pytest.mark.parametrize(("batch_size", "hottest"), [(50, 2.0), (None, 300.0)])
-def test_a_model_without_a_critical_temperature_starts_at_a_usual_one(
-    batch_size, hottest, caplog, monkeypatch
+def test_a_model_without_a_critical_temperature_starts_at_a_usual_one_and_warns(
+    batch_size, hottest, monkeypatch
 ):
     monkeypatch.setattr(adaptive, "critical_inverse_temperature", lambda *_: (None, 5))
     model, data = two_gaussians(0)
-    with caplog.at_level("INFO", "tempering"):
+    with pytest.warns(TemperingWarning, match="found no critical temperature") as caught:
         result = run(model, data, AdaptiveTempering(), batch_size=batch_size, max_passes=100)
-    assert "no critical temperature" in caplog.text
+    assert len(caught) == 1
+    assert result.warnings == (str(caught[0].message),)
     assert result.history["temperature"].max() == pytest.approx(hottest, rel=0.05)
 
 
@@ -649,7 +688,9 @@ def test_a_saddle_that_cannot_be_left_is_told():
     data = np.repeat([[2], [20]], 100, axis=0)
     model = Stubborn(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 0.1])
     with pytest.warns(SaddleWarning, match=f"pushed off {MOST_ESCAPES} saddles"):
-        assert run(model, data, None).at_saddle
+        result = run(model, data, None)
+    assert result.at_saddle
+    assert "saddle" in result.warnings[0]
 
 
 class Moody(Stubborn):
@@ -688,7 +729,8 @@ def test_energies_that_are_not_numbers_are_told():
     model = Broken(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 0.1])
     data = np.repeat([[2], [20]], 100, axis=0)
     with pytest.warns(RuntimeWarning, match="check_model"):
-        run(model, data, None, max_passes=5)
+        result = run(model, data, None, max_passes=5)
+    assert "not a number" in result.warnings[0]
     with pytest.raises(ValueError, match="check_model"):
         run(model, data, AdaptiveTempering(), max_passes=5)
     with pytest.raises(ValueError, match="check_model"):
@@ -707,14 +749,15 @@ class Runaway(Mixture):
 
 
 @pytest.mark.parametrize("batch_size", [None, 50])
-def test_a_model_that_cannot_be_heated_keeps_what_plain_inference_found(batch_size, caplog):
+def test_a_model_that_cannot_be_heated_keeps_what_plain_inference_found(batch_size):
     rng = np.random.default_rng(0)
     data = rng.poisson(rng.choice([1, 9, 40], size=300))[:, None].astype(float)
     model = Runaway(Poisson(1), Dirichlet(3), np.ones(3), [1.0, 0.1])
     options = {"batch_size": batch_size, "max_passes": 100, "seed": 1}
     plain = run(model, data, None, **options).elbo
-    assert run(model, data, AdaptiveTempering(), **options).elbo == pytest.approx(plain, abs=1.0)
-    assert "gives up heating" in caplog.text
+    with pytest.warns(TemperingWarning, match="abandoned heating"):
+        result = run(model, data, AdaptiveTempering(), **options)
+    assert result.elbo == pytest.approx(plain, abs=1.0)
 
 
 @pytest.mark.parametrize(

@@ -131,6 +131,8 @@ def test_another_fit_forgets_the_labels(model, drawn, tmp_path):
         ("topics must name two different", lambda m: merge_topics(m, [1, 1, 2])),
         ("topics must be the number of a topic, from 0 to 3", lambda m: merge_topics(m, [0, 4])),
         ("topic must be the number", lambda m: drop_topic(m, -1)),
+        ("topic must be the number .*; got True", lambda m: drop_topic(m, True)),
+        ("topics must be the number .*; got False", lambda m: merge_topics(m, [False, True])),
         ("X has 3 columns", lambda m: split_topic(m, 0, np.ones((2, 3)))),
         ("no two words in X", lambda m: split_topic(m, 0, np.zeros((2, 200), int))),
         ("labels must hold one name for each of the 4", lambda m: rename_topics(m, ["a"])),

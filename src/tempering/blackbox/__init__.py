@@ -11,6 +11,9 @@ from tempering.blackbox.handlers import local_inverse_temperatures, temper, temp
 from tempering.blackbox.normalizers import log_normalizer
 from tempering.blackbox.tempered_functions import TemperedVI
 from tempering.blackbox.tempered_svi import TemperedSVI
+from tempering.models.jax_versions import warn_of_broken_jax
+
+warn_of_broken_jax()
 
 __all__ = [
     "TemperedSVI",

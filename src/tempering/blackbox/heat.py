@@ -24,6 +24,9 @@ from tempering.temperature import (
     VariationalTempering,
 )
 
+#: The least s of a start that is found.
+HOTTEST = 1e-6
+
 
 class Heat(NamedTuple):
     """Where the temperature is: the number of steps made, s, and where it was and will be."""
@@ -237,7 +240,7 @@ def hot_start(log_likelihoods: jax.Array) -> jax.Array:
     finite = jnp.isfinite(log_likelihoods)
     least = jnp.min(jnp.where(finite, log_likelihoods, jnp.inf))
     values = jnp.where(finite, log_likelihoods, least)
-    grid = jnp.asarray(np.geomspace(1e-6, 1.0, 121), values.dtype)
+    grid = jnp.asarray(np.geomspace(HOTTEST, 1.0, 121), values.dtype)
     weights = jnp.exp(grid[:, None] * (values - jnp.max(values)))
     effective = jnp.sum(weights, 1) ** 2 / jnp.sum(weights**2, 1)
     return jnp.max(jnp.where(effective >= values.size / 2, grid, grid[0]))

@@ -38,6 +38,11 @@ class TemperedRunResult(NamedTuple):
     losses: jax.Array
     temperatures: jax.Array
 
+    @property
+    def tempered(self) -> jax.Array:
+        """Return whether any step was above T = 1; an adaptive run may keep its plain part."""
+        return jnp.any(self.temperatures > 1.0, axis=-1)
+
 
 class Restarts(NamedTuple):
     """The best of several runs, the ELBO of each at T = 1, and all of them where asked for."""

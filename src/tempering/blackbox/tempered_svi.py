@@ -7,19 +7,21 @@ at 1, so what comes back is a posterior of the model that was given.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpyro.distributions as dist
+from jax.core import Tracer
 from numpyro import handlers
 from numpyro.infer import SVI, Trace_ELBO, TraceEnum_ELBO, init_to_uniform
 from numpyro.infer.svi import SVIState
 from numpyro.infer.util import get_importance_trace
 
 from tempering.blackbox.handlers import Sites, checked_sites, is_tempered, temper
-from tempering.blackbox.heat import Adaptive, Learned, Scheduled, hot_start, policy_of
+from tempering.blackbox.heat import HOTTEST, Adaptive, Learned, Scheduled, hot_start, policy_of
 from tempering.blackbox.normalizers import base_of, of_sites
 from tempering.blackbox.runs import (
     Evidence,
@@ -29,7 +31,7 @@ from tempering.blackbox.runs import (
     better_of_two,
 )
 from tempering.models.arguments import check_whole
-from tempering.temperature import Annealing
+from tempering.temperature import Annealing, TemperingWarning
 
 
 class TemperedSVI(SVI):
@@ -38,17 +40,20 @@ class TemperedSVI(SVI):
     Parameters
     ----------
     model, guide : callable
-        As for SVI.
+        As for SVI; but an automatic guide starts from the key of each run, and does not keep the
+        start of its first call. One that a function calls keeps it: make a new one for each run.
     optim : optimizer
         Of ``numpyro.optim``, of optax or of JAX, as for SVI.
     loss : ELBO, optional
         ``Trace_ELBO()`` by default.
     temperature : {"adaptive"}, AdaptiveTempering, Annealing, VariationalTempering, callable or None
         "adaptive" finds a hot start and cools by itself; ``run`` then also makes a plain run, and
-        keeps the better one. Passes of an :class:`~tempering.Annealing` are steps here; a function
-        from progress 0 … 1 to a temperature, such as an optax schedule with
-        ``transition_steps=1``, stands for one. :class:`~tempering.VariationalTempering` learns T,
-        by :func:`log_normalizer` of each tempered site. None is plain SVI.
+        keeps the better one: ``tempered`` of the result says which. A ``TemperingWarning`` says if
+        the start is at T = 1, or at the hottest T of the search. Passes of an
+        :class:`~tempering.Annealing` are steps here; a function from progress 0 … 1 to a
+        temperature, such as an optax schedule with ``transition_steps=1``, stands for one.
+        :class:`~tempering.VariationalTempering` learns T, by :func:`log_normalizer` of each
+        tempered site. None is plain SVI.
     temper : {"likelihood", "joint"} or collection of str
         What to temper: the observed sites, these and the priors, or the named sites. An
         ``Annealing(temper="joint")`` tempers the priors too, whatever is said here.
@@ -101,8 +106,6 @@ class TemperedSVI(SVI):
         self.sites: Sites = "joint" if joint else temper
         self.num_steps = num_steps
         self._from_cold = False
-        # Guides remember their first start; the tempered run beside a plain one has another.
-        self._second_guide = _forgetful(guide)
 
     def init(
         self, rng_key: jax.Array, *args: Any, init_params: Any = None, **kwargs: Any
@@ -113,7 +116,15 @@ class TemperedSVI(SVI):
                 "num_steps is None, and a temperature needs to know how many steps are planned: "
                 "use run, or give num_steps to TemperedSVI."
             )
-        plain = super().init(rng_key, *args, init_params=init_params, **kwargs)
+        starting = self
+        if not _traced(rng_key, args, kwargs):
+            for guide in _automatic(self.guide):
+                guide.prototype_trace = None
+        elif getattr(self.guide, "prototype_trace", None) is not None:
+            # The start of this guide must be no traced values, which other programs cannot read.
+            starting = self._fresh()
+        plain = SVI.init(starting, rng_key, *args, init_params=init_params, **kwargs)
+        self.constrain_fn = starting.constrain_fn
         start = None
         if not self._is_plain:
             finds = self.policy.finds_start and not self._from_cold
@@ -125,6 +136,8 @@ class TemperedSVI(SVI):
         if isinstance(self.policy, Scheduled):
             self.policy.check_length(num_steps)
         heat = self.policy.begin(num_steps, start)
+        if start is not None and not self._from_cold and not isinstance(start, Tracer):
+            _warn_of_start(float(heat.inverse_temperature))
         return TemperedState(plain.optim_state, plain.mutable_state, plain.rng_key, heat)
 
     def update(self, svi_state: TemperedState, *args: Any, **kwargs: Any) -> Any:
@@ -145,10 +158,13 @@ class TemperedSVI(SVI):
         """
         check_whole(num_steps=num_steps)
         before = kwargs.get("init_state")
-        if isinstance(self.policy, Adaptive) and before is None:
-            return self._run_two(rng_key, num_steps, args, kwargs)
-        planned = copy.copy(self)
+        new = before is None and _traced(rng_key, args, kwargs)
+        planned = self._fresh() if new else copy.copy(self)
         planned.num_steps = num_steps
+        if isinstance(self.policy, Adaptive) and before is None:
+            result = planned._run_two(rng_key, num_steps, args, kwargs)
+            self.constrain_fn = planned.constrain_fn
+            return result
         result = SVI.run(planned, rng_key, num_steps, *args, **kwargs)
         self.constrain_fn = planned.constrain_fn
         first = 0 if before is None else before.heat.step
@@ -158,10 +174,8 @@ class TemperedSVI(SVI):
         self, rng_key: jax.Array, num_steps: int, args: Any, kwargs: dict[str, Any]
     ) -> TemperedRunResult:
         """A plain and a tempered run, of which the better one is kept."""
-        plain, tempered = copy.copy(self), copy.copy(self)
-        plain.num_steps = tempered.num_steps = num_steps
+        plain, tempered = copy.copy(self), self._fresh()
         plain._from_cold = True
-        tempered.guide = self._second_guide
         own, key = _of_the_model(kwargs), jax.random.fold_in(rng_key, num_steps + 1)
         at = {"init_params": kwargs.get("init_params"), **own}
         first, second = plain.init(rng_key, *args, **at), tempered.init(key, *args, **at)
@@ -223,11 +237,11 @@ class TemperedSVI(SVI):
         ready.num_steps = num_steps
         ready.init(rng_key, *args, **_of_the_model(kwargs))
         self.constrain_fn = ready.constrain_fn
-        fresh = self._fresh()
+        each = copy.copy(self)
 
         def one(key: jax.Array) -> tuple[TemperedRunResult, jax.Array]:
             run_key, judge_key = jax.random.split(key)
-            result = fresh.run(run_key, num_steps, *args, **{**kwargs, "progress_bar": False})
+            result = each.run(run_key, num_steps, *args, **{**kwargs, "progress_bar": False})
             keys = jax.random.split(judge_key, n_evaluations)
             params = {**result.params, **(result.state.mutable_state or {})}
             return result, -jnp.mean(self._losses(self.loss, keys, params, args, kwargs))
@@ -238,9 +252,9 @@ class TemperedSVI(SVI):
         return Restarts(kept, elbos, results if keep_all else None)
 
     def _fresh(self) -> TemperedSVI:
-        """A copy whose guides have no start yet."""
+        """Return a copy with a guide that has no start yet."""
         fresh = copy.copy(self)
-        fresh.guide, fresh._second_guide = _forgetful(self.guide), _forgetful(self._second_guide)
+        fresh.guide = _forgetful(self.guide)
         return fresh
 
     def log_evidence(
@@ -412,6 +426,39 @@ def _of_the_model(kwargs: dict[str, Any]) -> dict[str, Any]:
     own = {"progress_bar", "stable_update", "init_state", "init_params"}
     own |= {"forward_mode_differentiation"}
     return {name: value for name, value in kwargs.items() if name not in own}
+
+
+def _warn_of_start(s: float) -> None:
+    """Warn if the start that was found is at either end of the range of temperatures."""
+    warning = None
+    if s >= 1.0:
+        warning = (
+            "TemperedSVI has tempered nothing: its start is T = 1: the likelihood hardly differs "
+            "between random values of the unknowns, or the run is too short."
+        )
+    elif s <= HOTTEST * 1.0001:
+        warning = (
+            f"TemperedSVI found no start temperature: even at T = {1 / HOTTEST:.3g} the likelihood "
+            "differs much between random values of the unknowns. It starts there; compare the ELBO "
+            "with that of a schedule, such as temperature=Annealing()."
+        )
+    if warning is not None:
+        warnings.warn(warning, TemperingWarning, stacklevel=4)
+
+
+def _traced(rng_key: jax.Array, args: Any, kwargs: Any) -> bool:
+    """Return whether JAX is tracing a program that has these values."""
+    leaves = jax.tree.leaves((jax.random.fold_in(rng_key, 0), args, kwargs))
+    return any(isinstance(leaf, Tracer) for leaf in leaves)
+
+
+def _automatic(guide: Any) -> Iterator[Any]:
+    """Yield an automatic guide and those that it is made of; each caches its first start."""
+    if hasattr(guide, "prototype_trace"):
+        yield guide
+        for part in vars(guide).values():
+            for each in part if isinstance(part, list) else [part]:
+                yield from _automatic(each)
 
 
 def _forgetful(guide: Any) -> Any:

@@ -84,7 +84,8 @@ CorpusPath = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
 Seed = Annotated[
-    int, typer.Option(min=0, metavar="N", help="The same seed gives the same numbers.")
+    int,
+    typer.Option(min=0, max=2**32 - 1, metavar="N", help="The same seed gives the same numbers."),
 ]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what is there.")]
 Jobs = Annotated[

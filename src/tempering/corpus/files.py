@@ -47,6 +47,7 @@ def reading(path: Any, place: str = "") -> Iterator[None]:
         # What the system says, such as that a file may not be read, is no damage; unless it is that
         # a place which the file tells of cannot be.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
+            error.filename = error.filename or str(path)  # which errors of a read do not name
             raise
         told = " ".join(f"{type(error).__name__}: {error}".split())
         what = cut(told, 240).rstrip(".")

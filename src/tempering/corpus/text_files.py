@@ -339,10 +339,12 @@ def text_field(row: Mapping[str, Any], column: str, path: Any, place: str) -> st
 
 
 def check_columns(path: Any, place: str, names: Iterable[str], there: Collection[Any]) -> None:
-    """Say that a column is missing, if one is, and how to name another."""
+    """Raise :class:`CorpusError` if a column is missing, or if two columns have its name."""
     for name in names:
         if name not in there:
             shown = cut(", ".join(sorted(repr(cut(column, 30)) for column in there)), 200)
             remedy = "name the column of the text by column (--column), that of ids by name_column"
             problem = f"there is no column {cut(name)!r} among {shown}; {remedy} (--id)."
             fail(path, place, problem)
+        if isinstance(there, list) and (n_columns := there.count(name)) > 1:
+            fail(path, place, f"{n_columns} columns are named {cut(name)!r}; rename all but one.")

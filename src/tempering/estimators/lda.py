@@ -183,7 +183,7 @@ default="auto"
             self._check_executor()
             check_guidance(self)
             source, n_documents, n_tokens = self._measured(self._documents(X))
-            mean_length = n_tokens / n_documents
+            mean_length = n_tokens / n_documents or 1.0
             where = self._where(n_tokens * self.max_iter)
             if isinstance(source, BlockSource):
                 batch_size = source.batch_size
@@ -248,8 +248,6 @@ default="auto"
             source = self._counts(X, reset=True)
             n_documents, n_tokens = source.shape[0], float(source.sum(dtype=np.float64))
             n_entries = source.nnz
-        if not n_tokens > 0:
-            raise ValueError("X must hold at least one word; every document is empty.")
         check_n_components(self.n_components, n_entries, "words of documents in X")
         return source, n_documents, n_tokens
 
@@ -328,6 +326,12 @@ default="auto"
 
 def warn_of_troubles(topics: Topics, n_tokens: float, guide: Guide | None = None) -> None:
     """Warn, by name, of topics that died or became copies of each other (why they stay: lab/)."""
+    if n_tokens == 0:
+        empty = (
+            "every document of X is empty, so the topics hold nothing but their prior and start."
+        )
+        warnings.warn(empty, TopicWarning, stacklevel=5)
+        return
     held, overlaps = sizes_and_overlaps(topics)
     # What words lead a topic is no document's.
     unused = unused_topics(held if guide is None else held - guide.totals(), n_tokens)

@@ -36,7 +36,7 @@ from tempering.temperature import USUAL_PASSES, TemperaturePolicy, Untempered
 SETTLING_PASSES = 15
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MovedResult(Result):
     """A result, and how many rounds of each move were kept; its history leaves out the others."""
 
@@ -111,7 +111,8 @@ def _continued(earlier: MovedResult, later: Result, began: float) -> MovedResult
     ]
     taken = {name: getattr(later, name) for name in ("posterior", "elbo", "converged", "model")}
     history = History([*earlier.history, *shifted])
-    return replace(earlier, **taken, history=history, restart_elbos=[later.elbo])
+    warnings = tuple(dict.fromkeys(earlier.warnings + later.warnings))
+    return replace(earlier, **taken, history=history, restart_elbos=[later.elbo], warnings=warnings)
 
 
 #: The models that run on a device, as they do there, and how many entries the matrices have that a

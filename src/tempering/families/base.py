@@ -131,7 +131,10 @@ class Likelihood(ABC):
 
     @abstractmethod
     def log_likelihood(self, x: Any, parameters: Any) -> Array:
-        """log p(x_i | β), shape [..., n] for parameters with leading axes [...]."""
+        """Return log p(x_i | β), shape [..., n], where [...] are the parameters' leading axes.
+
+        Parameters of the K components of a mixture give [K, n], a row for each component.
+        """
 
     @abstractmethod
     def log_power_integral(self, parameters: Any, power: ArrayLike) -> Array:

@@ -145,6 +145,12 @@ class DiagonalGaussian(GaussianLikelihood):
     >>> standard = GaussianParameters([0.0], [1.0])
     >>> DiagonalGaussian(1).log_likelihood([[0.0], [1.0]], standard).round(3)
     array([-0.919, -1.419])
+
+    Parameters of K components give log densities of shape [K, n]:
+
+    >>> two = GaussianParameters([[0.0], [5.0]], [[1.0], [1.0]])
+    >>> DiagonalGaussian(1).log_likelihood([[0.0], [1.0], [2.0]], two).shape
+    (2, 3)
     """
 
     family = NormalGamma

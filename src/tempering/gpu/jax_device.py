@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from tempering.inference.callbacks import add_compilation, begin_compilation
 from tempering.models.arguments import check_choice
+from tempering.models.jax_versions import warn_of_broken_jax
 from tempering.storage import cache_directory
 
 Backend = Literal["auto", "cpu", "jax", "gpu"]
@@ -35,6 +36,7 @@ class LazyModule:
         self._name = name
 
     def __getattr__(self, attribute: str) -> Any:
+        warn_of_broken_jax()
         return getattr(import_module(self._name), attribute)
 
 

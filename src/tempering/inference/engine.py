@@ -275,7 +275,7 @@ def run_restart(
         shards = _over_all_data(solve, source, algorithm.executor, state.solved)
         local = np.concatenate(list(shards))
     found = state.posterior, elbo, run.history, run.converged, run.tempered_heat, model
-    return Result(*found, local=local, at_saddle=run.at_saddle)
+    return Result(*found, local=local, at_saddle=run.at_saddle, warnings=run.warnings)
 
 
 def _unsolved(local: Any, n_data: int, shard_size: int) -> tuple[LocalStep, ...]:
@@ -338,6 +338,7 @@ def _recorded(
         kept_escapes=run.escapes if heat.keeps else run.kept_escapes,
         escapes=escapes if leaves else run.escapes,
         at_saddle=run.at_saddle and not leaves,
+        warnings=tuple(dict.fromkeys((*run.warnings, *heat.warnings))),
     )
 
 

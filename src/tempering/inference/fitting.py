@@ -15,12 +15,12 @@ from tempering.inference.checkpoint import CheckpointLike, Restarts
 from tempering.inference.engine import UNTEMPERED, Algorithm, run_restart
 from tempering.inference.executors import Executor, open_executor
 from tempering.inference.run import Constant, LearningRate, Result, usual_rate
-from tempering.inference.saddle import warn_of_saddle
+from tempering.inference.saddle import AT_SADDLE, SaddleWarning
 from tempering.inference.sources import ArraySource, Source
 from tempering.models.arguments import check_number, check_whole, shown, takes
 from tempering.models.base import Model
 from tempering.temperature import USUAL_PASSES, Progress, TemperaturePolicy
-from tempering.temperature.policy import NOT_A_NUMBER
+from tempering.temperature.policy import NOT_A_NUMBER, TemperingWarning
 
 
 class FitOptions(TypedDict, total=False):
@@ -237,12 +237,18 @@ def fit(
                 restarts=restarts,
             )
             restarts.add(result)
-    assert restarts.best is not None
-    if restarts.best.at_saddle:
-        warn_of_saddle()
-    if math.isnan(restarts.best.elbo) and final_elbo:
-        warnings.warn(f"The ELBO of the fit {NOT_A_NUMBER}", RuntimeWarning, stacklevel=2)
-    return replace(restarts.best, restart_elbos=restarts.elbos)
+    best = restarts.best
+    assert best is not None
+    warned: dict[str, type[Warning]] = dict.fromkeys(best.warnings, TemperingWarning)
+    if best.at_saddle:
+        warned[AT_SADDLE] = SaddleWarning
+    if math.isnan(best.elbo) and final_elbo:
+        warned[f"The ELBO of the fit {NOT_A_NUMBER}"] = RuntimeWarning
+    for message, category in warned.items():
+        warnings.warn(message, category, stacklevel=2)
+    return replace(
+        best, restart_elbos=restarts.elbos, temperature=temperature, warnings=tuple(warned)
+    )
 
 
 def seeds_of_restarts(seed: int, n: int) -> list[int]:

@@ -15,7 +15,7 @@ from tempering.models.base import Array, LocalStep, Model
 from tempering.models.natural import entry
 from tempering.models.threads import one_blas_thread
 from tempering.storage.state import stored
-from tempering.temperature import Heat, Progress, TemperaturePolicy
+from tempering.temperature import Heat, Progress, TemperaturePolicy, Untempered
 
 #: ρ_t of the global update, t = 1, 2, …
 LearningRate = Callable[[int], float]
@@ -238,11 +238,12 @@ class Run(NamedTuple):
     kept_escapes: int = 0  # how often it had been pushed off a saddle by then
     escapes: int = 0  # how often it was pushed off a saddle
     at_saddle: bool = False
+    warnings: tuple[str, ...] = ()  # of the temperature policy
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Result:
-    """A fitted posterior.
+    """A fitted posterior. It prints as a small table; the attributes have the whole.
 
     Attributes
     ----------
@@ -265,6 +266,11 @@ class Result:
         components of a mixture, of the states of each row of all sequences, expected factors.
     at_saddle : bool
         Whether it ended where a push would lead higher; then there was a ``SaddleWarning``.
+    temperature : TemperaturePolicy or None
+        The policy of the fit.
+    warnings : tuple of str
+        The warnings of the fit: of its temperature policy (``TemperingWarning``), of a saddle, and
+        of an ELBO that is not a number.
 
     Examples
     --------
@@ -274,6 +280,13 @@ class Result:
     >>> result = fit(model, [[1], [2]])
     >>> result.posterior.components, round(result.elbo, 3), result.converged
     (array([[4., 3.]]), -3.296, True)
+    >>> result
+    model        Mixture
+    ELBO         -3.296
+    passes       2
+    temperature  T = 1 throughout
+    converged    yes
+    warnings     none
 
     What was fitted tells how probable other data are, and makes more of them:
 
@@ -290,6 +303,30 @@ class Result:
     restart_elbos: list[float] = field(default_factory=list)
     local: Any = None
     at_saddle: bool = False
+    temperature: TemperaturePolicy | None = None
+    warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        converged = "yes" if self.converged else "no"
+        hottest, coldest, passes = 1.0, 1.0, 0.0
+        if len(self.history):
+            if self.history[0].passes < 1:  # in batch, the first step is a whole pass
+                converged = "not tested (minibatches)"
+            temperatures, passes = self.history["temperature"], self.history[-1].passes
+            hottest, coldest = temperatures.max(), temperatures[-1]
+        heat = f"T from {hottest:.4g} to {coldest:.4g}" if hottest > 1.0 else "T = 1 throughout"
+        policy = self.temperature
+        if policy is not None and not isinstance(policy, Untempered):
+            heat = f"{type(policy).__name__}, {heat}"
+        rows = {
+            "model": type(self.model).__name__,
+            "ELBO": "not computed" if math.isnan(self.elbo) else f"{self.elbo:,.3f}",
+            "passes": f"{passes:g}",
+            "temperature": heat,
+            "converged": converged,
+            "warnings": f"\n{'':13}".join(self.warnings) or "none",
+        }
+        return "\n".join(f"{name:13}{text}" for name, text in rows.items())
 
     def solve_local(self, data: Any) -> Any:
         """q(z) [n, ...] of these data, as the model's local step gives it."""

@@ -5,7 +5,6 @@ converged. A push tells: from near an optimum the bound comes back to where it w
 less from step to step; from near a saddle its gains grow, and it rises beyond.
 """
 
-import warnings
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
@@ -34,15 +33,12 @@ class SaddleWarning(UserWarning):
     """A fit has come to rest where its updates lead no further, but where no optimum is."""
 
 
-def warn_of_saddle() -> None:
-    """Say that a fit, the best of its restarts, ends where no optimum is."""
-    warnings.warn(
-        "The fit has come to rest at a saddle: after a small push its ELBO rises beyond where it "
-        f"stands. It was pushed off {MOST_ESCAPES} saddles before. Try n_init=10, another seed, or "
-        "temperature=AdaptiveTempering(), and compare the ELBOs.",
-        SaddleWarning,
-        stacklevel=3,  # whoever called fit
-    )
+#: The message of a fit that ends at one.
+AT_SADDLE = (
+    "The fit has converged to a saddle point: after a small perturbation its ELBO rises further. "
+    f"It was pushed off {MOST_ESCAPES} saddles before. Try n_init=10, another seed, or "
+    "temperature=AdaptiveTempering(), and compare the ELBOs."
+)
 
 
 @dataclass(frozen=True)

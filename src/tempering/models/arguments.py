@@ -23,7 +23,9 @@ def check_number(
     whole: bool = False,
 ) -> None:
     """Raise ``ValueError`` unless value is a number, from least (or above so much) to most."""
-    number: Any = value if isinstance(value, Integral if whole else Real) else math.nan
+    # Python counts bool among the integers.
+    is_number = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
+    number: Any = value if is_number else math.nan
     # Not a comparison holds for NaN.
     if not (least <= number <= most and (number > above or above == -math.inf)):
         raise ValueError(f"{name} must be {expected}; got {shown(value)}.")

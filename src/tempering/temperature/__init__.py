@@ -17,6 +17,7 @@ from tempering.temperature.policy import (
     Progress,
     Surroundings,
     TemperaturePolicy,
+    TemperingWarning,
     Untempered,
 )
 from tempering.temperature.tempering import VariationalTempering
@@ -32,6 +33,7 @@ __all__ = [
     "Progress",
     "Surroundings",
     "TemperaturePolicy",
+    "TemperingWarning",
     "Untempered",
     "VariationalTempering",
     "even_inverse_temperatures",

@@ -15,7 +15,6 @@ no log C(T).
 
 from __future__ import annotations
 
-import logging
 import math
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
@@ -30,8 +29,6 @@ from tempering.temperature.adaptive_heat import NO_BOUND, TOO_HOT, AdaptiveHeat,
 from tempering.temperature.adaptive_ramp import RAMP_NEVER_ALIKE, race, start_ramp
 from tempering.temperature.policy import Progress, Surroundings, TemperaturePolicy
 from tempering.temperature.probes import critical_inverse_temperature, new_start, pushed
-
-logger = logging.getLogger("tempering")
 
 #: Where the excess is far below what counts as rest, cooling is up to so many times faster.
 FASTEST = 4.0
@@ -83,8 +80,12 @@ FAR, FAR_LATER, LATER = 0.5, 0.05, 0.5
 #: come to rest within that part.
 PLAIN_PART = 0.5
 TOO_SHORT = (
-    "AdaptiveTempering has tempered nothing: plain inference, which comes first, took %d of the %d "
-    "passes that are planned. Plan some hundreds more, or take a schedule, such as Annealing()."
+    "AdaptiveTempering has tempered nothing: plain inference, which comes first, took {:.0f} of "
+    "{:g} planned passes. Plan some hundreds more, or take a schedule, such as Annealing()."
+)
+NOT_CRITICAL = (
+    "AdaptiveTempering found no critical temperature: components of the model differ at every "
+    "temperature that it tried. It assumes T = {:.0f}; compare its ELBO with that of Annealing()."
 )
 
 
@@ -194,7 +195,10 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
             return local, heat
         if surroundings.scale != 1.0:
             if heat.phase != "ramp":
-                critical, _ = _critical_inverse_temperature(heat, surroundings, RAMP_NEVER_ALIKE)
+                critical, found = _critical_inverse_temperature(
+                    heat, surroundings, RAMP_NEVER_ALIKE
+                )
+                heat = replace(heat, warnings=found["warnings"])
                 length = self.length(surroundings.progress)
                 heat = start_ramp(heat, local, surroundings, critical, length)
             return race(heat, local, surroundings)
@@ -207,8 +211,8 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         if math.isnan(look.bound):
             if heat.best == -math.inf:
                 raise ValueError(NO_BOUND)
-            logger.warning(TOO_HOT, 1.0 / s)
-            return local, AdaptiveHeat(finished=True, returns=True)
+            warnings = (TOO_HOT.format(1.0 / s),)
+            return local, AdaptiveHeat(finished=True, returns=True, warnings=warnings)
         if surroundings.progress.passes >= self.length(surroundings.progress):
             # That was the step at T = 1 which a cooling that is cut short is judged by.
             return local, AdaptiveHeat(finished=True, returns=look.bound < heat.best)
@@ -244,14 +248,12 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
         if heat.phase == "plain":
             too_few = length - passes < 10 * progress.step  # to find the critical temperature in
             if too_few or (late and not (self._steady(look) or converged)):
-                logger.warning(TOO_SHORT, passes, progress.planned)
-                return AdaptiveHeat(finished=True)
+                warning = TOO_SHORT.format(passes, progress.planned)
+                return AdaptiveHeat(finished=True, warnings=(warning,))
             # Very few data are looked at as a whole, which must leave passes to cool in.
             most = (progress.planned - passes) / 2
-            critical, looked_at = _critical_inverse_temperature(
-                heat, surroundings, NEVER_ALIKE, most
-            )
-            kept["looked_at"] = looked_at
+            critical, found = _critical_inverse_temperature(heat, surroundings, NEVER_ALIKE, most)
+            kept |= found
             return heat.jump("cooling", FORGETTING * critical, **kept)
         first = heat.first_passes or passes
         if better and not heat.plain_ended:
@@ -396,15 +398,14 @@ class AdaptiveTempering(TemperaturePolicy[AdaptiveHeat]):
 
 def _critical_inverse_temperature(
     heat: AdaptiveHeat, surroundings: Surroundings, usual: float, most_passes: float = math.inf
-) -> tuple[float, int]:
-    """The critical s, or a usual one if there is none, and how many data it took to find it."""
+) -> tuple[float, dict[str, Any]]:
+    """The critical s, or a usual one without it, and what the search sets in the heat."""
     rng = np.random.default_rng([heat.seed, heat.step])
     data = surroundings.data
     n_rows = min(SEARCH_ROWS, max(PUSH_ROWS, data.shape[0] // 4))
     rows = some_rows(data, n_rows, rng)
     most = most_passes * data.shape[0] / n_rows
     critical, n_updates = critical_inverse_temperature(surroundings.model, rows, rng, most)
-    if critical is None:
-        logger.info("no critical temperature was found; T = %.0f is taken for it.", 1 / usual)
-        critical = usual
-    return min(critical, COLDEST_START), n_updates * rows.shape[0]
+    warnings = () if critical is not None else (NOT_CRITICAL.format(1 / usual),)
+    found = {"looked_at": n_updates * rows.shape[0], "warnings": warnings}
+    return min(critical or usual, COLDEST_START), found

@@ -24,9 +24,9 @@ PHASES = {
 
 NO_BOUND = f"AdaptiveTempering goes by the ELBO, which here {NOT_A_NUMBER}"
 TOO_HOT = (
-    "AdaptiveTempering gives up heating: at T = %.3g the ELBO is not a number any more. It goes on "
-    "at T = 1, from the best so far. Perhaps p(x, z | β) to the power 1/T is no distribution, "
-    "as where z is an augmentation: then leave the part of z as it is (see docs/own-model.md)."
+    "AdaptiveTempering abandoned heating: at T = {:.3g} the ELBO is NaN. The fit continues at "
+    "T = 1 from its best state. Perhaps p(x, z | β) to the power 1/T is not a distribution, as "
+    "where z is an augmentation: then do not temper the terms of z (see docs/own-model.md)."
 )
 #: Where the first cooling ended far below plain inference, its energies tell nothing of the best,
 #: whose components could all become alike at once: that is heated to this s.

@@ -7,7 +7,6 @@ the same batches, and the better of the two goes on alone.
 
 from __future__ import annotations
 
-import logging
 import math
 from copy import copy, deepcopy
 from dataclasses import replace
@@ -19,8 +18,6 @@ from tempering.models.base import LocalStep
 from tempering.temperature.adaptive_heat import NO_BOUND, TOO_HOT, AdaptiveHeat
 from tempering.temperature.policy import Surroundings
 from tempering.temperature.probes import find_ramp
-
-logger = logging.getLogger("tempering")
 
 #: Taken for the critical s of a model whose components differ however hot it is: a ramp is the only
 #: attempt of its fit, and what it loses while hot is lost.
@@ -49,8 +46,7 @@ def start_ramp(
     nodes = int(min(max(progress.planned / progress.step / 50, 8), RAMP_NODES))
     path = find_ramp(surroundings.model, surroundings.data, first, nodes, rng)
     if not np.isfinite(path).all():
-        logger.warning(TOO_HOT, 1.0 / first)
-        return AdaptiveHeat(finished=True)
+        return AdaptiveHeat(finished=True, warnings=(TOO_HOT.format(1.0 / first),))
     plain = deepcopy(surroundings.posterior)
     times = np.stack([path[:, 0], length * path[:, 1]], axis=1)
     return replace(heat, phase="ramp", path=times, plain=plain, inverse_temperature=first)

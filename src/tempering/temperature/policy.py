@@ -18,6 +18,10 @@ from tempering.models.base import Array, LocalStep, Model
 from tempering.storage.state import stored
 
 
+class TemperingWarning(UserWarning):
+    """A temperature policy could not temper a fit, or not as planned."""
+
+
 @stored("heat")
 @dataclass(frozen=True)
 class Heat:
@@ -42,6 +46,9 @@ class Heat:
         before, and the fit ends after one more step.
     looked_at : int
         Data that the policy has solved by itself in this step; passes count them too.
+    warnings : tuple of str
+        What the user should know of this run: the engine collects them in ``Result.warnings``, and
+        ``fit`` raises each as a ``TemperingWarning`` at its end.
 
     Examples
     --------
@@ -60,6 +67,7 @@ class Heat:
     returns: bool = False
     settled: bool = False
     looked_at: int = 0
+    warnings: tuple[str, ...] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
