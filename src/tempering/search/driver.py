@@ -38,13 +38,14 @@ from tempering.temperature import COLD
 
 #: Passes after which the most promising of several starts is picked.
 SHORT = 4
-#: Passes before a run is abandoned; a fresh or heated start, which may linger on a plateau, has
-#: this part of the passes of plain inference.
+#: Passes before a run is abandoned. Fresh and heated starts may linger on a plateau: where there are
+#: no others, they have this part of the passes of plain inference.
 PATIENCE, PLATEAU = 3, 0.5
 #: Number of other solutions that are retained.
 OTHERS = 8
-#: An operator is drawn with this part of the best one's probability at least.
-LEAST = 0.05
+#: An operator is drawn with this part of the best one's probability at least; and the price of a
+#: round, in plain fits, before there was one.
+LEAST, FIRST_PRICE = 0.05, 0.3
 
 
 @stored("search_state")
@@ -275,15 +276,19 @@ def _rounds(
 def draw(
     operators: Sequence[Operator], trail: Sequence[Trial], unit: float, rng: np.random.Generator
 ) -> Operator:
-    """Draw an operator, in proportion to its successes for the passes that it took."""
-    shares = np.array(
-        [
-            (operator.prior + sum(t.accepted for t in trail if t.operator == operator.name))
-            / (1.0 + sum(t.passes for t in trail if t.operator == operator.name) / unit)
-            for operator in operators
-        ]
-    )
-    shares += LEAST * shares.max()
+    """Draw an operator, so that its share of the passes is in proportion to its success rate.
+
+    The success rate is the number of accepted rounds for the passes that they all took, in plain
+    fits. An operator with dear rounds is drawn less often.
+    """
+    chances = []
+    for operator in operators:
+        own = [trial for trial in trail if trial.operator == operator.name]
+        spent = sum(trial.passes for trial in own) / unit
+        rate = (operator.prior + sum(trial.accepted for trial in own)) / (1.0 + spent)
+        chances.append(rate * (1 + len(own)) / (FIRST_PRICE + spent))
+    floor = LEAST * max(chances)
+    shares = np.array(chances) + floor
     return operators[int(rng.choice(len(operators), p=shares / shares.sum()))]
 
 
@@ -293,7 +298,8 @@ def attempt(
     """Run the most promising of what an operator proposes; None where nothing is."""
     runs, best = situation.runs, situation.best
     promising: Any = None
-    highest, patience = -math.inf, PATIENCE
+    highest = -math.inf
+    patience = PATIENCE if situation.components else max(PATIENCE, int(PLATEAU * unit))
     for _ in range(operator.tries):
         try:
             candidate = operator.propose(situation, rng)
@@ -304,11 +310,9 @@ def attempt(
                 value = gain if gain > 0.5 * runs.margin else -math.inf
             elif candidate.inverse_temperature < 1.0:
                 posterior = runs.cool(candidate.posterior, candidate.inverse_temperature, rng)
-                value, patience = 0.0, int(PLATEAU * unit)
+                value = 0.0
             else:
                 value, posterior, _ = runs.climb(candidate.posterior, SHORT)
-                if isinstance(operator, Restart):
-                    patience = int(PLATEAU * unit)
         except (ValueError, FloatingPointError, np.linalg.LinAlgError):
             continue  # a start that is no proper λ: a component without data, say
         if value > highest:
@@ -319,7 +323,7 @@ def attempt(
         return None
     try:
         left = max(PATIENCE, most - runs.spent)
-        found = runs.climb(promising, left, floor=best.bound, patience=max(PATIENCE, patience))
+        found = runs.climb(promising, left, floor=best.bound, patience=patience)
     except (ValueError, FloatingPointError, np.linalg.LinAlgError):
         return None
     return found if math.isfinite(found.bound) else None
