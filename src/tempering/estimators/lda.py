@@ -89,10 +89,13 @@ default="auto"
         to its documents and those that came since.
     doc_update_tol : float, default=1e-2
         The sweeps of a document end when one moves less than this part of its words to other
-        topics.
+        topics; :meth:`transform` uses 1e-3 if that is less. With the default, the local step is
+        inexact: a step of ``update="variational"`` can lower the ELBO slightly. It never falls with
+        ``learning_method="batch"``, T = 1, ``doc_update_tol=1e-5`` and a ``max_doc_update_iter`` of
+        10,000.
     mean_change_tol : float, default=None
-        scikit-learn's rule instead of ``doc_update_tol``: the mean change over topics, for a
-        document of average length.
+        scikit-learn's rule instead of ``doc_update_tol``, in fits and in :meth:`transform`: the
+        mean change over topics, for a document of average length.
     max_doc_update_iter : int, default=100
         The most sweeps of a document.
     n_init : int, default=1

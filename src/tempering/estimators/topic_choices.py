@@ -107,16 +107,13 @@ class TopicChoices(TopicTransformer):
             n_some = documents_to_predict(mean_length)
             documents = _known(source).sample(n_some, np.random.default_rng(0))
         size = Size(k, n_documents, mean_length, float(alpha.sum()))
-        tolerance = self.doc_update_tol
-        if self.mean_change_tol is not None:
-            tolerance = min(self.mean_change_tol * k / mean_length, 0.5)
         return LatentDirichlet(
             k,
             self.n_features_in_,
             alpha,
             eta,
             update=self._update(),
-            tolerance=tolerance,
+            tolerance=self._tolerance(mean_length),
             max_iterations=self.max_doc_update_iter,
             word_power=RULES.word_power(size),
             settled=RULES.settled(size, keep_prior=keep_alpha),
