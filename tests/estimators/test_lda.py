@@ -119,6 +119,23 @@ def test_untempered_steps_are_scikit_learns(learning_method):
     np.testing.assert_allclose(ours.transform(X), peer.transform(X), atol=2e-3)
 
 
+@pytest.mark.parametrize("seed", [1, 4])
+def test_the_bound_falls_in_batch_steps_only_where_sweeps_end_early(seed):
+    """The inexact step is that of the documents: solved to the end, no step lowers the ELBO."""
+    rng = np.random.default_rng(seed)
+    X = sparse.csr_matrix(rng.poisson(rng.gamma(0.3, 3.0, size=(20, 12))))
+    options = {"update": "variational", "init": "random", "tempering": None, "n_jobs": 1}
+    rises = []
+    for tolerance, sweeps in ((1e-2, 100), (1e-5, 10_000)):
+        lda = LatentDirichletAllocation(
+            3, learning_method="batch", max_iter=40, random_state=seed, doc_update_tol=tolerance,
+            max_doc_update_iter=sweeps, **options,
+        ).fit(X)  # fmt: skip
+        rises.append(np.diff(lda.history_["elbo"]).min())
+    assert -0.1 < rises[0] < -1e-3
+    assert rises[1] > -1e-4
+
+
 def test_any_number_type_without_a_dense_copy():
     X, _ = make_corpus(100)
     reference = LatentDirichletAllocation(3, max_iter=2, random_state=0).fit_transform(X)
