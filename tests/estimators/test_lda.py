@@ -98,6 +98,7 @@ def test_untempered_steps_are_scikit_learns(learning_method):
     )
     ours = LatentDirichletAllocation(
         5,
+        update="variational",
         tempering=None,
         learning_method=learning_method,
         batch_size=50,
@@ -261,7 +262,7 @@ def test_alpha_adapts_to_the_documents_where_topics_have_many_words():
     assert 0.001 < np.ptp(half.doc_topic_prior_) < np.ptp(free.doc_topic_prior_)
     few = LatentDirichletAllocation(4, **settings).fit(data[:90])
     np.testing.assert_allclose(few.doc_topic_prior_, 0.25)
-    for settled in ({"doc_topic_prior": 0.25}, {"update": "mean"}, {"tempering": None}):
+    for settled in ({"doc_topic_prior": 0.25}, {"update": "mean"}, {"update": "variational"}):
         given = LatentDirichletAllocation(4, **settled, **settings).fit(data)
         np.testing.assert_allclose(given.doc_topic_prior_, 0.25)
 
@@ -369,7 +370,13 @@ def test_copies_of_topics_are_named():
     X, _ = make_corpus(100)
     hot = Annealing(schedules.constant(5.0), fraction=0.99)
     model = LatentDirichletAllocation(
-        3, tempering=hot, learning_method="batch", max_iter=30, random_state=0
+        3,
+        tempering=hot,
+        init="random",
+        update="variational",
+        learning_method="batch",
+        max_iter=30,
+        random_state=0,
     )
     with pytest.warns(TopicWarning, match="topics that are copies: 0 = 1, 0 = 2, 1 = 2"):
         model.fit(X)
@@ -390,15 +397,24 @@ def test_troubles_are_named_and_counted():
         ({"init": "random"}, "random"),
         ({"n_init": 2}, "random"),
         ({"n_init": 2, "init": "words"}, "words"),
-        ({"tempering": None}, "random"),
-        ({"tempering": None, "init": "words"}, "words"),
-        ({"tempering": "auto", "update": "variational"}, "words"),
+        ({"tempering": None}, "words"),
+        ({"tempering": "annealing", "init": "random"}, "random"),
+        ({"update": "variational"}, "words"),
     ],
 )
 def test_what_topics_start_from(options, start):
     X, _ = make_corpus(100)
     fitted = LatentDirichletAllocation(5, max_iter=1, random_state=0, **options).fit(X)
     assert fitted._model.start == start
+
+
+def test_policies_that_need_a_bound_name_the_update_that_has_one():
+    X, _ = make_corpus(100)
+    for policy in ("adaptive", LocalTempering(formula="paper")):
+        lda = LatentDirichletAllocation(3, tempering=policy, max_iter=4, random_state=0)
+        with pytest.raises(ValueError, match="update='variational'"):
+            lda.fit(X)
+        lda.set_params(update="variational").fit(X)
 
 
 @pytest.mark.slow

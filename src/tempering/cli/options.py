@@ -216,9 +216,9 @@ class Settings(NamedTuple):
     ]
     passes: Annotated[int, typer.Option(min=1, metavar="N", help="Passes over the documents.")] = 10
     tempering: Annotated[
-        Literal["auto", "adaptive", "annealing", "variational", "local", "none"],
+        Literal["auto", "annealing", "variational", "local", "none"],
         typer.Option(
-            help="auto: cooled from a temperature computed from the corpus. none: plain SVI. The "
+            help="auto: cooled from a temperature computed from the corpus. none: T = 1. The "
             "others are the paper's AVI, VT and LVT."
         ),
     ] = "auto"

@@ -66,12 +66,11 @@ default="auto"
     update : {"auto", "variational", "mean", "sampled"}, default="auto"
         How topics enter the inner update. "variational" is the paper's, and the only one that
         climbs an evidence lower bound; "mean" uses posterior means; "sampled" is "mean" until
-        T = 1, then short Gibbs chains. "auto" is "sampled" with ``tempering="auto"``, and
-        "variational" otherwise.
+        T = 1, then short Gibbs chains. "auto" is "sampled".
     init : {"auto", "random", "words"}, default="auto"
         Where topics start: from random draws, or from words that occur together, so that all
-        seeds find much the same topics. "auto" is "words" in :meth:`fit` with
-        ``tempering="auto"`` and without restarts, and "random" otherwise.
+        seeds find much the same topics. "auto" is "words" in :meth:`fit` without restarts, and
+        "random" otherwise.
     learning_method : {"online", "batch"}, default="online"
         Minibatches (stochastic variational inference) or all documents at each step.
     learning_decay : float or "auto", default="auto"
@@ -194,7 +193,7 @@ default="auto"
                 batch_size = self._batch_size(n_documents * self.max_iter, where, mean_length)
             rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
             # Restarts are for different starts, and that from words is one and the same.
-            start = "words" if self.tempering == "auto" and self.n_init == 1 else "random"
+            start = "words" if self.n_init == 1 else "random"
             model = self._new_model(source, n_documents, mean_length, start)
             online = self.learning_method == "online"
             steps_a_pass = -(-n_documents // batch_size) if online else 1

@@ -195,14 +195,12 @@ class TopicChoices(TopicTransformer):
         return [watch]
 
     def _update(self) -> Update:
-        if self.update != "auto":
-            return self.update
-        return "sampled" if self.tempering == "auto" else "variational"
+        return "sampled" if self.update == "auto" else self.update
 
     def _seeds(self, rng: np.random.RandomState) -> tuple[int, int]:
-        """Of what the policy looks at, if it is "auto", and of the fit."""
+        """Return the seeds of what the policy looks at and of the fit."""
         largest = np.iinfo(np.int32).max
-        return rng.randint(largest) if self.tempering == "auto" else 0, rng.randint(largest)
+        return rng.randint(largest), rng.randint(largest)
 
     def _policy(
         self,
