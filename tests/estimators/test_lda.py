@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -205,31 +206,11 @@ def test_steps_of_a_stream_are_small_and_those_of_a_fit_settle():
         return model.components_
 
     np.testing.assert_array_equal(stream(), stream(learning_decay=0.7))
-    fitted = LatentDirichletAllocation(3, batch_size=10, max_iter=5, random_state=0).fit(X)
+    settings = {"doc_topic_prior": 0.3, "batch_size": 10, "max_iter": 5, "random_state": 0}
+    fitted = LatentDirichletAllocation(3, **settings).fit(X)
     rates = (16.0 + np.arange(1, 31)) ** -0.55
     np.testing.assert_allclose(fitted.history_["learning_rate"][:24], rates[:24])
     assert np.all(fitted.history_["learning_rate"][25:] < rates[25:])
-
-
-@pytest.mark.parametrize(
-    ("n_topics", "length", "update", "part"),
-    [
-        (100, 60, "auto", 0.4),
-        (200, 60, "auto", 0.45),
-        (200, 12, "auto", 0.4),
-        (200, 60, "mean", 0.4),
-    ],
-)
-def test_many_topics_are_cooled_for_longer_unless_documents_are_short(
-    n_topics, length, update, part
-):
-    X = sparse.csr_matrix(np.random.default_rng(0).multinomial(length, np.full(50, 0.02), 400))
-    settings = {"max_iter": 1, "batch_size": 4, "random_state": 0, "n_jobs": 1}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # so few words make no 100 topics
-        fitted = LatentDirichletAllocation(n_topics, update=update, **settings).fit(X)
-    hot = np.asarray(fitted.history_["temperature"]) > 1.0
-    assert hot.mean() == pytest.approx(part, abs=0.011)
 
 
 @pytest.fixture(scope="module")
@@ -406,6 +387,18 @@ def test_what_topics_start_from(options, start):
     X, _ = make_corpus(100)
     fitted = LatentDirichletAllocation(5, max_iter=1, random_state=0, **options).fit(X)
     assert fitted._model.start == start
+
+
+@pytest.mark.parametrize("policy", ["annealing", "variational", "local", None])
+def test_tempering_changes_the_temperature_and_nothing_else(policy):
+    X, _ = make_corpus(100)
+    default, given = (
+        LatentDirichletAllocation(5, tempering=own, max_iter=2, random_state=0).fit(X)
+        for own in ("auto", policy)
+    )
+    assert replace(given.recipe_, temperature=default.recipe_.temperature) == default.recipe_
+    alike = np.array_equal(given.components_, default.components_)
+    assert alike == (policy is None)  # the default is at T = 1
 
 
 def test_policies_that_need_a_bound_name_the_update_that_has_one():

@@ -218,8 +218,8 @@ class Settings(NamedTuple):
     tempering: Annotated[
         Literal["auto", "annealing", "variational", "local", "none"],
         typer.Option(
-            help="auto: cooled from a temperature computed from the corpus. none: T = 1. The "
-            "others are the paper's AVI, VT and LVT."
+            help="The temperature. auto, none: T = 1 throughout. The others are the paper's AVI, "
+            "VT and LVT."
         ),
     ] = "auto"
     seed: Seed = 0

@@ -42,7 +42,8 @@ from tempering.temperature import (
 
 #: The names that ``tempering`` takes, with settings that suit topic models.
 POLICIES: PolicyNames = {
-    "auto": Annealing,  # in a fit, with a start and a length by the data
+    # Unless topics start from words and are sampled: see `TopicChoices`.
+    "auto": lambda: Annealing(schedules.linear_inverse(2.0), fraction=0.4),
     "adaptive": AdaptiveTempering,
     # Linear in 1/T: most of a schedule linear in T is spent where all topics are alike.
     "annealing": lambda: Annealing(schedules.linear_inverse(2.0)),
