@@ -150,6 +150,18 @@ def test_report_without_documents(command, files, tmp_path, monkeypatch):
     assert report_data(tmp_path / "report.html")["documents"] == []
 
 
+@pytest.mark.parametrize("command_name", ["report", "transform"])
+def test_reports_a_missing_model_before_a_file_in_the_way(command, files, tmp_path, command_name):
+    out = tmp_path / "out.csv"
+    out.write_text("mine")
+    refused = command(command_name, tmp_path / "none", files.counts, "--out", out, code=1)
+    assert "config.json" in refused.stderr
+    assert "exists already" not in refused.stderr
+    refused = command("report", files.model, files.counts, "--out", out, code=1)
+    assert "is not a report of this fit" in refused.stderr
+    assert "--overwrite" not in refused.stderr
+
+
 def test_convert_there_and_back(command, files, tmp_path):
     path = files.counts
     for name in ("a.parquet", "docword.b.txt.gz", "d.npz"):

@@ -129,8 +129,10 @@ def test_an_existing_model_is_not_replaced_unless_asked(command, files, tmp_path
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "file").write_text("precious")
-    refused = command(*arguments[:-1], folder, "--overwrite", code=1)
-    assert "is not a saved model" in refused.stderr
+    for asked in ([], ["--overwrite"]):
+        refused = command(*arguments[:-1], folder, *asked, code=1)
+        assert "is not a saved model" in refused.stderr
+        assert "--overwrite" not in refused.stderr
     assert (folder / "file").exists()
 
 

@@ -66,13 +66,15 @@ def test_the_printed_next_step_works(command, folder, tmp_path, monkeypatch, nam
     command(*step[1:])
     before = Path("report.html").read_bytes()
     assert b'"p1"' in before
-    # The same step does not replace the page, but says how to; and the next fit's step does.
+    # The same step does not replace the page, but says how to; the next fit's has another place.
     assert "--overwrite" in command(*step[1:], code=1).stderr
     assert Path("report.html").read_bytes() == before
     printed = fit(command, f"my {name}", "n", "--column", "body").stdout
     again = shlex.split(printed[printed.index("Look at it: ") :].removeprefix("Look at it: "))
+    assert "--overwrite" not in again
     command(*again[1:])
-    assert Path("report.html").read_bytes() != before
+    assert b'"p1"' not in Path("report-2.html").read_bytes()
+    assert Path("report.html").read_bytes() == before
 
 
 def test_a_missing_column_is_told_with_the_option(command, folder, tmp_path):
