@@ -58,7 +58,7 @@ def demo(
         model = LatentDirichletAllocation(
             N_TOPICS, max_iter=PASSES, random_state=seed, n_jobs=jobs, **options
         )
-        scores[name] = Validation(corpus.counts[test], N_TOPICS, jobs)
+        scores[name] = Validation(corpus.counts[test], jobs)
         began = working_seconds()
         with shown(scores[name], f"{name:9}") as progress:
             model.fit(corpus.counts[training], callbacks=[scores[name], progress])

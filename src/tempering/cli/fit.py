@@ -211,7 +211,7 @@ def _fit(
     validation = None
     if held_out is not None:
         folder, resume = keeping.checkpoint, keeping.has_checkpoint()
-        validation = Validation(held_out, model.n_components, model.n_jobs, folder, resume)
+        validation = Validation(held_out, model.n_jobs, folder, resume)
         if not validation.can_score:
             say("warning: the validation documents are too short to be scored.")
             validation = None

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 
+from tempering.estimators.fitted_documents import remember_documents
 from tempering.estimators.parameters import check_n_components, check_unchanged, kept_whole
 from tempering.estimators.topic_choices import TopicChoices, mixed_start, told_documents
 from tempering.estimators.words import check_guidance, remember_labels, remember_words
@@ -140,6 +141,9 @@ default="auto"
         With ``seed_topics``: the names, and "" for the other topics.
     vocabulary_ : array of str
         The words, if X was a :class:`tempering.corpus.Corpus` that has them.
+    fitted_documents_ : array of uint64
+        After :meth:`fit`: digests of its documents (65,536 at most), by which ``tempering
+        evaluate`` tells training from held-out documents.
     counting_ : dict
         How the text was split into words, if it was: see :class:`tempering.corpus.WordCounting`.
     n_iter_, n_batch_iter_, random_state_, n_features_in_, feature_names_in_
@@ -224,6 +228,7 @@ default="auto"
                 result = run(model, source, **options)
             self.recipe_ = self._recipe(model, policy, rates, batch_size, n_steps)
             self._keep(result)
+            remember_documents(self, source)
             self.random_state_ = rng
             self.__dict__.pop("bound_", None)  # of another fit
             if self.evaluate_every > 0:
@@ -316,6 +321,7 @@ default="auto"
                 self._state = algorithm.start(topics, generator)
                 self.history_ = History()
             state = self._state
+            self.__dict__.pop("fitted_documents_", None)
             for start in range(0, X.shape[0], batch_size):
                 batch = Batch(X[start : start + batch_size])
                 state = algorithm.advance(state, batch, evaluate=False).state

@@ -178,7 +178,7 @@ def collect(
 def fit_digest(model: LatentDirichletAllocation) -> str:
     """Return a digest of the topics, by which a report is known to be of this fit."""
     check_fitted_topics(model)
-    return hashlib.sha256(model.components_).hexdigest()[:16]
+    return hashlib.sha256(model.components_.tobytes()).hexdigest()[:16]
 
 
 def fit_curves(
