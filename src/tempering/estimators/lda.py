@@ -30,7 +30,7 @@ from tempering.temperature import Heat, Untempered
 
 
 class TopicWarning(UserWarning):
-    """A topic has died, or is a copy of another one."""
+    """A topic has died or is a copy of another one, or there are more topics than documents."""
 
 
 @dataclass(eq=False, repr=False)
@@ -234,7 +234,7 @@ default="auto"
             if self.evaluate_every > 0:
                 self.bound_ = self.perplexity(told_documents(source))
             remember_labels(self)
-        warn_of_troubles(self._state.posterior, n_tokens, self._model.guide)
+        warn_of_troubles(self._state.posterior, n_documents, n_tokens, self._model.guide)
         return self
 
     def _measured(self, X: Any) -> tuple[Any, int, float]:
@@ -332,8 +332,17 @@ default="auto"
         return self
 
 
-def warn_of_troubles(topics: Topics, n_tokens: float, guide: Guide | None = None) -> None:
-    """Warn, by name, of topics that died or became copies of each other (why they stay: lab/)."""
+def warn_of_troubles(
+    topics: Topics, n_documents: int, n_tokens: float, guide: Guide | None = None
+) -> None:
+    """Warn of more topics than documents, and, by name, of topics that died or became copies."""
+    if topics.shape[1] > n_documents:
+        warnings.warn(
+            f"n_components={topics.shape[1]} is more than the {n_documents} documents of X, which "
+            "cannot tell that many topics apart: fit fewer topics, or more documents.",
+            TopicWarning,
+            stacklevel=5,
+        )
     held, overlaps = sizes_and_overlaps(topics)
     # What words lead a topic is no document's.
     unused = unused_topics(held if guide is None else held - guide.totals(), n_tokens)
