@@ -52,7 +52,7 @@ def demo(
     jobs: Jobs = None,
     as_json: Json = False,
 ) -> None:
-    """Fit topics four times, and show what each change adds to the held-out score.
+    """Fit topics four times, and show what each change adds.
 
     The corpus is the docstrings of NumPy, SciPy and scikit-learn. The first fit is plain stochastic
     variational inference from a random start. Then one thing changes at a time: the start, the
