@@ -1,4 +1,4 @@
-"""Digests of the documents of a fit, by which training documents are told from held-out ones."""
+"""Digests of the documents of a fit, to distinguish training documents from held-out ones."""
 
 from collections.abc import Iterator
 from itertools import pairwise

@@ -143,7 +143,7 @@ default="auto"
         The words, if X was a :class:`tempering.corpus.Corpus` that has them.
     fitted_documents_ : array of uint64
         After :meth:`fit`: digests of its documents (65,536 at most), by which ``tempering
-        evaluate`` tells training from held-out documents.
+        evaluate`` distinguishes training from held-out documents.
     counting_ : dict
         How the text was split into words, if it was: see :class:`tempering.corpus.WordCounting`.
     n_iter_, n_batch_iter_, random_state_, n_features_in_, feature_names_in_
@@ -339,7 +339,7 @@ def warn_of_troubles(
     if topics.shape[1] > n_documents:
         warnings.warn(
             f"n_components={topics.shape[1]} is more than the {n_documents} documents of X, which "
-            "cannot tell that many topics apart: fit fewer topics, or more documents.",
+            "cannot distinguish that many topics: fit fewer topics, or more documents.",
             TopicWarning,
             stacklevel=5,
         )

@@ -107,7 +107,7 @@ Callback = Callable[[Report], bool | None]
 
 
 def is_cold(record: Record) -> bool:
-    """Whether a temperature is shown as 1."""
+    """Return whether the temperature of a step is shown as 1."""
     return round(record.temperature, 3) <= 1.0
 
 
