@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 
+from tempering.estimators.fitted_documents import remember_documents
 from tempering.estimators.parameters import check_n_components, check_unchanged, kept_whole
 from tempering.estimators.topic_choices import TopicChoices, mixed_start, told_documents
 from tempering.estimators.words import check_guidance, remember_labels, remember_words
@@ -29,7 +30,7 @@ from tempering.temperature import Heat, Untempered
 
 
 class TopicWarning(UserWarning):
-    """A topic has died, or is a copy of another one."""
+    """A topic has died or is a copy of another one, or there are more topics than documents."""
 
 
 @dataclass(eq=False, repr=False)
@@ -143,6 +144,9 @@ default="auto"
         With ``seed_topics``: the names, and "" for the other topics.
     vocabulary_ : array of str
         The words, if X was a :class:`tempering.corpus.Corpus` that has them.
+    fitted_documents_ : array of uint64
+        After :meth:`fit`: digests of its documents (65,536 at most), by which ``tempering
+        evaluate`` distinguishes training from held-out documents.
     counting_ : dict
         How the text was split into words, if it was: see :class:`tempering.corpus.WordCounting`.
     n_iter_, n_batch_iter_, random_state_, n_features_in_, feature_names_in_
@@ -227,12 +231,13 @@ default="auto"
                 result = run(model, source, **options)
             self.recipe_ = self._recipe(model, policy, rates, batch_size, n_steps)
             self._keep(result)
+            remember_documents(self, source)
             self.random_state_ = rng
             self.__dict__.pop("bound_", None)  # of another fit
             if self.evaluate_every > 0:
                 self.bound_ = self.perplexity(told_documents(source))
             remember_labels(self)
-        warn_of_troubles(self._state.posterior, n_tokens, self._model.guide)
+        warn_of_troubles(self._state.posterior, n_documents, n_tokens, self._model.guide)
         return self
 
     def _measured(self, X: Any) -> tuple[Any, int, float]:
@@ -316,6 +321,7 @@ default="auto"
                 self._state = algorithm.start(topics, generator)
                 self.history_ = History()
             state = self._state
+            self.__dict__.pop("fitted_documents_", None)
             for start in range(0, X.shape[0], batch_size):
                 batch = Batch(X[start : start + batch_size])
                 state = algorithm.advance(state, batch, evaluate=False).state
@@ -326,14 +332,23 @@ default="auto"
         return self
 
 
-def warn_of_troubles(topics: Topics, n_tokens: float, guide: Guide | None = None) -> None:
-    """Warn, by name, of topics that died or became copies of each other (why they stay: lab/)."""
+def warn_of_troubles(
+    topics: Topics, n_documents: int, n_tokens: float, guide: Guide | None = None
+) -> None:
+    """Warn of more topics than documents, and, by name, of topics that died or became copies."""
     if n_tokens == 0:
         empty = (
             "every document of X is empty, so the topics hold nothing but their prior and start."
         )
         warnings.warn(empty, TopicWarning, stacklevel=5)
         return
+    if topics.shape[1] > n_documents:
+        warnings.warn(
+            f"n_components={topics.shape[1]} is more than the {n_documents} documents of X, which "
+            "cannot distinguish that many topics: fit fewer topics, or more documents.",
+            TopicWarning,
+            stacklevel=5,
+        )
     held, overlaps = sizes_and_overlaps(topics)
     # What words lead a topic is no document's.
     unused = unused_topics(held if guide is None else held - guide.totals(), n_tokens)
