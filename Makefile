@@ -1,8 +1,11 @@
-# Everything here works on a machine with Python >= 3.11 and make: the first call makes .venv.
+# Everything here works on a machine with Python >= 3.11 and make: the first call makes .venv, and
+# `make demo` a smaller .venv-user, with what users need.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+USER_VENV := .venv-user
+USER_READY := $(USER_VENV)/.ready
 CODE := src tests arena benchmarks reproduction docs/_build_tools docs/gallery
 # A file of tests stays with one process, as do its clusters, models and compiled code; in the
 # order of tests/conftest.py, by which long files do not come last. Bytecode is kept, even where Python is
@@ -11,21 +14,32 @@ PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n auto --dist loadfile --no-lo
 # The newest Python to check a release with, beside PYTHON.
 NEWEST ?= $(PYTHON)
 
-.PHONY: demo test test-all mutants reproduce arena lint format docs pictures dist release-check clean help
+.PHONY: check-python demo test test-all mutants reproduce arena lint format docs pictures dist release-check clean help
 
 help:  ## List the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-$(READY): pyproject.toml
+check-python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "tempering needs Python 3.11 or newer; run: make PYTHON=/path/to/python3.11"; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev --group docs
+
+$(READY): pyproject.toml | check-python
+	@echo "Setting up $(VENV) for developers: tests, types, docs, JAX (1 GB; minutes)."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev --group docs
 	@touch $@
 
-demo: $(READY)  ## Set up, then fit topics plainly and tempered to the docstrings here, with a report
-	$(BIN)/tempering demo --out demo
+$(USER_READY): pyproject.toml | check-python
+	@echo "Setting up $(USER_VENV): the package, its plots and what they need (520 MB; half a minute," \
+	  "or longer if packages must be downloaded)."
+	@$(PYTHON) -m venv $(USER_VENV)
+	@$(USER_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile \
+	  --editable ".[plot]"
+	@touch $@
+
+demo: $(USER_READY)  ## Set up .venv-user, then show what each part of a topic fit adds (a minute)
+	$(USER_VENV)/bin/tempering demo --out demo
 
 test: $(READY)  ## Set up, then run the tests (several minutes on 2 cores)
 	$(BIN)/ruff check $(CODE)
@@ -70,4 +84,4 @@ release-check: dist  ## Try the wheel with the lowest and the newest dependencie
 	$(BIN)/python tests/docs/check_release.py newest $(NEWEST)
 
 clean:  ## Remove what the other commands made
-	rm -rf $(VENV) arena-results demo dist reproduced site .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(USER_VENV) arena-results demo dist reproduced site .pytest_cache .ruff_cache

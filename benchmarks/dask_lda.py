@@ -43,13 +43,11 @@ from tempering.estimators.recipe import RULES, Size
 from tempering.inference import Algorithm, RobbinsMonro
 from tempering.inference.executors import Serial, open_executor
 from tempering.models.lda.model import LatentDirichlet
+from tempering.temperature import Annealing, schedules
 from tempering.cluster import DaskExecutor
 
 TOPICS, WORDS, LENGTH = 100, 10_000, 100.0
 WARM_UP = 3
-
-#: Steps of a whole fit, by which the start of its temperature is chosen.
-USUAL_STEPS = 2000
 
 
 def corpus(folder, n_documents):
@@ -100,10 +98,9 @@ class Run:
         options = {"update": "sampled", "word_power": power, "mean_length": LENGTH}
         model = LatentDirichlet(TOPICS, WORDS, alpha, 1 / TOPICS, **options)
         rates = RobbinsMonro(16.0, 0.7)
-        policy = RULES.policy(source, model, rates, USUAL_STEPS, np.random.default_rng(0))
         self.algorithm = Algorithm(
             model,
-            replace(policy, fraction=0.5),
+            Annealing(schedules.linear_inverse(2.0), fraction=0.5),
             rates,
             Serial(),
             source.size,

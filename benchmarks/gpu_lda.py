@@ -27,7 +27,7 @@ import numpy as np
 
 from gpu_corpus import generate
 from gpu_limits import limits
-from gpu_tasks import RATES, Task, automatic_policy, exact_score, new_model, prepare, score
+from gpu_tasks import HEAT, RATES, Task, exact_score, new_model, prepare, score
 from gpu_ways import compare_bounds, compare_tolerances, compare_ways, race
 from lda_common import load_corpus, print_table, write_json
 from tempering.gpu.compiled_steps import default_kernel, steps_of
@@ -112,7 +112,7 @@ def fit_on_gpu(
 ) -> dict[str, Any]:
     """Time to compile and fit, then the median time to fit; the score of the last fit."""
     model = new_model(task, n_topics, tolerance)
-    policy = automatic_policy(task, model, batch_size)
+    policy = HEAT
     seconds, compiled = [], []
     for _ in range(repeats + 1):
         started = time.perf_counter()
@@ -151,7 +151,7 @@ def fit_on_cpu(task: Task, n_topics: int, batch_size: int, tolerance: float) -> 
     model = new_model(task, n_topics, tolerance, n_threads=cores)
     start = model.initialize(cast(Any, None), np.random.default_rng(0))
     common: dict[str, Any] = {
-        "temperature": automatic_policy(task, model, batch_size),
+        "temperature": HEAT,
         "learning_rate": RATES,
         "batch_size": batch_size,
         "max_passes": task.passes,

@@ -12,10 +12,13 @@ from tempering.estimators.recipe import RULES, Size
 from tempering.evaluation import Split, completion_score, split_documents
 from tempering.inference import RobbinsMonro
 from tempering.models.lda.model import LatentDirichlet
-from tempering.temperature import Annealing
+from tempering.temperature import Annealing, schedules
 
 RATES = RobbinsMonro(16.0, 0.7)
 EXACT_DOCUMENTS = 2000
+
+#: Of topics that start from random draws.
+HEAT = Annealing(schedules.linear_inverse(2.0), fraction=0.4)
 
 
 class Task(NamedTuple):
@@ -64,12 +67,6 @@ def new_model(task: Task, n_topics: int, tolerance: float, n_threads: int = 1) -
         tolerance=tolerance,
         n_threads=n_threads,
     )
-
-
-def automatic_policy(task: Task, model: LatentDirichlet, batch_size: int) -> Annealing:
-    """What the estimator would take for this run."""
-    n_steps = int(np.ceil(task.train.shape[0] / batch_size) * task.passes)
-    return RULES.policy(task.train, model, RATES, n_steps, np.random.default_rng(0))
 
 
 def score(task: Task, parameters: np.ndarray) -> float:

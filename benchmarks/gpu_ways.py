@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from joblib import cpu_count
 
-from gpu_tasks import RATES, Task, automatic_policy, new_model, score
+from gpu_tasks import HEAT, RATES, Task, new_model, score
 from tempering import LatentDirichletAllocation
 from tempering.estimators.topic_transformer import POLICIES
 from tempering.gpu.compiled_steps import default_kernel
@@ -51,7 +51,7 @@ def compare_ways(task: Task, n_topics: int, options: argparse.Namespace) -> list
         "batch_size": options.batch_size,
         "max_passes": task.passes,
     }
-    scheduled = {"temperature": automatic_policy(task, model, options.batch_size), **common}
+    scheduled = {"temperature": HEAT, **common}
     ways: dict[str, Callable[[Any], Any]] = {
         "corpus on the device": partial(fit_on_device, model, resident=True, **scheduled),
         "corpus sent": partial(fit_on_device, model, resident=False, **scheduled),
@@ -153,7 +153,7 @@ def compare_tolerances(
     rows = []
     for tolerance in (options.tolerance, options.tolerance / 100):
         model = new_model(task, n_topics, tolerance)
-        policy = automatic_policy(task, model, options.batch_size)
+        policy = HEAT
         scores = []
         for seed in range(SEEDS):
             result = fit_on_device(
@@ -185,7 +185,7 @@ def compare_bounds(task: Task, n_topics: int, options: argparse.Namespace) -> di
     result = fit_on_device(
         model,
         task.train,
-        temperature=automatic_policy(task, model, options.batch_size),
+        temperature=HEAT,
         learning_rate=RATES,
         batch_size=options.batch_size,
         max_passes=task.passes,

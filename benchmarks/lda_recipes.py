@@ -37,22 +37,25 @@ from tempering.evaluation import Split, completion_score, npmi, split_documents,
 PART_SIZE = 2000
 GIBBS_PRIOR = 0.1
 
+RANDOM = {"init": "random"}
+
 #: What `LatentDirichletAllocation` is given beside the number of topics.
 RECIPES: dict[str, dict[str, Any]] = {
     "default": {},
     "default, random start": {"init": "random"},
     "default, mean topics": {"update": "mean"},
-    "sampled, T = 1": {"tempering": None, "update": "sampled"},
-    "SVI": {"tempering": None, "update": "variational"},
-    "mean topics, T = 1": {"tempering": None, "update": "mean"},
-    "1/T from 0.5, variational": {"tempering": "annealing", "update": "variational"},
+    "sampled, T = 1": {**RANDOM, "tempering": None},
+    "SVI": {**RANDOM, "tempering": None, "update": "variational"},
+    "mean topics, T = 1": {**RANDOM, "tempering": None, "update": "mean"},
+    "1/T from 0.5, variational": {**RANDOM, "tempering": "annealing", "update": "variational"},
     "1/T from 0.5, mean": {
+        **RANDOM,
         "tempering": Annealing(schedules.linear_inverse(2.0), fraction=0.8),
         "update": "mean",
     },
-    "VT": {"tempering": "variational", "update": "variational"},
-    "VT, mean": {"tempering": "variational", "update": "mean"},
-    "LVT": {"tempering": "local", "update": "variational"},
+    "VT": {**RANDOM, "tempering": "variational", "update": "variational"},
+    "VT, mean": {**RANDOM, "tempering": "variational", "update": "mean"},
+    "LVT": {**RANDOM, "tempering": "local", "update": "variational"},
     "default, learned alpha": {"doc_topic_prior": "auto"},
     "default, learned priors": {"doc_topic_prior": "auto", "topic_word_prior": "auto"},
 }

@@ -40,6 +40,7 @@ ALLOWED = {
     "report": {"storage", "models", "inference", "evaluation", "estimators", "workbench"},
     "cli": {
         "storage",
+        "temperature",
         "inference",
         "corpus",
         "datasets",

@@ -1,7 +1,7 @@
 """What the default does with topics, from start to end.
 
-The temperature of a default fit to SciPy's documentation. It starts hot and cools; then the topics
-of words are sampled; over the last fifth of the run the topics are averaged.
+The step sizes of a default fit to SciPy's documentation. The topics start from words, and those of
+each word are sampled; over the last fifth of the run the topics are averaged.
 """
 
 import sys
@@ -13,25 +13,22 @@ from tempering import LatentDirichletAllocation
 from tempering.datasets import load_docstrings
 
 lda = LatentDirichletAllocation(20, random_state=0).fit(load_docstrings(["scipy"]))
-history = lda.history_
-temperature = np.asarray(history["temperature"])
-passes = 10 * np.arange(1, len(temperature) + 1) / len(temperature)
-cooled = passes[history.final_phase_start]
+rates = np.asarray(lda.history_["learning_rate"])
+passes = 10 * np.arange(1, len(rates) + 1) / len(rates)
 
 figure = Figure(figsize=(7.5, 2.6), layout="constrained")
 axis = figure.subplots()
 parts = {
-    "is hot, and cools": (0, cooled),
-    "T = 1: samples": (cooled, 8),
+    "starts from words, and samples the topic of each word (T = 1)": (0, 8),
     "samples and\naverages": (8, 10),
 }
-for color, (name, (left, right)) in zip(("#f6d9c6", "#dbe6f3", "#b9cfe8"), parts.items()):
+for color, (name, (left, right)) in zip(("#dbe6f3", "#b9cfe8"), parts.items()):
     axis.axvspan(left, right, color=color, lw=0)
     axis.text(
         (left + right) / 2, 0.93, name, ha="center", va="top", transform=axis.get_xaxis_transform()
     )
-axis.plot(passes, temperature, color="#c1571e", lw=2.5)
-axis.set(xlabel="passes over the documents", ylabel="temperature", xlim=(0, 10))
-axis.set_ylim(0.9, 1 + 1.35 * (temperature.max() - 1))
+axis.plot(passes, rates, color="#c1571e", lw=2.5)
+axis.set(xlabel="passes over the documents", ylabel="step size", xlim=(0, 10))
+axis.set_ylim(0, 1.35 * rates.max())
 axis.spines[["top", "right"]].set_visible(False)
 figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "default-fit.png", dpi=110)

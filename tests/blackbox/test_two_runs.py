@@ -81,7 +81,14 @@ def test_the_run_with_smaller_losses_goes_on(progress_bar, capsys):
         assert float(state.end) == 4.0
         assert int(state.made) == N
         assert_allclose(losses, alone(better)[1], rtol=1e-6)
-    assert (f"/{N + 417} " in capsys.readouterr().err) == progress_bar
+    shown = capsys.readouterr().err
+    assert (f"{N}/{N} " in shown) == progress_bar
+    if progress_bar:
+        for name in ("plain run", "tempered run", "better run", "done, plain run kept"):
+            assert name in shown
+        assert f"| {417 // 2}/{N} " in shown  # of two runs, one has made the steps of both
+        assert "mean loss at T = 1: " in shown
+        assert "mean tempered loss, T = 1e+03 to " in shown
 
 
 @pytest.mark.parametrize(("ahead", "kept"), [(0.1, 0), (1.0, 1)])

@@ -87,8 +87,8 @@ def test_evaluate(command, files):
     scores = command("evaluate", files.model, files.counts, "--json")
     model = tempering.load(files.model)
     counts = files.corpus.counts
-    assert scores["completion_vi"] == model.completion_score(counts)
-    assert scores["completion_gibbs"] == model.completion_score(counts, inference="gibbs")
+    how = {"inference": "gibbs", "alpha": 5 / 4}
+    assert scores["score"] == pytest.approx(model.completion_score(counts, **how), abs=1e-6)
     assert scores["npmi"] == pytest.approx(model.coherence(counts).mean())
     assert scores["n_documents"] == 400
     few = command("evaluate", files.model, files.counts, "--documents", 50, "--json")
@@ -98,6 +98,43 @@ def test_evaluate(command, files):
     # Of fewer words than asked for, all of them, as elsewhere.
     few = command("evaluate", files.model, files.counts, "--words", 999, "--json")
     assert few["npmi"] == pytest.approx(model.coherence(counts, n_words=80).mean())
+
+
+@pytest.mark.parametrize("form", ["npz", "parquet"])
+def test_evaluate_tells_training_from_held_out_documents(command, files, tmp_path, form):
+    kept = np.sort(np.random.default_rng(0).choice(400, size=20, replace=False))
+    counts, words = files.corpus.counts, files.corpus.vocabulary
+    parts = {
+        "held-out score": counts[kept],
+        # In another order.
+        "training score": counts[np.setdiff1d(np.arange(400), kept)[::-1]],
+        "score, in part on training documents": counts,
+    }
+    model = tmp_path / "model"
+    write(tmp_path / f"all.{form}", files.corpus)
+    command("fit", tmp_path / f"all.{form}", "-k", 4, "--passes", 2, "--out", model)
+    for kind, documents in parts.items():
+        path = tmp_path / "part.npz"
+        write(path, Corpus(documents, words), overwrite=True)
+        told = command("evaluate", model, path, "--json")
+        n = documents.shape[0]
+        assert (told["kind"], told["n_looked_up"]) == (kind, n)
+        assert told["n_fitted"] == (0 if kind == "held-out score" else 380)
+        printed = command("evaluate", model, path).stdout
+        assert re.search(rf"documents of the fit +{told['n_fitted']} of {n}", printed)
+        assert re.search(rf"{kind} +−[\d.]+ nats a word", printed)
+    # The score of the documents that were kept out is that of the fit.
+    write(tmp_path / "kept.npz", Corpus(counts[kept], words))
+    score = command("evaluate", model, tmp_path / "kept.npz", "--json")["score"]
+    assert score == pytest.approx(command("info", model, "--json")["held_out_score"], abs=1e-6)
+
+
+def test_evaluate_does_not_call_a_score_what_it_may_not_be(command, files, tmp_path):
+    model = tempering.load(files.model).partial_fit(files.corpus.counts)
+    model.save(tmp_path / "model")
+    told = command("evaluate", tmp_path / "model", files.counts, "--json")
+    assert (told["kind"], told["n_looked_up"]) == ("score", 0)
+    assert "not known" in command("evaluate", tmp_path / "model", files.counts).stdout
 
 
 def test_words_of_another_corpus_are_refused(command, files, tmp_path):
@@ -155,6 +192,18 @@ def test_report_without_documents(command, files, tmp_path, monkeypatch):
     result = command("report", files.model)
     assert (tmp_path / "report.html").as_uri() in result.stdout
     assert report_data(tmp_path / "report.html")["documents"] == []
+
+
+@pytest.mark.parametrize("command_name", ["report", "transform"])
+def test_reports_a_missing_model_before_a_file_in_the_way(command, files, tmp_path, command_name):
+    out = tmp_path / "out.csv"
+    out.write_text("mine")
+    refused = command(command_name, tmp_path / "none", files.counts, "--out", out, code=1)
+    assert "config.json" in refused.stderr
+    assert "exists already" not in refused.stderr
+    refused = command("report", files.model, files.counts, "--out", out, code=1)
+    assert "is not a report of this fit" in refused.stderr
+    assert "--overwrite" not in refused.stderr
 
 
 def test_convert_there_and_back(command, files, tmp_path):
@@ -249,10 +298,8 @@ def test_weights_are_scored_without_samples(command, files, tmp_path):
     path = tmp_path / "weights.npz"
     write(path, Corpus(files.corpus.counts * 0.5, files.corpus.vocabulary))
     told = command("evaluate", files.model, path, "--json")
-    assert told["completion_gibbs"] is None
-    assert -5 < told["completion_vi"] < 0
-    shown = command("evaluate", files.model, path).stdout
-    assert re.search(r"gibbs +–", shown)
+    assert told["inference"] == "vi"
+    assert -5 < told["score"] < 0
 
 
 def test_a_model_without_columns_is_described(command, tmp_path):

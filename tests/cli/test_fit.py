@@ -129,8 +129,10 @@ def test_an_existing_model_is_not_replaced_unless_asked(command, files, tmp_path
     folder = tmp_path / "mine"
     folder.mkdir()
     (folder / "file").write_text("precious")
-    refused = command(*arguments[:-1], folder, "--overwrite", code=1)
-    assert "is not a saved model" in refused.stderr
+    for asked in ([], ["--overwrite"]):
+        refused = command(*arguments[:-1], folder, *asked, code=1)
+        assert "is not a saved model" in refused.stderr
+        assert "--overwrite" not in refused.stderr
     assert (folder / "file").exists()
 
 
@@ -152,13 +154,15 @@ def test_no_validation_and_plain_svi(command, files, tmp_path):
     ("validation", "expected"), [(None, 50), (0.0, 0), (0.25, 250), (1.0, 1), (30.0, 30)]
 )
 def test_how_many_documents_are_kept(validation, expected):
-    assert n_validation(1000, validation) == expected
-    assert n_validation(10**7, None) == 1000
+    assert n_validation(1000, validation, 50_000) == expected
+    assert n_validation(10**7, None, 10**8) == 1000
+    # 100,000 words are enough: each score visits them all.
+    assert n_validation(10**4, None, 10**7) == 100
 
 
 def test_nothing_is_left_to_fit():
     with pytest.raises(CorpusError, match="leaves nothing to fit"):
-        n_validation(100, 100)
+        n_validation(100, 100, 1000)
 
 
 @pytest.mark.parametrize(

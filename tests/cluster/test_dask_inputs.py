@@ -102,7 +102,7 @@ def test_a_path_that_workers_do_not_see_is_named(executor, counts, tmp_path):
     with pytest.raises(
         OSError, match=r"elsewhere.*each worker must see the corpus at the same path"
     ):
-        topics(executor=executor, tempering=None).fit(source)
+        topics(executor=executor, update="variational", init="random").fit(source)
 
 
 def test_a_corpus_in_memory_is_taken(executor, counts):
@@ -263,7 +263,7 @@ def test_a_worker_reads_a_block_once_a_window(executor, counts, tmp_path, monkey
         return rows(self, start, stop)
 
     source = on_disk(tmp_path, counts, 1500, block_size=500, window_blocks=6)
-    lda = topics(executor=executor, max_iter=3, tempering=None)  # "auto" would read a sample too
+    lda = topics(executor=executor, max_iter=3, update="variational", init="random")
     monkeypatch.setattr(ParquetRows, "rows", count)
     lda.fit(source)
     assert len(reads) == 6

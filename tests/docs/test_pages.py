@@ -1,6 +1,8 @@
 """Pages are short, and their lines can be read in any editor."""
 
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -96,6 +98,21 @@ def test_pictures_of_guides_can_be_drawn_anew():
     assert set(PICTURES.values()) <= scripts
     kept = {path.name for path in (ROOT / "docs" / "images").iterdir()}
     assert kept - set(PICTURES) == {"own-hmm.png", "report.png"}
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_users_and_developers_have_environments_of_their_own():
+    for target, environment, tools in (("demo", ".venv-user", False), ("test", ".venv", True)):
+        steps = subprocess.run(
+            ["make", "--dry-run", "--always-make", target],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        assert f"-m venv {environment}\n" in steps
+        assert ("--group dev" in steps) is tools
+        assert f'echo "Setting up {environment}' in steps
 
 
 def test_the_readme_is_read_at_a_glance():

@@ -110,13 +110,22 @@ def test_a_decay_of_one_half_as_in_many_a_grid_search():
 
 
 def test_the_mean_change_ends_the_sweeps_of_a_document():
-    loose, tight = fitted(mean_change_tol=10.0), fitted(mean_change_tol=1e-9)
+    loose, same, tight = (fitted(mean_change_tol=tol, update="mean") for tol in (10.0, 0.1, 1e-9))
     # A change of t a topic on the average is one of K t words, of the 40 that a document has.
-    same = fitted(mean_change_tol=0.1, update="mean", tempering=None)
     part = 0.1 * 3 / (X.sum() / X.shape[0])
-    direct = fitted(doc_update_tol=part, update="mean", tempering=None)
+    direct = fitted(doc_update_tol=part, update="mean")
     assert_array_equal(same.components_, direct.components_)
     assert np.any(loose.components_ != tight.components_)
+
+
+def test_transform_applies_the_mean_change_tolerance():
+    model = fitted(max_doc_update_iter=10_000)
+    exact = model.set_params(doc_update_tol=0.0).transform(X)
+    errors = [
+        np.abs(model.set_params(doc_update_tol=0.5, mean_change_tol=tol).transform(X) - exact).max()
+        for tol in (None, 1e-7)
+    ]
+    assert errors[0] > 1e-4 > 1e-5 > errors[1]
 
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])

@@ -40,7 +40,7 @@ def test_topics_sum_to_one_over_any_vocabulary(n_words):
     alpha = lda.doc_topic_prior_
     assert np.isfinite(completion_score(*split, topics, alpha, inference="vi", n_threads=1))
     assert np.isfinite(lda.score(X))
-    validation = Validation(X, 2, n_threads=1)
+    validation = Validation(X, n_threads=1)
     validation.score(1, parameters)
     assert len(validation.scores) == 1
 

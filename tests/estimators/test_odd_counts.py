@@ -2,6 +2,7 @@
 
 import re
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -57,7 +58,8 @@ def test_one_very_frequent_word_leaves_finite_topics(options):
 
 @pytest.mark.parametrize("tempering", [None, "local"])
 def test_a_corpus_of_very_long_documents_has_the_topics_of_a_long_one(tempering):
-    long, very_long = (fitted(scale * counts_of(), tempering=tempering) for scale in (1e3, 1e8))
+    options = {"tempering": tempering, "update": "variational", "init": "random"}
+    long, very_long = (fitted(scale * counts_of(), **options) for scale in (1e3, 1e8))
     topics = [
         model.components_ / model.components_.sum(axis=1)[:, None] for model in (long, very_long)
     ]
@@ -196,6 +198,17 @@ def test_topics_that_hold_next_to_nothing_are_told():
     with pytest.warns(TopicWarning, match=message) as told:
         LatentDirichletAllocation(50, random_state=0, n_jobs=1).fit(few)
     assert told[0].filename == __file__
+
+
+@pytest.mark.parametrize(("n_topics", "warns"), [(10, True), (3, False)])
+def test_more_topics_than_documents_are_told(n_topics, warns):
+    few = np.kron(np.eye(3, dtype=int), np.ones((1, 30), int)) * 5
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        LatentDirichletAllocation(n_topics, random_state=0).fit(few)
+    message = f"n_components={n_topics} is more than the 3 documents of X"
+    found = [each for each in told if message in str(each.message)]
+    assert [(each.category, each.filename) for each in found] == [(TopicWarning, __file__)] * warns
 
 
 @pytest.mark.filterwarnings("error::tempering.estimators.lda.TopicWarning")

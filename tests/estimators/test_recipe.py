@@ -1,13 +1,11 @@
-"""How ``tempering="auto"`` cools, and where it starts."""
+"""The defaults of ``LatentDirichletAllocation``, and the recipe that reports them."""
 
 import numpy as np
 import pytest
 from scipy import sparse
 
-from tempering import LatentDirichletAllocation
-from tempering.estimators.recipe import RULES, Size, batch_size_for
-from tempering.inference import Constant
-from tempering.models.lda.model import LatentDirichlet
+from tempering import Annealing, LatentDirichletAllocation, LocalTempering
+from tempering.estimators.recipe import RULES, Size, batch_size_for, describe_policy
 
 
 def corpus(length=50, n=200, seed=0):
@@ -18,17 +16,41 @@ def corpus(length=50, n=200, seed=0):
     return sparse.csr_matrix([rng.multinomial(length, row @ topics) for row in theta])
 
 
-@pytest.mark.parametrize("init", ["words", "random"])
-def test_it_cools_evenly_in_the_inverse_temperature_from_its_hottest_step(init):
-    lda = LatentDirichletAllocation(5, init=init, max_iter=5, batch_size=20, random_state=0)
+@pytest.mark.parametrize(
+    ("options", "part"),
+    [
+        ({}, 0),
+        ({"update": "variational"}, 40),
+        ({"init": "random"}, 40),
+        ({"n_init": 2}, 40),
+        ({"update": "variational", "tempering": None}, 0),
+        ({"tempering": "annealing"}, 67),
+    ],
+)
+def test_only_what_gains_by_heat_is_heated(options, part):
+    lda = LatentDirichletAllocation(5, max_iter=5, batch_size=20, random_state=0, **options)
     history = lda.fit(corpus()).history_
     hot = history["phase"] == "tempered"
     inverse = history["inverse_temperature"]
-    assert hot.sum() == 20  # 40% of 50 steps
+    assert hot.sum() == np.ceil(len(history) * part / 100)
     assert np.all(inverse[~hot] == 1.0)
-    assert inverse[0] < 0.8
-    rises = np.diff(np.append(inverse[hot], 1.0))
-    np.testing.assert_allclose(rises, (1.0 - inverse[0]) / 20)
+    # It cools evenly in the inverse temperature, from its hottest step.
+    evenly = 0.5 + 0.5 * np.arange(hot.sum()) / max(hot.sum(), 1)
+    np.testing.assert_allclose(inverse[hot], evenly, 0.01)
+    heat = f"from T = 2.00 to 1 in the first {part}% of the run" if part else "T = 1 throughout"
+    assert lda.recipe_.temperature == heat
+
+
+def test_weights_that_are_not_sampled_are_heated():
+    lda = LatentDirichletAllocation(5, max_iter=2, random_state=0).fit(0.5 * corpus())
+    assert lda.history_[0].temperature == pytest.approx(2.0)
+
+
+def test_a_stream_is_heated():
+    """Its topics start from random draws."""
+    lda = LatentDirichletAllocation(5, batch_size=20, total_samples=200, random_state=0)
+    lda.partial_fit(corpus()[:20])
+    assert lda._state.heat.inverse_temperature == pytest.approx(0.5)
 
 
 def test_batches_grow_with_the_run_and_with_short_documents():
@@ -45,28 +67,6 @@ def test_few_long_documents_go_in_small_batches():
         lda = LatentDirichletAllocation(3, max_iter=2, random_state=0).fit(corpus(length, n))
         assert lda.recipe_.batch_size == batch_size
         assert lda.n_batch_iter_ == 2 * -(-n // batch_size)
-
-
-def first_inverse_temperature(length, start, rate=1.0):
-    model = LatentDirichlet(5, 60, 0.02, 0.2, update="mean", start=start, mean_length=length)
-    rng = np.random.default_rng(0)
-    policy = RULES.policy(corpus(length), model, Constant(rate), 200, rng)
-    return 1.0 / policy.schedule(0.0)
-
-
-def test_topics_that_start_from_words_are_not_lost_in_the_heat():
-    """They are as far from it as documents are long, and where it is not so hot, it is left."""
-    for length, least in ((1, 0.18), (2, 0.36), (4, 0.45), (8, 0.45)):
-        assert first_inverse_temperature(length, "random") < least - 0.05
-        assert first_inverse_temperature(length, "words") == pytest.approx(least)
-    long = [first_inverse_temperature(50, start) for start in ("random", "words")]
-    assert long[0] == long[1] > 0.5
-
-
-def test_a_run_of_small_steps_starts_less_hot():
-    """Topics must be able to part within it."""
-    starts = [first_inverse_temperature(50, "random", rate) for rate in (1.0, 0.3, 0.1)]
-    assert np.all(np.diff(starts) > 0.01)
 
 
 def test_what_many_topics_and_short_documents_change():
@@ -92,11 +92,6 @@ def test_what_many_topics_and_short_documents_change():
     # A part of alpha that adapts to the documents needs topics with many words.
     parts = [RULES.adapts(Size(k, 2e4, 60.0, 10.0)) for k in (40, 240, 500)]
     assert 0.8 == parts[0] > parts[1] > parts[2] == 0.0
-    long, short = (
-        [RULES.tempered(Size(k, 2e4, n, 7.0)) for k in (100, 200, 400)] for n in (60.0, 14.0)
-    )
-    assert 0.4 == long[0] < long[1] < long[2]
-    assert short == [0.4, 0.4, 0.4]
 
 
 def test_at_the_end_many_topics_are_less_sharp():
@@ -112,14 +107,11 @@ def test_at_the_end_many_topics_are_less_sharp():
     assert settled.prior_factor < short.prior_factor < many_words.prior_factor < 1.0
 
 
-def test_the_recipe_of_a_fit_is_told():
-    X = corpus()
-    lda = LatentDirichletAllocation(5, max_iter=5, random_state=0).fit(X)
-    first = lda.history_[0]
-    assert lda.recipe_.start_temperature == pytest.approx(first.temperature)
+def test_the_recipe_describes_the_fit():
+    lda = LatentDirichletAllocation(5, max_iter=5, random_state=0).fit(corpus())
     assert lda.recipe_.n_steps == len(lda.history_)
-    told = str(lda.recipe_).splitlines()
-    assert len(told) == 10
-    assert f"from T = {first.temperature:.2f} to 1" in told[1]
-    plain = LatentDirichletAllocation(5, tempering=None, max_iter=1, random_state=0).fit(X)
-    assert "T = 1 throughout" in str(plain.recipe_)
+    lines = str(lda.recipe_).splitlines()
+    assert len(lines) == 10
+    assert lines[1].endswith("T = 1 throughout")
+    described = [describe_policy(own) for own in (Annealing(passes=3.0), LocalTempering())]
+    assert described == ["Annealing", "LocalTempering"]

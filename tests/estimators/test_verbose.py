@@ -11,9 +11,16 @@ from tempering import (
     BayesianFactorAnalysis,
     FactorialMixture,
     GaussianHMM,
+    LatentDirichletAllocation,
+    Mixture,
     PoissonFactorization,
     RegressionMixture,
+    fit,
 )
+from tempering.families import Dirichlet, Poisson
+from tempering.inference.callbacks import Report, progress_bar
+from tempering.inference.run import Record
+from tempering.temperature.adaptive_heat import AdaptiveHeat
 
 
 @pytest.mark.parametrize("terminal", [False, True])
@@ -37,4 +44,61 @@ def test_a_fit_tells_how_far_it_is(estimator, terminal, capsys, monkeypatch):
         estimator.set_params(tol=0.0, verbose=1, random_state=0).fit(X, *targets)
     lines, bar = capsys.readouterr()
     assert lines.startswith("pass 10  ELBO ") is not terminal
-    assert ("pass 12.00/12" in bar) is terminal
+    assert ("done after 12 passes  ELBO " in bar and "100%" in bar) is terminal
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """All that a bar has shown, a dictionary each time."""
+    from rich.progress import Progress
+
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    seen, update = [], Progress.update
+
+    def remember(self, task, **fields):
+        seen.append(fields)
+        update(self, task, **fields)
+
+    monkeypatch.setattr(Progress, "update", remember)
+    return seen
+
+
+def test_the_bar_of_a_fit_that_ends_early_is_full(shown):
+    model = Mixture(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 1.0])
+    result = fit(model, [[1], [9]], max_passes=500, progress=True)
+    assert result.converged
+    assert shown[-1]["completed"] == shown[-1]["total"]
+    assert shown[-1]["where"].startswith(f"done after {len(result.history)} passes  ELBO")
+
+
+def test_the_bar_of_a_fit_that_fails_is_not_full(shown):
+    def fail(report):
+        raise KeyboardInterrupt
+
+    X = np.ones((20, 2))
+    with pytest.raises(KeyboardInterrupt):
+        LatentDirichletAllocation(2, verbose=1, random_state=0).fit(X, callbacks=[fail])
+    assert "done" not in str(shown[-1:])
+
+
+def test_the_bar_names_phases_and_the_objective(shown):
+    """Nothing cools at T = 1.000, and an ELBO that is not the objective may fall."""
+    steps = [  # temperature of the step, and the heat after it
+        (1.0, AdaptiveHeat(0.2, phase="cooling")),
+        (5.0, AdaptiveHeat(0.9999, phase="cooling")),
+        (1.0001, AdaptiveHeat(1.0, phase="settling")),
+        (1.0, AdaptiveHeat(finished=True, phase="settling")),
+        (1.0, AdaptiveHeat(finished=True, phase="settling")),
+    ]
+    with progress_bar(True) as bar:
+        for i, (temperature, heat) in enumerate(steps):
+            record = Record(i, i + 1, 10, temperature, 1.0, 1.0, 0.0, -3.0, 1.0, "tempered", None)
+            bar(Report(record, None, heat, 10.0, 0))
+    phases = [(each["description"], "may fall" in each["where"]) for each in shown[:-1]]
+    assert phases == [
+        ("T = 1", False),
+        ("cooling", True),
+        ("T = 1", False),
+        ("settling at T = 1", False),
+        ("T = 1", False),
+    ]

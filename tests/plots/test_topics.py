@@ -29,7 +29,12 @@ def X():
 @pytest.fixture(scope="module")
 def model(X):
     return LatentDirichletAllocation(
-        n_components=3, tempering="annealing", max_iter=20, batch_size=20, random_state=0
+        n_components=3,
+        tempering="annealing",
+        update="variational",
+        max_iter=20,
+        batch_size=20,
+        random_state=0,
     ).fit(X)
 
 

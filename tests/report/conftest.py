@@ -37,7 +37,13 @@ def fitted():
     vocabulary[3] = "<b>&bold"
     texts = [" ".join(vocabulary[v] for v in X[[d]].indices) for d in range(N_DOCUMENTS)]
     model = LatentDirichletAllocation(
-        n_components=N_TOPICS, tempering="annealing", max_iter=8, batch_size=50, random_state=0
+        n_components=N_TOPICS,
+        tempering="annealing",
+        update="variational",
+        init="random",
+        max_iter=8,
+        batch_size=50,
+        random_state=0,
     ).fit(X)
     return SimpleNamespace(
         X=X,

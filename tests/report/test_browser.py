@@ -303,6 +303,38 @@ def test_light_and_dark(open_page, address, scheme):
     assert is_dark() == (scheme == "dark")
 
 
+def test_the_map_explains_its_numbers(open_page, address):
+    """Before a click: the words of topics stand beside their bubbles where there is room."""
+    page = open_page(address)
+    assert "numbers are those of the list" in page.inner_text("#map-hint")
+    assert page.locator("#map .bubble-words[visibility=visible]").count() > 0
+
+
+def test_a_word_that_is_common_everywhere_leaves_room_for_the_others(open_page, report, tmp_path):
+    words = {**report.words, "probability": list(report.words["probability"])}
+    topic = report.topics[0]
+    words["probability"][topic["words"][0]] = 0.9
+    write_report(replace(report, words=words), tmp_path / "report.html")
+    page = open_page((tmp_path / "report.html").as_uri())
+    page.locator("#relevance").press("End")  # the most probable words, common or not
+    bars = page.locator("#topic-words .own").evaluate_all(
+        "all => all.map(b => b.width.baseVal.value)"
+    )
+    width = page.locator("#topic-words svg").evaluate("picture => picture.viewBox.baseVal.width")
+    assert max(bars) > 0.25 * width
+    assert page.locator("#topic-words .cut[visibility=visible]").count() >= 1
+    assert page.is_visible("#cut-hint")
+
+
+def test_the_title_is_shown_on_a_phone(open_page, address, report):
+    page = open_page(address, viewport={"width": 400, "height": 800})
+    page.locator("#documents").scroll_into_view_if_needed()
+    assert page.inner_text(".brand") == report.title
+    box = page.locator(".brand").bounding_box()
+    assert box["y"] >= 0
+    assert box["width"] > 100
+
+
 def test_it_fits_on_a_phone(open_page, address):
     page = open_page(address, viewport={"width": 360, "height": 740}, has_touch=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= 360

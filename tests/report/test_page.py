@@ -83,13 +83,20 @@ def test_a_failed_write_leaves_the_old_page(report, tmp_path):
 
 
 def test_a_page_is_replaced_only_if_asked(report, fitted, tmp_path):
-    path = tmp_path / "report.html"
+    path, other = tmp_path / "report.html", tmp_path / "other.html"
     path.write_text("mine")
+    other_model = LatentDirichletAllocation(2, max_iter=1, random_state=0).fit(fitted.X)
+    write_report(other_model, other)
+    for data in (report, fitted.model):
+        for foreign in (path, other):
+            before = foreign.read_text()
+            with pytest.raises(FileExistsError, match=r"not a report of this fit: choose another"):
+                write_report(data, foreign)
+            assert foreign.read_text() == before
+    write_report(report, path, overwrite=True)
     for data in (report, fitted.model):
         with pytest.raises(FileExistsError, match=r"exists already: pass overwrite=True"):
             write_report(data, path)
-    assert path.read_text() == "mine"
-    write_report(report, path, overwrite=True)
     assert path.read_text().startswith("<!doctype html>")
 
 

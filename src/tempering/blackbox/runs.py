@@ -119,10 +119,15 @@ def better_of_two(
     plan = [(0, 0, decided), (1, 0, decided), (2, decided, num_steps)]
     runs: Run = jax.tree.map(_stacked, *states), jnp.zeros((2, max(num_steps, length)))
     if progress_bar:
-        with tqdm.tqdm(total=decided + num_steps) as bar:
-            shown = _with_bar(jax.jit(advance), bar, max(num_steps // 20, 1))
-            for each in plan:
+        names, compiled = ("plain run", "tempered run", "better run"), jax.jit(advance)
+        with tqdm.tqdm(total=num_steps) as bar:
+            for name, each in zip(names, plan):
+                bar.set_description_str(name)
+                # A step counts half in each run while there are two.
+                before, share = (0, 1) if each[0] == 2 else (each[0] * decided, 2)
+                shown = _with_bar(compiled, bar, max(num_steps // 20, 1), before, share)
                 runs, at = stretch(shown, runs, each)
+            bar.set_description_str(f"done, {names[int(at)]} kept")
     else:
         numbers, begins, ends = jnp.array(plan).T
         runs, at = jax.lax.scan(partial(stretch, advance), runs, (numbers, begins, ends))
@@ -136,15 +141,25 @@ def _stacked(first: jax.Array, second: jax.Array) -> jax.Array:
     return jnp.stack([first, second], dtype=jnp.result_type(first))
 
 
-def _with_bar(advance: Callable[[Run, int, int], Run], bar: Any, batch: int) -> Any:
-    """The same, with a bar that moves and tells the mean loss after each batch of steps."""
+def _with_bar(
+    advance: Callable[[Run, int, int], Run], bar: Any, batch: int, before: int, share: int
+) -> Any:
+    """Return ``advance`` with a bar that shows the mean loss after each batch of steps."""
 
     def shown(run: Run, begin: int, end: int) -> Run:
         for i in range(begin, end, batch):
             stop = min(i + batch, end)
+            hot = _temperature(run)
             run = advance(run, i, stop)
-            bar.set_postfix_str(f"avg. loss [{i + 1}-{stop}]: {run[1][i:stop].mean():.4f}")
-            bar.update(stop - i)
+            loss = f"{run[1][i:stop].mean():.4f}"
+            cooled = f"mean tempered loss, T = {hot:.3g} to {_temperature(run):.3g}: {loss}"
+            bar.set_postfix_str(cooled if hot > 1.0 else f"mean loss at T = 1: {loss}")
+            bar.n = (before + stop) // share
+            bar.refresh()
         return run
 
     return shown
+
+
+def _temperature(run: Run) -> float:
+    return 1.0 / float(run[0].heat.inverse_temperature)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from contextlib import suppress
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -210,7 +211,7 @@ def _fit(
     validation = None
     if held_out is not None:
         folder, resume = keeping.checkpoint, keeping.has_checkpoint()
-        validation = Validation(held_out, model.n_components, model.n_jobs, folder, resume)
+        validation = Validation(held_out, model.n_jobs, folder, resume)
         if not validation.can_score:
             say("warning: the validation documents are too short to be scored.")
             validation = None
@@ -256,7 +257,7 @@ def _print_result(result: dict[str, Any], reading: Reading) -> None:
         )
     out.print(f"Model: {result['model']} ({result['seconds']:.1f} s)", markup=False)
     next_step = ["tempering", "report", result["model"], result["corpus"], *reading.options()]
-    next_step += ["--out", "report.html"]
-    if Path("report.html").exists():
-        next_step.append("--overwrite")
+    others = (f"report-{i}.html" for i in count(2))
+    free = (name for name in chain(["report.html"], others) if not Path(name).exists())
+    next_step += ["--out", next(free)]
     out.print(f"Look at it: {shlex.join(next_step)}", markup=False, soft_wrap=True)

@@ -217,10 +217,10 @@ class Settings(NamedTuple):
     ]
     passes: Annotated[int, typer.Option(min=1, metavar="N", help="Passes over the documents.")] = 10
     tempering: Annotated[
-        Literal["auto", "adaptive", "annealing", "variational", "local", "none"],
+        Literal["auto", "annealing", "variational", "local", "none"],
         typer.Option(
-            help="auto: cooled from a temperature computed from the corpus. none: plain SVI. The "
-            "others are the paper's AVI, VT and LVT."
+            help="The temperature. auto, none: T = 1 throughout. The others are the paper's AVI, "
+            "VT and LVT."
         ),
     ] = "auto"
     seed: Seed = 0

@@ -86,11 +86,12 @@ def report(
     from tempering.cli.validation import read_scores
     from tempering.inference import BlockSource
     from tempering.report import collect, write_report
+    from tempering.report.data import fit_digest
     from tempering.report.page import check_place
     from tempering.workbench import topics_across_seeds
 
-    check_place(out, overwrite)
     fitted = load_topics(model).set_params(n_jobs=jobs)
+    check_place(out, overwrite, fit_digest(fitted))
     columns = {"times": times, "groups": groups}
     wanted = {name: column for name, column in columns.items() if column is not None}
     if corpus is None and (wanted or refits):

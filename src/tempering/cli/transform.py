@@ -41,8 +41,8 @@ def transform(
     write = WRITERS.get(out.suffix)
     if write is None:
         raise ValueError(f"--out must end in {', '.join(WRITERS)}; got {out}.")
-    check_free(out, overwrite, "--overwrite")
     fitted = load_topics(model).set_params(n_jobs=jobs)
+    check_free(out, overwrite, "--overwrite")
     documents = ModelCorpus(Reading(corpus, texts), fitted)
     n_documents, n_topics = documents.stored.shape[0], fitted.n_components
     status = error_console().status(f"Inferring topics of {n_documents:,} documents")

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from tempering.corpus import CorpusError, Stored, open_source
 from tempering.corpus.corpus import gather
 from tempering.evaluation import completion_score, split_documents
 from tempering.evaluation.checks import normalised
+from tempering.evaluation.completion import Split
 from tempering.inference import BlockSource, Report
 from tempering.inference.callbacks import COMPILING, Callback, progress_bar, telling
 from tempering.inference.sources import StoredRows
@@ -23,6 +24,10 @@ from tempering.storage.atomic import atomic_file
 
 #: Scores in the course of a fit.
 POINTS = 20
+#: Words of the documents that are kept for validation by default, as each score visits them all.
+MOST_WORDS = 100_000
+#: Sum of α in all scores: the same for any number of topics, so that these can be compared.
+PRIOR_WEIGHT = 5.0
 
 Scores = list[tuple[int, float]]
 
@@ -32,17 +37,17 @@ def split_corpus(
 ) -> tuple[Any, Any]:
     """Documents to fit, in memory or streamed by ``batch_size``, and some to be scored or None."""
     n_documents = stored.shape[0]
-    n_kept = n_validation(n_documents, validation)
-    places = drawn(n_documents, n_kept, seed)
-    if not streams(stored):
-        counts: Any = gather(stored).counts
-        if not n_kept:
-            return counts, None
-        others = np.setdiff1d(np.arange(n_documents), places)
-        return counts[others], counts[places]
-    source = open_source(reading.path, batch_size)
+    streamed = streams(stored)
+    documents: Any = open_source(reading.path, batch_size) if streamed else gather(stored).counts
+    n_words = documents.n_tokens if streamed else documents.sum()
+    n_kept = n_validation(n_documents, validation, n_words)
     if not n_kept:
-        return source, None
+        return documents, None
+    places = drawn(n_documents, n_kept, seed)
+    if not streamed:
+        others = np.setdiff1d(np.arange(n_documents), places)
+        return documents[others], documents[places]
+    source = documents
     kept = source.sample(n_kept, np.random.default_rng(seed))
     files = RemainingRows(source.files, places, source.n_tokens - kept.sum().item())
     training = BlockSource(files, batch_size, source.window_blocks)
@@ -50,10 +55,11 @@ def split_corpus(
     return training, kept
 
 
-def n_validation(n_documents: int, validation: float | None) -> int:
-    """The number of documents that are kept for validation."""
+def n_validation(n_documents: int, validation: float | None, n_words: float) -> int:
+    """Return the number of documents that are kept for validation."""
     if validation is None:
-        return min(int(0.05 * n_documents), 1000)
+        most = MOST_WORDS * n_documents / max(n_words, 1)
+        return int(min(0.05 * n_documents, 1000, most))
     n = validation * n_documents if validation < 1 else validation
     if not n < n_documents:  # so is NaN, and infinity
         raise CorpusError(
@@ -88,13 +94,35 @@ class RemainingRows:
         return row + int(np.searchsorted(self._remaining_before, row, side="right"))
 
 
+def inference_for(counts: Any) -> Literal["gibbs", "vi"]:
+    """Return how proportions are inferred for a score: weights have no words to sample."""
+    return "gibbs" if np.array_equal(counts.data, np.floor(counts.data)) else "vi"
+
+
+def score_topics(
+    split: Split,
+    components: Any,
+    n_threads: int | None = None,
+    *,
+    alpha: float | None = None,
+    seed: int = 0,
+) -> float:
+    """Return the score that all commands report: nats a word, by document completion.
+
+    Proportions are inferred by Gibbs sampling, at the same sum of α for any number of topics.
+    """
+    topics = normalised(components)
+    alpha = PRIOR_WEIGHT / len(topics) if alpha is None else alpha
+    how: Any = {"inference": inference_for(split.observed), "seed": seed, "n_threads": n_threads}
+    return completion_score(*split, topics, alpha, **how)
+
+
 class Validation:
-    """Scores documents that the fit does not see, at the prior 1 / K, and keeps the scores."""
+    """Held-out scores in the course of a fit."""
 
     def __init__(
         self,
         documents: Any,
-        n_topics: int,
         n_threads: int | None = None,
         folder: Path | None = None,
         resume: bool = False,
@@ -102,7 +130,7 @@ class Validation:
         self.n_documents = documents.shape[0]
         self.scores: Scores = []
         self._split = split_documents(documents)
-        self._alpha, self._n_threads, self._folder = 1.0 / n_topics, n_threads, folder
+        self._n_threads, self._folder = n_threads, folder
         if resume and folder is not None:
             _, self.scores = read_scores(folder)
 
@@ -125,11 +153,9 @@ class Validation:
         """Score topics, given by their Dirichlet parameters [K, V], unless that was done."""
         if self.scores and self.scores[-1][0] >= data_seen:
             return
-        topics = normalised(components)
-        value = completion_score(
-            *self._split, topics, self._alpha, inference="vi", n_threads=self._n_threads
+        self.scores.append(
+            (int(data_seen), round(score_topics(self._split, components, self._n_threads), 6))
         )
-        self.scores.append((int(data_seen), float(np.round(value, 6))))
         if self._folder is not None:
             # Without room for it the fit goes on, as it does without room for a checkpoint.
             with suppress(OSError):

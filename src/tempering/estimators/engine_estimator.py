@@ -41,7 +41,7 @@ from tempering.families import GaussianParameters
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
 from tempering.gpu.jax_device import Backend
 from tempering.inference import Algorithm, Batch, History, Result, RobbinsMonro, fit
-from tempering.inference.callbacks import Callback, Report
+from tempering.inference.callbacks import Callback, Report, describe_elbo
 from tempering.inference.checkpoint import (
     CheckpointLike,
     alone_with_checkpoint,
@@ -370,7 +370,7 @@ def print_every(interval: int) -> Callback:
         nonlocal last
         passes = int(report.record.passes + 1e-9)
         if passes != last and passes % interval == 0:
-            print(f"pass {passes}  ELBO {report.record.elbo:,.3f}", flush=True)
+            print(f"pass {passes}  {describe_elbo(report.record)}", flush=True)
         last = passes
 
     return show

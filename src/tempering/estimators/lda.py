@@ -1,4 +1,4 @@
-"""Latent Dirichlet allocation with scikit-learn's interface, tempered, and many times as fast."""
+"""Latent Dirichlet allocation with scikit-learn's interface, many times as fast."""
 
 import warnings
 from collections.abc import Iterable, Sequence
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 
+from tempering.estimators.fitted_documents import remember_documents
 from tempering.estimators.parameters import check_n_components, check_unchanged, kept_whole
 from tempering.estimators.topic_choices import TopicChoices, mixed_start, told_documents
 from tempering.estimators.words import check_guidance, remember_labels, remember_words
@@ -29,12 +30,12 @@ from tempering.temperature import Heat, Untempered
 
 
 class TopicWarning(UserWarning):
-    """A topic has died, or is a copy of another one."""
+    """A topic has died or is a copy of another one, or there are more topics than documents."""
 
 
 @dataclass(eq=False, repr=False)
 class LatentDirichletAllocation(TopicChoices):
-    """Topic model fitted by tempered stochastic variational inference.
+    """Topic model fitted by stochastic variational inference and Gibbs chains, or tempered.
 
     Parameters and attributes are those of :class:`sklearn.decomposition.LatentDirichletAllocation`
     where it has them.
@@ -61,17 +62,17 @@ default=None
         do, times this.
     tempering : {"auto", "adaptive", "annealing", "variational", "local"}, policy or None, \
 default="auto"
-        "auto" cools from a temperature computed from the data. Otherwise a policy, its name, or
-        None for T = 1 throughout.
+        The temperature, and nothing else. "auto" is T = 1 where topics start from words and are
+        sampled, as by default; otherwise it cools from T = 2 over 40% of the run. None is T = 1
+        throughout. "adaptive" needs ``update="variational"``.
     update : {"auto", "variational", "mean", "sampled"}, default="auto"
         How topics enter the inner update. "variational" is the paper's, and the only one that
         climbs an evidence lower bound; "mean" uses posterior means; "sampled" is "mean" until
-        T = 1, then short Gibbs chains. "auto" is "sampled" with ``tempering="auto"``, and
-        "variational" otherwise.
+        T = 1, then short Gibbs chains. "auto" is "sampled".
     init : {"auto", "random", "words"}, default="auto"
         Where topics start: from random draws, or from words that occur together, so that all
-        seeds find much the same topics. "auto" is "words" in :meth:`fit` with
-        ``tempering="auto"`` and without restarts, and "random" otherwise.
+        seeds find much the same topics. "auto" is "words" in :meth:`fit` without restarts, and
+        "random" otherwise.
     learning_method : {"online", "batch"}, default="online"
         Minibatches (stochastic variational inference) or all documents at each step.
     learning_decay : float or "auto", default="auto"
@@ -89,10 +90,13 @@ default="auto"
         to its documents and those that came since.
     doc_update_tol : float, default=1e-2
         The sweeps of a document end when one moves less than this part of its words to other
-        topics.
+        topics; :meth:`transform` uses 1e-3 if that is less. With the default, the local step is
+        inexact: a step of ``update="variational"`` can lower the ELBO slightly. It never falls with
+        ``learning_method="batch"``, T = 1, ``doc_update_tol=1e-5`` and a ``max_doc_update_iter`` of
+        10,000.
     mean_change_tol : float, default=None
-        scikit-learn's rule instead of ``doc_update_tol``: the mean change over topics, for a
-        document of average length.
+        scikit-learn's rule instead of ``doc_update_tol``, in fits and in :meth:`transform`: the
+        mean change over topics, for a document of average length.
     max_doc_update_iter : int, default=100
         The most sweeps of a document.
     n_init : int, default=1
@@ -140,6 +144,9 @@ default="auto"
         With ``seed_topics``: the names, and "" for the other topics.
     vocabulary_ : array of str
         The words, if X was a :class:`tempering.corpus.Corpus` that has them.
+    fitted_documents_ : array of uint64
+        After :meth:`fit`: digests of its documents (65,536 at most), by which ``tempering
+        evaluate`` distinguishes training from held-out documents.
     counting_ : dict
         How the text was split into words, if it was: see :class:`tempering.corpus.WordCounting`.
     n_iter_, n_batch_iter_, random_state_, n_features_in_, feature_names_in_
@@ -191,18 +198,18 @@ default="auto"
                 batch_size = self._batch_size(n_documents * self.max_iter, where, mean_length)
             rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
             # Restarts are for different starts, and that from words is one and the same.
-            start = "words" if self.tempering == "auto" and self.n_init == 1 else "random"
+            start = "words" if self.n_init == 1 else "random"
             model = self._new_model(source, n_documents, mean_length, start)
             online = self.learning_method == "online"
             steps_a_pass = -(-n_documents // batch_size) if online else 1
             n_steps = steps_a_pass * self.max_iter
-            policy_seed, seed = self._seeds(rng)
+            seed = rng.randint(np.iinfo(np.int32).max)
             with telling(say_compiling) if self.verbose else nullcontext():
                 initial, mixed = None, False
                 if online and self.n_init == 1:
                     initial, mixed = mixed_start(model, source, n_tokens, seed)
                 rates = self._learning_rate(n_steps, mixed) if online else Constant()
-                policy = self._policy(source, model, rates, n_steps, policy_seed, mixed)
+                policy = self._policy(model, source)
                 options: FitOptions = {
                     "temperature": policy,
                     "learning_rate": rates,
@@ -224,12 +231,13 @@ default="auto"
                 result = run(model, source, **options)
             self.recipe_ = self._recipe(model, policy, rates, batch_size, n_steps)
             self._keep(result)
+            remember_documents(self, source)
             self.random_state_ = rng
             self.__dict__.pop("bound_", None)  # of another fit
             if self.evaluate_every > 0:
                 self.bound_ = self.perplexity(told_documents(source))
             remember_labels(self)
-        warn_of_troubles(self._state.posterior, n_tokens, self._model.guide)
+        warn_of_troubles(self._state.posterior, n_documents, n_tokens, self._model.guide)
         return self
 
     def _measured(self, X: Any) -> tuple[Any, int, float]:
@@ -265,9 +273,9 @@ default="auto"
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Update the topics with more documents of a stream, in minibatches of ``batch_size``.
 
-        The stream is cooled as it comes: over 40% of ``total_samples`` (with more than 100 topics
-        up to half), or of the first 20,000 documents where that is not known, then T = 1. Topics
-        are better if the number is given.
+        By default topics of a stream start from random draws. So the stream is cooled as it comes:
+        over 40% of ``total_samples``, or of the first 20,000 documents if that is unknown, then
+        T = 1. Topics are better if the number is given.
         """
         with kept_whole(self):
             self._check_executor()
@@ -298,9 +306,8 @@ default="auto"
                 mean_length = max(X.sum(dtype=np.float64) / X.shape[0], 1.0)
                 self._model = self._new_model(X, int(horizon), mean_length, "random", n_data)
                 remember_labels(self)
-                n_steps = max(1, int(horizon // batch_size))
-                policy_seed, self._stream_seed = self._seeds(rng)
-                self._stream_policy = self._policy(X, self._model, rates, n_steps, policy_seed)
+                self._stream_seed = rng.randint(np.iinfo(np.int32).max)
+                self._stream_policy = self._policy(self._model, X)
             elif X.shape[0] > batch_size:
                 # Steps write into them: one that fails is to take back those before it.
                 self._model, self._state = deepcopy((self._model, self._state))
@@ -314,6 +321,7 @@ default="auto"
                 self._state = algorithm.start(topics, generator)
                 self.history_ = History()
             state = self._state
+            self.__dict__.pop("fitted_documents_", None)
             for start in range(0, X.shape[0], batch_size):
                 batch = Batch(X[start : start + batch_size])
                 state = algorithm.advance(state, batch, evaluate=False).state
@@ -324,14 +332,23 @@ default="auto"
         return self
 
 
-def warn_of_troubles(topics: Topics, n_tokens: float, guide: Guide | None = None) -> None:
-    """Warn, by name, of topics that died or became copies of each other (why they stay: lab/)."""
+def warn_of_troubles(
+    topics: Topics, n_documents: int, n_tokens: float, guide: Guide | None = None
+) -> None:
+    """Warn of more topics than documents, and, by name, of topics that died or became copies."""
     if n_tokens == 0:
         empty = (
             "every document of X is empty, so the topics hold nothing but their prior and start."
         )
         warnings.warn(empty, TopicWarning, stacklevel=5)
         return
+    if topics.shape[1] > n_documents:
+        warnings.warn(
+            f"n_components={topics.shape[1]} is more than the {n_documents} documents of X, which "
+            "cannot distinguish that many topics: fit fewer topics, or more documents.",
+            TopicWarning,
+            stacklevel=5,
+        )
     held, overlaps = sizes_and_overlaps(topics)
     # What words lead a topic is no document's.
     unused = unused_topics(held if guide is None else held - guide.totals(), n_tokens)

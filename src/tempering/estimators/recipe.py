@@ -7,18 +7,16 @@ come to for a corpus and K topics is a :class:`Recipe`, the ``recipe_`` of a fit
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from scipy.integrate import trapezoid
 
-from tempering.inference import BlockSource, RobbinsMonro, Settling
+from tempering.inference import RobbinsMonro, Settling
 from tempering.inference.run import LearningRate
-from tempering.models.lda.model import LatentDirichlet, Update
+from tempering.models.lda.model import Update
 from tempering.models.lda.sampling import Settled
-from tempering.models.lda.start import SAMPLE, document_contrast, starting_inverse_temperature
 from tempering.storage.state import stored
-from tempering.temperature import Annealing, schedules
+from tempering.temperature import Annealing, TemperaturePolicy, Untempered
 
 #: Steps of streams, and of fits whose topics are not sampled, have the size (16 + t)^−0.7.
 OFFSET, DECAY = 16.0, 0.7
@@ -43,15 +41,7 @@ class Rules:
     adapted_part: float = 0.8
     #: With fewer words a topic, α is shared evenly.
     few_words: float = 2500.0
-    #: The part of a run in which it comes down to T = 1, linearly in 1/T,
-    tempered_part: float = 0.4
-    #: and how much longer that takes with many topics, if documents are not short.
-    longer_part: float = 0.1
-    #: 1/T at the start is at least this: hotter, the topics to start from would be lost.
-    hottest_start: float = 0.45
-    #: With fewer words a topic in a document, less in proportion: short documents need more heat.
-    enough_words: float = 0.5
-    #: The first steps are held back by this part of the run, so as not to lose the start either.
+    #: The first steps are held back by this part of the run, so as not to lose the start.
     held_part: float = 0.1
     #: κ, the decay of the step sizes: small, as sampled topics are to go on moving.
     decay: float = 0.55
@@ -90,10 +80,6 @@ class Rules:
         factor = 1.0 if keep_prior else 1.0 - extent * (1.0 - self.averaged_prior)
         return Settled(self.averaged_from, power, factor)
 
-    def tempered(self, size: Size) -> float:
-        """The part of a run in which it comes down to T = 1."""
-        return self.tempered_part + self.longer_part * _many(size) * _long(size)
-
     def learning_rate(
         self,
         offset: float | Literal["auto"],
@@ -117,33 +103,6 @@ class Rules:
         if decay == "auto":
             decay = min(DECAY, round(self.decay + self.decay_rise * _doublings(n_topics), 12))
         return Settling(RobbinsMonro(offset, decay), max(1, int(self.averaged_from * n_steps)))
-
-    def policy(
-        self,
-        documents: Any,
-        model: LatentDirichlet,
-        learning_rate: LearningRate,
-        n_steps: int,
-        generator: np.random.Generator,
-    ) -> Annealing:
-        """Cool from where topics can just separate within the run, or their start is not lost."""
-        if isinstance(documents, BlockSource):
-            documents = documents.sample(SAMPLE, generator)
-        words = model.mean_length / model.n_topics
-        start = starting_inverse_temperature(
-            document_contrast(documents, generator),
-            float(model.doc_topic_prior.mean()),
-            words,
-            sum_of_steps(learning_rate, n_steps),
-            sweeps=model.min_iterations,
-        )
-        if model.start == "words":
-            start = max(start, self.hottest_start * min(1.0, words / self.enough_words))
-        part = self.tempered_part
-        if model.update == "sampled":
-            prior_length = float(model.doc_topic_prior.sum())
-            part = self.tempered(Size(model.n_topics, 0.0, model.mean_length, prior_length))
-        return Annealing(schedules.linear_inverse(1.0 / start), fraction=part)
 
     def _scarcity(self, size: Size) -> float:
         """``few_words`` as a part of those that topics have each; 1 where they have fewer."""
@@ -195,16 +154,6 @@ def batch_size_for(n_visits: float, mean_length: float = 0.0, on_gpu: bool = Fal
     return int(np.clip(size, smallest, 1024))
 
 
-def sum_of_steps(learning_rate: LearningRate, n_steps: int) -> float:
-    """Σ_t ρ_t over a run; beyond a million steps, as a stream may have, the integral."""
-    counted = min(n_steps, 1_000_000)
-    total = sum(learning_rate(t) for t in range(1, counted + 1))
-    if n_steps > counted:
-        places = np.geomspace(counted, n_steps, 1000).round()
-        total += float(trapezoid([learning_rate(int(t)) for t in places], places))
-    return total
-
-
 RULES = Rules()
 
 
@@ -219,7 +168,7 @@ class Recipe:
     >>> X = [[4, 3, 0, 0]] * 50 + [[0, 0, 5, 4]] * 50
     >>> print(LatentDirichletAllocation(2, random_state=0).fit(X).recipe_)
     topics to start from:     words
-    temperature:              from T = 1.44 to 1, linearly in 1/T, in the first 40% of the run
+    temperature:              T = 1 throughout
     update of documents:      sampled
     prior of proportions (α): 0.5 a topic to begin with
     part of α that adapts:    0%
@@ -231,8 +180,7 @@ class Recipe:
     """  # noqa: E501 (what is printed is as wide as that)
 
     start: str
-    start_temperature: float | None
-    tempered_part: float
+    temperature: str
     update: str
     doc_topic_prior: float
     adapted_part: float
@@ -244,15 +192,9 @@ class Recipe:
     n_steps: int
 
     def __str__(self) -> str:
-        heat = "T = 1 throughout"
-        if self.start_temperature is not None:
-            heat = (
-                f"from T = {self.start_temperature:.2f} to 1, linearly in 1/T, in the first "
-                f"{self.tempered_part:.0%} of the run"
-            )
         lines = {
             "topics to start from": self.start,
-            "temperature": heat,
+            "temperature": self.temperature,
             "update of documents": self.update,
             "prior of proportions (α)": f"{self.doc_topic_prior:.4g} a topic to begin with",
             "part of α that adapts": f"{self.adapted_part:.0%}",
@@ -263,6 +205,16 @@ class Recipe:
             "minibatches": f"{self.n_steps:,} of {self.batch_size:,} documents",
         }
         return "\n".join(f"{name + ':':26}{value}" for name, value in lines.items())
+
+
+def describe_policy(policy: TemperaturePolicy) -> str:
+    """Describe how hot a run is."""
+    if isinstance(policy, Untempered):
+        return "T = 1 throughout"
+    if isinstance(policy, Annealing) and policy.passes is None and policy.start is None:
+        first = policy.first_temperature
+        return f"from T = {first:.2f} to 1 in the first {policy.fraction:.0%} of the run"
+    return type(policy).__name__
 
 
 def told_end(learning_rate: LearningRate, settled: Settled | None) -> str:

@@ -144,9 +144,11 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 def check_place(path: Path, overwrite: bool, how: str = "overwrite=True") -> None:
     """Refuse to replace anything but a saved model, and that unless it is asked for."""
-    check_free(path, overwrite, how)
     if path.exists() and not (path / CONFIG).is_file():
-        raise FileExistsError(f"{path} is not a saved model, and is not replaced.")
+        raise FileExistsError(
+            f"{path} is not a saved model, and is not replaced: choose another path."
+        )
+    check_free(path, overwrite, how)
 
 
 def _parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, str]]:

@@ -20,10 +20,16 @@ from tempering.estimators.parameters import (
     Total,
     Verbose,
     Whole,
-    as_policy,
 )
-from tempering.estimators.recipe import RULES, Recipe, Size, batch_size_for, told_end
-from tempering.estimators.topic_transformer import POLICIES, TopicTransformer
+from tempering.estimators.recipe import (
+    RULES,
+    Recipe,
+    Size,
+    batch_size_for,
+    describe_policy,
+    told_end,
+)
+from tempering.estimators.topic_transformer import TopicTransformer
 from tempering.estimators.words import guided_prior, is_guided
 from tempering.evaluation import completion_score, split_documents
 from tempering.evaluation.checks import is_corpus
@@ -36,9 +42,10 @@ from tempering.inference.run import LearningRate
 from tempering.models.arguments import as_numbers
 from tempering.models.lda.model import LatentDirichlet, TopicStart, Update
 from tempering.models.lda.priors import as_doc_topic_prior, documents_to_predict, raised_prior
+from tempering.models.lda.sampling import can_be_sampled
 from tempering.models.lda.start import are_few, tells_topics_apart
 from tempering.models.lda.topics import Topics
-from tempering.temperature import AdaptiveTempering, Annealing, TemperaturePolicy, Untempered
+from tempering.temperature import AdaptiveTempering, TemperaturePolicy, Untempered
 
 Where = Literal["numba", "jax"]
 
@@ -107,16 +114,13 @@ class TopicChoices(TopicTransformer):
             n_some = documents_to_predict(mean_length)
             documents = _known(source).sample(n_some, np.random.default_rng(0))
         size = Size(k, n_documents, mean_length, float(alpha.sum()))
-        tolerance = self.doc_update_tol
-        if self.mean_change_tol is not None:
-            tolerance = min(self.mean_change_tol * k / mean_length, 0.5)
         return LatentDirichlet(
             k,
             self.n_features_in_,
             alpha,
             eta,
             update=self._update(),
-            tolerance=tolerance,
+            tolerance=self._tolerance(mean_length),
             max_iterations=self.max_doc_update_iter,
             word_power=RULES.word_power(size),
             settled=RULES.settled(size, keep_prior=keep_alpha),
@@ -139,11 +143,9 @@ class TopicChoices(TopicTransformer):
         n_steps: int,
     ) -> Recipe:
         """What the fit goes by, told before it changes."""
-        ramp = policy if self.tempering == "auto" and isinstance(policy, Annealing) else None
         return Recipe(
             start=model.start,
-            start_temperature=None if ramp is None else ramp.first_temperature,
-            tempered_part=0.0 if ramp is None else ramp.fraction,
+            temperature=describe_policy(policy),
             update=model.update,
             doc_topic_prior=float(model.doc_topic_prior.mean()),
             adapted_part=model.adapted_part,
@@ -198,30 +200,15 @@ class TopicChoices(TopicTransformer):
         return [watch]
 
     def _update(self) -> Update:
-        if self.update != "auto":
-            return self.update
-        return "sampled" if self.tempering == "auto" else "variational"
+        return "sampled" if self.update == "auto" else self.update
 
-    def _seeds(self, rng: np.random.RandomState) -> tuple[int, int]:
-        """Of what the policy looks at, if it is "auto", and of the fit."""
-        largest = np.iinfo(np.int32).max
-        return rng.randint(largest) if self.tempering == "auto" else 0, rng.randint(largest)
-
-    def _policy(
-        self,
-        source: Any,
-        model: LatentDirichlet,
-        rates: LearningRate,
-        n_steps: int,
-        seed: int,
-        mixed: bool = False,
-    ) -> TemperaturePolicy:
-        """The policy, from the data where it is "auto"; of ``mixed`` see :func:`mixed_start`."""
-        if self.tempering != "auto":
-            return as_policy(self.tempering, POLICIES)
-        if mixed:
+    def _policy(self, model: LatentDirichlet, source: Any) -> TemperaturePolicy:
+        """Return the policy; "auto" has no heat where it brought nothing (lab/)."""
+        weights = not isinstance(source, BlockSource) and not can_be_sampled(source.data)
+        sampled = model.update == "sampled" and not weights
+        if self.tempering == "auto" and model.start == "words" and sampled:
             return Untempered()
-        return RULES.policy(source, model, rates, n_steps, np.random.default_rng(seed))
+        return self._named_policy()
 
     def _documents(self, X: Any) -> Any:
         """What ``fit`` is given; as a source, what a cluster holds."""
@@ -283,8 +270,8 @@ def mixed_start(
 ) -> tuple[Topics | None, bool]:
     """Topics that words tell apart, if they do, and whether documents mix many of them.
 
-    Such documents say little about a topic each, so that heat, large steps and words to a power
-    below 1 would undo the start. They are told by a sum of α that is raised, where it is not given.
+    Such documents say little about a topic each, so that large steps and words to a power below 1
+    would undo the start. They are recognized by a sum of α that is raised, where it is not given.
     """
     if model.update != "sampled" or not tells_topics_apart(model, n_words):
         return None, False

@@ -42,7 +42,8 @@ from tempering.temperature import (
 
 #: The names that ``tempering`` takes, with settings that suit topic models.
 POLICIES: PolicyNames = {
-    "auto": Annealing,  # in a fit, with a start and a length by the data
+    # Unless topics start from words and are sampled: see `TopicChoices`.
+    "auto": lambda: Annealing(schedules.linear_inverse(2.0), fraction=0.4),
     "adaptive": AdaptiveTempering,
     # Linear in 1/T: most of a schedule linear in T is spent where all topics are alike.
     "annealing": lambda: Annealing(schedules.linear_inverse(2.0)),
@@ -74,6 +75,7 @@ class TopicTransformer(
     n_components: int
     tempering: Tempering
     doc_update_tol: float
+    mean_change_tol: float | None
     max_doc_update_iter: int
     n_jobs: int | None
 
@@ -299,6 +301,12 @@ class TopicTransformer(
     def _n_threads(self) -> int:
         return number_of_threads(self.n_jobs)
 
+    def _tolerance(self, mean_length: float) -> float:
+        """Return the part of a document's words whose change ends its sweeps."""
+        if self.mean_change_tol is None:
+            return self.doc_update_tol
+        return min(self.mean_change_tol * self.n_components / mean_length, 0.5)
+
     def _topics(self) -> np.ndarray:
         """Posterior means of the topics, (n_components, n_features)."""
         return normalised(self._state.posterior.parameters().T)
@@ -315,7 +323,7 @@ class TopicTransformer(
                 expected.log_rows(documents.words),
                 model.doc_topic_prior if alpha is None else alpha,
                 1.0,
-                tolerance=min(self.doc_update_tol, 1e-3),
+                tolerance=min(self._tolerance(model.mean_length), 1e-3),
                 max_iterations=self.max_doc_update_iter,
                 n_threads=self._n_threads(),
                 return_statistics=False,

@@ -106,11 +106,25 @@ class Report(NamedTuple):
 Callback = Callable[[Report], bool | None]
 
 
+def is_cold(record: Record) -> bool:
+    """Return whether the temperature of a step is shown as 1."""
+    return round(record.temperature, 3) <= 1.0
+
+
+def describe_elbo(record: Record) -> str:
+    """Return the ELBO of a step, with a note if it is not the objective that the step ascends."""
+    note = "" if is_cold(record) else " (may fall while T > 1)"
+    return f"ELBO {record.elbo:,.1f}{note}"
+
+
 @contextmanager
 def progress_bar(
     enabled: bool, name: str = "", more: Callable[[], str] = str
 ) -> Iterator[Callback | None]:
-    """A bar with passes, data a second, temperature and ELBO on a terminal; nothing elsewhere."""
+    """Show passes, data a second, temperature and ELBO on a terminal; nothing elsewhere.
+
+    The bar is full when the fit ends, as the planned passes are the most that a fit makes.
+    """
     if not enabled or not sys.stderr.isatty():
         yield None
         return
@@ -127,25 +141,31 @@ def progress_bar(
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(name or "fit", total=None, where="")
-        elbo = ""
+        elbo = phase = end = ""
 
         def compiling() -> None:
             bar.update(task, where=COMPILING)
 
         def show(report: Report) -> None:
-            nonlocal elbo
+            nonlocal elbo, phase, end
             record = report.record
             if math.isfinite(record.elbo):
-                elbo = f"  ELBO {record.elbo:,.1f}"
+                elbo = f"  {describe_elbo(record)}"
             speed = record.data_seen / max(record.seconds, 1e-9)
-            where = f"pass {record.passes:.2f}/{report.planned_passes:g}  {speed:,.0f}/s"
-            where += f"  T {record.temperature:.3f}{elbo}{more()}"
+            found = f"{elbo}{more()}"
             if report.restart:
-                where += f"  restart {report.restart + 1}"
-            phase = "T = 1" if record.phase == "final" else "tempered"
+                found += f"  restart {report.restart + 1}"
+            where = f"pass {record.passes:.2f}/{report.planned_passes:g}  {speed:,.0f}/s"
+            where += f"  T {record.temperature:.3f}{found}"
+            end = f"done after {record.passes:.4g} passes{found}"
+            # The heat is that of the next step, and its phase begins there.
+            heated = report.heat.telling if record.step == 0 else phase
+            phase = report.heat.telling
+            if is_cold(record) and (not heated or heated.startswith("cooling")):
+                heated = "T = 1"
             bar.update(
                 task,
-                description=name or report.heat.telling or phase,
+                description=name or heated or "tempered",
                 completed=record.passes,
                 total=report.planned_passes,
                 where=where,
@@ -153,3 +173,4 @@ def progress_bar(
 
         with telling(compiling):
             yield show
+        bar.update(task, description=name or "fit", total=1.0, completed=1.0, where=end)

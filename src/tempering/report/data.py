@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -174,6 +175,12 @@ def collect(
     )
 
 
+def fit_digest(model: LatentDirichletAllocation) -> str:
+    """Return a digest of the topics, by which a report is known to be of this fit."""
+    check_fitted_topics(model)
+    return hashlib.sha256(model.components_.tobytes()).hexdigest()[:16]
+
+
 def fit_curves(
     history: History | None, validation: Sequence[tuple[float, float]] | None = None
 ) -> dict[str, Any]:
@@ -229,6 +236,7 @@ def _facts(
 ) -> dict[str, Any]:
     facts: dict[str, Any] = {
         "version": tempering.__version__,
+        "fit": fit_digest(model),
         "topics": len(words.topics),
         "vocabulary": words.marginal.size,
         "documents": None,

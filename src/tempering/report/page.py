@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tempering.estimators import LatentDirichletAllocation
-from tempering.report.data import ReportData, collect
+from tempering.report.data import ReportData, collect, fit_digest
 from tempering.storage.atomic import as_path, atomic_file, check_free
 
 #: Put together in this order; each may use what stands before it.
@@ -54,8 +54,9 @@ def write_report(
     ...     (Path(folder) / "report.html").stat().st_size > 10_000
     True
     """
-    check_place(as_path(path), overwrite)
-    if not isinstance(data, ReportData):
+    collected = isinstance(data, ReportData)
+    check_place(as_path(path), overwrite, data.facts["fit"] if collected else fit_digest(data))
+    if not collected:
         data = collect(data, X, **told)
     elif X is not None or told:
         given = ", ".join(["X"] * (X is not None) + sorted(told))
@@ -66,11 +67,23 @@ def write_report(
         aside.write_bytes(page.encode("utf-8", errors="replace"))
 
 
-def check_place(path: Path, overwrite: bool) -> None:
-    """Refuse to replace a file, or a folder, before the work."""
+def check_place(path: Path, overwrite: bool, fit: str) -> None:
+    """Refuse to replace a folder, and a file unless ``overwrite``, before the work.
+
+    ``fit`` is the digest of the model: ``overwrite`` is proposed for a report of the same fit only.
+    """
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: name a file, such as {path / 'report.html'}.")
+    if path.exists() and not overwrite and not _is_report_of(path, fit):
+        raise FileExistsError(
+            f"{path} exists already and is not a report of this fit: choose another path."
+        )
     check_free(path, overwrite, "overwrite=True (--overwrite)")
+
+
+def _is_report_of(path: Path, fit: str) -> bool:
+    with open(path, "rb") as file:  # the digest is in the head of the page, before the style
+        return f'<meta name="fit" content="{fit}">'.encode() in file.read(4096)
 
 
 def render(data: ReportData) -> str:
@@ -80,6 +93,7 @@ def render(data: ReportData) -> str:
     script = "(() => {\n'use strict';\n" + scripts + "})();\n"
     parts = {
         "title": html.escape(data.title),
+        "fit": data.facts["fit"],
         "policy": (
             f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
             "base-uri 'none'; form-action 'none'"

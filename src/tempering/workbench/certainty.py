@@ -125,7 +125,7 @@ def word_intervals(
     >>> X = [[5, 3, 0, 0]] * 50 + [[0, 0, 5, 4]] * 50
     >>> model = LatentDirichletAllocation(1, random_state=0).fit(X)
     >>> [(word, round(low, 2), round(high, 2)) for word, low, high in word_intervals(model, 0, 2)]
-    [(0, 0.27, 0.33), (2, 0.26, 0.32)]
+    [(2, 0.27, 0.33), (0, 0.26, 0.32)]
     """
     check_fitted_topics(model)
     topic = topic_number(model.n_components, topic, "topic")

@@ -224,7 +224,7 @@ def topic_labels(model: LatentDirichletAllocation) -> list[str]:
     >>> from tempering.workbench import topic_labels
     >>> X = [[5, 3, 0, 0]] * 50 + [[0, 0, 5, 4]] * 50
     >>> topic_labels(LatentDirichletAllocation(1, random_state=0).fit(X))
-    ['0, 2, 3']
+    ['2, 0, 3']
     """
     check_fitted_topics(model)
     own = [", ".join(words) for words in _distinctive_words(model, 3)]

@@ -1,21 +1,12 @@
-"""Where a fit starts: from which topics, and how hot.
+"""The topics that a fit starts from.
 
-**Topics.** What words of one topic alone would keep are the corners of all company that there is.
+What words of one topic alone would keep are the corners of all company that there is.
 They are found in two ways: whether or not a word lies there (:mod:`tempering.models.lda.recovery`);
 and as anchors, K words that are each the farthest off from those before it (Arora et al., ICML
 2013), less what chance alone puts between rare words. Words are shared out among the corners by
 their company, and the start that predicts words better is taken. Very many topics start from
 corners alone, or, if they have few words each, from the company of their anchors. Led topics start
 from their words and the company of these. No random number takes part: all seeds start alike.
-
-**Temperature.** A small difference between a document's proportions comes back from a sweep times
-
-    a = s² n ψ'(α + s n),     n = N̄ / K  words a topic in a document of mean length.
-
-After m sweeps, and an update of the topics, it has grown by the factor s (1 + μ (a + … + a^m)),
-where μ is the squared second singular value of the document-word matrix, scaled by the roots of its
-margins. The start is the smallest s for which that exceeds 1 by enough to split within the run. It
-is far lower for short documents, where ψ' is large.
 """
 
 import math
@@ -25,8 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.optimize import linear_sum_assignment
-from scipy.sparse.linalg import LinearOperator, svds
-from scipy.special import polygamma
 
 from tempering.models.base import Array, DataSource
 from tempering.models.lda.priors import documents_to_predict, predicted_words
@@ -60,12 +49,6 @@ FEW_TOPICS, WORDS_OF_A_TOPIC = 100, 100_000
 
 #: The part of a starting topic that is spread as all words are, so that it can gather any of them.
 SPREAD = 0.1
-
-#: Documents that the singular value is computed from.
-SAMPLE = 2000
-
-#: By how many e-foldings a perturbation must be able to grow within the run.
-FOLDINGS = 8.0
 
 
 def initial_topics(model: Any, source: DataSource, rng: np.random.Generator) -> Topics:
@@ -267,51 +250,3 @@ def farthest_rows(
 def _products(x: Array, y: Array) -> Array:
     """Inner products of rows, without BLAS: on several threads its rounding would decide ties."""
     return np.einsum("...j,...j->...", x, y)
-
-
-def document_contrast(X: Any, rng: np.random.Generator) -> float:
-    """μ: squared largest singular value of D_d^{−1/2} X D_v^{−1/2} after its trivial one, 1.
-
-    0 if all documents are alike; 1 if some share no word with the rest.
-    """
-    rows = rng.permutation(X.shape[0])[:SAMPLE]
-    counts = sparse.csr_matrix(X[np.sort(rows)], dtype=np.float64)
-    lengths, totals = (np.asarray(counts.sum(axis=axis)).ravel() for axis in (1, 0))
-    counts = counts[lengths > 0][:, totals > 0]
-    lengths, totals = lengths[lengths > 0], totals[totals > 0]
-    if min(counts.shape) < 3:
-        return 0.0
-    scaled = sparse.diags(lengths**-0.5) @ counts @ sparse.diags(totals**-0.5)
-    # The trivial pair of singular vectors are the roots of the margins; it is taken out.
-    left, right = np.sqrt(lengths / lengths.sum()), np.sqrt(totals / totals.sum())
-    without = LinearOperator(
-        scaled.shape,
-        matvec=lambda x: scaled @ np.ravel(x) - left * (right @ np.ravel(x)),
-        rmatvec=lambda x: scaled.T @ np.ravel(x) - right * (left @ np.ravel(x)),
-        dtype=np.float64,
-    )
-    if np.linalg.norm(without.matvec(rng.standard_normal(scaled.shape[1]))) < 1e-9:
-        return 0.0  # all documents are alike: ARPACK has nothing to iterate on
-    start = rng.standard_normal(min(scaled.shape))
-    # Not to the last digit: where many documents share no word with others, that took a minute.
-    (largest,) = svds(without, k=1, v0=start, tol=1e-6, return_singular_vectors=False)
-    return float(np.clip(largest, 0.0, 1.0) ** 2)
-
-
-def growth_factor(
-    s: np.ndarray | float, contrast: float, prior: float, words: float, *, sweeps: int
-) -> Any:
-    """By how much a perturbation of equal topics grows in one full update at 1/T = s."""
-    # a: by how much a document's sweep multiplies a difference between its proportions.
-    feedback = np.asarray(s) ** 2 * words * polygamma(1, prior + np.asarray(s) * words)
-    return s * (1.0 + contrast * sum(feedback**j for j in range(1, sweeps + 1)))
-
-
-def starting_inverse_temperature(
-    contrast: float, prior: float, words: float, total_rate: float, *, sweeps: int
-) -> float:
-    """The smallest s at which topics can separate within a run of step sizes that sum to this."""
-    grid = np.linspace(0.02, 1.0, 981)
-    growth = growth_factor(grid, contrast, prior, words, sweeps=sweeps)
-    grows = growth > 1.0 + FOLDINGS / total_rate
-    return float(grid[np.argmax(grows)]) if grows.any() else 1.0

@@ -42,7 +42,7 @@ function showApart(names, taken, width, height) {
 const topicMap = {
   bubbles: new Map(),
   mostZoom: 16,
-  // From this zoom on, topics are named by their words too.
+  // Up to this zoom, the words of a topic are shown only where they meet no bubble.
   wordsZoom: 2,
   zoom: { scale: 1, x: 0, y: 0 },
 
@@ -112,7 +112,7 @@ const topicMap = {
     // No further than to the edge of what there is.
     this.zoom.x = Math.min(Math.max(this.zoom.x, this.width * (1 - scale)), 0);
     this.zoom.y = Math.min(Math.max(this.zoom.y, this.height * (1 - scale)), 0);
-    const [numbers, texts] = [[], []];
+    const [numbers, texts, circles] = [[], [], []];
     const first = [...this.bubbles].sort(([a], [b]) => (b === selection.topic) - (a === selection.topic));
     for (const [, { bubble, name, said, place, wide }] of first) {
       // Bubbles grow less than the distances between them: that is what pulls them apart.
@@ -122,11 +122,12 @@ const topicMap = {
       bubble.setAttribute('r', r);
       // A name that would be larger than its bubble stays away; the tooltip has it.
       numbers.push({ node: name, x, y, wide: wide[0], fits: r >= 8 });
-      texts.push({ node: said, x, y: y + r + 8, wide: wide[1], fits: scale >= this.wordsZoom });
+      circles.push({ left: x - r, right: x + r, top: y - r, bottom: y + r });
+      texts.push({ node: said, x, y: y + r + 8, wide: wide[1], fits: true });
     }
     const taken = [];
     showApart(numbers, taken, this.width, this.height);
-    showApart(texts, taken, this.width, this.height);
+    showApart(texts, scale < this.wordsZoom ? taken.concat(circles) : taken, this.width, this.height);
     byId('map-in').disabled = scale >= this.mostZoom;
     byId('map-out').disabled = byId('map-whole').disabled = scale <= 1;
     this.picture.classList.toggle('zoomed', scale > 1);

@@ -146,8 +146,11 @@ const openTopic = {
     const left = Math.min(132, width * 0.34);
     const right = 46;
     const uses = ({ word, probability }) => ({ own: tokens * topic.prevalence * probability, all: tokens * words.probability[word] });
-    const most = Math.max(...ranked.map((entry) => uses(entry).all));
+    // One word that is common everywhere would leave no room for the others.
+    const mostOwn = Math.max(...ranked.map((entry) => uses(entry).own));
+    const most = Math.min(2 * mostOwn, Math.max(...ranked.map((entry) => uses(entry).all)));
     const scale = linear(0, most, 0, width - left - right);
+    byId('cut-hint').hidden = ranked.every((entry) => uses(entry).all <= most);
     let picture = holder.firstElementChild;
     if (!picture) {
       picture = svg('svg', { role: 'list', 'aria-label': 'Words of the topic' });
@@ -167,20 +170,22 @@ const openTopic = {
       }
       const { own, all } = uses(entry);
       bar.own.setAttribute('width', Math.max(scale(own), 1));
-      bar.all.setAttribute('width', Math.max(scale(all), 1));
+      bar.all.setAttribute('width', Math.max(scale(Math.min(all, most)), 1));
+      bar.cut.setAttribute('visibility', all > most ? 'visible' : 'hidden');
       // In the order of the ranking for those who read with the keyboard, too.
       if (picture.children[place] !== bar.row) picture.insertBefore(bar.row, picture.children[place] || null);
       bar.row.style.transform = `translateY(${place * rowHeight}px)`;
     });
   },
 
-  newBar(topic, { word, probability }, { own, all }, { width, left, rowHeight }) {
+  newBar(topic, { word, probability }, { own, all }, { width, left, right, rowHeight }) {
     const text = words.text[word];
     const room = Math.floor(left / 7.2);
     const middle = rowHeight / 2;
     const bars = {
       all: svg('rect', { class: 'all', x: left, y: 3, height: rowHeight - 6, rx: 2 }),
       own: svg('rect', { class: 'own', x: left, y: 3, height: rowHeight - 6, rx: 2 }),
+      cut: svg('text', { class: 'cut', x: width - right - 4, y: middle, 'text-anchor': 'end', 'aria-hidden': 'true' }, '»'),
       part: svg('text', { class: 'part', x: width, y: middle, 'text-anchor': 'end' }, format.percent(probability)),
     };
     const part = own / all;
@@ -197,7 +202,7 @@ const openTopic = {
     },
     svg('rect', { class: 'hit', width, height: rowHeight, rx: 4 }),
     svg('text', { class: 'term', x: left - 8, y: middle, 'text-anchor': 'end' }, text.length > room ? `${text.slice(0, room - 1)}…` : text),
-    bars.all, bars.own, bars.part);
+    bars.all, bars.own, bars.cut, bars.part);
     tooltip.on(row, () => `${text}\n${format.percent(probability)} of the topic's words, ${format.number(lift, 2)} × as often as in the whole corpus\n`
       + `${format.percent(Math.min(part, 1))} of its ${format.whole(all)} uses are in this topic`);
     return { row, ...bars };
