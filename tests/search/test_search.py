@@ -115,7 +115,8 @@ def test_resumes_bit_identically(tmp_path, stop):
     """Stop in plain inference, between two rounds, and in the last run."""
     model, data = grid()
     kwargs = {"budget": 4, "seed": 1, "progress": False}
-    whole, seen = search(model, data, **kwargs), 0
+    reports = []
+    whole, seen = search(model, data, callbacks=[reports.append], **kwargs), 0
 
     def interrupt(report):
         nonlocal seen
@@ -128,7 +129,7 @@ def test_resumes_bit_identically(tmp_path, stop):
         search(model, data, checkpoint=checkpoint, callbacks=[interrupt], **kwargs)
     taken = seen
     same(search(model, data, checkpoint=checkpoint, callbacks=[interrupt], **kwargs), whole)
-    assert seen - taken < len(whole.history) + len(whole.trail) - 2
+    assert seen - taken <= len(reports) - stop + 5  # what was under way is repeated
     with pytest.raises(StorageError, match="budget"):
         search(model, data, checkpoint=checkpoint, **{**kwargs, "budget": 7})
 
