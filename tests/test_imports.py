@@ -20,6 +20,7 @@ ALLOWED = {
     "models": {"storage", "families"},
     "temperature": {"storage", "models"},
     "inference": {"storage", "families", "models", "temperature"},
+    "search": {"storage", "models", "temperature", "inference"},
     "corpus": {"storage", "families", "models", "inference"},
     "datasets": {"storage", "models", "corpus"},
     "evaluation": {"families", "models"},

@@ -23,6 +23,7 @@ _HOMES = {
         "CategoricalHMM FactorialMixture GaussianHMM LatentDirichletAllocation "
         "PoissonFactorization PoissonHMM PoissonMixture RegressionMixture",
         "tempering.estimators.saving": "load",
+        "tempering.search": "SearchResult search",
         "tempering.storage.state": "StorageError",
     }.items()
     for name in names.split()
@@ -41,6 +42,7 @@ _ROOMS = [
     "models",
     "plots",
     "report",
+    "search",
     "storage",
     "temperature",
     "testing",
@@ -68,6 +70,7 @@ __all__ = [
     "PoissonMixture",
     "RegressionMixture",
     "RobbinsMonro",
+    "SearchResult",
     "StorageError",
     "TemperaturePolicy",
     "Untempered",
@@ -77,6 +80,7 @@ __all__ = [
     "load",
     "log_partition",
     "schedules",
+    "search",
 ]
 
 if TYPE_CHECKING:
@@ -96,6 +100,7 @@ if TYPE_CHECKING:
     from tempering.estimators.saving import load
     from tempering.inference import Checkpoint, RobbinsMonro, fit
     from tempering.models import LocalStep, Mixture, Model, Natural
+    from tempering.search import SearchResult, search
     from tempering.storage.state import StorageError
     from tempering.temperature import (
         AdaptiveTempering,

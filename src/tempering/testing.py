@@ -14,7 +14,8 @@ from tempering.inference.fingerprint import describe, differences
 from tempering.inference.sources import ArraySource
 from tempering.models.arguments import check_number, check_whole, shown
 from tempering.models.base import LocalStep, Model, UnsupportedTemperature, start_of
-from tempering.models.natural import Natural, entry
+from tempering.models.natural import Natural, entry, permuted
+from tempering.search.components import Components
 from tempering.temperature.probes import new_start
 
 try:  # What workers of a cluster are sent.
@@ -129,6 +130,8 @@ def check_model(model: Model, data: Any, *, seed: int = 0, tolerance: float = 1e
         _check_normalizers(model, rows, start, close)
     if model.provides("log_likelihood") and (model.families or model.provides("draw")):
         _check_likelihood(model, rows, start, rng)
+    if model.components:
+        _check_components(model, rows, start, close)
     with suppress(UnsupportedTemperature):
         at_one = model.log_partition(np.array([1.0]), rows.shape[0])
         close(at_one, 0.0, "log_partition at s = 1 must be 0: C(1) = 1", scale=1.0)
@@ -292,6 +295,28 @@ def _check_sums(model: Model, rows: Any, start: Any, close: Callable[..., None])
     )
     _same_step(mixed, apart, close, what)
     _check_temperature(mixed, temperatures)
+
+
+def _check_components(model: Model, rows: Any, start: Any, close: Callable[..., None]) -> None:
+    """The ELBO must be the same for another order of the components."""
+    found = _tried("components", rows.shape, lambda: Components.of(model))
+    if found is None:
+        return
+    order = np.roll(np.arange(found.n), 1)
+    statistics = model.unpack_components(dict(_step(model, rows, start, 1.0).statistics))
+
+    def elbo(order: Any) -> float:
+        target = model.pack_components(permuted(statistics, model.components, order))
+        before = deepcopy(start)
+        if isinstance(start, Natural) and model.provides("global_step"):
+            before = Natural(**permuted(start, model.components, order))
+        posterior = model.global_step(before, model.prior() + Natural(**target), 1.0)
+        posterior = model.revise(posterior, 0.0, 0.0)
+        local = _step(model, rows, posterior, 1.0)
+        return local.energy + local.entropy - _divergence(model, posterior)
+
+    there, here = elbo(order), elbo(np.arange(found.n))
+    close(there, here, "components must be exchangeable: the ELBO in another order")
 
 
 def _check_normalizers(model: Model, rows: Any, posterior: Any, close: Callable[..., None]) -> None:

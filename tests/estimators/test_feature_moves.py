@@ -49,7 +49,7 @@ def test_features_that_share_their_work_are_told_apart(local):
     assert moved.elbo == pytest.approx(best.elbo, abs=1e-3)
     assert moved.converged
     passes = moved.history["passes"]
-    assert np.all(np.diff(passes) == 1)
+    assert np.all(np.diff(passes) >= 1)
 
 
 def test_where_all_is_well_nothing_is_tried():
@@ -63,7 +63,7 @@ def test_where_all_is_well_nothing_is_tried():
 @pytest.mark.parametrize("dead", [[0], [1], [0, 1]])
 def test_features_that_explain_nothing_are_revived(dead, monkeypatch):
     # By moves alone, without the push that every fit is given at its end.
-    monkeypatch.setattr(engine, "leave_saddle", lambda *arguments, **options: None)
+    monkeypatch.setattr(engine, "leave_saddle", lambda *arguments, **options: iter(()))
     X = clear_images()
     model, _, good = model_and_starts()
     best = fit(model, X, initial=good, tolerance=1e-6, progress=False)

@@ -62,7 +62,7 @@ def bad_labels(X, labels):
 @pytest.mark.parametrize("weights", ["dirichlet", "sticks", "tied"])
 def test_a_bad_start_is_repaired(weights, monkeypatch):
     # By moves alone, without the push that every fit is given at its end.
-    monkeypatch.setattr(engine, "leave_saddle", lambda *arguments, **options: None)
+    monkeypatch.setattr(engine, "leave_saddle", lambda *arguments, **options: iter(()))
     X, labels = squares()
     model = gaussian_mixture(weights)
     start = posterior_of(model, X, bad_labels(X, labels))
@@ -182,7 +182,7 @@ def test_the_estimator_counts_its_rounds_and_keeps_to_max_iter():
     moved = BayesianGaussianMixture(**options).fit(X)
     assert plain.n_merge_split_ == 0
     assert moved.elbo_ >= plain.elbo_
-    assert moved.n_iter_ == len(moved.history_) <= 200
+    assert len(moved.history_) <= moved.n_iter_ <= 200
     short = BayesianGaussianMixture(**options, max_iter=20).fit(X)
     assert short.n_iter_ <= 20
 

@@ -153,7 +153,7 @@ def test_annealing_finds_blobs_of_known_covariance(covariance_type, init_params)
 def test_annealing_with_a_vague_covariance_prior_merges_blobs(covariance_type, monkeypatch):
     """Covariances that are learned grow with the temperature: why it is not the default."""
     # The push that every fit is given at its end may part them again.
-    monkeypatch.setattr(engine, "leave_saddle", lambda *arguments, **options: None)
+    monkeypatch.setattr(engine, "leave_saddle", lambda *arguments, **options: iter(()))
     cold, hot = (
         BayesianGaussianMixture(
             3, covariance_type=covariance_type, tempering=tempering, merge_split=False

@@ -6,7 +6,7 @@ whether it is plain VI, AVI, VT or LVT.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -242,8 +242,19 @@ def run_restart(
     started = working_seconds() - run.seconds
     batches = source.batches(seed, run.state.step)
 
-    while not run.over:
+    def stops(record: Record) -> bool:
+        reached = run.state.posterior, run.state.heat, algorithm.planned_passes
+        report = Report(record, *reached, restart=len(restarts.elbos))
+        answers = [callback(report) for callback in callbacks]
+        return any(answers)
+
+    asked_to_stop = False
+    while not asked_to_stop and (run.resting or not run.over):
         batch = next(batches)
+        if run.resting:
+            run, asked_to_stop = _off_saddle(algorithm, run, batch, stops)
+            restarts.latest = run
+            continue
         if not run.cooled and algorithm.stays_hot(run.state, batch):
             run = run._replace(cooled=True, state=run.state._replace(heat=COLD))
         current = replace(algorithm, temperature=UNTEMPERED) if run.cooled else algorithm
@@ -256,14 +267,13 @@ def run_restart(
             settled = source.whole and evaluate and rests
             run = _recorded(algorithm, run, step, evaluate, settled, started)
             heat = run.state.heat
-            if run.converged if heat.finished else heat.settled:
-                run = _off_saddle(algorithm, run, batch)
+            run = run._replace(resting=run.converged and not algorithm.spent(run.state))
+            if heat.settled and not heat.finished and not algorithm.spent(run.state):
+                run, _ = _off_saddle(algorithm, run, batch)
             restarts.latest = run
-        reached = run.state.posterior, run.state.heat, algorithm.planned_passes
-        report = Report(run.history[-1], *reached, restart=len(restarts.elbos))
-        asked_to_stop = [callback(report) for callback in callbacks]
-        if any(asked_to_stop):
-            break
+        asked_to_stop = stops(run.history[-1])
+    if asked_to_stop and run.kept is not None:
+        run = _better(algorithm, run, source)
 
     elbo, state = math.nan, run.state
     if final_elbo:
@@ -342,19 +352,52 @@ def _recorded(
     )
 
 
-def _off_saddle(algorithm: Algorithm, run: Run, batch: Batch) -> Run:
-    """A run that has come to rest as it is, or pushed off the saddle that it stands at."""
+def _off_saddle(
+    algorithm: Algorithm, run: Run, batch: Batch, stops: Callable[[Record], bool] | None = None
+) -> tuple[Run, bool]:
+    """Perturb a run that has converged; it continues where that leads to a better bound.
+
+    The steps of the trial count as passes, unless it is a policy that asks for it. Returns the run,
+    and whether a callback stopped it.
+    """
 
     def advance(temperature: TemperaturePolicy, trial: State) -> Step:
         return replace(algorithm, temperature=temperature).advance(trial, batch)
 
-    if algorithm.spent(run.state):
-        return run
-    away = leave_saddle(advance, run.state, algorithm.tolerance, seed=run.escapes)
-    if away is None:
-        return run._replace(at_saddle=False)
+    trial = leave_saddle(advance, run.state, algorithm.tolerance, seed=run.escapes)
+    away, asked_to_stop, record = None, False, run.history[-1]
+    while not asked_to_stop:
+        try:
+            next(trial)
+        except StopIteration as end:
+            away = end.value
+            break
+        if stops is None:
+            continue
+        seen = record.data_seen + batch.size
+        record = record._replace(data_seen=seen, passes=seen / algorithm.n_data)
+        asked_to_stop = stops(record)
+    run.history.replace_last(record)
+    state = run.state._replace(data_seen=record.data_seen)
+    run = run._replace(state=state, resting=False)
+    if away is None or algorithm.spent(state):
+        return run._replace(at_saddle=False), asked_to_stop
     if run.escapes == MOST_ESCAPES:
-        return run._replace(at_saddle=True)
-    heat = replace(run.state.heat, settled=False)
-    state = run.state._replace(posterior=away.posterior, solved=away.solved, heat=heat)
-    return run._replace(state=state, converged=False, over=False, escapes=run.escapes + 1)
+        return run._replace(at_saddle=True), asked_to_stop
+    heat = replace(state.heat, settled=False)
+    state = state._replace(posterior=away.posterior, solved=away.solved, heat=heat)
+    escapes = run.escapes + 1
+    return run._replace(state=state, converged=False, over=False, escapes=escapes), asked_to_stop
+
+
+def _better(algorithm: Algorithm, run: Run, source: Source) -> Run:
+    """Return a run that was stopped at the better one of its state and the one that it kept."""
+    assert run.kept is not None
+    here, kept = (
+        evaluate_elbo(run.model, state.posterior, source, algorithm.executor, state.solved)
+        for state in (run.state, run.kept)
+    )
+    if not kept > here:
+        return run
+    state = run.state._replace(posterior=run.kept.posterior, solved=run.kept.solved)
+    return run._replace(state=state)

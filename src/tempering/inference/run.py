@@ -191,6 +191,10 @@ class History(Sequence[Record]):
         """Add the newest record."""
         self._records.append(record)
 
+    def replace_last(self, record: Record) -> None:
+        """Put a record in the place of the newest one."""
+        self._records[-1] = record
+
     def __getitem__(self, index: Any) -> Any:
         """A record by its index, or a column (array) by its name."""
         if isinstance(index, str):
@@ -238,6 +242,7 @@ class Run(NamedTuple):
     kept_escapes: int = 0  # how often it had been pushed off a saddle by then
     escapes: int = 0  # how often it was pushed off a saddle
     at_saddle: bool = False
+    resting: bool = False  # whether it has converged, at an optimum or at a saddle
     warnings: tuple[str, ...] = ()  # of the temperature policy
 
 

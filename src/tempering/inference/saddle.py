@@ -5,7 +5,7 @@ converged. A push tells: from near an optimum the bound comes back to where it w
 less from step to step; from near a saddle its gains grow, and it rises beyond.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -59,15 +59,23 @@ class Pushed(TemperaturePolicy[Heat]):
 
 def leave_saddle(
     advance: Callable[[TemperaturePolicy, State], Any], state: State, tolerance: float, seed: int
-) -> State | None:
-    """A state with a better bound that a push led to, or None: then it is an optimum."""
+) -> Generator[Any, None, State | None]:
+    """Perturb a state that has converged, and yield each step of the trial.
+
+    Returns
+    -------
+    State or None
+        A state with a better bound that the perturbation led to; None at an optimum.
+    """
     # Not finished, so that no hyperparameters are learned from a trial.
     trial = state._replace(posterior=deepcopy(state.posterior), heat=Heat())
     step = advance(Pushed(seed), trial)
+    yield step
     settled, costs = step.elbo, []
     for turn in range(1, LONGEST):
         trial = step.state
         step = advance(Untempered(), trial)
+        yield step
         costs.append(settled - step.elbo)
         # More than plain steps would have gained meanwhile.
         if costs[-1] < -turn * tolerance:

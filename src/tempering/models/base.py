@@ -11,6 +11,7 @@ the ``inverse_temperature`` and E_q[log p(x_i, z_i | β)] is the ``energy`` of d
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
@@ -102,6 +103,11 @@ class Model(ABC):
     #: does the ELBO never fall.
     continues_steps: bool = False
 
+    #: The axes of the statistics along which exchangeable components lie, by part of them:
+    #: ``{"weights": 0, "means": 0}``, or ``(0, 1)`` for a transition matrix. A search moves
+    #: components along these axes.
+    components: Mapping[str, int | tuple[int, ...]] = MappingProxyType({})
+
     #: The family of each part of λ, by name. A model that tells it need not write ``divergence``,
     #: ``check_posterior`` or ``draw``.
     families: Families = MappingProxyType({})
@@ -177,6 +183,15 @@ class Model(ABC):
         if hasattr(posterior, "blend"):
             return posterior.blend(target, rate)
         return (1.0 - rate) * posterior + rate * target if rate != 1.0 else target
+
+    def unpack_components(self, statistics: dict[str, Array]) -> dict[str, Array]:
+        """Return statistics in which components are exchangeable, for a model that holds them in
+        another way."""
+        return statistics
+
+    def pack_components(self, statistics: dict[str, Array]) -> dict[str, Array]:
+        """Return the statistics of what :meth:`unpack_components` gives."""
+        return statistics
 
     # What a fitted model is asked for: its draws need `families`, or `draw`.
 

@@ -11,7 +11,7 @@ for K updates in turn. Ghahramani (1995); Doshi-Velez et al. (2009); log C: Mand
 with the term it lacks.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -130,6 +130,12 @@ class FactorialModel(Model):
 
     def check(self, data: Any) -> None:
         check_table(data, self.columns, "factorial mixture:")
+
+    @property
+    def components(self) -> Mapping[str, Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        if self.n_features < 2 or np.ptp(self.activation_probability) != 0.0:
+            return {}
+        return {"precision": (0, 1), "precision_mean": 0}
 
     def prior(self) -> Natural:
         """Precision and precision times mean, in units of 1/σ², and Σ_n s_n |x_n|²."""

@@ -10,17 +10,18 @@ N_k data in each, the evidence of the sticks is Π_k N_k! / (γ + N_k + N_{k+1} 
 order changes, and is largest with the largest component first. Steps at T = 1 keep that order.
 """
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from tempering.families import Likelihood, MixingWeights, StickBreaking
+from tempering.families import FixedWeights, Likelihood, MixingWeights, StickBreaking
 from tempering.families.base import safe_log
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array, DataSource, LocalStep, Model
-from tempering.models.natural import Families, Natural, emit
+from tempering.models.natural import Families, Natural, emit, exchangeable
 
 
 class MixtureExpectations(NamedTuple):
@@ -100,6 +101,28 @@ class Mixture(Model):
     @property
     def families(self) -> Families:  # pyright: ignore[reportIncompatibleVariableOverride]
         return {"weights": self.weights, "components": self.likelihood.conjugate}
+
+    @property
+    def components(self) -> Mapping[str, int]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        if self.sorts:
+            return {"weights": 0, "components": 0}
+        if isinstance(self.weights, FixedWeights):
+            known = self.weights.weights
+            return exchangeable(self._prior, {"components": 0}) if np.ptp(known) == 0.0 else {}
+        return exchangeable(self._prior, {"weights": 0, "components": 0})
+
+    def unpack_components(self, statistics: dict[str, Array]) -> dict[str, Array]:
+        """Return the counts of the components in the place of the statistics of sticks."""
+        if not isinstance(self.weights, StickBreaking):
+            return statistics
+        return {**statistics, "weights": statistics["weights"][: self.n_components]}
+
+    def pack_components(self, statistics: dict[str, Array]) -> dict[str, Array]:
+        """Return the statistics of sticks that are broken in the order of the components."""
+        if not isinstance(self.weights, StickBreaking):
+            return statistics
+        weights = self.weights.statistics_from_counts(statistics["weights"])
+        return {**statistics, "weights": weights}
 
     def check(self, data: Any) -> None:
         self.likelihood.check(data)

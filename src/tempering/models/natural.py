@@ -232,6 +232,33 @@ def check_like_prior(posterior: Any, prior: Natural) -> None:
             )
 
 
+def permuted(parts: Mapping[str, Any], axes: Mapping[str, Any], order: Any) -> dict[str, Array]:
+    """Return parts with their components in another order, along the axes that hold them.
+
+    >>> permuted({"moves": np.array([[1, 2], [3, 4]])}, {"moves": (0, 1)}, [1, 0])["moves"].tolist()
+    [[4, 3], [2, 1]]
+    """
+    changed = dict(parts)
+    for name in axes.keys() & parts.keys():
+        for axis in np.atleast_1d(axes[name]):
+            changed[name] = np.take(changed[name], order, axis=axis)
+    return changed
+
+
+def exchangeable(prior: Natural, axes: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the axes if the prior is the same for every order of the components, else nothing."""
+    sizes = {prior[name].shape[axis] for name in axes for axis in np.atleast_1d(axes[name])}
+    n = sizes.pop() if len(sizes) == 1 else 0
+    # These two generate all orders.
+    orders = np.roll(np.arange(n), 1), np.r_[1, 0, np.arange(2, n)][:n]
+    same = n > 1 and all(
+        np.array_equal(part, prior[name])
+        for order in orders
+        for name, part in permuted(prior, axes, order).items()
+    )
+    return axes if same else {}
+
+
 Families = Mapping[str, Any]
 
 

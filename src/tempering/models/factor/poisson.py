@@ -10,6 +10,7 @@ alone, so that a sweep takes (stored entries) · K steps.
 
 import math
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,7 @@ class PoissonFactors(Model):
 
     continues_steps = True
     shard_size = 1024
+    components = MappingProxyType({"shape": 1, "rate": 0})
 
     def __post_init__(self) -> None:
         self.check_parameters()

@@ -24,7 +24,7 @@ from tempering.models.arguments import as_numbers, check_whole, shown
 from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.hmm.chains import Chain, Paths, arranged, draw_paths, solve_paths, stationary
 from tempering.models.hmm.sequences import Sequences
-from tempering.models.natural import Families, Natural, emit
+from tempering.models.natural import Families, Natural, emit, exchangeable
 
 #: Numbers of the largest array of the sequences that are solved at a time; bounds the memory.
 BLOCK_NUMBERS = 2**17
@@ -129,6 +129,12 @@ class HiddenMarkov(Model):
         emissions = self.likelihood.conjugate
         parts = {"start": self.states, "transitions": self.states, "emissions": emissions}
         return {name: family for name, family in parts.items() if name not in self.fixed}
+
+    @property
+    def components(self) -> Mapping[str, Any]:  # pyright: ignore[reportIncompatibleVariableOverride]
+        if self.fixed:
+            return {}
+        return exchangeable(self._prior, {"start": 0, "transitions": (0, 1), "emissions": 0})
 
     def prior(self) -> Natural:
         return self._prior

@@ -1,0 +1,46 @@
+"""Search over optima: ``search(model, data)``, its operators, and what it returns."""
+
+import sys
+from types import ModuleType
+from typing import Any
+
+from tempering.search.driver import search
+from tempering.search.operators import (
+    OPERATORS,
+    Cross,
+    Donor,
+    Operator,
+    Reheat,
+    Restart,
+    Situation,
+    Swap,
+)
+from tempering.search.result import SearchResult, Trial
+from tempering.search.runs import Candidate, Runs, Solution
+
+__all__ = [
+    "OPERATORS",
+    "Candidate",
+    "Cross",
+    "Donor",
+    "Operator",
+    "Reheat",
+    "Restart",
+    "Runs",
+    "SearchResult",
+    "Situation",
+    "Solution",
+    "Swap",
+    "Trial",
+    "search",
+]
+
+
+class _Search(ModuleType):
+    """A module that can be called: ``tempering.search`` names it as well as the function."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> SearchResult:
+        return search(*arguments, **options)
+
+
+sys.modules[__name__].__class__ = _Search
