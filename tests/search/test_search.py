@@ -219,6 +219,7 @@ def test_the_summary_names_each_operator():
     lines = found.summary().splitlines()
     assert len(lines) == 1 + len({trial.operator for trial in found.trail})
     assert lines[1].startswith("plain")
+    assert "Trial(" not in repr(found)
 
 
 @pytest.mark.parametrize(

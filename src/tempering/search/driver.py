@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple
 
@@ -159,7 +159,7 @@ def search(
         "max_passes": max_passes,
         "initial": initial,
     }
-    stopped = False
+    stopped, found_by = False, ""
 
     def watched(report: Report) -> bool:
         nonlocal stopped
@@ -167,7 +167,7 @@ def search(
             stopped = bool(callback(report)) or stopped
         return stopped
 
-    with progress_bar(progress, "search") as bar:
+    with progress_bar(progress, "search", lambda: found_by) as bar:
         observers = [*callbacks, *([bar] if bar else [])]
         options: Any = {
             "max_passes": max_passes,
@@ -217,7 +217,12 @@ def search(
                 statistics = plain.model.unpack_components(as_arrays(step.local.statistics))
                 best = Solution(plain.elbo, plain.posterior, statistics)
                 state = State(best, (), [first._replace(passes=first.passes + 1.0)])
-            state = _rounds(runs, state, operators, budget, seed, journal, watched)
+            for reached in _rounds(runs, state, operators, budget, seed):
+                state = reached
+                journal.save(state)
+                found_by = f"  best by {_found_by(state)}, round {len(state.trail) - 1}"
+                if watched(_report(state, source.size, budget)):
+                    break
         if not any(trial.accepted for trial in state.trail[1:]):
             return _result(plain, plain, state.trail, state.agreement)
         last = fit(
@@ -240,10 +245,8 @@ def _rounds(
     operators: Sequence[Operator],
     budget: float,
     seed: int,
-    journal: Journal,
-    watched: Callback,
-) -> State:
-    """Make rounds until the budget is spent."""
+) -> Iterator[State]:
+    """Make rounds until the budget is spent, and yield the state after each."""
     components = Components.of(runs.model)
     unit = state.trail[0].passes
     table, table_of, tabled = None, None, components is not None
@@ -267,10 +270,7 @@ def _rounds(
         elbo = math.nan if found is None else found.bound
         trial = Trial(operator.name, elbo, runs.spent, time.process_time() - began, accepted)
         state = _after(state, found, trial, runs.margin, isinstance(operator, Restart | Reheat))
-        journal.save(state)
-        if watched(_report(state, budget, unit)):
-            break
-    return state
+        yield state
 
 
 def draw(
@@ -344,15 +344,21 @@ def _after(
     return State(best, others[-OTHERS:], [*state.trail, trial], agreement)
 
 
-def _report(state: State, budget: float, unit: float) -> Report:
+def _found_by(state: State) -> str:
+    """Return the name of the operator that found the best solution."""
+    return [trial.operator for trial in state.trail if trial.accepted][-1]
+
+
+def _report(state: State, n_data: int, budget: float) -> Report:
     """Return what callbacks see after a round."""
     spent = sum(trial.passes for trial in state.trail)
     seconds = sum(trial.cpu_seconds for trial in state.trail)
-    bound = state.best.bound
+    bound, seen = state.best.bound, int(spent * n_data)
     record = Record(
-        len(state.trail) - 1, spent, 0, 1.0, 1.0, 1.0, bound, bound, seconds, "search", None
+        len(state.trail) - 1, spent, seen, 1.0, 1.0, 1.0, bound, bound, seconds, "search", None
     )
-    return Report(record, state.best.posterior, COLD, budget * unit, 0)
+    planned = budget * state.trail[0].passes
+    return Report(record, state.best.posterior, COLD, planned, 0)
 
 
 def _result(best: Result, plain: Result, trail: Sequence[Trial], agreement: int) -> SearchResult:

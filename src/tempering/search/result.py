@@ -37,7 +37,7 @@ class Trial(NamedTuple):
     accepted: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SearchResult(Result):
     """The best solution of a search, and the trail that led to it.
 
