@@ -1,7 +1,5 @@
 """Digests of the documents of a fit, to distinguish training documents from held-out ones."""
 
-from collections.abc import Iterator
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,12 +16,13 @@ ROWS = 16_384
 
 
 def remember_documents(estimator: Any, source: Any) -> None:
-    """Set ``fitted_documents_``; remove it if the documents are on other machines."""
+    """Set ``fitted_documents_``; remove it if the documents are not in memory."""
     vars(estimator).pop("fitted_documents_", None)
-    if isinstance(source, BlockSource) and type(source) is not BlockSource:
+    if isinstance(source, BlockSource):  # which would have to be read once more
         return
     smallest = np.empty(0, np.uint64)
-    for block in _blocks(source):
+    for start in range(0, source.shape[0], ROWS):
+        block = source[start : start + ROWS]
         smallest = np.union1d(smallest, digests(block))[:MOST]
     estimator.fitted_documents_ = smallest
 
@@ -56,9 +55,3 @@ def _mix(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
     numbers = (numbers ^ numbers >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ numbers >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
     return numbers ^ numbers >> np.uint64(31)
-
-
-def _blocks(source: Any) -> Iterator[Any]:
-    if isinstance(source, BlockSource):
-        return (source.files.rows(*ends) for ends in pairwise(source.edges.tolist()))
-    return (source[start : start + ROWS] for start in range(0, source.shape[0], ROWS))

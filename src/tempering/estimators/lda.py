@@ -307,7 +307,7 @@ default="auto"
                 self._model = self._new_model(X, int(horizon), mean_length, "random", n_data)
                 remember_labels(self)
                 self._stream_seed = rng.randint(np.iinfo(np.int32).max)
-                self._stream_policy = self._policy(self._model, X)
+                self._stream_policy = self._policy(self._model, X, stream=True)
             elif X.shape[0] > batch_size:
                 # Steps write into them: one that fails is to take back those before it.
                 self._model, self._state = deepcopy((self._model, self._state))

@@ -202,11 +202,16 @@ class TopicChoices(TopicTransformer):
     def _update(self) -> Update:
         return "sampled" if self.update == "auto" else self.update
 
-    def _policy(self, model: LatentDirichlet, source: Any) -> TemperaturePolicy:
-        """Return the policy; "auto" has no heat where it brought nothing (lab/)."""
+    def _policy(
+        self, model: LatentDirichlet, source: Any, stream: bool = False
+    ) -> TemperaturePolicy:
+        """Return the policy; "auto" has no heat where it brought nothing, nor in streams.
+
+        The topics of a stream are used before it ends, which heat would blur.
+        """
         weights = not isinstance(source, BlockSource) and not can_be_sampled(source.data)
         sampled = model.update == "sampled" and not weights
-        if self.tempering == "auto" and model.start == "words" and sampled:
+        if self.tempering == "auto" and sampled and (model.start == "words" or stream):
             return Untempered()
         return self._named_policy()
 

@@ -367,6 +367,8 @@ def _off_saddle(
     trial = leave_saddle(advance, run.state, algorithm.tolerance, seed=run.escapes)
     away, asked_to_stop, record = None, False, run.history[-1]
     while not asked_to_stop:
+        if stops is not None and record.passes >= algorithm.planned_passes:
+            break
         try:
             next(trial)
         except StopIteration as end:

@@ -288,7 +288,7 @@ class Result:
     >>> result
     model        Mixture
     ELBO         -3.296
-    passes       2
+    passes       7
     temperature  T = 1 throughout
     converged    yes
     warnings     none

@@ -16,7 +16,7 @@ from tempering.search.operators import (
     Swap,
 )
 from tempering.search.result import SearchResult, Trial
-from tempering.search.runs import Candidate, Runs, Solution
+from tempering.search.runs import Candidate
 
 __all__ = [
     "OPERATORS",
@@ -26,10 +26,8 @@ __all__ = [
     "Operator",
     "Reheat",
     "Restart",
-    "Runs",
     "SearchResult",
     "Situation",
-    "Solution",
     "Swap",
     "Trial",
     "search",

@@ -28,7 +28,36 @@ REHEATED = (0.2, 0.35, 0.5, 0.7)
 
 @dataclass(frozen=True)
 class Situation:
-    """What an operator may look at: the best solution, the others, and runs of the model."""
+    """What an operator may look at: the best solution, the others, and runs of the model.
+
+    Attributes
+    ----------
+    runs : Runs
+        Makes runs of the model, and λ from statistics.
+    best : Solution
+        The best solution so far: its ``bound``, ``posterior`` and ``statistics``.
+    others : tuple of Solution
+        Solutions of other runs.
+    components : Components or None
+        The exchangeable components that the model declares.
+    table : array [N, K] or None
+        q(z) at the best solution, where the model has such a table.
+
+    Examples
+    --------
+    An operator that proposes the best solution with two components merged:
+
+    >>> from tempering.search import Operator
+    >>> class Merge(Operator):
+    ...     name = "merge"
+    ...     def applies(self, situation):
+    ...         return situation.components is not None
+    ...     def propose(self, situation, rng):
+    ...         statistics = {name: part.copy() for name, part in situation.best.statistics.items()}
+    ...         out, into = rng.choice(situation.components.n, size=2, replace=False)
+    ...         situation.components.empty(statistics, out, into)
+    ...         return situation.candidate(statistics)
+    """
 
     runs: Runs
     best: Solution
@@ -91,6 +120,16 @@ class Operator:
         Number of starts that are proposed at a time; the most promising one is run to its end.
     prior : float
         Number of successes that it is credited with before it has had any.
+
+    Examples
+    --------
+    >>> from tempering.search import Candidate, Operator
+    >>> class Again(Operator):
+    ...     name = "again"
+    ...     def propose(self, situation, rng):
+    ...         return Candidate(situation.runs.fresh_start(rng))
+    >>> Again(tries=2)
+    Again(tries=2, prior=1.0)
     """
 
     tries: int = 3
@@ -108,7 +147,12 @@ class Operator:
 
 @dataclass(frozen=True)
 class Restart(Operator):
-    """A fresh start."""
+    """A fresh start.
+
+    >>> from tempering.search import Restart
+    >>> Restart(tries=5)
+    Restart(tries=5, prior=1.0)
+    """
 
     tries: int = 2
     name: ClassVar[str] = "restart"
@@ -119,7 +163,12 @@ class Restart(Operator):
 
 @dataclass(frozen=True)
 class Reheat(Operator):
-    """The best solution, heated part of the way and cooled again."""
+    """The best solution, heated part of the way and cooled again.
+
+    >>> from tempering.search import Reheat
+    >>> Reheat(prior=2.0)
+    Reheat(tries=1, prior=2.0)
+    """
 
     tries: int = 1
     name: ClassVar[str] = "reheat"
@@ -136,6 +185,10 @@ class Swap(Operator):
     The component to empty is a small one, one of two that share their data, or any. With a table of
     responsibilities the first steps are made on the rows of these components alone, which is much
     cheaper than a pass, so many swaps are tried.
+
+    >>> from tempering.search import Swap
+    >>> Swap(tries=20)
+    Swap(tries=20, prior=3.0)
     """
 
     tries: int = 12
@@ -219,7 +272,12 @@ def emptied(situation: Situation, rng: np.random.Generator) -> tuple[int, int | 
 
 @dataclass(frozen=True)
 class Donor(Operator):
-    """One component emptied, its place taken by one of another solution that the best lacks."""
+    """One component emptied, its place taken by one of another solution that the best lacks.
+
+    >>> from tempering.search import Donor
+    >>> Donor()
+    Donor(tries=3, prior=2.0)
+    """
 
     prior: float = 2.0
     name: ClassVar[str] = "donor"
@@ -245,7 +303,12 @@ class Donor(Operator):
 
 @dataclass(frozen=True)
 class Cross(Operator):
-    """Some neighbouring components replaced by the matching ones of another solution."""
+    """Some neighbouring components replaced by the matching ones of another solution.
+
+    >>> from tempering.search import Cross
+    >>> Cross()
+    Cross(tries=3, prior=2.0)
+    """
 
     prior: float = 2.0
     name: ClassVar[str] = "cross"

@@ -28,6 +28,12 @@ class Trial(NamedTuple):
         CPU time that the round took.
     accepted : bool
         Whether it became the best solution.
+
+    Examples
+    --------
+    >>> from tempering.search import Trial
+    >>> Trial("swap", -1234.5, passes=12.0, cpu_seconds=0.1, accepted=True).operator
+    'swap'
     """
 
     operator: str
@@ -51,6 +57,15 @@ class SearchResult(Result):
     agreement : int
         Number of runs that reached the best optimum independently of it: from fresh starts, or by a
         cooling. With none, another optimum may well be better; search longer.
+
+    Examples
+    --------
+    >>> from tempering import Mixture, search
+    >>> from tempering.families import Dirichlet, Poisson
+    >>> model = Mixture(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 0.1])
+    >>> result = search(model, [[1], [2], [20], [22]], budget=3)
+    >>> result.trail[0].operator, len(result.trail) > 1
+    ('plain', True)
     """
 
     trail: Sequence[Trial] = field(default_factory=list)

@@ -52,6 +52,13 @@ class Candidate(NamedTuple):
         The data whose q(z) the move changes. Its first steps are made on these rows alone.
     inverse_temperature : float
         With less than 1, the run is cooled from there first.
+
+    Examples
+    --------
+    >>> from tempering import Natural
+    >>> from tempering.search import Candidate
+    >>> Candidate(Natural(weights=[2.0, 3.0]), inverse_temperature=0.5).rows is None
+    True
     """
 
     posterior: Any
