@@ -185,8 +185,9 @@ def test_a_warning_is_one_line(command, tmp_path):
     counts = sparse.csr_array(np.tile([3, 2, 1], (4, 1)))
     write(tmp_path / "few.npz", Corpus(counts))
     said = command("fit", tmp_path / "few.npz", "-k", 5, "--out", tmp_path / "m").output
-    warning, *_ = [line for line in said.splitlines() if line.startswith("tempering: w")]
-    assert warning.startswith("tempering: warning: n_components=5 is more than the 4 documents")
+    few, alike = [line for line in said.splitlines() if line.startswith("tempering: w")]
+    assert few.startswith("tempering: warning: --topics 5 is more than the 4 documents of X")
+    assert alike.startswith("tempering: warning: topics that are copies: 3 = 4.")
 
 
 def test_exit_codes_of_errors(command, monkeypatch, capfd):
