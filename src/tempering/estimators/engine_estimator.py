@@ -119,7 +119,7 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         with kept_whole(self), one_blas_thread():
             going_on = self._going_on
             X = self._validated(X, reset=not going_on)
-            with naming_the_largest(X):
+            with self._naming_the_cause(X):
                 policy = Untempered() if going_on else self._policy(self._most_passes)
                 model, data = self._new_model(X), as_data(self._transformed(X))
                 rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
@@ -143,6 +143,24 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         if self._not_converged and not (self.converged_ or self.batch_size) and self.max_iter != 0:
             warnings.warn(self._not_converged, ConvergenceWarning, stacklevel=5)
         return self
+
+    @contextmanager
+    def _naming_the_cause(self, X: Any) -> Iterator[None]:
+        """Turn errors of matrices that rounding has spoilt into one that names the cause."""
+        try:
+            yield
+        except (np.linalg.LinAlgError, FloatingPointError) as error:
+            raise ValueError(
+                f"X breaks the model ({error}), which stays as it was: {self._cause(X)}"
+            ) from error
+
+    def _cause(self, X: Any) -> str:
+        """Describe what of X may have spoilt a matrix, and the remedy."""
+        row, column = np.unravel_index(np.nanargmax(np.abs(X)), X.shape)
+        return (
+            f"the largest number is {X[row, column]}, in row {row}. Rescale it, or leave the row "
+            "out."
+        )
 
     @property
     def _most_passes(self) -> int:
@@ -278,7 +296,7 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         """
         with kept_whole(self), one_blas_thread():
             X = self._validated(X, reset=not hasattr(self, "_state"))
-            with naming_the_largest(X):
+            with self._naming_the_cause(X):
                 yield X
                 shown = [
                     value
@@ -289,19 +307,6 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
                 parts = [*self._state.posterior.values(), *numbers]
                 if not all(np.isfinite(part).all() for part in parts):
                     raise FloatingPointError("the parameters are no longer finite")
-
-
-@contextmanager
-def naming_the_largest(X: Any) -> Iterator[None]:
-    """Errors of matrices that rounding has spoilt, in words, with what may be to blame."""
-    try:
-        yield
-    except (np.linalg.LinAlgError, FloatingPointError) as error:
-        row, column = np.unravel_index(np.nanargmax(np.abs(X)), X.shape)
-        raise ValueError(
-            f"X breaks the model ({error}), which stays as it was: the largest number is "
-            f"{X[row, column]}, in row {row}. Rescale it, or leave the row out."
-        ) from error
 
 
 class FeatureMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):
