@@ -26,7 +26,7 @@ from tempering.estimators.parameters import (
     check_unchanged,
     form_of,
 )
-from tempering.estimators.saving import expect_kinds
+from tempering.estimators.saving import expect_kinds, expect_shape
 from tempering.families import Likelihood
 from tempering.gpu.jax_device import Backend
 from tempering.inference import Result
@@ -38,7 +38,7 @@ from tempering.models.hmm.chains import solve_paths
 from tempering.models.hmm.model import HiddenMarkov, concentrations
 from tempering.models.hmm.sequences import Sequences
 from tempering.models.natural import Array, Natural
-from tempering.storage.state import expect, fits
+from tempering.storage.state import expect
 from tempering.temperature import Annealing, TemperaturePolicy, schedules
 
 #: Names of policies; more heat than this makes all states alike.
@@ -345,8 +345,7 @@ class HiddenMarkovEstimator(ChainQueries):
             f"for {self.n_components} states of {d} columns.",
         )
         if hasattr(self, "_centre"):
-            right = fits(self._centre, Array) and self._centre.shape == (d,)
-            expect(right, f"_centre must hold {d} numbers.")
+            expect_shape(self, "_centre", (d,))
         self._model().check_posterior(posterior)
 
     @property

@@ -142,6 +142,7 @@ class MixtureFit(OnlineEstimator):
     def _check_loaded(self) -> None:
         expect_kinds(self, _fitted_form=dict, _concentration=float)
         super()._check_loaded()
+        self._check_exposed(self._model())
 
     def _expose_weights(self, model: Mixture) -> None:
         self.weights_ = model.mean_weights(self._state.posterior)
