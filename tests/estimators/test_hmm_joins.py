@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
 from tempering import CategoricalHMM, GaussianHMM, PoissonHMM
 from tempering.estimators import chains
@@ -82,6 +81,4 @@ def test_a_gain_of_rounding_is_not_a_join(monkeypatch):
 
     monkeypatch.setattr(chains, "fit", fit)
     X = np.repeat([0.0, 5.0], 20)[:, None] + np.random.default_rng(0).normal(size=(40, 2))
-    hmm = GaussianHMM(2, random_state=0, n_init=1, join_states=True, tol=0.0, n_iter=30)
-    with pytest.warns(ConvergenceWarning):
-        hmm.fit(X)
+    GaussianHMM(2, random_state=0, n_init=1, join_states=True).fit(X)
