@@ -40,7 +40,17 @@ from tempering.estimators.saving import SaveMixin
 from tempering.families import GaussianParameters
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
 from tempering.gpu.jax_device import Backend
-from tempering.inference import Algorithm, Batch, History, Result, RobbinsMonro, fit
+from tempering.inference import (
+    Algorithm,
+    ArraySource,
+    Batch,
+    History,
+    Result,
+    RobbinsMonro,
+    SaddleWarning,
+    evaluate_elbo,
+    fit,
+)
 from tempering.inference.callbacks import Callback, Report
 from tempering.inference.checkpoint import (
     CheckpointLike,
@@ -51,10 +61,11 @@ from tempering.inference.checkpoint import (
 from tempering.inference.executors import Executor, open_executor
 from tempering.inference.fitting import FitOptions
 from tempering.inference.run import State, usual_rate
+from tempering.inference.saddle import warn_of_saddle
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array, Model
 from tempering.models.threads import one_blas_thread
-from tempering.temperature import COLD, TemperaturePolicy, Untempered
+from tempering.temperature import COLD, Heat, TemperaturePolicy, Untempered
 
 #: τ of a stream, of which nobody knows the length.
 OFFSET_OF_STREAMS = 10.0
@@ -133,13 +144,18 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
                     options |= {"checkpoint": kept, "resume": resume}
                     start = self._state.posterior if going_on else self._starts(model, data, rng)
                     options["initial"], options["seed"] = start, int(rng.randint(2**31 - 1))
-                    result = self._search(model, data, options)
+                    find = self._start_alone if self.max_iter == 0 else self._search
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore", SaddleWarning)  # it may not be the best
+                        result = find(model, data, options)
                     elbos += result.restart_elbos
                     best = result if best is None or result.elbo > best.elbo else best
                 assert best is not None
                 self._summarise(replace(best, restart_elbos=elbos))
                 self._state = State(best.posterior, COLD, len(best.history), data.shape[0])
                 self._expose(best.model, data)
+        if best.at_saddle:
+            warn_of_saddle(stacklevel=6)
         if self._not_converged and not (self.converged_ or self.batch_size) and self.max_iter != 0:
             warnings.warn(self._not_converged, ConvergenceWarning, stacklevel=5)
         return self
@@ -190,6 +206,12 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
     def _starts(self, model: Any, data: Any, rng: np.random.RandomState) -> Any:
         """λ at step 0, from data that stand for all of them; None for the model's own start."""
         return None
+
+    def _start_alone(self, model: Any, data: Any, options: FitOptions) -> Result:
+        """Return a result at the start, without a run."""
+        start = model.revise(options.get("initial"), 0.0, 1.0)
+        elbo = evaluate_elbo(model, start, ArraySource(data))
+        return Result(start, elbo, History(), False, Heat(finished=True), model)
 
     def _search(self, model: Any, data: Any, options: FitOptions) -> Result:
         """One run of the engine."""

@@ -34,14 +34,14 @@ class SaddleWarning(UserWarning):
     """A fit has come to rest where its updates lead no further, but where no optimum is."""
 
 
-def warn_of_saddle() -> None:
+def warn_of_saddle(stacklevel: int = 3) -> None:
     """Say that a fit, the best of its restarts, ends where no optimum is."""
     warnings.warn(
         "The fit has come to rest at a saddle: after a small push its ELBO rises beyond where it "
         f"stands. It was pushed off {MOST_ESCAPES} saddles before. Try n_init=10, another seed, or "
         "temperature=AdaptiveTempering(), and compare the ELBOs.",
         SaddleWarning,
-        stacklevel=3,  # whoever called fit
+        stacklevel=stacklevel,  # by default whoever called fit
     )
 
 
