@@ -252,3 +252,9 @@ def test_bad_data():
         BayesianFactorAnalysis(11).fit(X)
     with pytest.raises(ValueError, match="'noise' parameter"):
         BayesianFactorAnalysis(noise="odd").fit(X)
+
+
+def test_numbers_whose_squares_vanish_are_refused():
+    X = np.random.default_rng(0).normal(size=(50, 4)) * [1.0, 1.0, 1e-160, 1.0]
+    with pytest.raises(ValueError, match=r"X varies by .*e-160 in column 2"):
+        BayesianFactorAnalysis(1).fit(X)

@@ -1,6 +1,7 @@
 """Hidden Markov estimators: recovery, hmmlearn's vocabulary, errors and saving."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 import tempering
 from tempering import Annealing, CategoricalHMM, GaussianHMM, LocalTempering, PoissonHMM, schedules
 from tempering.estimators.chains import cold_start
+from tempering.inference import SaddleWarning
+from tempering.inference.saddle import AT_SADDLE
 
 START = np.array([0.6, 0.3, 0.1])
 MOVES = np.array([[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.1, 0.3, 0.6]])
@@ -425,7 +428,7 @@ def test_parameters_are_scikit_learns(make):
     assert copy.set_params(n_init=3).n_init == 3
     with pytest.raises(NotFittedError):
         hmm.predict([[1]])
-    for name, value in (("n_components", 0), ("sticky", -1.0), ("n_iter", 0), ("init", "best")):
+    for name, value in (("n_components", 0), ("sticky", -1.0), ("n_iter", -1), ("init", "best")):
         with pytest.raises(ValueError, match=name):
             make(**{name: value}).fit([[0], [1]])
     for name in ("startprob_prior", "transmat_prior"):
@@ -573,3 +576,62 @@ def test_states_that_are_alike_separate_however_slowly(seed, tempering):
     X = np.concatenate([truth.sample(20, random_state=rng)[0] for _ in range(200)])[:2000]
     hmm = CategoricalHMM(2, tempering=tempering, random_state=seed).fit(X, [20] * 100)
     assert hmm.elbo_ > -900  # −1160 where the states are alike
+
+
+def volatile(n=1500):
+    """Changes whose variance drifts, as that of a share: states that overlap, slow to find."""
+    rng, variance, changes = np.random.default_rng(1), 1.0, np.empty(n)
+    for day in range(n):
+        changes[day] = np.sqrt(variance) * rng.normal()
+        variance = 0.05 + 0.1 * changes[day] ** 2 + 0.86 * variance
+    return changes[:, None]
+
+
+@pytest.mark.parametrize("n_components", [3, 4, 5])
+def test_a_default_fit_of_an_ordinary_series_converges(n_components):
+    X = volatile()
+    hmm = GaussianHMM(n_components, random_state=0, n_init=1).fit(X)
+    assert hmm.converged_
+    assert hmm.n_iter_ > 200
+    # No longer tempered for that.
+    few = GaussianHMM(n_components, random_state=0, n_init=1, n_iter=200)
+    with pytest.warns(ConvergenceWarning, match="n_iter=200"):
+        few.fit(X)
+    tempered = [each.history_["temperature"] > 1 for each in (hmm, few)]
+    assert tempered[0].sum() == tempered[1].sum()
+    assert hmm.elbo_ > few.elbo_
+
+
+@pytest.mark.parametrize("kind", ["diag", "categorical", "poisson"])
+def test_without_iterations_the_start_is_the_result(kind):
+    hmm = told(kind)
+    X, _ = hmm.sample(200, random_state=0)
+    start = clone(hmm).set_params(n_iter=0, random_state=0, n_init=1).fit(X)
+    assert start.n_iter_ == 0
+    assert np.isfinite(start.elbo_)
+    going_on = clone(hmm).set_params(n_iter=5, tol=0.0, random_state=0, n_init=1, tempering=None)
+    with pytest.warns(ConvergenceWarning):
+        going_on.fit(X)
+    assert going_on.history_["elbo"][0] == pytest.approx(start.elbo_)
+
+
+def test_a_saddle_is_told_of_the_best_start_alone(monkeypatch):
+    X = volatile(200)
+    kept = GaussianHMM._search
+
+    def search(self, model, data, options):
+        found = replace(kept(self, model, data, options), at_saddle=at_saddle.pop())
+        if found.at_saddle:
+            warnings.warn(AT_SADDLE, SaddleWarning, stacklevel=2)
+        return found
+
+    monkeypatch.setattr(GaussianHMM, "_search", search)
+    elbos = GaussianHMM(3, random_state=0, n_init=2, tol=0.1)
+    at_saddle = [False, False]
+    best = int(np.argmax(elbos.fit(X).restart_elbos_))
+    for place in (0, 1):
+        at_saddle = [place == 1, place == 0]  # taken from the end
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always", SaddleWarning)
+            elbos.fit(X)
+        assert [each.category for each in told] == [SaddleWarning] * (place == best)

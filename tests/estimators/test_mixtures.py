@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from numpy.testing import assert_allclose
 from sklearn import mixture as sklearn_mixture
 from sklearn.base import clone
 from sklearn.datasets import make_blobs
@@ -226,11 +227,50 @@ def test_samples_are_as_wide_as_a_component_of_outliers(covariance_type):
     np.testing.assert_allclose(drawn.std(axis=0), wide, rtol=0.02)
 
 
-def test_data_that_rounding_spoils_are_named():
-    X = np.random.default_rng(0).normal(size=(300, 4)) + 5.0 * (np.arange(300) % 2)[:, None]
-    X[:3] = 1e7
-    with pytest.raises(ValueError, match=r"X breaks the model .* 10000000\.0, in row 0"):
-        BayesianGaussianMixture(3, random_state=0).fit(X)
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+@pytest.mark.parametrize("n_components", [1, 3])
+def test_fits_collinear_and_wide_tables(covariance_type, n_components):
+    rng = np.random.default_rng(0)
+    counts = [rng.multinomial(100, weights) for weights in rng.dirichlet(np.ones(12), size=200)]
+    normal = rng.normal(size=(300, 4))
+    sizes = [1.0, 1e3, 1e6, 1e-3, 1e4]
+    tables = {
+        "wide": 10 * rng.normal(size=(20, 50)),
+        "equal sums": np.array(counts, float),
+        "wide counts": rng.poisson(3.0, size=(5, 60)),
+        "collinear": 1e4 * np.c_[normal, normal[:, 0] + normal[:, 1]],
+        "of different sizes": np.c_[normal, normal[:, 0] + normal[:, 1]] * sizes,
+    }
+    for name, X in tables.items():
+        model = BayesianGaussianMixture(n_components, covariance_type=covariance_type, tol=1.0)
+        assert np.isfinite(model.fit(X).score_samples(X)).all(), name
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+def test_covariances_of_nearly_collinear_columns_are_exact(covariance_type):
+    normal = np.random.default_rng(0).normal(size=(200, 3))
+    X = 1e3 * np.c_[normal, normal[:, 0]]
+    prior = np.cov(X.T)
+    model = BayesianGaussianMixture(covariance_type=covariance_type, covariance_prior=prior)
+    covariance = model.fit(X).covariances_.reshape(4, 4)
+    assert_allclose(covariance, 200 * prior / model.degrees_of_freedom_.sum(), rtol=1e-9)
+
+
+def test_dependent_columns_are_named():
+    normal = np.random.default_rng(0).normal(size=(300, 4))
+    X = 1e8 * np.c_[normal, normal[:, 1]]
+    for n_rows, expected in ((300, r"columns \[1, 4\] are linearly"), (4, "4 rows for 5 columns")):
+        model = BayesianGaussianMixture(covariance_prior=1e-9, reg_covar=0.0)
+        with pytest.raises(ValueError, match=f"{expected}.* raise covariance_prior or reg_covar"):
+            model.fit(X[:n_rows])
+
+
+def test_a_prior_that_rounding_spoils_is_named():
+    X = np.random.default_rng(0).normal(size=(300, 4))
+    model = BayesianGaussianMixture(3, mean_prior=np.full(4, 1e12), covariance_prior=np.eye(4))
+    X[5] = 99.0
+    with pytest.raises(ValueError, match=r"the prior is lost in rounding.* 99\.0, in row 5"):
+        model.fit(X)
 
 
 def test_partial_fit_learns_from_a_stream():

@@ -133,12 +133,6 @@ def test_counts_next_to_nothing_are_as_an_empty_column():
     assert_allclose(found.rates_, empty.rates_)
 
 
-def test_a_covariance_lost_in_rounding_is_told_to_be_that_of_the_data():
-    X = 1e10 * np.random.default_rng(0).normal(size=(3, 20))
-    with pytest.raises(ValueError, match=r"by default the covariance of X.*Raise reg_covar"):
-        BayesianGaussianMixture(2, covariance_type="tied").fit(X)
-
-
 def test_a_negative_count_has_no_density():
     model, X = MODELS["poisson"]().fit(table("poisson")), table("poisson")
     X[7, 1] = -1

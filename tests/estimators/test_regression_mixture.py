@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -287,3 +288,18 @@ def test_names_of_columns_are_kept_and_warn_of_nothing():
     assert [*mixture.feature_names_in_] == ["a", "b"]
     with pytest.warns(UserWarning, match="X does not have valid feature names"):
         mixture.predict_log_density(X, y)
+
+
+@pytest.mark.parametrize(("size", "of_y"), [(1e-90, 1e-90), (1e-200, 1.0), (1.0, 1e-200)])
+def test_numbers_whose_squares_vanish_are_fitted_or_refused(size, of_y):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-2, 2, size=(200, 2))
+    y = rng.choice([-1.0, 3.0], size=200) * X[:, 1]
+    lines = RegressionMixture(2, random_state=0, max_iter=60)
+    expected = clone(lines).fit(X, y).predict(X)
+    if min(size, of_y) < 1e-100:
+        with pytest.raises(ValueError, match=f"{'X' if of_y == 1 else 'y'} varies by .*e-"):
+            lines.fit(size * X, of_y * y)
+    else:
+        found = lines.fit(size * X, of_y * y).predict(size * X) / of_y
+        np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-9)

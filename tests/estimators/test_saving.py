@@ -5,6 +5,7 @@ import copy
 import json
 import os
 import pickle
+import shutil
 import warnings
 from pathlib import Path
 
@@ -29,10 +30,12 @@ from tempering import (
     LocalTempering,
     PoissonFactorization,
     PoissonMixture,
+    RegressionMixture,
     StorageError,
     VariationalTempering,
     schedules,
 )
+from tempering.storage.state import read_tree, write_tree
 
 pytestmark = pytest.mark.filterwarnings("ignore::tempering.estimators.lda.TopicWarning")
 
@@ -405,6 +408,45 @@ def test_an_edited_description_is_told(tmp_path, fitted):
     edit_config(tmp_path / "model", put("parameters", "verbose", 1), signed=False)
     with pytest.raises(StorageError, match=r"damaged, or was edited.*set_params"):
         tempering.load(tmp_path / "model")
+
+
+EDITED = {
+    "gaussian": CASES["gaussian"],
+    "lines": (
+        RegressionMixture(2, random_state=0, max_iter=10),
+        clusters()[:, :1],
+        clusters()[:, 1],
+    ),
+    "loadings": CASES["loadings"],
+    "count factors": CASES["count factors"],
+}
+
+
+@pytest.mark.parametrize("name", EDITED)
+def test_edited_attributes_are_refused_by_name(tmp_path, name):
+    estimator, *data = EDITED[name]
+    copy.deepcopy(estimator).fit(*data).save(tmp_path / "model")
+    tree, n_tried = read_tree(tmp_path / "model", "model"), 0
+    for attribute, value in tree["fitted"].items():
+        free = attribute.endswith("prior_") or attribute == "inverse_temperatures_"
+        if not isinstance(value, np.ndarray) or value.ndim == 0 or free:
+            continue
+        n_tried += 1
+        holed = value.copy()
+        holed.flat[-1] = np.nan
+        for edited, message in (
+            (holed, "finite numbers"),
+            (np.full_like(value, np.inf), "finite numbers"),
+            (value[:-1].copy(), "of the shape"),
+            (value[None], "of the shape"),
+        ):
+            fitted = {**tree["fitted"], attribute: edited}
+            with contextlib.suppress(FileNotFoundError):
+                shutil.rmtree(tmp_path / "edited")
+            write_tree(tmp_path / "edited", "model", {**tree, "fitted": fitted})
+            with pytest.raises(StorageError, match=rf"{attribute} must .*{message}"):
+                tempering.load(tmp_path / "edited")
+    assert n_tried
 
 
 @pytest.mark.parametrize("file", ["config.json", "model.safetensors"])

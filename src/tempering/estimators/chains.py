@@ -245,6 +245,7 @@ def _enough(data: Sequences, some: Callable[[int], Sequences]) -> Sequences:
 def fit_with_joins(model: HiddenMarkov, data: Sequences, options: FitOptions) -> Result:
     """A fit, and others from joined states as long as the ELBO rises. No random number is drawn."""
     numbers, limit = count(), options.get("max_passes")
+    tolerance = options.get("tolerance", 0.0)
 
     def run(**changes: Any) -> Result:
         own: Any = {"checkpoint": part_of(options.get("checkpoint"), f"join-{next(numbers)}")}
@@ -256,7 +257,9 @@ def fit_with_joins(model: HiddenMarkov, data: Sequences, options: FitOptions) ->
             run(initial=start, temperature=None, max_passes=20)
             for start in joined(model, data, best.posterior)
         )
-        higher = next((each for each in tried if each.elbo > best.elbo), None)
+        # Joined states may separate again, to the ELBO from which they came but for rounding.
+        least = best.elbo + max(tolerance, 1e-9 * abs(best.elbo))
+        higher = next((each for each in tried if each.elbo > least), None)
         if higher is None:
             return best
         best = run(initial=higher.posterior, temperature=None, max_passes=limit)

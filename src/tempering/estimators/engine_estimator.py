@@ -40,7 +40,17 @@ from tempering.estimators.saving import SaveMixin
 from tempering.families import GaussianParameters
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
 from tempering.gpu.jax_device import Backend
-from tempering.inference import Algorithm, Batch, History, Result, RobbinsMonro, fit
+from tempering.inference import (
+    Algorithm,
+    ArraySource,
+    Batch,
+    History,
+    Result,
+    RobbinsMonro,
+    SaddleWarning,
+    evaluate_elbo,
+    fit,
+)
 from tempering.inference.callbacks import Callback, Report, describe_elbo
 from tempering.inference.checkpoint import (
     CheckpointLike,
@@ -51,10 +61,11 @@ from tempering.inference.checkpoint import (
 from tempering.inference.executors import Executor, open_executor
 from tempering.inference.fitting import FitOptions
 from tempering.inference.run import State, usual_rate
+from tempering.inference.saddle import AT_SADDLE
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array, Model
 from tempering.models.threads import one_blas_thread
-from tempering.temperature import COLD, TemperaturePolicy, Untempered
+from tempering.temperature import COLD, Heat, TemperaturePolicy, Untempered
 
 #: τ of a stream, of which nobody knows the length.
 OFFSET_OF_STREAMS = 10.0
@@ -119,7 +130,7 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         with kept_whole(self), one_blas_thread():
             going_on = self._going_on
             X = self._validated(X, reset=not going_on)
-            with naming_the_largest(X):
+            with self._naming_the_cause(X):
                 policy = Untempered() if going_on else self._policy(self._most_passes)
                 model, data = self._new_model(X), as_data(self._transformed(X))
                 rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
@@ -133,16 +144,39 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
                     options |= {"checkpoint": kept, "resume": resume}
                     start = self._state.posterior if going_on else self._starts(model, data, rng)
                     options["initial"], options["seed"] = start, int(rng.randint(2**31 - 1))
-                    result = self._search(model, data, options)
+                    find = self._start_alone if self.max_iter == 0 else self._search
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore", SaddleWarning)  # it may not be the best
+                        result = find(model, data, options)
                     elbos += result.restart_elbos
                     best = result if best is None or result.elbo > best.elbo else best
                 assert best is not None
                 self._summarise(replace(best, restart_elbos=elbos))
                 self._state = State(best.posterior, COLD, len(best.history), data.shape[0])
                 self._expose(best.model, data)
+        if best.at_saddle:
+            warnings.warn(AT_SADDLE, SaddleWarning, stacklevel=5)
         if self._not_converged and not (self.converged_ or self.batch_size) and self.max_iter != 0:
             warnings.warn(self._not_converged, ConvergenceWarning, stacklevel=5)
         return self
+
+    @contextmanager
+    def _naming_the_cause(self, X: Any) -> Iterator[None]:
+        """Turn errors of matrices that rounding has spoilt into one that names the cause."""
+        try:
+            yield
+        except (np.linalg.LinAlgError, FloatingPointError) as error:
+            raise ValueError(
+                f"X breaks the model ({error}), which stays as it was: {self._cause(X)}"
+            ) from error
+
+    def _cause(self, X: Any) -> str:
+        """Describe what of X may have spoilt a matrix, and the remedy."""
+        row, column = np.unravel_index(np.nanargmax(np.abs(X)), X.shape)
+        return (
+            f"the largest number is {X[row, column]}, in row {row}. Rescale it, or leave the row "
+            "out."
+        )
 
     @property
     def _most_passes(self) -> int:
@@ -172,6 +206,12 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
     def _starts(self, model: Any, data: Any, rng: np.random.RandomState) -> Any:
         """λ at step 0, from data that stand for all of them; None for the model's own start."""
         return None
+
+    def _start_alone(self, model: Any, data: Any, options: FitOptions) -> Result:
+        """Return a result at the start, without a run."""
+        start = model.revise(options.get("initial"), 0.0, 1.0)
+        elbo = evaluate_elbo(model, start, ArraySource(data))
+        return Result(start, elbo, History(), False, Heat(finished=True), model)
 
     def _search(self, model: Any, data: Any, options: FitOptions) -> Result:
         """One run of the engine."""
@@ -278,7 +318,7 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         """
         with kept_whole(self), one_blas_thread():
             X = self._validated(X, reset=not hasattr(self, "_state"))
-            with naming_the_largest(X):
+            with self._naming_the_cause(X):
                 yield X
                 shown = [
                     value
@@ -289,19 +329,6 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
                 parts = [*self._state.posterior.values(), *numbers]
                 if not all(np.isfinite(part).all() for part in parts):
                     raise FloatingPointError("the parameters are no longer finite")
-
-
-@contextmanager
-def naming_the_largest(X: Any) -> Iterator[None]:
-    """Errors of matrices that rounding has spoilt, in words, with what may be to blame."""
-    try:
-        yield
-    except (np.linalg.LinAlgError, FloatingPointError) as error:
-        row, column = np.unravel_index(np.nanargmax(np.abs(X)), X.shape)
-        raise ValueError(
-            f"X breaks the model ({error}), which stays as it was: the largest number is "
-            f"{X[row, column]}, in row {row}. Rescale it, or leave the row out."
-        ) from error
 
 
 class FeatureMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin):

@@ -22,7 +22,7 @@ from tempering.estimators.parameters import (
     check_n_components,
     cooling,
 )
-from tempering.estimators.starts import centre_and_variance
+from tempering.estimators.starts import centre_and_variance, check_spread
 from tempering.families.checks import check_compressed, check_sparse_counts, naming_the_table
 from tempering.inference import Result
 from tempering.inference.executors import Executor, open_executor
@@ -31,7 +31,6 @@ from tempering.models.arguments import as_numbers, check_number, shown
 from tempering.models.base import Array
 from tempering.models.factor.gaussian import GaussianFactors
 from tempering.models.factor.poisson import PoissonFactors, as_csr
-from tempering.storage.state import expect
 from tempering.temperature import Annealing, TemperaturePolicy
 
 
@@ -49,6 +48,10 @@ class _FactorEstimator(FeatureMixin, EngineEstimator):
     def _search(self, model: Any, data: Any, options: FitOptions) -> Result:
         result = super()._search(model, data, {**options, "n_init": self.n_init})
         return replace(result, posterior=model.largest_first(result.posterior))
+
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        self._check_exposed(self._model)
 
     @abstractmethod
     def _solver(self, data: Any) -> Callable[[Any], Any]:
@@ -159,6 +162,7 @@ verbose
                 f"n_components={k} must be at most n_features={X.shape[1]}: there are no more "
                 "directions."
             )
+        check_spread(X, "X")
         self._centre, variances = centre_and_variance(X)
         shared, is_sparse = self.noise == "shared", self.loadings == "sparse"
         if shared and variances.any():
@@ -175,11 +179,6 @@ verbose
         # None can be told from noise under √(D/N); those that were switched off shrink to 0.
         limit = np.sqrt(len(self.mean_) / self._state.data_seen)
         self.n_relevant_ = int(np.sum(explained > 0.1 * limit))
-
-    def _check_loaded(self) -> None:
-        super()._check_loaded()
-        expect(self._model.n_columns == self.n_features_in_, "the model has other columns.")
-        self._expose(self._model)
 
     def _draws(self, n: int, rng: np.random.Generator) -> dict[str, Array]:
         drawn = super()._draws(n, rng)

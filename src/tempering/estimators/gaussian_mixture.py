@@ -20,7 +20,13 @@ from tempering.estimators.parameters import (
     Tempering,
     Whole,
 )
-from tempering.estimators.starts import Start, reannealing, rounding_of, start_assignment
+from tempering.estimators.starts import (
+    Start,
+    dependent_columns,
+    reannealing,
+    rounding_of,
+    start_assignment,
+)
 from tempering.families import (
     DiagonalGaussian,
     FullGaussian,
@@ -35,6 +41,9 @@ from tempering.models import Mixture, Natural
 from tempering.models.arguments import as_numbers, shown
 from tempering.models.base import Array
 from tempering.temperature import Untempered
+
+#: Added to variances in the default prior of covariances, in units of the column's variance.
+VARIANCE_FLOOR = 1e-6
 
 
 class CovarianceType(NamedTuple):
@@ -63,9 +72,9 @@ class CovarianceType(NamedTuple):
         """The covariance of unit variances."""
         return np.eye(dimension) if self.matrices else np.ones(self.shape(dimension))
 
-    def inverse(self, precisions: Array) -> Array:
-        """Covariances."""
-        inverse = np.linalg.inv(precisions) if self.matrices else 1.0 / precisions
+    def inverse(self, covariances: Array) -> Array:
+        """Return the precisions of these covariances."""
+        inverse = np.linalg.inv(covariances) if self.matrices else 1.0 / covariances
         return np.asarray(inverse, float)
 
     def precision_factors(self, covariances: Array) -> Array:
@@ -96,14 +105,14 @@ class CovarianceType(NamedTuple):
         return natural[0] if natural.ndim == 2 else natural
 
     def describe(self, likelihood: Any, components: Array) -> tuple[Array, Array, Array, Array]:
-        """Means, κ, ν, and precisions at their central value, from η of all components."""
-        _, kappa, degrees, _ = likelihood.conjugate.standard(components)
-        mean, precisions = likelihood.conjugate.point(components)
+        """Return means, κ, ν and central covariances Ψ/ν, from η of all components."""
+        mean, kappa, degrees, scale = likelihood.conjugate.standard(components)
+        # Ψ/ν without an inverse: nearly collinear columns leave few correct digits in one.
+        covariances = scale / (degrees[..., None, None] if self.matrices else degrees)
         degrees = degrees / self.part(likelihood.dimension)
         if kappa.ndim == 2:  # columns that are independent have seen the same data
             kappa, degrees = kappa[:, 0], degrees[:, 0]
-        shared = degrees.ndim == 0
-        return mean, kappa, degrees, precisions[0] if shared else precisions
+        return mean, kappa, degrees, covariances
 
 
 COVARIANCE_TYPES = {
@@ -124,9 +133,9 @@ COVARIANCE_TYPES = {
 
 
 def data_driven_prior(
-    estimator: Any, X: Array, names: tuple[str, str, str], ridge: float = 0.0
+    estimator: Any, X: Array, names: tuple[str, str, str]
 ) -> tuple[Array, float, Array]:
-    """m0, ν0 and Ψ0 as the parameters of these names tell, or else of the data."""
+    """Return m0, ν0 and Ψ0: the parameters of these names, with defaults from the data."""
     kind, d = estimator._kind, X.shape[1]
     mean, degrees, scale = (getattr(estimator, name) for name in names)
     mean = X.mean(axis=0) if mean is None else as_numbers(mean, names[0], f"{d} numbers")
@@ -144,12 +153,12 @@ def data_driven_prior(
         )
     if scale is None:
         scatter = np.cov(X.T, ddof=min(1, len(X) - 1)).reshape(d, d)
-        if ridge:  # in units of the data; a constant column has none of its own
-            variances = np.diag(scatter)
-            constant = X.std(axis=0) <= rounding_of(X)
-            largest = variances.max(initial=0.0, where=~constant) or 1.0
-            scatter = scatter + np.diag(ridge * np.where(constant, largest, 2.0 * variances))
-        return mean, degrees, kind.of_data(scatter)
+        variances = np.diag(scatter)
+        constant = X.std(axis=0) <= rounding_of(X)
+        largest = variances.max(initial=0.0, where=~constant) or 1.0
+        # Columns of a matrix may be collinear. A constant column has no unit of its own.
+        unit = np.where(constant, largest, variances * kind.matrices)
+        return mean, degrees, kind.of_data(scatter + np.diag(VARIANCE_FLOOR * unit))
     scale = as_numbers(scale, names[2], "numbers")
     scale = scale * kind.identity(d) if scale.ndim == 0 else scale
     if scale.shape != kind.shape(d):
@@ -207,9 +216,10 @@ default="dirichlet_process"
         ν0 > n_features − 1; n_features by default.
     covariance_prior : array-like, default=None
         Ψ0: a matrix ("full", "tied"), the diagonal ("diag"), or a number ("spherical", or for equal
-        variances); the covariance of the data by default.
+        variances); the covariance of the data by default, of a matrix with variances raised by a
+        millionth, so that columns may be collinear or outnumber the rows.
     reg_covar : float, default=1e-6
-        Added to the diagonal of the covariance prior, so that it is proper for any data.
+        Added to the diagonal of the covariance prior.
     batch_size : int, default=None
         Minibatch of stochastic variational inference; None for coordinate ascent.
     learning_offset, learning_decay : float or "auto", and float, default="auto", 0.7
@@ -315,12 +325,14 @@ covariance_prior_
         kind, d = self._kind, X.shape[1]
         scale = covariance + self.reg_covar * kind.identity(d)
         if not (smallest := kind.smallest(scale)) > 0:
-            by_default = " (by default the covariance of X)" * (self.covariance_prior is None)
             raise ValueError(
-                f"covariance_prior{by_default} must be positive definite; its smallest eigenvalue "
-                f"is {smallest}. Raise reg_covar, or give another prior."
+                f"covariance_prior must be positive definite; its smallest eigenvalue is "
+                f"{smallest}. Raise reg_covar, or give another prior."
             )
-        component = kind.prior(self._likelihood(), mean - centre, precision, degrees, scale)
+        likelihood = self._likelihood()
+        component = kind.prior(likelihood, mean - centre, precision, degrees, scale)
+        each = np.broadcast_to(component, (self.n_components, component.size))
+        _refuse_improper(likelihood, each, "prior")
         self._centre, self._component_prior = centre, component
         self.mean_prior_, self.mean_precision_prior_ = mean, precision
         self.degrees_of_freedom_prior_, self.covariance_prior_ = degrees, covariance
@@ -335,7 +347,13 @@ covariance_prior_
 
     def _starts(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:
         start = start_assignment(self.init_params, X, self.n_components, rng, self.n_jobs)
-        return sum((model.statistics(X[rows], r) for rows, r in start), model.prior())
+        posterior = sum((model.statistics(X[rows], r) for rows, r in start), model.prior())
+        _refuse_improper(model.likelihood, posterior.components, "start")
+        return posterior
+
+    def _cause(self, X: Array) -> str:
+        prior = "covariance_prior or reg_covar"
+        return (self._kind.matrices and dependent_columns(X, prior)) or super()._cause(X)
 
     def _n_starts(self) -> int:
         # From the annealed start coordinate ascent comes to the same end each time.
@@ -363,11 +381,17 @@ covariance_prior_
         self._expose_weights(model)
         kind = self._kind
         described = kind.describe(model.likelihood, self._state.posterior.components)
-        means, self.mean_precision_, self.degrees_of_freedom_, self.precisions_ = described
+        means, self.mean_precision_, self.degrees_of_freedom_, self.covariances_ = described
         self.means_ = means + self._centre
-        self.covariances_ = kind.inverse(self.precisions_)
+        self.precisions_ = kind.inverse(self.covariances_)
         self.precisions_cholesky_ = kind.precision_factors(self.covariances_)
         if getattr(self, "_single_precision", False):  # of the type of the data, as scikit-learn's
             told = "weights_", "means_", "precisions_", "covariances_", "precisions_cholesky_"
             for name in told:
                 setattr(self, name, getattr(self, name).astype(np.float32))
+
+
+def _refuse_improper(likelihood: Likelihood, components: Array, name: str) -> None:
+    """Raise unless each component has a proper distribution, which rounding may have spoilt."""
+    if not likelihood.conjugate.is_valid(components).all():
+        raise FloatingPointError(f"the {name} is lost in rounding")

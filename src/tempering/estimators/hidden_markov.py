@@ -20,13 +20,12 @@ from tempering.estimators.parameters import (
     Flag,
     NotNegative,
     Numbers,
-    PolicyNames,
     Positive,
     as_policy,
     check_unchanged,
     form_of,
 )
-from tempering.estimators.saving import expect_kinds
+from tempering.estimators.saving import expect_kinds, expect_shape
 from tempering.families import Likelihood
 from tempering.gpu.jax_device import Backend
 from tempering.inference import Result
@@ -38,14 +37,11 @@ from tempering.models.hmm.chains import solve_paths
 from tempering.models.hmm.model import HiddenMarkov, concentrations
 from tempering.models.hmm.sequences import Sequences
 from tempering.models.natural import Array, Natural
-from tempering.storage.state import expect, fits
+from tempering.storage.state import expect
 from tempering.temperature import Annealing, TemperaturePolicy, schedules
 
-#: Names of policies; more heat than this makes all states alike.
-POLICIES: PolicyNames = {
-    **DEFAULTS,
-    "annealing": lambda: Annealing(schedules.linear(1.1), fraction=1 / 3),
-}
+#: T at which "annealing" begins; more heat makes all states alike.
+HOTTEST = 1.1
 
 #: States at most; there is a transition for each two of them.
 MOST_STATES = 10**4
@@ -77,8 +73,9 @@ default="annealing"
     params : str, default="{letters}"
         What the fit changes, by the same letters. If one is left out, its attribute is known: set
         it before the fit.{together}
-    n_iter : int, default=200
-        The most passes over the data.
+    n_iter : int, default=None
+        The most passes over the data, by default 1,000; in minibatches all are made, by default
+        200. With 0 the result is the start alone.
     join_states : bool, default=False
         Whether a fit of all data goes on to join pairs of states, as long as that raises the ELBO.
         So the number of states is learned: ask for more than there can be. Those that are left
@@ -131,7 +128,7 @@ class HiddenMarkovEstimator(ChainQueries):
     transmat_prior: Numbers | Positive = 1.0
     sticky: NotNegative = 0.0
     init: Literal["kmeans", "random"] = "kmeans"
-    n_iter: Count = 200
+    n_iter: CountFromZero | None = None
     n_init: Count = 3
     init_params: str = "st"
     params: str = "st"
@@ -146,11 +143,16 @@ class HiddenMarkovEstimator(ChainQueries):
 
     @property
     def max_iter(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """``n_iter``, by the name that it has elsewhere."""
-        return self.n_iter
+        """``n_iter`` or its default, by the name that it has elsewhere."""
+        if self.n_iter is not None:
+            return self.n_iter
+        return 1000 if self.batch_size is None else 200
 
     def _policy(self, planned_passes: float) -> TemperaturePolicy:
-        return as_policy(self.tempering, POLICIES)
+        # Fits that take many passes to converge are not tempered for longer than others.
+        passes = min(200, planned_passes or 200) / 3
+        own = {"annealing": lambda: Annealing(schedules.linear(HOTTEST), passes=passes)}
+        return as_policy(self.tempering, {**DEFAULTS, **own})
 
     @abstractmethod
     def _prepare(self, X: Array) -> None:
@@ -245,8 +247,8 @@ class HiddenMarkovEstimator(ChainQueries):
     @property
     def _not_converged(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
         return (
-            f"The best fit did not converge in n_iter={self.n_iter} iterations. Raise n_iter or "
-            "tol."
+            f"The best fit did not converge in n_iter={self.max_iter} iterations. Raise n_iter "
+            "or tol."
         )
 
     def _kept(self) -> dict[str, Any]:
@@ -345,8 +347,7 @@ class HiddenMarkovEstimator(ChainQueries):
             f"for {self.n_components} states of {d} columns.",
         )
         if hasattr(self, "_centre"):
-            right = fits(self._centre, Array) and self._centre.shape == (d,)
-            expect(right, f"_centre must hold {d} numbers.")
+            expect_shape(self, "_centre", (d,))
         self._model().check_posterior(posterior)
 
     @property

@@ -49,8 +49,8 @@ class GaussianHMM(HiddenMarkovEstimator):
         ν0 > n_features − 1, how many the prior of a covariance counts for; n_features by default.
     scale_prior : float or array, default=None
         Ψ0, a matrix ("full", "tied"), the diagonal ("diag"), or a number; ν0 times the variance
-        that is expected. By default the covariance of the data, its variances raised by two
-        millionths, over K^(2 / n_features): that of one of K parts that lie side by side.
+        that is expected. By default the covariance of the data, of a matrix with variances raised
+        by a millionth, over K^(2 / n_features): that of one of K parts that lie side by side.
     """
         + SHARED_PARAMETERS.format(
             init="kmeans",
@@ -103,7 +103,7 @@ class GaussianHMM(HiddenMarkovEstimator):
     def _prepare(self, X: Array) -> None:
         centre, kind = X.mean(axis=0), self._kind
         names = "means_prior", "dof_prior", "scale_prior"
-        mean, degrees, scale = data_driven_prior(self, X, names, ridge=1e-6)
+        mean, degrees, scale = data_driven_prior(self, X, names)
         if self.scale_prior is None:
             # The scale of all data is too wide for one of many states, and makes few of them.
             scale = scale / self.n_components ** (2.0 / X.shape[1])
@@ -117,9 +117,9 @@ class GaussianHMM(HiddenMarkovEstimator):
         )
 
     def _expose_emissions(self, model: HiddenMarkov, posterior: Natural) -> None:
-        means, _, _, precisions = self._kind.describe(model.likelihood, posterior.emissions)
+        described = self._kind.describe(model.likelihood, posterior.emissions)
+        means, _, _, self._covars_ = described
         self.means_ = means + self._centre
-        self._covars_ = self._kind.inverse(precisions)
 
     @property
     def covars_(self) -> Array:

@@ -28,12 +28,11 @@ from tempering.estimators.saving import expect_kinds
 from tempering.estimators.starts import random_assignment
 from tempering.families import Bernoulli, Dirichlet, Likelihood, Poisson, StickBreaking
 from tempering.families.checks import refuse
-from tempering.inference import ArraySource, History, Result, evaluate_elbo
+from tempering.inference import Result
 from tempering.inference.fitting import FitOptions
 from tempering.models import Mixture
 from tempering.models.natural import Array, Natural, emit
 from tempering.models.threads import one_blas_thread
-from tempering.temperature import Heat
 
 WeightPrior = Literal["dirichlet_process", "dirichlet_distribution"]
 
@@ -99,11 +98,6 @@ class MixtureFit(OnlineEstimator):
         return model.prior() + model.statistics(X, random_assignment(X, self.n_components, rng))
 
     def _search(self, model: Mixture, data: Array, options: FitOptions) -> Result:
-        if self.max_iter == 0:
-            initial: Any = options.get("initial")
-            start = model.revise(initial)
-            elbo = evaluate_elbo(model, start, ArraySource(data))
-            return Result(start, elbo, History(), False, Heat(finished=True), model)
         moves = self._moves(data, options.get("temperature"))
         return fit_table(model, data, backend=self.backend, moves=moves, **options)
 
@@ -142,6 +136,7 @@ class MixtureFit(OnlineEstimator):
     def _check_loaded(self) -> None:
         expect_kinds(self, _fitted_form=dict, _concentration=float)
         super()._check_loaded()
+        self._check_exposed(self._model())
 
     def _expose_weights(self, model: Mixture) -> None:
         self.weights_ = model.mean_weights(self._state.posterior)

@@ -14,11 +14,10 @@ from tempering.estimators.parameters import (
     Count,
     Positive,
     Tempering,
-    Whole,
     as_policy,
     cooling,
 )
-from tempering.estimators.starts import centre_and_variance
+from tempering.estimators.starts import centre_and_variance, check_spread
 from tempering.families import LinearGaussian
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
 from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint
@@ -87,7 +86,9 @@ inverse_temperatures_, converged_, n_iter_, n_features_in_
     noise_shape_prior: Positive = 1.0
     noise_rate_prior: Positive | None = None
     tempering: Tempering = "auto"
-    max_iter: Whole = 500
+    max_iter: Count = 500
+
+    _more_columns = 2  # of ones, and y
 
     @alone_with_checkpoint
     @_fit_context(prefer_skip_nested_validation=True)
@@ -160,6 +161,8 @@ inverse_temperatures_, converged_, n_iter_, n_features_in_
         return self._joined(*X, reset=reset)  # both, as fits pass them on
 
     def _prepare(self, X: Array) -> None:
+        check_spread(X[:, 1:-1], "X")
+        check_spread(X[:, -1:], "y")
         centre, variances = centre_and_variance(X)
         self._centre = np.concatenate([[0.0], centre[1:]])  # but for the column of ones
         # What is constant has no scale; its coefficient stays near 0.

@@ -7,6 +7,7 @@ under ``not_stored`` and a warning: the fitted model does not need it.
 import os
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,9 @@ from tempering.temperature import COLD, Untempered
 
 class SaveMixin:
     """``save``, for estimators."""
+
+    #: Columns that the model sees, beside those of X.
+    _more_columns = 0
 
     def save(
         self,
@@ -84,16 +88,27 @@ class SaveMixin:
             shape = np.shape(self._state.posterior["components"])
             right = len(shape) == 2 and shape[0] == asked[0] and shape[1] >= asked[1]
             expect(right, f"the components have the shape {shape}; the parameters ask for {asked}.")
+            expect_shape(self, "_component_prior", shape[1:])
         model: Any = self._model() if made else self._model
         expect(isinstance(model, Model), "_model is missing, or damaged.")
         # What models call their sizes: of components, and of columns.
         sizes = ("n_topics", "n_words"), ("n_features", "dimension"), ("n_components", "n_columns")
-        for names in () if made or asked[0] is None else sizes:
+        for names in () if made else sizes:
             found = tuple(getattr(model, name, None) for name in names)
-            right = found == asked or None in found
+            right = None in found or found == (asked[0] or found[0], asked[1])
             expect(right, f"the model has the shape {found}; the parameters ask for {asked}.")
         model.check_parameters()
         model.check_posterior(self._state.posterior)
+        if hasattr(self, "_centre"):
+            expect_shape(self, "_centre", (self.n_features_in_ + self._more_columns,))
+
+    def _check_exposed(self: Any, model: Any) -> None:
+        """Raise unless the attributes have the shapes of those that the posterior gives."""
+        right = copy(self)
+        right._expose(model)
+        for name, value in vars(right).items():
+            if isinstance(value, np.ndarray):
+                expect_shape(self, name, value.shape)
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -182,6 +197,8 @@ def _made(name: str, parameters: dict[str, Any], fitted: dict[str, Any]) -> Any:
         right = attribute.isidentifier() and not attribute.startswith("__")
         free = not hasattr(cls, attribute) and attribute not in parameters
         expect(right and free, f"bad name {attribute!r:.40}.")
+        numbers = isinstance(value, np.ndarray) and value.dtype.kind == "f"
+        expect(not numbers or np.isfinite(value).all(), f"{attribute} must hold finite numbers.")
         setattr(estimator, attribute, value)
     return estimator
 
@@ -205,6 +222,13 @@ def expect_names(estimator: Any, name: str, n: int, what: str) -> None:
     names = getattr(estimator, name, None)
     right = isinstance(names, np.ndarray) and names.dtype == object and names.shape == (n,)
     expect(names is None or right, f"{name} must hold {n} names of {what}.")
+
+
+def expect_shape(estimator: Any, name: str, shape: tuple[int, ...]) -> None:
+    """Raise unless the attribute is an array of this shape."""
+    found: Any = getattr(estimator, name, None)
+    right = isinstance(found, np.ndarray) and found.shape == shape
+    expect(right, f"{name} must be an array of the shape {shape}; got {np.shape(found)}.")
 
 
 def expect_kinds(estimator: Any, **kinds: Any) -> None:

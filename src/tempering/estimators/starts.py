@@ -19,8 +19,10 @@ from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
+from tempering.families.checks import LARGEST_VALUE
 from tempering.inference.executors import Executor, open_executor
 from tempering.models import Mixture, Natural
+from tempering.models.arguments import shown
 from tempering.models.base import Array
 
 Start = Literal["annealed", "kmeans", "k-means++", "random", "random_from_data"]
@@ -84,6 +86,35 @@ def column_metric(X: Array) -> Array:
 def rounding_of(X: Array) -> Array:
     """The standard deviation of each column up to which it is constant but for rounding."""
     return 1e-12 * np.nanmax(np.abs(X), axis=0)
+
+
+def check_spread(X: Array, name: str) -> None:
+    """Raise if a column varies, but by so little that its variance underflows."""
+    spread = np.nanmax(X, axis=0) - np.nanmin(X, axis=0)
+    tiny = (spread > rounding_of(X)) & (spread < 1 / LARGEST_VALUE)
+    if tiny.any():
+        column = int(np.argmax(tiny))
+        raise ValueError(
+            f"{name} varies by {spread[column]:g} in column {column}, which has no variance in "
+            f"float64. Rescale it to vary by more than {1 / LARGEST_VALUE:g}, or leave it out."
+        )
+
+
+def dependent_columns(X: Array, prior: str) -> str:
+    """Name columns that are linearly dependent, and the remedy; "" if there are none."""
+    n_rows, n_columns = X.shape
+    if n_rows <= n_columns:
+        return f"it has {n_rows} rows for {n_columns} columns. Leave columns out, or raise {prior}."
+    # One row that is far off would make columns look dependent.
+    X = np.delete(X, np.abs(X).max(axis=1).argmax(), axis=0)
+    deviations = X.std(axis=0)
+    varying = np.flatnonzero(deviations > rounding_of(X))
+    points = (X - X.mean(axis=0))[:, varying] / deviations[varying]
+    eigenvalues, eigenvectors = np.linalg.eigh(points.T @ points / n_rows)
+    if not varying.size or eigenvalues[0] > 1e-9:
+        return ""
+    columns = shown(varying[np.abs(eigenvectors[:, 0]) > 1e-3].tolist())
+    return f"columns {columns} are linearly dependent. Leave one of them out, or raise {prior}."
 
 
 def centre_and_variance(X: Array) -> tuple[Array, Array]:
