@@ -22,8 +22,12 @@ def check_number(
     most: float = math.inf,
     whole: bool = False,
 ) -> None:
-    """Raise ``ValueError`` unless value is a number, from least (or above so much) to most."""
-    number: Any = value if isinstance(value, Integral if whole else Real) else math.nan
+    """Raise ``ValueError`` unless value is a number, from least (or above so much) to most.
+
+    Booleans are refused.
+    """
+    right = isinstance(value, Integral if whole else Real) and not isinstance(value, bool)
+    number: Any = value if right else math.nan
     # Not a comparison holds for NaN.
     if not (least <= number <= most and (number > above or above == -math.inf)):
         raise ValueError(f"{name} must be {expected}; got {shown(value)}.")
