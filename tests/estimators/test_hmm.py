@@ -503,7 +503,7 @@ def test_priors_and_parameters_of_a_wrong_shape_are_refused():
     for name in ("startprob_prior", "transmat_prior"):
         with pytest.raises(ValueError, match=f"{name} must hold numbers of 0 or more"):
             GaussianHMM(3, **{name: [1.0, -1.0, 1.0]}).fit(X)
-    with pytest.raises(ValueError, match="n_components must be at most 10000"):
+    with pytest.raises(ValueError, match=r"n_components.*in the range \[1, 10000\]"):
         GaussianHMM(10**30).fit(X)
     for name, value in (("transmat_", np.eye(2)), ("startprob_", [0.5, 0.1, 0.1])):
         hmm = told("diag")
@@ -613,6 +613,48 @@ def test_without_iterations_the_start_is_the_result(kind):
     with pytest.warns(ConvergenceWarning):
         going_on.fit(X)
     assert going_on.history_["elbo"][0] == pytest.approx(start.elbo_)
+
+
+def test_one_length_may_be_a_number():
+    X = np.random.default_rng(0).normal(size=(30, 1))
+    hmm = GaussianHMM(2, random_state=0, n_iter=5, tol=1e3)
+    assert hmm.fit(X, 30).score(X, np.int64(30)) == hmm.fit(X, [30]).score(X)
+    for lengths in (20, [10**400], True):
+        with pytest.raises(ValueError, match="lengths must"):
+            hmm.fit(X, lengths)
+
+
+@pytest.mark.parametrize("kind", ["diag", "categorical", "poisson"])
+def test_a_changed_number_of_states_is_named(kind):
+    X, _ = told(kind).sample(100, random_state=0)
+    hmm = clone(told(kind)).set_params(random_state=0, tol=1e3).fit(X)
+    hmm.set_params(n_components=hmm.n_components + 2)
+    uses = [lambda: hmm.predict(X), lambda: hmm.score(X), hmm.sample, lambda: hmm.bic(X)]
+    for use in [*uses, hmm.get_stationary_distribution]:
+        with pytest.raises(ValueError, match=r"was fitted with n_components=.*Set it back"):
+            use()
+
+
+def test_covariances_set_by_hand_for_other_states_are_refused_with_the_right_shape():
+    hmm = GaussianHMM(3)
+    hmm.startprob_, hmm.transmat_ = np.full(3, 1 / 3), np.full((3, 3), 1 / 3)
+    hmm.means_, hmm.covars_ = np.zeros((2, 1)), np.ones((2, 1))
+    with pytest.raises(ValueError, match=r"the shapes \(3, 1\) and \(3, 1\)"):
+        hmm.predict([[0.0]])
+
+
+@pytest.mark.parametrize("parameter", ["params", "init_params"])
+def test_unknown_letters_are_refused_in_public_names(parameter):
+    with pytest.raises(ValueError, match=r"c \(covars_\)") as error:
+        GaussianHMM(**{parameter: "zz"}).fit([[0.0], [1.0]])
+    assert "_covars_" not in str(error.value)
+
+
+@pytest.mark.parametrize("value", [True, 2**70])
+@pytest.mark.parametrize("parameter", ["n_features", "n_iter", "n_init", "batch_size"])
+def test_counts_that_are_none_are_refused_by_name(parameter, value):
+    with pytest.raises(ValueError, match=f"'{parameter}' parameter .* an int in the range"):
+        CategoricalHMM(**{parameter: value}).fit([[0], [0]])
 
 
 def test_a_saddle_is_told_of_the_best_start_alone(monkeypatch):

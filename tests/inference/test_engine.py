@@ -448,6 +448,8 @@ def test_a_model_may_change_its_posterior_where_it_is(temperature):
         ({"max_passes": 0}, "max_passes must be positive"),
         ({"tolerance": -1.0}, "tolerance must be 0 or positive"),
         ({"n_init": 0}, "n_init must be at least 1"),
+        ({"n_init": 2**70}, "n_init must be at least 1 and at most 1000000"),
+        ({"n_init": True}, "n_init must be at least 1"),
         ({"batch_size": 0}, "batch_size must be at least 1"),
         ({"n_threads": 0}, "n_threads must be at least 1"),
         ({"max_passes": np.inf, "batch_size": 9}, "max_passes must be finite in minibatches"),

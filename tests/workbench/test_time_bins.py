@@ -139,6 +139,7 @@ def test_small_numbers_far_apart_have_bins():
         (["nan"], 1, "'nan' is neither"),
         ([1.0, np.inf], 2, "times must be finite; got inf"),
         (["0001-01-01T00:00+05:00"], 1, "is neither"),
+        (np.arange(3), True, "bins must be a whole number from 1 to 1000000, or edges; got True"),
         (np.arange(3), "year", "bins='year' is for dates, but times are numbers"),
         (np.arange(3), "decade", "'auto', 'year', 'month', 'day'; got 'decade'"),
         (np.array(["0001-01-01", "9999-01-01"], "datetime64[D]"), "day", "more than 1000000"),

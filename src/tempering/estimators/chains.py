@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import EngineEstimator
 from tempering.estimators.mixture import LARGEST_SAMPLE
+from tempering.estimators.parameters import check_unchanged
 from tempering.estimators.starts import column_metric, kmeans_labels
 from tempering.families import Likelihood
 from tempering.families.base import safe_log
@@ -56,6 +57,13 @@ class ChainQueries(EngineEstimator):
     def _check_set(self) -> None:
         missing = ", ".join(self._missing())
         check_is_fitted(self, msg=f"This %(name)s is not fitted yet: fit it, or set {missing}.")
+        self._check_states()
+
+    def _check_states(self) -> None:
+        """Raise if ``n_components`` was changed after a fit, and the attributes were not."""
+        fitted = vars(self).get("_fitted_form", {}).get("n_components")
+        if np.shape(self.transmat_) == (fitted, fitted):
+            check_unchanged(self, n_components=fitted)
 
     @abstractmethod
     def _point(self) -> tuple[Likelihood, Any]:
@@ -173,6 +181,7 @@ class ChainQueries(EngineEstimator):
     def get_stationary_distribution(self) -> Array:
         """The share of each state in the long run, (n_components,): π with π · transmat_ = π."""
         check_is_fitted(self, "transmat_")
+        self._check_states()
         moves = self._probabilities("transmat_", (self.n_components, self.n_components))
         return stationary(moves)
 

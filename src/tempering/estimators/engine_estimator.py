@@ -31,7 +31,6 @@ from tempering.estimators.parameters import (
     Total,
     TypedParameters,
     Verbose,
-    Whole,
     as_policy,
     check_n_components,
     kept_whole,
@@ -85,7 +84,7 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
     tempering: Tempering = "annealing"
     tol: NotNegative = 1e-3
     n_init: Count = 1
-    batch_size: Whole | None = None
+    batch_size: Count | None = None
     learning_offset: NotNegative | Auto = "auto"
     learning_decay: Decay = 0.7
     random_state: RandomState = None

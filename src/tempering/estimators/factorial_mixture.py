@@ -27,7 +27,6 @@ from tempering.estimators.parameters import (
     NotNegative,
     Numbers,
     Tempering,
-    Whole,
     check_n_components,
     check_unchanged,
 )
@@ -136,7 +135,7 @@ random_state, n_jobs, executor, verbose
     init: Literal["small", "prior", "data"] | Numbers = "small"
     moves: Flag = True
     tol: NotNegative = 1e-2
-    max_iter: Whole | None = None
+    max_iter: Count | None = None
 
     _called, _held = "features", "features_"
 

@@ -17,7 +17,6 @@ from tempering.estimators.parameters import (
     NotNegative,
     Numbers,
     Tempering,
-    Whole,
     as_policy,
     check_n_components,
     cooling,
@@ -145,7 +144,7 @@ verbose
     noise: Literal["feature", "shared"] = "feature"
     loadings: Literal["dense", "sparse"] = "dense"
     tempering: Tempering = None
-    max_iter: Whole = 500
+    max_iter: Count = 500
 
     _input_tags, _called = ("allow_nan",), "factors"
 
@@ -265,7 +264,7 @@ executor, verbose
     activation_prior: Numbers = (0.3, 0.3)
     component_prior: Numbers | None = None
     tempering: Tempering = "auto"
-    max_iter: Whole = 300
+    max_iter: Count = 300
 
     _input_tags = ("sparse", "positive_only")
 

@@ -12,13 +12,13 @@ from tempering.estimators.merge_split import merge_and_split
 from tempering.estimators.mixture import MixtureEstimator, WeightPrior
 from tempering.estimators.moves import Move, MovedResult
 from tempering.estimators.parameters import (
+    Count,
     CountFromZero,
     Flag,
     NotNegative,
     Numbers,
     Positive,
     Tempering,
-    Whole,
 )
 from tempering.estimators.starts import (
     Start,
@@ -309,7 +309,7 @@ covariance_prior_
     covariance_prior: Numbers | Positive | None = None
     reg_covar: NotNegative = 1e-6
     warm_start: Flag = False
-    verbose_interval: Whole = 10
+    verbose_interval: Count = 10
 
     def _validated(self, X: Any, *, reset: bool) -> Array:
         table = super()._validated(X, reset=reset)

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,6 +17,7 @@ from tempering.estimators.parameters import (
     DEFAULTS,
     Count,
     CountFromZero,
+    CountInterval,
     Flag,
     NotNegative,
     Numbers,
@@ -32,7 +33,6 @@ from tempering.inference import Result
 from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint
 from tempering.inference.fitting import FitOptions
 from tempering.inference.run import State
-from tempering.models.arguments import check_number
 from tempering.models.hmm.chains import solve_paths
 from tempering.models.hmm.model import HiddenMarkov, concentrations
 from tempering.models.hmm.sequences import Sequences
@@ -123,6 +123,7 @@ class HiddenMarkovEstimator(ChainQueries):
 
     _letters: ClassVar[dict[str, str]] = CHAIN_LETTERS
 
+    n_components: Annotated[int, CountInterval(1, MOST_STATES)] = 1
     _: KW_ONLY
     startprob_prior: Numbers | Positive = 1.0
     transmat_prior: Numbers | Positive = 1.0
@@ -168,7 +169,6 @@ class HiddenMarkovEstimator(ChainQueries):
 
     def _model(self) -> HiddenMarkov:
         k = self.n_components
-        check_number(k, "n_components", f"at most {MOST_STATES} here", most=MOST_STATES)
         start = concentrations(self.startprob_prior, "startprob_prior", (k,))
         transitions = concentrations(self.transmat_prior, "transmat_prior", (k, k))
         transitions = transitions + self.sticky * np.eye(k) * (transitions > 0)
@@ -261,7 +261,8 @@ class HiddenMarkovEstimator(ChainQueries):
     def _check_letters(self, parameter: str) -> None:
         given = getattr(self, parameter)
         if unknown := sorted(set(given) - set(self._letters)):
-            known = ", ".join(f"{letter} ({name})" for letter, name in self._letters.items())
+            letters = self._letters.items()
+            known = ", ".join(f"{letter} ({name.strip('_')}_)" for letter, name in letters)
             raise ValueError(f"{parameter}={given!r} must hold letters of {known}; got {unknown}.")
 
     def _cut(self, rows: Any, lengths: ArrayLike | None) -> Sequences:

@@ -1,12 +1,10 @@
 """Hidden Markov models of real vectors, of symbols and of counts, in hmmlearn's vocabulary."""
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval
 
 from tempering.estimators.gaussian_mixture import (
     COVARIANCE_TYPES,
@@ -18,7 +16,7 @@ from tempering.estimators.hidden_markov import (
     SHARED_PARAMETERS,
     HiddenMarkovEstimator,
 )
-from tempering.estimators.parameters import Numbers, Positive, per_column
+from tempering.estimators.parameters import CountInterval, Numbers, Positive, per_column
 from tempering.families import Categorical, GaussianParameters, Likelihood, Poisson
 from tempering.families.checks import LARGEST_VALUE, check_counts, refuse
 from tempering.models import HiddenMarkov, Natural
@@ -162,7 +160,7 @@ class GaussianHMM(HiddenMarkovEstimator):
             raise ValueError(f"means_ must hold {expected} states; got {shown(means)}.")
         k, d = means.shape
         shared = self.covariance_type == "tied"
-        shape = kind.shape(d) if shared else (k, *kind.shape(d))
+        shape = kind.shape(d) if shared else (self.n_components, *kind.shape(d))
         if k != self.n_components or self._covars_.shape != shape:
             raise ValueError(
                 f"means_ and covars_ must have the shapes ({self.n_components}, {d}) and {shape} "
@@ -218,7 +216,7 @@ class CategoricalHMM(HiddenMarkovEstimator):
     _letters: ClassVar = {**CHAIN_LETTERS, "e": "emissionprob_"}
 
     _: KW_ONLY
-    n_features: Annotated[int, Interval(Integral, 1, MOST_SYMBOLS, closed="both")] | None = None
+    n_features: Annotated[int, CountInterval(1, MOST_SYMBOLS)] | None = None
     emissionprob_prior: Numbers | Positive = 1.0
     init: Literal["kmeans", "random"] = "random"
     init_params: str = "ste"

@@ -16,10 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 from tempering.estimators.engine_estimator import OnlineEstimator
 from tempering.estimators.moves import Move, fit_table
 from tempering.estimators.parameters import (
+    Count,
     Numbers,
     Positive,
     Tempering,
-    Whole,
     check_unchanged,
     form_of,
     per_column,
@@ -45,7 +45,7 @@ class MixtureFit(OnlineEstimator):
     """A mixture that can be fitted. Subclasses say which, and how it starts."""
 
     _: KW_ONLY
-    max_iter: Whole = 200
+    max_iter: Count = 200
     weight_concentration_prior_type: WeightPrior = "dirichlet_distribution"
     weight_concentration_prior: Positive | None = None
 
@@ -228,7 +228,7 @@ class _DiscreteMixture(MixtureEstimator):
 
     _: KW_ONLY
     tempering: Tempering = "adaptive"
-    max_iter: Whole | None = None
+    max_iter: Count | None = None
     component_prior: Numbers | None = None
 
     @abstractmethod

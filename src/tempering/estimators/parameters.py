@@ -58,17 +58,19 @@ def cooling(temperature: float, passes: float, planned: float) -> Callable[[], A
     return lambda: Annealing(schedule, passes=min(float(passes), planned / 2))
 
 
-class _Count(Interval):
-    """A whole number, which True is not: NumPy takes it for none."""
+class CountInterval(Interval):
+    """Integers from ``least``, booleans excepted, that a C integer of any machine can hold."""
+
+    def __init__(self, least: int, most: int = 2**31 - 1):
+        super().__init__(Integral, least, most, closed="both")
 
     def is_satisfied_by(self, val: Any) -> bool:
         return not isinstance(val, bool) and super().is_satisfied_by(val)
 
 
 # Types of parameters, with what scikit-learn checks before a fit.
-Count = Annotated[int, _Count(Integral, 1, None, closed="left")]  # of components, or of starts
-Whole = Annotated[int, Interval(Integral, 1, None, closed="left")]
-CountFromZero = Annotated[int, Interval(Integral, 0, None, closed="left")]
+Count = Annotated[int, CountInterval(1)]
+CountFromZero = Annotated[int, CountInterval(0)]
 Positive = Annotated[float, Interval(Real, 0, None, closed="neither")]
 Auto = Literal["auto"]
 NotNegative = Annotated[float, Interval(Real, 0, None, closed="left")]
@@ -82,7 +84,7 @@ Verbose = Annotated[int, "verbose"]
 #: Threads: so many; or, as in joblib, -1 for one a core, -2 for one less, and so on.
 Jobs = Annotated[
     int,
-    Interval(Integral, 1, MOST_THREADS, closed="both"),
+    CountInterval(1, MOST_THREADS),
     Interval(Integral, None, -1, closed="right"),
 ]
 

@@ -19,7 +19,6 @@ from tempering.estimators.parameters import (
     Tempering,
     Total,
     Verbose,
-    Whole,
 )
 from tempering.estimators.recipe import (
     RULES,
@@ -66,12 +65,12 @@ class TopicChoices(TopicTransformer):
     learning_method: Literal["online", "batch"] = "online"
     learning_decay: Annotated[float, Interval(Real, 0.5, 1, closed="both")] | Auto = "auto"
     learning_offset: NotNegative | Auto = "auto"
-    max_iter: Whole = 10
-    batch_size: Whole | Auto = "auto"
+    max_iter: Count = 10
+    batch_size: Count | Auto = "auto"
     total_samples: Total | None = None
     doc_update_tol: Annotated[float, Interval(Real, 0, 1, closed="left")] = 1e-2
     mean_change_tol: NotNegative | None = None
-    max_doc_update_iter: Whole = 100
+    max_doc_update_iter: Count = 100
     n_init: Count = 1
     evaluate_every: Annotated[int, Integral] = 0
     perp_tol: NotNegative = 0.0

@@ -22,6 +22,9 @@ from tempering.models.base import Model
 from tempering.temperature import USUAL_PASSES, Progress, TemperaturePolicy
 from tempering.temperature.policy import NOT_A_NUMBER, TemperingWarning
 
+#: Restarts, at most: each has a seed in memory.
+MOST_RESTARTS = 10**6
+
 
 class FitOptions(TypedDict, total=False):
     """Arguments of :func:`fit`, for functions that pass them on."""
@@ -153,7 +156,9 @@ def fit(
     if max_passes is not None:
         check_number(max_passes, "max_passes", "positive", above=0)
     check_number(tolerance, "tolerance", "0 or positive", least=0)
-    check_whole(n_init=n_init, elbo_every=elbo_every)
+    check_whole(elbo_every=elbo_every)
+    expected = f"at least 1 and at most {MOST_RESTARTS}, and whole"
+    check_number(n_init, "n_init", expected, least=1, most=MOST_RESTARTS, whole=True)
     check_whole(0, seed=seed)
     if initial is not None and n_init > 1:
         raise ValueError(

@@ -139,9 +139,9 @@ def checked_lengths(lengths: ArrayLike | None, total: int) -> NDArray[np.int64]:
     if lengths is None:
         lengths = [total]
     try:
-        given = np.asarray(lengths, float)
+        given = np.atleast_1d(np.asarray(lengths, float))
         right = given.ndim == 1 and bool(np.all((given == np.floor(given)) & (given < 2**62)))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         right = False
     if not right:
         raise ValueError(f"lengths must be whole numbers, one a sequence; got {shown(lengths)}.")
