@@ -26,6 +26,9 @@ from tempering.temperature import COLD, Heat, Progress, Surroundings, Temperatur
 
 UNTEMPERED = Untempered()
 
+#: Asks the callbacks whether to stop, after a step that made this record and state.
+Stops = Callable[[Record, State], bool]
+
 
 class Step(NamedTuple):
     """What one turn of the loop made."""
@@ -242,8 +245,8 @@ def run_restart(
     started = working_seconds() - run.seconds
     batches = source.batches(seed, run.state.step)
 
-    def stops(record: Record) -> bool:
-        reached = run.state.posterior, run.state.heat, algorithm.planned_passes
+    def stops(record: Record, state: State) -> bool:
+        reached = state.posterior, state.heat, algorithm.planned_passes
         report = Report(record, *reached, restart=len(restarts.elbos))
         answers = [callback(report) for callback in callbacks]
         return any(answers)
@@ -271,7 +274,7 @@ def run_restart(
             if heat.settled and not heat.finished and not algorithm.spent(run.state):
                 run, _ = _off_saddle(algorithm, run, batch)
             restarts.latest = run
-        asked_to_stop = stops(run.history[-1])
+        asked_to_stop = stops(run.history[-1], run.state)
     if asked_to_stop and run.kept is not None:
         run = _better(algorithm, run, source)
 
@@ -353,7 +356,7 @@ def _recorded(
 
 
 def _off_saddle(
-    algorithm: Algorithm, run: Run, batch: Batch, stops: Callable[[Record], bool] | None = None
+    algorithm: Algorithm, run: Run, batch: Batch, stops: Stops | None = None
 ) -> tuple[Run, bool]:
     """Perturb a run that has converged; it continues where that leads to a better bound.
 
@@ -378,7 +381,7 @@ def _off_saddle(
             continue
         seen = record.data_seen + batch.size
         record = record._replace(data_seen=seen, passes=seen / algorithm.n_data)
-        asked_to_stop = stops(record)
+        asked_to_stop = stops(record, run.state)
     run.history.replace_last(record)
     state = run.state._replace(data_seen=record.data_seen)
     run = run._replace(state=state, resting=False)
