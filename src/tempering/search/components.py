@@ -150,7 +150,7 @@ class Components:
 
 
 def _along_components(family: Any, part: Array) -> bool:
-    """Whether each component has distributions of its own of the family."""
+    """Return whether each component has separate distributions of the family."""
     axes = (family.axes,) if isinstance(family.axes, int) else family.axes
     return part.ndim > len(axes)
 

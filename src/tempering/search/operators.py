@@ -28,7 +28,7 @@ REHEATED = (0.2, 0.35, 0.5, 0.7)
 
 @dataclass(frozen=True)
 class Situation:
-    """What an operator may look at: the best solution, the others, and runs of the model.
+    """The state of a search as an operator sees it: solutions, and runs of the model.
 
     Attributes
     ----------
@@ -81,14 +81,14 @@ class Situation:
 
     @cached_property
     def apart(self) -> Array:
-        """How far the components of the best are apart, [K, K], with an infinite diagonal."""
+        """Distances between the components of the best, [K, K], with an infinite diagonal."""
         apart = self.distances(self.best)
         np.fill_diagonal(apart, np.inf)
         return apart
 
     @cached_property
     def likeness(self) -> Array:
-        """How much two components share their data, flattened [K * K], as probabilities."""
+        """Overlap of the data of each pair of components, flattened [K * K], as probabilities."""
         assert self.table is not None
         overlap = self.table.T @ self.table
         size = np.sqrt(np.diag(overlap)) + 1e-12
@@ -141,7 +141,7 @@ class Operator:
         return True
 
     def propose(self, situation: Situation, rng: np.random.Generator) -> Candidate | None:
-        """Return a start, or None where there is none to propose."""
+        """Return a start, or None without a proposal."""
         raise NotImplementedError
 
 
@@ -184,7 +184,7 @@ class Swap(Operator):
 
     The component to empty is a small one, one of two that share their data, or any. With a table of
     responsibilities the first steps are made on the rows of these components alone, which is much
-    cheaper than a pass, so many swaps are tried.
+    cheaper than a pass, so a dozen swaps are tried.
 
     >>> from tempering.search import Swap
     >>> Swap(tries=20)

@@ -1,4 +1,4 @@
-"""What a search has found, and how."""
+"""The result of a search, and its trail."""
 
 from __future__ import annotations
 

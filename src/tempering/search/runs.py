@@ -34,7 +34,7 @@ ROW_STEPS = 6
 
 @stored("search_solution")
 class Solution(NamedTuple):
-    """Where a run has ended."""
+    """The state at the end of a run."""
 
     bound: float
     posterior: Any
@@ -100,7 +100,7 @@ class Runs:
 
     @property
     def in_memory(self) -> bool:
-        """Whether rows of the data can be picked here."""
+        """True if rows of the data can be indexed in this process."""
         return self.batch.named is None and hasattr(self.batch.data, "__getitem__")
 
     def fresh_start(self, rng: np.random.Generator) -> Any:
@@ -239,7 +239,7 @@ class Runs:
 
 
 def to_be_gained(gain: float, gain_before: float) -> float:
-    """Return what is left to gain if gains go on to fall geometrically; infinite if they grow."""
+    """Return what is left to gain if gains continue to fall geometrically; infinite if they grow."""
     if gain <= 0.0:
         return 0.0
     if not gain < gain_before or gain_before == math.inf:
