@@ -1,4 +1,4 @@
-"""A search finds what restarts do not, ends where it is told to, and is resumed bit-identically."""
+"""A search finds what restarts do not, stops on request, and is resumed bit-identically."""
 
 from types import MappingProxyType
 
@@ -39,7 +39,7 @@ def runs_of(model, data, tolerance=1e-3):
 
 
 def same(first, second):
-    """Whether two searches are bit-identical, but for the time that they took."""
+    """Compare two searches, except for the time that they took."""
     assert first.elbo == second.elbo
     for name, part in first.posterior.items():
         np.testing.assert_array_equal(part, second.posterior[name])

@@ -239,7 +239,7 @@ class Runs:
 
 
 def to_be_gained(gain: float, gain_before: float) -> float:
-    """Return what is left to gain if gains continue to fall geometrically; infinite if they grow."""
+    """Return what is left to gain if gains fall geometrically; infinite if they grow."""
     if gain <= 0.0:
         return 0.0
     if not gain < gain_before or gain_before == math.inf:
