@@ -60,6 +60,7 @@ class OneCovariance(Clusters):
         self.k, self.d = k, d
         self.tied = TiedNormalWishart(d, k)
         self.families = {"weights": Dirichlet(k), "components": self.tied}
+        self.components = {"weights": 0, "components": 0}
         self._prior = Natural(
             weights=np.ones(k),
             components=self.tied.natural(np.zeros((k, d)), 0.05, d + 2.0, np.eye(d)),
@@ -99,9 +100,10 @@ class Students(Clusters):
 
     def __init__(self, k, d, degrees=3.0):
         self.k, self.d, self.half = k, d, degrees / 2
-        self.components = NormalWishart(d)
-        self.families = {"weights": Dirichlet(k), "components": self.components}
-        one = self.components.natural(np.zeros(d), 0.05, d + 2.0, np.eye(d))
+        self.family = NormalWishart(d)
+        self.families = {"weights": Dirichlet(k), "components": self.family}
+        one = self.family.natural(np.zeros(d), 0.05, d + 2.0, np.eye(d))
+        self.components = {"weights": 0, "components": 0}
         self._prior = Natural(weights=np.ones(k), components=np.tile(one, (k, 1)))
 
     def statistics(self, x, q, scaled=None):
@@ -110,7 +112,7 @@ class Students(Clusters):
         return Natural(weights=parts[2], components=np.c_[parts])
 
     def expectations(self, posterior):
-        components = self.components.expected_statistics(posterior.components)
+        components = self.family.expected_statistics(posterior.components)
         return self.families["weights"].expected_statistics(posterior.weights), components
 
     def local_step(self, x, expectations, inverse_temperature):
@@ -150,6 +152,7 @@ class ZeroInflated(Clusters):
         self.k, self.d = k, d
         self.rates, self.open = Gamma(d), Beta(d)
         self.families = {"weights": Dirichlet(k), "rates": self.rates, "open": self.open}
+        self.components = {"weights": 0, "rates": 0, "open": 0}
         self._prior = Natural(
             weights=np.ones(k),
             rates=self.rates.natural(np.ones((k, d)), 0.2),
@@ -226,6 +229,7 @@ class Rankings(Clusters):
         self.appeal = Gamma(choices)
         self.families = {"weights": Dirichlet(k), "appeal": self.appeal}
         prior = self.appeal.natural(np.ones((k, choices)), 1.0)
+        self.components = {"weights": 0, "appeal": 0}
         self._prior = Natural(weights=np.ones(k), appeal=prior)
 
     def check(self, x):

@@ -27,6 +27,7 @@ class Subspaces(Clusters):
         self.rows = MultivariateNormalGamma(q + 1)
         self.families = {"weights": Dirichlet(k), "rows": self.rows}
         one = self.rows.natural(np.zeros(q + 1), np.diag([1.0] * q + [0.1]), 2.0, 0.5)
+        self.components = {"weights": 0, "rows": 0}
         self._prior = Natural(weights=np.ones(k), rows=np.tile(one, (k, d, 1)))
 
     def initialize(self, source, rng):
@@ -100,6 +101,7 @@ class Survey(Model):
     def __init__(self, k, questions, answers, alpha=0.3, sweeps=5):
         self.k, self.j, self.v, self.alpha, self.sweeps = k, questions, answers, alpha, sweeps
         self.families = {"tables": Dirichlet(answers)}
+        self.components = {"tables": 1}
         self._prior = Natural(tables=np.full((questions, k, answers), 0.5))
 
     def prior(self):

@@ -57,6 +57,7 @@ class HiddenRegimes(Model):
     def __init__(self, k, family, one, constant):
         self.k, self.family, self.constant = k, family, constant
         self.families = {"start": Dirichlet(k), "moves": Dirichlet(k), "states": family}
+        self.components = {"start": 0, "moves": (0, 1), "states": 0}
         self._prior = Natural(start=np.ones(k), moves=np.ones((k, k)), states=np.tile(one, (k, 1)))
 
     def features(self, x):
@@ -166,6 +167,7 @@ class Bursts(Model):
             "moves": Dirichlet(k),
             "rates": Gamma(1),
         }
+        self.components = {"weights": 0, "start": 0, "moves": 0, "rates": 0}
         self._prior = Natural(
             weights=np.ones(kinds),
             start=np.ones((kinds, k)),
@@ -239,6 +241,7 @@ class Messages(Model):
     def __init__(self, people, k, alpha=0.2):
         self.p, self.k = people, k
         self.families = {"people": Dirichlet(k), "rates": Gamma(1)}
+        self.components = {"people": 1, "rates": (0, 1)}
         self._prior = Natural(
             people=np.full((people, k), alpha), rates=np.tile([0.5, 0.5], (k, k, 1))
         )
@@ -298,6 +301,7 @@ class Blocks(Model):
         self.k, self.l, self.j = rows, columns, n_columns
         self.shares, self.gamma = Dirichlet(rows), Gamma(1)
         self.columns, self.cell = Dirichlet(columns), np.array([shape, rate])
+        self.components = {"weights": 0, "sums": 0}
         self._prior = Natural(weights=np.ones(rows), sums=np.zeros((rows, n_columns)))
 
     def prior(self):

@@ -31,6 +31,7 @@ class CategoricalHMM(Model):
 
     def __init__(self, n_states, n_symbols, start=1.0, transition=1.0, emission=1.0):
         self.k, self.v = n_states, n_symbols
+        self.components = {"start": 0, "transition": (0, 1), "emission": 0}
         self._prior = Natural(
             start=np.full(self.k, start),
             transition=np.full((self.k, self.k), transition),
@@ -103,6 +104,7 @@ class PoissonFactors(Model):
 
     def __init__(self, n_factors, n_columns, a=0.3, b=0.3, c=0.3, d=0.3):
         self.k, self.v, self.a, self.b = n_factors, n_columns, a, b
+        self.components = {"shape": 0, "rate": 0}
         self._prior = Natural(
             shape=np.full((n_factors, n_columns), c), rate=np.full((n_factors, n_columns), d)
         )
@@ -184,6 +186,7 @@ class MixedRegressions(Model):
 
     def __init__(self, n_components, n_inputs, precision=0.1, shape=1.0, rate=1.0):
         self.k, self.d = n_components, n_inputs
+        self.components = dict.fromkeys(("weights", "precision", "mean", "shape", "rate"), 0)
         self._prior = Natural(
             weights=np.ones(self.k),
             precision=np.tile(precision * np.eye(self.d), (self.k, 1, 1)),
@@ -265,6 +268,7 @@ class ExponentialMixture(Model):
     def __init__(self, n_components, shape=1.0, rate=1.0):
         self.k = n_components
         self.weights, self.rates = Dirichlet(n_components), Gamma(1)
+        self.components = {"weights": 0, "rates": 0}
         self._prior = Natural(weights=np.ones(self.k), rates=np.tile([shape, rate], (self.k, 1)))
 
     def prior(self):

@@ -135,6 +135,7 @@ class Depths(Model):
         self.rates = Gamma(n_columns)
         self.families = {"weights": Dirichlet(k), "rates": self.rates}
         prior = self.rates.natural(np.full((k, n_columns), shape), rate)
+        self.components = {"weights": 0, "rates": 0}
         self._prior = Natural(weights=np.ones(k), rates=prior)
 
     def prior(self):
@@ -214,6 +215,7 @@ class Sphere(Model):
     def __init__(self, k, concentration):
         self.k, self.c = k, concentration
         self._weights = Dirichlet(k)
+        self.components = {"weights": 0, "means": 0}
         self._prior = Natural(weights=np.full(k, 0.5), means=np.zeros((k, 3)))
 
     def prior(self):

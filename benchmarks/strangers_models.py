@@ -164,6 +164,7 @@ class Breaks(Model):
         self.lines = MultivariateNormalGamma(2)
         self.families = {"weights": Dirichlet(k), "lines": self.lines}
         one = self.lines.natural(np.zeros(2), 0.1 * np.eye(2), 2.0, 0.5)
+        self.components = {"weights": 0, "lines": 0}
         self._prior = Natural(weights=np.ones(k), lines=np.tile(one, (k, 2, 1)))
 
     def prior(self):
@@ -343,6 +344,7 @@ class AuthorTopics(Model):
     def __init__(self, n_authors, n_topics, n_words, topics=0.2, words=0.1):
         self.a, self.k, self.v = n_authors, n_topics, n_words
         self.families = {"authors": Dirichlet(n_topics), "topics": Dirichlet(n_words)}
+        self.components = {"authors": 1, "topics": 0}
         self._prior = Natural(
             authors=np.full((n_authors, n_topics), topics),
             topics=np.full((n_topics, n_words), words),
