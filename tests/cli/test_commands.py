@@ -100,8 +100,14 @@ def test_evaluate(command, files):
     assert few["npmi"] == pytest.approx(model.coherence(counts, n_words=80).mean())
 
 
-@pytest.mark.parametrize("form", ["npz", "parquet"])
-def test_evaluate_tells_training_from_held_out_documents(command, files, tmp_path, form):
+def test_evaluate_does_not_know_the_documents_of_a_stream(command, files, tmp_path):
+    write(tmp_path / "all.parquet", files.corpus)
+    command("fit", tmp_path / "all.parquet", "-k", 4, "--passes", 2, "--out", tmp_path / "model")
+    scored = command("evaluate", tmp_path / "model", files.counts, "--json")
+    assert (scored["kind"], scored["n_looked_up"]) == ("score", 0)
+
+
+def test_evaluate_distinguishes_training_from_held_out_documents(command, files, tmp_path):
     kept = np.sort(np.random.default_rng(0).choice(400, size=20, replace=False))
     counts, words = files.corpus.counts, files.corpus.vocabulary
     parts = {
@@ -111,8 +117,8 @@ def test_evaluate_tells_training_from_held_out_documents(command, files, tmp_pat
         "score, in part on training documents": counts,
     }
     model = tmp_path / "model"
-    write(tmp_path / f"all.{form}", files.corpus)
-    command("fit", tmp_path / f"all.{form}", "-k", 4, "--passes", 2, "--out", model)
+    write(tmp_path / "all.npz", files.corpus)
+    command("fit", tmp_path / "all.npz", "-k", 4, "--passes", 2, "--out", model)
     for kind, documents in parts.items():
         path = tmp_path / "part.npz"
         write(path, Corpus(documents, words), overwrite=True)

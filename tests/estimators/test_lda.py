@@ -520,7 +520,8 @@ def test_a_stream_after_a_tempered_fit_is_at_temperature_one(tempering, learning
 
 def test_a_stream_of_unknown_length_is_cooled():
     X = sparse.csr_matrix(np.random.default_rng(0).poisson(0.5, size=(2000, 10)))
-    model = LatentDirichletAllocation(3, random_state=0)
+    policy = Annealing(schedules.linear_inverse(2.0), fraction=0.4)
+    model = LatentDirichletAllocation(3, tempering=policy, random_state=0)
     temperatures = []
     for _ in range(10):
         model.partial_fit(X)
