@@ -14,7 +14,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, loa
 
 from fresh_models import BEDS as FRESH
 from own_models import CategoricalHMM, ExponentialMixture, MixedRegressions, PoissonFactors
-from strangers_models import BEDS as STRANGERS
+from strangers_models import BEDS as INDEPENDENT
 from tempering import Mixture, families
 from tempering.families import Dirichlet
 
@@ -249,6 +249,6 @@ PROBLEMS: dict[str, Callable[[int], Problem]] = {
     "spiral": spiral,
     "baskets": baskets,
     "directions": directions,
-    **STRANGERS,
+    **INDEPENDENT,
     **FRESH,
 }

@@ -1,4 +1,4 @@
-"""What the start, the update and heat each bring to topics, on validation documents.
+"""Ablation of the start, the update and heat of topics, on validation documents.
 
     PYTHONPATH=.:src python benchmarks/topic_ablation.py --corpora eight 20news.npz:13655 octis/ \
         --topics 20 50 100 --seeds 0 1 2 --starts words random --updates sampled variational \

@@ -271,7 +271,23 @@ def emptied(situation: Situation, rng: np.random.Generator) -> tuple[int, int | 
 
 
 @dataclass(frozen=True)
-class Donor(Operator):
+class _Transplant(Operator):
+    """An operator that takes components of another solution over."""
+
+    prior: float = 2.0
+
+    def applies(self, situation: Situation) -> bool:
+        return situation.components is not None and bool(situation.others)
+
+
+def _draw(sizes: Array, rng: np.random.Generator) -> int:
+    """Return an index drawn in proportion to the sizes; each has a chance."""
+    chances = sizes / max(sizes.max(), 1e-300) + 1e-9
+    return int(rng.choice(len(chances), p=chances / chances.sum()))
+
+
+@dataclass(frozen=True)
+class Donor(_Transplant):
     """One component emptied, its place taken by one of another solution that the best lacks.
 
     >>> from tempering.search import Donor
@@ -279,19 +295,13 @@ class Donor(Operator):
     Donor(tries=3, prior=2.0)
     """
 
-    prior: float = 2.0
     name: ClassVar[str] = "donor"
-
-    def applies(self, situation: Situation) -> bool:
-        return situation.components is not None and bool(situation.others)
 
     def propose(self, situation: Situation, rng: np.random.Generator) -> Candidate:
         components, other = situation.components, situation.any_other(rng)
         assert components is not None
         apart = situation.distances(other)
-        lacked = apart.min(axis=0) * components.masses(other.statistics)
-        lacked = lacked / max(lacked.max(), 1e-300) + 1e-9
-        given = int(rng.choice(components.n, p=lacked / lacked.sum()))
+        given = _draw(apart.min(axis=0) * components.masses(other.statistics), rng)
         out, into = emptied(situation, rng)
         statistics = as_arrays(situation.best.statistics)
         components.empty(statistics, out, into)
@@ -302,7 +312,7 @@ class Donor(Operator):
 
 
 @dataclass(frozen=True)
-class Cross(Operator):
+class Cross(_Transplant):
     """Some neighbouring components replaced by the matching ones of another solution.
 
     >>> from tempering.search import Cross
@@ -310,20 +320,14 @@ class Cross(Operator):
     Cross(tries=3, prior=2.0)
     """
 
-    prior: float = 2.0
     name: ClassVar[str] = "cross"
-
-    def applies(self, situation: Situation) -> bool:
-        return situation.components is not None and bool(situation.others)
 
     def propose(self, situation: Situation, rng: np.random.Generator) -> Candidate:
         components, other = situation.components, situation.any_other(rng)
         assert components is not None
         k, apart = components.n, situation.distances(other)
         matched = components.match(apart)
-        differ = apart[np.arange(k), matched]
-        differ = differ / max(differ.max(), 1e-300) + 1e-9
-        first = int(rng.choice(k, p=differ / differ.sum()))
+        first = _draw(apart[np.arange(k), matched], rng)
         near = situation.apart[first].copy()
         near[first] = -1.0
         places = np.argsort(near, kind="stable")[: int(rng.integers(1, max(2, k // 2) + 1))]
