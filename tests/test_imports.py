@@ -33,6 +33,7 @@ ALLOWED = {
         "models",
         "temperature",
         "inference",
+        "search",
         "evaluation",
         "gpu",
     },

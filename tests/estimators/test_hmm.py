@@ -659,7 +659,7 @@ def test_counts_that_are_none_are_refused_by_name(parameter, value):
 
 def test_a_saddle_is_told_of_the_best_start_alone(monkeypatch):
     X = volatile(200)
-    kept = GaussianHMM._search
+    kept = GaussianHMM._run
 
     def search(self, model, data, options):
         found = replace(kept(self, model, data, options), at_saddle=at_saddle.pop())
@@ -667,7 +667,7 @@ def test_a_saddle_is_told_of_the_best_start_alone(monkeypatch):
             warnings.warn(AT_SADDLE, SaddleWarning, stacklevel=2)
         return found
 
-    monkeypatch.setattr(GaussianHMM, "_search", search)
+    monkeypatch.setattr(GaussianHMM, "_run", search)
     elbos = GaussianHMM(3, random_state=0, n_init=2, tol=0.1)
     at_saddle = [False, False]
     best = int(np.argmax(elbos.fit(X).restart_elbos_))

@@ -175,6 +175,20 @@ def test_steps_on_some_rows_promise_no_more_than_a_pass_gains(weights):
     assert tried
 
 
+def test_fresh_starts_are_those_of_the_caller():
+    model, data = grid()
+    drawn = []
+
+    def starts(rng):
+        drawn.append(model.initialize(ArraySource(data), rng))
+        return drawn[-1]
+
+    found = search(model, data, budget=3, starts=starts, operators=[Restart(tries=1)])
+    assert len(drawn) == sum(trial.operator != "last" for trial in found.trail)
+    assert len({start.components.tobytes() for start in drawn}) == len(drawn)
+    assert found.history["elbo"][0] == fit(model, data, initial=drawn[0]).history["elbo"][0]
+
+
 def test_an_operator_of_ones_own_is_used():
     model, data = grid()
     wanted = fit(model, data, seed=1, max_passes=1000).posterior

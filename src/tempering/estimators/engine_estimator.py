@@ -64,6 +64,7 @@ from tempering.inference.saddle import AT_SADDLE
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array, Model
 from tempering.models.threads import one_blas_thread
+from tempering.search import search
 from tempering.temperature import COLD, Heat, TemperaturePolicy, Untempered
 
 #: τ of a stream, of which nobody knows the length.
@@ -134,7 +135,8 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
                 model, data = self._new_model(X), as_data(self._transformed(X))
                 rng = check_random_state(remembered_seed(self.random_state, checkpoint, resume))
                 best, elbos = None, []
-                for number in range(1 if going_on else self._n_starts()):
+                searches = not going_on and self._searches(policy)
+                for number in range(1 if going_on or searches else self._n_starts()):
                     options: Any = {**self._run_options(), "temperature": policy}
                     # 0 is the start alone
                     if self.batch_size is not None and self.max_iter != 0:
@@ -143,7 +145,8 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
                     options |= {"checkpoint": kept, "resume": resume}
                     start = self._state.posterior if going_on else self._starts(model, data, rng)
                     options["initial"], options["seed"] = start, int(rng.randint(2**31 - 1))
-                    find = self._start_alone if self.max_iter == 0 else self._search
+                    find = self._search if searches else self._run
+                    find = self._start_alone if self.max_iter == 0 else find
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore", SaddleWarning)  # it may not be the best
                         result = find(model, data, options)
@@ -212,9 +215,23 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         elbo = evaluate_elbo(model, start, ArraySource(data))
         return Result(start, elbo, History(), False, Heat(finished=True), model)
 
-    def _search(self, model: Any, data: Any, options: FitOptions) -> Result:
+    def _run(self, model: Any, data: Any, options: FitOptions) -> Result:
         """One run of the engine."""
         return fit(model, data, **options)
+
+    def _searches(self, policy: TemperaturePolicy) -> bool:
+        """Return whether a fit is a search, in which ``n_init`` is the work, in plain fits."""
+        return False
+
+    def _search(self, model: Any, data: Any, options: FitOptions) -> Result:
+        """Search for the best optimum."""
+        own: Any = dict(options)
+        del own["temperature"]
+
+        def starts(rng: np.random.Generator) -> Any:
+            return self._starts(model, data, np.random.RandomState(rng.integers(2**31)))
+
+        return search(model, data, budget=self._n_starts(), starts=starts, **own)
 
     @abstractmethod
     def _expose(self, model: Any, data: Any = None) -> None:

@@ -166,7 +166,7 @@ random_state, n_jobs, executor, verbose
         check_is_fitted(self)
         return log_density(self._model, self._validated(X, reset=False), self._expectations)
 
-    def _search(self, model: FactorialModel, X: Array, options: FitOptions) -> Result:
+    def _run(self, model: FactorialModel, X: Array, options: FitOptions) -> Result:
         moves = {"features": move_features} if self.moves and self.batch_size is None else {}
         on_table = partial(fit_table, backend=self.backend, moves=moves)
         if self.batch_size or not worthwhile(len(X), X.shape[1], self.n_components):

@@ -44,8 +44,8 @@ class _FactorEstimator(FeatureMixin, EngineEstimator):
     def _n_starts(self) -> int:
         return 1  # the engine itself starts anew
 
-    def _search(self, model: Any, data: Any, options: FitOptions) -> Result:
-        result = super()._search(model, data, {**options, "n_init": self.n_init})
+    def _run(self, model: Any, data: Any, options: FitOptions) -> Result:
+        result = super()._run(model, data, {**options, "n_init": self.n_init})
         return replace(result, posterior=model.largest_first(result.posterior))
 
     def _check_loaded(self) -> None:

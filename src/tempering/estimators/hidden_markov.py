@@ -304,10 +304,10 @@ class HiddenMarkovEstimator(ChainQueries):
         self.__dict__ = before  # for the next start
         return posterior
 
-    def _search(self, model: HiddenMarkov, data: Sequences, options: FitOptions) -> Result:
+    def _run(self, model: HiddenMarkov, data: Sequences, options: FitOptions) -> Result:
         solver = model_on(self.backend, model, len(data.table))
         joins = self.join_states and self.batch_size is None
-        result = (fit_with_joins if joins else super()._search)(solver, data, options)
+        result = (fit_with_joins if joins else super()._run)(solver, data, options)
         return replace(result, model=on_cpu(result.model))
 
     @_fit_context(prefer_skip_nested_validation=True)

@@ -97,7 +97,7 @@ class MixtureFit(OnlineEstimator):
     def _starts(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:
         return model.prior() + model.statistics(X, random_assignment(X, self.n_components, rng))
 
-    def _search(self, model: Mixture, data: Array, options: FitOptions) -> Result:
+    def _run(self, model: Mixture, data: Array, options: FitOptions) -> Result:
         moves = self._moves(data, options.get("temperature"))
         return fit_table(model, data, backend=self.backend, moves=moves, **options)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple
 
@@ -68,6 +68,7 @@ def search(
     tolerance: float = 1e-3,
     max_passes: float = 1000.0,
     initial: Any = None,
+    starts: Callable[[np.random.Generator], Any] | None = None,
     keep_local: bool = False,
     n_threads: int | None = None,
     executor: Executor | None = None,
@@ -102,7 +103,9 @@ def search(
     max_passes : float
         Number of passes of a single run, at most.
     initial : Natural, optional
-        λ that plain inference starts from, instead of ``model.initialize``.
+        λ that plain inference starts from, instead of a fresh start.
+    starts : callable, optional
+        Draws λ of a fresh start by a ``numpy.random.Generator``, instead of ``model.initialize``.
     keep_local : bool
         Keep q(z) of all data as ``SearchResult.local``.
     n_threads : int, optional
@@ -151,6 +154,8 @@ def search(
             "search takes all data at each step, but the source has minibatches. Search on a "
             "sample that fits in memory, then call fit(..., initial=result.posterior)."
         )
+    if initial is None and starts is not None:
+        initial = starts(np.random.default_rng(seed))
     settings = {
         "budget": budget,
         "operators": [repr(operator) for operator in operators],
@@ -207,7 +212,7 @@ def search(
                 math.inf,
                 tolerance=tolerance,
             )
-            runs = Runs(algorithm, opened, next(opened.batches(seed)))
+            runs = Runs(algorithm, opened, next(opened.batches(seed)), starts)
             state = journal.load() if resume else None
             if state is None:
                 step = algorithm.advance(

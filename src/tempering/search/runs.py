@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -86,6 +87,7 @@ class Runs:
     algorithm: Algorithm
     source: Source
     batch: Batch  # all data
+    starts: Callable[[np.random.Generator], Any] | None = None
     spent: float = 0.0
 
     @property
@@ -105,6 +107,9 @@ class Runs:
 
     def fresh_start(self, rng: np.random.Generator) -> Any:
         """Return λ of a fresh start."""
+        given = None if self.starts is None else self.starts(rng)
+        if given is not None:
+            return given
         return start_of(self.model, self.source, rng).posterior
 
     def posterior(self, like: Any, statistics: Statistics) -> Any:
