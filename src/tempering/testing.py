@@ -16,7 +16,7 @@ from tempering.models.arguments import check_number, check_whole, shown
 from tempering.models.base import LocalStep, Model, UnsupportedTemperature, start_of
 from tempering.models.natural import Natural, entry, permuted
 from tempering.search.components import Components
-from tempering.temperature.probes import new_start
+from tempering.temperature.perturbation import fresh_start
 
 try:  # What workers of a cluster are sent.
     from cloudpickle import dumps
@@ -206,10 +206,10 @@ def _check_starts(model: Model, rows: Any, prior: Any, seed: int) -> None:
     hint = "source.sample(n, rng) returns at most n data, which stand for source.size."
     for n in FEW:
         few, rng = rows[:n], np.random.default_rng(seed)
-        start = partial(new_start, model, few, rows.shape[0], rng)
+        start = partial(fresh_start, model, few, rows.shape[0], rng)
         posterior = _tried("initialize", few.shape, start, hint)
         _check_parts(prior, posterior, f"λ of initialize from {few.shape[0]} data")
-        again = new_start(model, few, rows.shape[0], np.random.default_rng(seed))
+        again = fresh_start(model, few, rows.shape[0], np.random.default_rng(seed))
         _demand(
             describe(again) == describe(posterior),
             "initialize must draw with rng alone: it gave another λ from the same seed.",

@@ -52,7 +52,6 @@ WAYS = {
     "batch": {"learning_method": "batch", "max_iter": 30, "seed_strength": 1.0},
     "plain": {"tempering": None},
     "annealing": {"tempering": "annealing"},
-    "adaptive": {"tempering": "adaptive"},
     "variational": {"tempering": "variational"},
     "local": {"tempering": "local"},
     "mean": {"update": "mean"},

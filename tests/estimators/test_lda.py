@@ -405,6 +405,7 @@ def test_policies_that_need_a_bound_name_the_update_that_has_one():
     X, _ = make_corpus(100)
     for policy in ("adaptive", LocalTempering(formula="paper")):
         lda = LatentDirichletAllocation(3, tempering=policy, max_iter=4, random_state=0)
+        lda.set_params(learning_method="batch")
         with pytest.raises(ValueError, match="update='variational'"):
             lda.fit(X)
         lda.set_params(update="variational").fit(X)
@@ -482,8 +483,14 @@ def test_bad_documents_are_named(X, message):
         ({"tempering": "hot"}, "tempering must be None, one of 'auto', 'adaptive', 'annealing'"),
         ({"learning_method": "offline"}, "learning_method"),
         ({"tempering": Annealing(passes=50)}, "leaves no phase at T = 1"),
-        ({"tempering": "adaptive", "update": "sampled"}, "take another .* update='variational'"),
-        ({"tempering": "adaptive", "update": "mean"}, "take another .* update='variational'"),
+        (
+            {"tempering": "adaptive", "update": "sampled", "learning_method": "batch"},
+            "take another .* update='variational'",
+        ),
+        (
+            {"tempering": "adaptive", "update": "mean", "learning_method": "batch"},
+            "take another .* update='variational'",
+        ),
         ({"tempering": LocalTempering(formula="paper"), "update": "mean"}, "energies.*calibrated"),
         (
             {"tempering": VariationalTempering(formula="monte-carlo"), "update": "sampled"},

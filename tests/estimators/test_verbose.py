@@ -20,7 +20,7 @@ from tempering import (
 from tempering.families import Dirichlet, Poisson
 from tempering.inference.callbacks import Report, progress_bar
 from tempering.inference.run import Record
-from tempering.temperature.adaptive_heat import AdaptiveHeat
+from tempering.temperature.adaptive import AdaptiveHeat
 
 
 @pytest.mark.parametrize("terminal", [False, True])
@@ -84,11 +84,11 @@ def test_the_bar_of_a_fit_that_fails_is_not_full(shown):
 def test_the_bar_names_phases_and_the_objective(shown):
     """Nothing cools at T = 1.000, and an ELBO that is not the objective may fall."""
     steps = [  # temperature of the step, and the heat after it
-        (1.0, AdaptiveHeat(0.2, phase="cooling")),
-        (5.0, AdaptiveHeat(0.9999, phase="cooling")),
-        (1.0001, AdaptiveHeat(1.0, phase="settling")),
-        (1.0, AdaptiveHeat(finished=True, phase="settling")),
-        (1.0, AdaptiveHeat(finished=True, phase="settling")),
+        (5.0, AdaptiveHeat(0.2, inverse_temperature_before=0.1)),
+        (5.0, AdaptiveHeat(0.2, inverse_temperature_before=0.2)),
+        (5.0, AdaptiveHeat(0.9999, inverse_temperature_before=0.2)),
+        (1.0001, AdaptiveHeat(1.0, inverse_temperature_before=0.9999)),
+        (1.0, AdaptiveHeat(finished=True)),
     ]
     with progress_bar(True) as bar:
         for i, (temperature, heat) in enumerate(steps):
@@ -96,9 +96,9 @@ def test_the_bar_names_phases_and_the_objective(shown):
             bar(Report(record, None, heat, 10.0, 0))
     phases = [(each["description"], "may fall" in each["where"]) for each in shown[:-1]]
     assert phases == [
-        ("T = 1", False),
         ("cooling", True),
+        ("cooling", True),
+        ("holding: components are separating", True),
         ("T = 1", False),
-        ("settling at T = 1", False),
         ("T = 1", False),
     ]

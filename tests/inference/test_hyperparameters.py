@@ -71,7 +71,7 @@ def test_they_stay_as_they_were_until_temperature_one(name, policy):
 
 @pytest.mark.parametrize("passes", [1, 2])
 def test_a_short_run_ends_with_a_step_that_learns_them(passes):
-    """Also where its policy is at T = 1, and waits to heat up."""
+    """Also where its policy has had no time to cool."""
     model, data = problem("factorial")
     options = {"temperature": AdaptiveTempering(), "max_passes": passes, "progress": False}
     result = fit(model, data, **options)

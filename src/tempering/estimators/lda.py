@@ -64,7 +64,7 @@ default=None
 default="auto"
         The temperature, and nothing else. "auto" is T = 1 where topics start from words and are
         sampled, as by default; otherwise it cools from T = 2 over 40% of the run. None is T = 1
-        throughout. "adaptive" needs ``update="variational"``.
+        throughout. "adaptive" needs ``learning_method="batch"`` and ``update="variational"``.
     update : {"auto", "variational", "mean", "sampled"}, default="auto"
         How topics enter the inner update. "variational" is the paper's, and the only one that
         climbs an evidence lower bound; "mean" uses posterior means; "sampled" is "mean" until

@@ -223,8 +223,9 @@ def fit_on_device(
     require_jax()
     if isinstance(options.get("temperature"), AdaptiveTempering):
         raise UnsupportedTemperature(
-            "AdaptiveTempering looks at documents on the CPU: take backend='cpu', or on the device "
-            "a schedule, such as tempering.Annealing(tempering.schedules.linear_inverse(2.0))."
+            "AdaptiveTempering takes all documents at each step, and the device minibatches: take "
+            "backend='cpu', or a schedule, such as "
+            "tempering.Annealing(tempering.schedules.linear_inverse(2.0))."
         )
     streamed = isinstance(data, BlockSource)
     if not streamed:

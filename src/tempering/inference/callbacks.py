@@ -159,8 +159,8 @@ def progress_bar(
             where += f"  T {record.temperature:.3f}{found}"
             end = f"done after {record.passes:.4g} passes{found}"
             # The heat is that of the next step, and its phase begins there.
-            heated = report.heat.telling if record.step == 0 else phase
-            phase = report.heat.telling
+            heated = report.heat.phase if record.step == 0 else phase
+            phase = report.heat.phase
             if is_cold(record) and (not heated or heated.startswith("cooling")):
                 heated = "T = 1"
             bar.update(

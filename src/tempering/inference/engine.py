@@ -23,6 +23,7 @@ from tempering.inference.sources import Batch, Source
 from tempering.models.arguments import check_number
 from tempering.models.base import LocalStep, Model, Start, start_of
 from tempering.temperature import COLD, Heat, Progress, Surroundings, TemperaturePolicy, Untempered
+from tempering.temperature.perturbation import perturbed
 
 UNTEMPERED = Untempered()
 
@@ -74,68 +75,77 @@ class Algorithm:
     finish: bool = True
     #: Steps between two evaluations of the bounds.
     elbo_every: int = 1
+    #: What perturbations are drawn from.
+    seed: int = 0
 
     def start(self, posterior: Any, rng: np.random.Generator) -> State:
         """Line 1: λ and T at step 0."""
         return State(posterior, self.temperature.begin(self.model, self.n_data, rng))
 
     def advance(self, state: State, batch: Batch, evaluate: bool = True) -> Step:
-        """One turn of the loop; with ``evaluate``, the bounds at its λ, q(z) and q(T) too."""
-        model, temperature, posterior = self.model, self.temperature, state.posterior
-        scale = self.n_data / batch.size
-        progress = self.progress(state, batch)
+        """Make one turn of the loop; with ``evaluate``, compute the bounds at its λ, q(z) and q(T).
+
+        Once the policy has come to T = 1, it is not asked again.
+        """
+        model, posterior, heat = self.model, state.posterior, state.heat
+        scale, progress = self.n_data / batch.size, self.progress(state, batch)
 
         # Line 7, annealing: reduce T according to schedule.
-        heat = temperature.cool(state.heat, progress)
-        if heat.finished:
-            temperature = UNTEMPERED
+        heat = heat if heat.finished else self.temperature.cool(heat, progress)
+        temperature = UNTEMPERED if heat.finished else self.temperature
 
         # Line 4: local variational parameters φ = E_λ[η_l] / T.
         expected = model.expectations(posterior)
-
-        parts = list(zip_longest(batch.shards(model.shard_size), state.solved))
         terms = evaluate or temperature.reads_energies(heat)
-        solve = SolveShard(
-            temperature, heat, model, expected, terms, len(parts) > 1, keeps=self.continues
-        )
-        solved: Sequence[LocalStep] = ()
-        if self.continues:
-            solved = self.executor.map(solve, parts)
-            local = add_in_pairs(solved)
-        else:
-            local = self.executor.add_up(solve, parts)
+        local, solved = self._solve(temperature, heat, expected, terms, batch, state.solved)
 
         rate = self.learning_rate(state.step + 1)
         check_number(rate, f"learning_rate({state.step + 1})", "from 0 to 1", least=0, most=1)
 
-        revises = heat.revises
-
         # Line 8, variational tempering: update T.
-        surroundings = Surroundings(
-            model, batch.data, posterior, expected, scale, progress, rate, self.tolerance
-        )
+        revises, perturbation = heat.revises, temperature.perturb(heat)
+        surroundings = Surroundings(model, batch.data, posterior, expected, scale, progress)
         local, heat = temperature.update(heat, local, surroundings)
 
         prior_weight = temperature.prior_weight(heat)
         nothing = math.nan, math.nan
         bounds = self._bounds(posterior, local, heat, prior_weight) if evaluate else nothing
 
+        step = local
+        if perturbation.share:
+            rng = np.random.default_rng([self.seed, state.step])
+            step = perturbed(local, model, batch.data, perturbation, rng)
+
         # Line 5: intermediate global parameters λ̂ = α + (N/B) Σ_i E[t(x_i, z_i)] / T_i.
-        target = prior_weight * model.prior() + scale * local.statistics
+        target = prior_weight * model.prior() + scale * step.statistics
 
         # Line 6: λ ← (1 − ρ) λ + ρ λ̂.
-        if local.found_at is not None:
-            posterior = local.found_at
         posterior = model.global_step(posterior, target, rate)
-        # Where it only returns, this is the state that is given up.
-        if heat.finished and not heat.returns:
+        if heat.finished:
             model.learn_hyperparameters(local, posterior, rate)
-        if (revises or heat.finished) and (heat.keeps or not heat.returns):
+        if revises or heat.finished:
             posterior = model.revise(posterior, *progress.parts)
 
-        seen = state.data_seen + batch.size + heat.looked_at
-        state = State(posterior, heat, state.step + 1, seen, tuple(solved))
-        return Step(state, local, *bounds)
+        seen = state.data_seen + batch.size
+        return Step(State(posterior, heat, state.step + 1, seen, solved), local, *bounds)
+
+    def _solve(
+        self,
+        temperature: TemperaturePolicy,
+        heat: Heat,
+        expected: Any,
+        terms: bool,
+        batch: Batch,
+        before: Sequence[LocalStep],
+    ) -> tuple[LocalStep, tuple[LocalStep, ...]]:
+        """Return the local step of a batch, and those of its shards if the next step needs them."""
+        parts = list(zip_longest(batch.shards(self.model.shard_size), before))
+        detach, keeps = len(parts) > 1, self.continues
+        solve = SolveShard(temperature, heat, self.model, expected, terms, detach, keeps)
+        if not self.continues:
+            return self.executor.add_up(solve, parts), ()
+        solved = self.executor.map(solve, parts)
+        return add_in_pairs(solved), tuple(solved)
 
     def progress(self, state: State, batch: Batch) -> Progress:
         """Where the run is before this batch."""
@@ -149,7 +159,7 @@ class Algorithm:
         About to end is the last pass, or what is left of it once the policy has promised T = 1; but
         the last step in any case.
         """
-        if not self.finish:
+        if state.heat.finished or not self.finish:
             return False
         progress = self.progress(state, batch)
         promised = max(self.temperature.length(progress), self.planned_passes - 1.0)
@@ -223,27 +233,18 @@ def run_restart(
     source: Source,
     *,
     initial: Any,
-    seed: int,
     final_elbo: bool,
     keep_local: bool,
     callbacks: Sequence[Callback],
     restarts: Restarts,
 ) -> Result:
-    """One restart from start to end, or from where a checkpoint left it."""
-    run = restarts.latest
-    model = algorithm.model if run is None else run.model
-    algorithm = replace(algorithm, model=model)
-    if run is None:
-        rng = np.random.default_rng(seed)
-        start = start_of(model, source, rng) if initial is None else Start(deepcopy(initial), None)
-        state = algorithm.start(start.posterior, rng)
-        if algorithm.continues and start.local is not None:
-            state = state._replace(solved=_unsolved(start.local, source.size, model.shard_size))
-        run = Run(model, state, state.heat, History())
+    """Run from start to end, or from where a checkpoint left it."""
+    run = restarts.latest or _begin(algorithm, source, initial)
+    algorithm = replace(algorithm, model=run.model)
     if keep_local:
-        local_of(model, run.state.posterior, source.sample(1, np.random.default_rng(0)))
+        local_of(run.model, run.state.posterior, source.sample(1, np.random.default_rng(0)))
     started = working_seconds() - run.seconds
-    batches = source.batches(seed, run.state.step)
+    batches = source.batches(algorithm.seed, run.state.step)
 
     def stops(record: Record, state: State) -> bool:
         reached = state.posterior, state.heat, algorithm.planned_passes
@@ -252,43 +253,32 @@ def run_restart(
         return any(answers)
 
     asked_to_stop = False
-    while not asked_to_stop and (run.resting or not run.over):
+    while not (asked_to_stop or run.over):
         batch = next(batches)
         if run.resting:
             run, asked_to_stop = _off_saddle(algorithm, run, batch, stops)
             restarts.latest = run
             continue
-        if not run.cooled and algorithm.stays_hot(run.state, batch):
-            run = run._replace(cooled=True, state=run.state._replace(heat=COLD))
-        current = replace(algorithm, temperature=UNTEMPERED) if run.cooled else algorithm
-        evaluate = run.state.step % algorithm.elbo_every == 0
         with restarts.whole_step():
-            step = current.advance(run.state, batch, evaluate)
-            rise = abs(step.tempered_elbo - run.previous)
-            before = run.state.heat  # with which a policy may have returned to a state at rest
-            rests = rise < algorithm.tolerance or (before.finished and before.settled)
-            settled = source.whole and evaluate and rests
-            run = _recorded(algorithm, run, step, evaluate, settled, started)
-            heat = run.state.heat
-            run = run._replace(resting=run.converged and not algorithm.spent(run.state))
-            if heat.settled and not heat.finished and not algorithm.spent(run.state):
-                run, _ = _off_saddle(algorithm, run, batch)
+            if algorithm.stays_hot(run.state, batch):
+                run = run._replace(state=run.state._replace(heat=COLD))
+            evaluate = run.state.step % algorithm.elbo_every == 0
+            step = algorithm.advance(run.state, batch, evaluate)
+            judged = evaluate and source.whole
+            run = _recorded(algorithm, run, step, evaluate, judged, working_seconds() - started)
             restarts.latest = run
         asked_to_stop = stops(run.history[-1], run.state)
-    if asked_to_stop and run.kept is not None:
-        run = _better(algorithm, run, source)
+    return _result(algorithm, source, run, final_elbo, keep_local)
 
-    elbo, state = math.nan, run.state
-    if final_elbo:
-        elbo = evaluate_elbo(model, state.posterior, source, algorithm.executor, state.solved)
-    local = None
-    if keep_local:
-        expected = model.expectations(state.posterior)
-        solve = SolveShard(UNTEMPERED, COLD, model, expected, wanted="local")
-        shards = _over_all_data(solve, source, algorithm.executor, state.solved)
-        local = np.concatenate(list(shards))
-    found = state.posterior, elbo, run.history, run.converged, run.tempered_heat, model
-    return Result(*found, local=local, at_saddle=run.at_saddle, warnings=run.warnings)
+
+def _begin(algorithm: Algorithm, source: Source, initial: Any) -> Run:
+    """Return the run before its first step."""
+    model, rng = algorithm.model, np.random.default_rng(algorithm.seed)
+    start = start_of(model, source, rng) if initial is None else Start(deepcopy(initial), None)
+    state = algorithm.start(start.posterior, rng)
+    if algorithm.continues and start.local is not None:
+        state = state._replace(solved=_unsolved(start.local, source.size, model.shard_size))
+    return Run(model, state, state.heat, History())
 
 
 def _unsolved(local: Any, n_data: int, shard_size: int) -> tuple[LocalStep, ...]:
@@ -302,12 +292,11 @@ def _unsolved(local: Any, n_data: int, shard_size: int) -> tuple[LocalStep, ...]
 
 
 def _recorded(
-    algorithm: Algorithm, run: Run, step: Step, evaluated: bool, settled: bool, started: float
+    algorithm: Algorithm, run: Run, step: Step, evaluated: bool, judged: bool, seconds: float
 ) -> Run:
-    """The run after a step: its history, its phase, and whether it has converged."""
-    policy = algorithm.temperature
+    """Return the run after a step: its history, its phase, and whether it rests."""
     state, local, bound, elbo = step
-    heat, seconds = state.heat, working_seconds() - started
+    heat = state.heat
     run.history.append(
         Record(
             step=state.step - 1,
@@ -323,86 +312,66 @@ def _recorded(
             weights=heat.weights,
         )
     )
-    kept = deepcopy(state) if heat.keeps else run.kept
-    back = run.kept if heat.returns else None  # with both, the two change places
-    # Pushes off saddles are those on the way to one place, which goes on where it was kept.
-    leaves = heat.keeps or back is not None
-    escapes = run.kept_escapes if heat.keeps and back is not None else 0
-    if back is not None:  # which has not been looked at, however little the step before it changed
-        settled = False
-    converged = settled and (heat.finished or (policy.settles(heat) and not algorithm.finish))
-    cooled = run.cooled or (settled and not converged and policy.settles(heat))
-    if cooled:
+    settled = judged and abs(bound - run.previous) < algorithm.tolerance
+    settles = settled and not heat.finished and algorithm.temperature.settles(heat)
+    converged = settled and (heat.finished or (settles and not algorithm.finish))
+    if settles and not converged:  # what is left of the run is at T = 1
         state = state._replace(heat=COLD)
-    if back is not None:
-        back = deepcopy(back)
-        state = state._replace(posterior=back.posterior, solved=back.solved)
-    if heat.keeps or heat.returns:  # asked for once: a fit that returned goes on from there
-        state = state._replace(heat=replace(state.heat, keeps=False, returns=False))
+    spent = algorithm.spent(state)
     return run._replace(
         state=state,
         tempered_heat=run.tempered_heat if heat.finished else heat,
-        previous=-math.inf if back is not None else bound if evaluated else run.previous,
-        cooled=cooled,
+        previous=bound if evaluated else run.previous,
         converged=converged,
-        over=converged or algorithm.spent(state),
+        resting=converged and not spent,
+        over=spent,
         seconds=seconds,
-        kept=kept,
-        kept_escapes=run.escapes if heat.keeps else run.kept_escapes,
-        escapes=escapes if leaves else run.escapes,
-        at_saddle=run.at_saddle and not leaves,
-        warnings=tuple(dict.fromkeys((*run.warnings, *heat.warnings))),
     )
 
 
-def _off_saddle(
-    algorithm: Algorithm, run: Run, batch: Batch, stops: Stops | None = None
-) -> tuple[Run, bool]:
-    """Perturb a run that has converged; it continues where that leads to a better bound.
+def _off_saddle(algorithm: Algorithm, run: Run, batch: Batch, stops: Stops) -> tuple[Run, bool]:
+    """Perturb a run that rests; it continues where that leads to a better bound.
 
-    The steps of the trial count as passes, unless it is a policy that asks for it. Returns the run,
-    and whether a callback stopped it.
+    Returns the run, in which the steps of the trial are counted, and whether a callback stopped it.
     """
 
     def advance(temperature: TemperaturePolicy, trial: State) -> Step:
         return replace(algorithm, temperature=temperature).advance(trial, batch)
 
-    trial = leave_saddle(advance, run.state, algorithm.tolerance, seed=run.escapes)
+    trial = leave_saddle(advance, run.state, algorithm.tolerance)
     away, asked_to_stop, record = None, False, run.history[-1]
-    while not asked_to_stop:
-        if stops is not None and record.passes >= algorithm.planned_passes:
-            break
+    while not asked_to_stop and record.passes < algorithm.planned_passes:
         try:
             next(trial)
         except StopIteration as end:
             away = end.value
             break
-        if stops is None:
-            continue
         seen = record.data_seen + batch.size
         record = record._replace(data_seen=seen, passes=seen / algorithm.n_data)
         asked_to_stop = stops(record, run.state)
     run.history.replace_last(record)
     state = run.state._replace(data_seen=record.data_seen)
-    run = run._replace(state=state, resting=False)
+    over = run._replace(state=state, resting=False, over=True)
     if away is None or algorithm.spent(state):
-        return run._replace(at_saddle=False), asked_to_stop
+        return over._replace(at_saddle=False), asked_to_stop
     if run.escapes == MOST_ESCAPES:
-        return run._replace(at_saddle=True), asked_to_stop
-    heat = replace(state.heat, settled=False)
-    state = state._replace(posterior=away.posterior, solved=away.solved, heat=heat)
-    escapes = run.escapes + 1
-    return run._replace(state=state, converged=False, over=False, escapes=escapes), asked_to_stop
+        return over._replace(at_saddle=True), asked_to_stop
+    state = state._replace(posterior=away.posterior, solved=away.solved)
+    away = over._replace(state=state, converged=False, over=False, escapes=run.escapes + 1)
+    return away, asked_to_stop
 
 
-def _better(algorithm: Algorithm, run: Run, source: Source) -> Run:
-    """Return a run that was stopped at the better one of its state and the one that it kept."""
-    assert run.kept is not None
-    here, kept = (
-        evaluate_elbo(run.model, state.posterior, source, algorithm.executor, state.solved)
-        for state in (run.state, run.kept)
-    )
-    if not kept > here:
-        return run
-    state = run.state._replace(posterior=run.kept.posterior, solved=run.kept.solved)
-    return run._replace(state=state)
+def _result(
+    algorithm: Algorithm, source: Source, run: Run, final_elbo: bool, keep_local: bool
+) -> Result:
+    """Return what a run has come to."""
+    model, state, executor = run.model, run.state, algorithm.executor
+    elbo, local = math.nan, None
+    if final_elbo:
+        elbo = evaluate_elbo(model, state.posterior, source, executor, state.solved)
+    if keep_local:
+        expected = model.expectations(state.posterior)
+        solve = SolveShard(UNTEMPERED, COLD, model, expected, wanted="local")
+        local = np.concatenate(list(_over_all_data(solve, source, executor, state.solved)))
+    found = state.posterior, elbo, run.history, run.converged, run.tempered_heat, model
+    return Result(*found, local=local, at_saddle=run.at_saddle)

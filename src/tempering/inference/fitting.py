@@ -20,7 +20,7 @@ from tempering.inference.sources import ArraySource, Source
 from tempering.models.arguments import check_number, check_whole, shown, takes
 from tempering.models.base import Model
 from tempering.temperature import USUAL_PASSES, Progress, TemperaturePolicy
-from tempering.temperature.policy import NOT_A_NUMBER, TemperingWarning
+from tempering.temperature.policy import NOT_A_NUMBER
 
 #: Restarts, at most: each has a seed in memory.
 MOST_RESTARTS = 10**6
@@ -173,6 +173,12 @@ def fit(
         )
     if max_passes is None:
         max_passes = temperature.usual_passes if source.whole else USUAL_PASSES
+    if not (source.whole or temperature.takes_minibatches):
+        raise ValueError(
+            f"{type(temperature).__name__} compares the ELBO from step to step, which minibatches "
+            "are too noisy for: take all data at each step, a schedule, such as "
+            "Annealing, or tempering.search on a sample and then fit(..., initial=its posterior)."
+        )
     steps_a_pass = source.size / getattr(source, "batch_size", source.size)
     at_start = Progress(0.0, 1.0 / steps_a_pass, max_passes)
     if finish and not temperature.length(at_start) < max_passes:
@@ -232,10 +238,9 @@ def fit(
         for restart in range(len(restarts.elbos), n_init):
             result = run_restart(
                 # What one restart learns is not the start of the next.
-                replace(algorithm, model=deepcopy(model)),
+                replace(algorithm, model=deepcopy(model), seed=seeds[restart]),
                 source,
                 initial=initial,
-                seed=seeds[restart],
                 final_elbo=final_elbo or n_init > 1,
                 keep_local=keep_local,
                 callbacks=observers,
@@ -244,7 +249,7 @@ def fit(
             restarts.add(result)
     best = restarts.best
     assert best is not None
-    warned: dict[str, type[Warning]] = dict.fromkeys(best.warnings, TemperingWarning)
+    warned: dict[str, type[Warning]] = {}
     if best.at_saddle:
         warned[AT_SADDLE] = SaddleWarning
     if math.isnan(best.elbo) and final_elbo:

@@ -234,16 +234,12 @@ class Run(NamedTuple):
     tempered_heat: Heat
     history: History
     previous: float = -math.inf  # the bound, when it was evaluated last
-    cooled: bool = False  # whether the policy was left because its bound had settled
     converged: bool = False
     over: bool = False
     seconds: float = 0.0
-    kept: State | None = None  # where a policy may go back to
-    kept_escapes: int = 0  # how often it had been pushed off a saddle by then
-    escapes: int = 0  # how often it was pushed off a saddle
+    escapes: int = 0  # how often it was perturbed off a saddle
     at_saddle: bool = False
-    resting: bool = False  # whether it has converged, at an optimum or at a saddle
-    warnings: tuple[str, ...] = ()  # of the temperature policy
+    resting: bool = False  # whether it is to be perturbed, which tells an optimum from a saddle
 
 
 @dataclass(frozen=True, repr=False)
@@ -274,8 +270,7 @@ class Result:
     temperature : TemperaturePolicy or None
         The policy of the fit.
     warnings : tuple of str
-        The warnings of the fit: of its temperature policy (``TemperingWarning``), of a saddle, and
-        of an ELBO that is not a number.
+        The warnings of the fit: of a saddle, and of an ELBO that is not a number.
 
     Examples
     --------

@@ -13,9 +13,7 @@ from typing import Any
 import numpy as np
 
 from tempering.inference.run import State
-from tempering.models.base import LocalStep
-from tempering.temperature import Heat, Surroundings, TemperaturePolicy, Untempered
-from tempering.temperature.probes import pushed
+from tempering.temperature import Heat, Perturbation, TemperaturePolicy, Untempered
 
 #: Two data make components that differ much; a tenth of the weight does not leave an optimum.
 SHARE, ROWS = 0.1, 2
@@ -37,28 +35,23 @@ class SaddleWarning(UserWarning):
 AT_SADDLE = (
     "The fit has converged to a saddle point: after a small perturbation its ELBO rises further. "
     f"It was pushed off {MOST_ESCAPES} saddles before. Try n_init=10, another seed, or "
-    "temperature=AdaptiveTempering(), and compare the ELBOs."
+    "tempering.search(model, data), and compare the ELBOs."
 )
 
 
 @dataclass(frozen=True)
-class Pushed(TemperaturePolicy[Heat]):
-    """T = 1, and one push of the statistics."""
-
-    seed: int = 0
+class Perturbed(TemperaturePolicy[Heat]):
+    """T = 1, and a perturbation of each step."""
 
     def begin(self, model: Any, n_data: int, rng: np.random.Generator) -> Heat:
         return Heat()
 
-    def update(
-        self, heat: Heat, local: LocalStep, surroundings: Surroundings
-    ) -> tuple[LocalStep, Heat]:
-        rng = np.random.default_rng(self.seed)
-        return pushed(local, surroundings.model, surroundings.data, SHARE, ROWS, rng), heat
+    def perturb(self, heat: Heat) -> Perturbation:
+        return Perturbation(SHARE, ROWS)
 
 
 def leave_saddle(
-    advance: Callable[[TemperaturePolicy, State], Any], state: State, tolerance: float, seed: int
+    advance: Callable[[TemperaturePolicy, State], Any], state: State, tolerance: float
 ) -> Generator[Any, None, State | None]:
     """Perturb a state that has converged, and yield each step of the trial.
 
@@ -69,7 +62,7 @@ def leave_saddle(
     """
     # Not finished, so that no hyperparameters are learned from a trial.
     trial = state._replace(posterior=deepcopy(state.posterior), heat=Heat())
-    step = advance(Pushed(seed), trial)
+    step = advance(Perturbed(), trial)
     yield step
     settled, costs = step.elbo, []
     for turn in range(1, LONGEST):

@@ -123,9 +123,6 @@ class LocalStep:
 
     #: q(z), where the model gives it.
     local: Any = None
-    #: λ of a state that a policy has found by itself, whose statistics these are: the global step
-    #: goes on from there.
-    found_at: Any = None
 
     def __init__(
         self,

@@ -19,8 +19,8 @@ from tempering.models.base import Array, Model, start_of
 from tempering.models.natural import Natural
 from tempering.search.components import Components, Statistics
 from tempering.storage.state import stored
-from tempering.temperature import COLD, Heat
-from tempering.temperature.probes import pushed
+from tempering.temperature import COLD, Heat, Perturbation
+from tempering.temperature.perturbation import perturbed
 
 #: A run is abandoned where this many times the gain that its last two steps promise is not enough.
 HOPE = 3.0
@@ -163,7 +163,7 @@ class Runs:
             )
             parts = [(part, None) for part in self.batch.shards(model.shard_size)]
             local = algorithm.executor.add_up(solve, parts)
-            local = pushed(local, model, some, PERTURBATION, 20, rng)
+            local = perturbed(local, model, some, Perturbation(PERTURBATION, 20), rng)
             target = model.prior() + local.statistics
             posterior = model.global_step(posterior, target, 1.0)
             s = min(1.0, s * rate)

@@ -37,18 +37,6 @@ class Heat:
         What a learned temperature adds to the tempered ELBO.
     finished : bool
         Whether the policy has come to T = 1 by itself.
-    keeps, returns : bool
-        Whether the engine is to keep the state after this step, and to go back to the one that it
-        kept before.
-    settled : bool
-        Whether the state has come to rest at T = 1, and the engine is to push it off a saddle if it
-        stands at one; then it is settled no more. With ``finished``: the state has come to rest
-        before, and the fit ends after one more step.
-    looked_at : int
-        Data that the policy has solved by itself in this step; passes count them too.
-    warnings : tuple of str
-        What the user should know of this run: the engine collects them in ``Result.warnings``, and
-        ``fit`` raises each as a ``TemperingWarning`` at its end.
 
     Examples
     --------
@@ -63,11 +51,6 @@ class Heat:
     inverse_temperature: float | Array = 1.0
     bound: float = 0.0
     finished: bool = False
-    keeps: bool = False
-    returns: bool = False
-    settled: bool = False
-    looked_at: int = 0
-    warnings: tuple[str, ...] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -88,8 +71,8 @@ class Heat:
         return self.finished
 
     @property
-    def telling(self) -> str:
-        """What a progress bar may say of it; nothing, where T says it all."""
+    def phase(self) -> str:
+        """Return what a progress bar calls it; nothing, where T says it all."""
         return ""
 
     @property
@@ -134,8 +117,22 @@ class Surroundings(NamedTuple):
     expectations: Any
     scale: float
     progress: Progress
-    rate: float = 1.0  # ρ of the step
-    tolerance: float = 0.0  # a rise of the ELBO, in nats, under which a batch fit has converged
+
+
+class Perturbation(NamedTuple):
+    """What a policy asks the engine to mix into a step: ``share`` of its statistics from
+    ``n_rows`` data and a fresh start.
+
+    >>> Perturbation(share=0.02, n_rows=20)
+    Perturbation(share=0.02, n_rows=20)
+    """
+
+    share: float
+    n_rows: int
+
+
+#: A step as it is.
+UNPERTURBED = Perturbation(0.0, 0)
 
 
 @dataclass(frozen=True)
@@ -164,6 +161,8 @@ class TemperaturePolicy(ABC, Generic[State]):
 
     #: Passes that a batch fit has with it, where none are asked for.
     usual_passes: ClassVar[float] = USUAL_PASSES
+    #: Whether it can work with minibatches, too.
+    takes_minibatches: ClassVar[bool] = True
 
     def settles(self, heat: State) -> bool:
         """Whether a tempered ELBO that rests will stay there, as that of a learned temperature."""
@@ -211,6 +210,10 @@ class TemperaturePolicy(ABC, Generic[State]):
         True, as a policy of one's own may look at anything; the policies here know better.
         """
         return True
+
+    def perturb(self, heat: State) -> Perturbation:
+        """Return how the step at this state is to be perturbed; by default not at all."""
+        return UNPERTURBED
 
     def prior_weight(self, heat: State) -> float:
         """The power of the prior p(β): 1, unless the joint is annealed."""
