@@ -1,8 +1,8 @@
 """A temperature that finds its own schedule.
 
-Sixteen clusters, fitted with `AdaptiveTempering()`. Plain inference comes first, then cooling. The
-temperature is held while the energy still rises (shaded), because components are separating. Later
-coolings begin from the best state, heated part of the way, and from a fresh start.
+Sixteen clusters, fitted with `AdaptiveTempering()`. The temperature is held while the energy still
+rises (shaded), because components are separating. The first peak of the heat capacity is where the
+data begin to outweigh the prior.
 """
 
 import sys
