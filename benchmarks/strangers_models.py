@@ -26,6 +26,7 @@ from tempering.families import (
     SphericalGaussian,
     SphericalNormalGamma,
 )
+from tempering.models import by_temperature
 
 # 5. Two hidden chains
 
@@ -370,16 +371,8 @@ class AuthorTopics(Model):
     def expectations(self, posterior):
         return log_dirichlet(posterior.authors), log_dirichlet(posterior.topics)
 
+    @by_temperature
     def local_step(self, x, expectations, inverse_temperature):
-        if np.ndim(inverse_temperature):  # texts of one temperature at once
-            values = np.unique(inverse_temperature)
-            energies, entropy, statistics = np.empty(len(x)), 0.0, 0.0 * self._prior
-            for s in values:
-                rows = inverse_temperature == s
-                step = self.local_step(x[rows], expectations, float(s))
-                energies[rows] = step.energies
-                entropy, statistics = entropy + step.entropy, statistics + step.statistics
-            return LocalStep(statistics, energies, entropy, inverse_temperature)
         s = float(inverse_temperature)
         log_theta, log_phi = expectations
         counts, authors = x[:, : self.v], x[:, self.v :]

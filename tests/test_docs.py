@@ -35,6 +35,7 @@ SLOW_PAGES = {
     "docs/tutorials/hidden-markov.md",
     "docs/tutorials/millions.md",
     "docs/tutorials/numpyro.md",
+    "docs/tutorials/own-blocks.md",
     "docs/tutorials/own-hmm.md",
     "docs/tutorials/own-text.md",
     "docs/workbench.md",

@@ -24,6 +24,7 @@ from tempering.families import (
     IsotropicGaussian,
     Likelihood,
     LinearGaussian,
+    MultivariateNormal,
     MultivariateNormalGamma,
     Normal,
     NormalGamma,
@@ -33,6 +34,7 @@ from tempering.families import (
     SphericalNormalGamma,
     StickBreaking,
     TiedNormalWishart,
+    Wishart,
 )
 
 
@@ -79,6 +81,25 @@ def normal_wishart(dimension: int, low: float = 0.2) -> st.SearchStrategy[np.nda
     return st.builds(build, vectors(dimension, -3, 3), number, number, vectors(dimension**2, -2, 2))
 
 
+def multivariate_normal(dimension: int) -> st.SearchStrategy[np.ndarray]:
+    def build(mean, root):
+        root = root.reshape(dimension, dimension)
+        covariance = root @ root.T + 0.2 * np.eye(dimension)
+        return MultivariateNormal(dimension).natural(mean, covariance)
+
+    return st.builds(build, vectors(dimension, -3, 3), vectors(dimension**2, -2, 2))
+
+
+def wishart(dimension: int, low: float = 0.2) -> st.SearchStrategy[np.ndarray]:
+    def build(excess, root):
+        root = root.reshape(dimension, dimension)
+        scale = root @ root.T + 0.2 * np.eye(dimension)
+        return Wishart(dimension).natural(dimension - 1 + excess, scale)
+
+    number = positives(1, low, 20.0).map(lambda value: value[0])
+    return st.builds(build, number, vectors(dimension**2, -2, 2))
+
+
 def normal(dimension: int) -> st.SearchStrategy[np.ndarray]:
     variance = positives(1, 0.05, 10.0).map(lambda value: value[0])
     return st.builds(Normal(dimension).natural, vectors(dimension, -3, 3), variance)
@@ -116,6 +137,12 @@ def log_density(family: ExponentialFamily, natural: np.ndarray, parameters: Any)
             scaled = (parameters.mean - mean) * np.sqrt(precision)[..., None]
             logs += stats.multivariate_normal.logpdf(scaled, None, np.linalg.inv(matrix))
             return logs + family.dimension / 2 * np.log(precision)
+        case MultivariateNormal():
+            return stats.multivariate_normal.logpdf(parameters, *family.standard(natural))
+        case Wishart():
+            degrees, scale = family.standard(natural)
+            matrices = np.moveaxis(parameters, 0, -1) if parameters.ndim > 2 else parameters
+            return stats.wishart.logpdf(matrices, float(degrees), np.linalg.inv(scale))
         case NormalWishart():
             mean, kappa, degrees, scale = family.standard(natural)
             if parameters.mean.ndim > 1:
@@ -145,6 +172,8 @@ FAMILIES: dict[str, tuple[ExponentialFamily, st.SearchStrategy[np.ndarray]]] = {
     "NormalGamma": (NormalGamma(2), normal_gamma(2)),
     "SphericalNormalGamma": (SphericalNormalGamma(3), spherical(3)),
     "MultivariateNormalGamma": (MultivariateNormalGamma(2), regression(2)),
+    "MultivariateNormal": (MultivariateNormal(2), multivariate_normal(2)),
+    "Wishart": (Wishart(2), wishart(2)),
     "NormalWishart1": (NormalWishart(1), normal_wishart(1)),
     "NormalWishart3": (NormalWishart(3), normal_wishart(3)),
     "StickBreaking": (StickBreaking(3), positives(6)),
@@ -160,6 +189,8 @@ MODERATE: dict[str, tuple[ExponentialFamily, st.SearchStrategy[np.ndarray]]] = {
     "NormalGamma": (NormalGamma(2), normal_gamma(2, 0.8)),
     "SphericalNormalGamma": (SphericalNormalGamma(3), spherical(3, 0.8)),
     "MultivariateNormalGamma": (MultivariateNormalGamma(2), regression(2, 0.8)),
+    "MultivariateNormal": FAMILIES["MultivariateNormal"],
+    "Wishart": (Wishart(2), wishart(2, 1.0)),
     "NormalWishart1": (NormalWishart(1), normal_wishart(1, 1.0)),
     "NormalWishart3": (NormalWishart(3), normal_wishart(3, 1.0)),
     "StickBreaking": (StickBreaking(3), positives(6, 0.8, 20.0)),
@@ -254,6 +285,14 @@ def parameter_statistics(family: ExponentialFamily, parameters: Any) -> np.ndarr
             if isinstance(family, Gamma):
                 return np.concatenate([np.log(values), -values], axis=-1)
         return np.concatenate([values, -0.5 * np.square(values).sum(-1, keepdims=True)], axis=-1)
+    if isinstance(family, MultivariateNormal):
+        values = np.asarray(parameters, float)
+        outer = values[..., :, None] * values[..., None, :]
+        return np.concatenate([values, -0.5 * outer.reshape(*outer.shape[:-2], -1)], axis=-1)
+    if isinstance(family, Wishart):
+        matrices = np.asarray(parameters, float)
+        logs = np.linalg.slogdet(matrices)[1][..., None]
+        return np.concatenate([-0.5 * matrices.reshape(*logs.shape[:-1], -1), 0.5 * logs], axis=-1)
     mean, precision = (np.asarray(part, float) for part in parameters)
     if isinstance(family, NormalGamma):
         logs = 0.5 * np.log(precision)

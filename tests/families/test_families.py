@@ -11,14 +11,17 @@ from scipy import stats
 
 from tempering.families import (
     Beta,
+    Choice,
     Dirichlet,
     Gamma,
+    MultivariateNormal,
     MultivariateNormalGamma,
     Normal,
     NormalGamma,
     NormalWishart,
     SphericalNormalGamma,
     StickBreaking,
+    Wishart,
 )
 
 EVERY = pytest.mark.parametrize("name", FAMILIES)
@@ -151,6 +154,13 @@ def test_entropy_is_scipys(name, data):
             entropy = stats.gamma.entropy(shape, scale=1 / rate) + given_precision
             entropy -= d / 2 * log_precision
             log_h = (d / 2 - 1) * log_precision
+        case MultivariateNormal():
+            _, covariance = family.standard(natural)
+            entropy, log_h = stats.multivariate_normal.entropy(cov=covariance), 0.0
+        case Wishart():
+            degrees, scale = family.standard(natural)
+            entropy = stats.wishart.entropy(float(degrees), np.linalg.inv(scale))
+            log_h = -(family.dimension + 1) * statistics[-1]
         case NormalWishart():
             _, kappa, degrees, scale = family.standard(natural)
             d, log_precision = family.dimension, 2 * statistics[-1]
@@ -290,6 +300,35 @@ def test_an_improper_matrix_of_coefficients_is_found():
     assert not family.is_valid(family.natural([1, 1], np.eye(2), -0.1, 1))
 
 
+def test_a_choice_has_the_probabilities_of_its_values():
+    family = Choice(3)
+    natural = 2.5 + np.log([[0.2, 0.5, 0.3], [0.9, 0.05, 0.05]])  # up to a constant
+    probabilities = np.exp(natural - 2.5)
+    np.testing.assert_allclose(family.standard(natural)[0], probabilities)
+    assert_mean(draws(family, natural, 20_000), probabilities)
+    np.testing.assert_array_equal(family.point(natural), [[0, 1, 0], [1, 0, 0]])
+    q, p = probabilities
+    assert family.divergence(*natural) == pytest.approx(np.sum(q * np.log(q / p)))
+    slopes = family.log_normalizer(natural[0] + 1e-6 * np.eye(3)) - family.log_normalizer(
+        natural[0]
+    )
+    np.testing.assert_allclose(slopes / 1e-6, q, rtol=1e-5)
+    np.testing.assert_array_equal(family.is_valid([[0.0, -50.0], [0.0, -np.inf]]), [True, False])
+
+
+def test_a_linear_map_of_a_normal_vector_is_learned():
+    """x = Aμ + noise: the statistics that the docstring names, against the normal equations."""
+    rng = np.random.default_rng(0)
+    a, noise = rng.normal(size=(50, 2)), 0.3
+    x = a @ [1.0, -2.0] + noise * rng.normal(size=50)
+    family = MultivariateNormal(2)
+    added = np.r_[a.T @ x, (a.T @ a).ravel()] / noise**2
+    mean, covariance = family.standard(family.natural(np.zeros(2), np.eye(2)) + added)
+    precision = np.eye(2) + a.T @ a / noise**2
+    np.testing.assert_allclose(covariance, np.linalg.inv(precision))
+    np.testing.assert_allclose(mean, np.linalg.solve(precision, a.T @ x / noise**2))
+
+
 def test_small_concentrations_do_not_underflow_in_logarithms():
     rng = np.random.default_rng(0)
     logs = Dirichlet(3).sample_log(np.full(3, 1e-4), rng, 20_000)
@@ -309,6 +348,10 @@ def test_draws_depend_on_the_generator_alone():
             natural = family.natural(np.zeros(family.dimension), 1, 1, 1)
         if isinstance(family, MultivariateNormalGamma):
             natural = family.natural(np.zeros(2), np.eye(2), 1, 1)
+        if isinstance(family, MultivariateNormal):
+            natural = family.natural(np.zeros(2), np.eye(2))
+        if isinstance(family, Wishart):
+            natural = family.natural(5, np.eye(2))
         if natural is None:
             natural = family.natural(np.zeros(family.dimension), 1, 5, np.eye(family.dimension))
         first, second = (

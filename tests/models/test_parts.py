@@ -16,11 +16,20 @@ from tempering.families import (
     StickBreaking,
     TiedGaussian,
 )
-from tempering.inference import fit
-from tempering.models import HiddenMarkov, LocalStep, Mixture, Model, Natural, Sequences
+from tempering.inference import ArraySource, fit
+from tempering.models import (
+    HiddenMarkov,
+    LocalStep,
+    Mixture,
+    Model,
+    Natural,
+    Sequences,
+    by_temperature,
+)
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.models.natural import entry
 from tempering.report.exports import groups_of
+from tempering.testing import check_model
 
 
 class Coin(Model):
@@ -250,3 +259,30 @@ def test_kept_activations_are_those_that_the_fit_ended_with():
     assert result.local.shape == (80, 6)
     assert np.abs(result.local - anew.local).max() > 0.5
     assert result.elbo > fresh + 1.0
+
+
+class ByTemperature(Mixture):
+    asked: ClassVar[list[float]] = []
+
+    @by_temperature
+    def local_step(self, data, expectations, inverse_temperature):
+        self.asked.append(inverse_temperature)
+        return super().local_step(data, expectations, inverse_temperature)
+
+
+def test_data_of_one_temperature_at_a_time_make_the_step_of_all():
+    rng = np.random.default_rng(0)
+    data, s = rng.poisson(5, size=(40, 2)).astype(float), rng.choice([0.2, 0.5, 1.0], size=40)
+    parts = Poisson(2), Dirichlet(3), np.ones(3), np.ones(4)
+    usual, model = Mixture(*parts), ByTemperature(*parts)
+    check_model(model, data)
+    model.asked.clear()
+    expected = model.expectations(model.initialize(ArraySource(data), rng))
+    step, whole = (each.local_step(data, expected, s) for each in (model, usual))
+    assert model.asked == [0.2, 0.5, 1.0]
+    for name, part in step.statistics.items():
+        np.testing.assert_allclose(part, whole.statistics[name])
+    np.testing.assert_allclose(step.energies, whole.energies)
+    np.testing.assert_allclose(step.local, whole.local)
+    np.testing.assert_array_equal(step.inverse_temperature, s)
+    assert step.entropy == pytest.approx(whole.entropy)

@@ -16,12 +16,16 @@ likelihood                of                                           conjugate
 A number given a vector, linear regression: :class:`LinearGaussian`, with
 :class:`MultivariateNormalGamma`.
 
+Without a likelihood here, for models of one's own: :class:`MultivariateNormal`, :class:`Wishart`,
+:class:`Choice`.
+
 Mixing weights: :class:`Dirichlet`, :class:`SparseDirichlet`, :class:`StickBreaking`,
 :class:`FixedWeights`.
 """
 
 from tempering.families.base import Array, ExponentialFamily, Likelihood
 from tempering.families.bernoulli import Bernoulli, Beta
+from tempering.families.multivariate import Choice, MultivariateNormal, Wishart
 from tempering.families.normal import IsotropicGaussian, Normal
 from tempering.families.normal_gamma import (
     DiagonalGaussian,
@@ -52,6 +56,7 @@ __all__ = [
     "Bernoulli",
     "Beta",
     "Categorical",
+    "Choice",
     "DiagonalGaussian",
     "Dirichlet",
     "ExponentialFamily",
@@ -63,6 +68,7 @@ __all__ = [
     "Likelihood",
     "LinearGaussian",
     "MixingWeights",
+    "MultivariateNormal",
     "MultivariateNormalGamma",
     "Normal",
     "NormalGamma",
@@ -74,4 +80,5 @@ __all__ = [
     "StickBreaking",
     "TiedGaussian",
     "TiedNormalWishart",
+    "Wishart",
 ]

@@ -202,6 +202,14 @@ class Dirichlet(MixingWeights):
         total = concentration.sum(-1, keepdims=True)
         return log_rising(concentration, s[..., None]) - log_rising(total, s[..., None])
 
+    def log_power_sum(self, natural: ArrayLike, power: ArrayLike) -> Array:
+        """log E[Σ_v β_v^s], shape [..., *s.shape]: the normaliser of a tempered draw.
+
+        >>> Dirichlet(2).log_power_sum([1.0, 1.0], 1.0)
+        array(0.)
+        """
+        return log_sum(self.log_moment(natural, power))
+
     def sample(self, natural: ArrayLike, rng: np.random.Generator, n: int) -> Array:
         return np.exp(self.sample_log(natural, rng, n))
 
@@ -298,7 +306,7 @@ class Categorical(Likelihood):
         return log_sum(s[..., None] * align(safe_log(parameters), s))
 
     def log_expected_power_integral(self, natural: ArrayLike, power: ArrayLike) -> Array:
-        return log_sum(self.conjugate.log_moment(natural, power))
+        return self.conjugate.log_power_sum(natural, power)
 
     def sample(self, parameters: ArrayLike, rng: np.random.Generator, n: int) -> NDArray[np.int64]:
         return rng.choice(self.dimension, size=n, p=np.asarray(parameters, float))

@@ -1,6 +1,6 @@
 """Models: the contract, and the models of the package."""
 
-from tempering.models.base import LocalStep, Model, Start, UnsupportedTemperature
+from tempering.models.base import LocalStep, Model, Start, UnsupportedTemperature, by_temperature
 from tempering.models.hmm.model import HiddenMarkov
 from tempering.models.hmm.sequences import Sequences
 from tempering.models.mixture import Mixture
@@ -15,4 +15,5 @@ __all__ = [
     "Sequences",
     "Start",
     "UnsupportedTemperature",
+    "by_temperature",
 ]

@@ -11,7 +11,9 @@ the ``inverse_temperature`` and E_q[log p(x_i, z_i | β)] is the ``energy`` of d
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import reduce, wraps
+from operator import add
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
@@ -74,6 +76,50 @@ def start_of(model: Model, source: DataSource, rng: np.random.Generator) -> Star
     if not model.continues_steps:
         raise ValueError("initialize gives q(z), which only a model of continues_steps = True can.")
     return start
+
+
+def by_temperature(local_step: Callable[..., LocalStep]) -> Callable[..., LocalStep]:
+    """Have the ``local_step`` of a model called with one temperature at a time.
+
+    ``LocalTempering`` gives each datum a temperature of its own, from a grid. A model that can only
+    multiply its data by one matrix for all of them takes the data of each temperature at once.
+
+    Parameters
+    ----------
+    local_step : callable
+        The method, for which ``inverse_temperature`` is a number. Data are rows.
+
+    Returns
+    -------
+    callable
+        The method, which takes an array of inverse temperatures too.
+
+    Examples
+    --------
+    >>> from tempering import Model
+    >>> from tempering.models import by_temperature
+    >>> class Own(Model):
+    ...     @by_temperature
+    ...     def local_step(self, data, expectations, inverse_temperature): ...
+    """
+
+    @wraps(local_step)
+    def solve(
+        self: Any, data: Any, expectations: Any, inverse_temperature: float | Array
+    ) -> LocalStep:
+        s = np.asarray(inverse_temperature, float)
+        if s.ndim == 0:
+            return local_step(self, data, expectations, inverse_temperature)
+        groups = [np.flatnonzero(s == value) for value in np.unique(s)]
+        steps = [local_step(self, data[rows], expectations, float(s[rows[0]])) for rows in groups]
+        back, total = np.argsort(np.concatenate(groups)), reduce(add, steps)
+        local = None
+        if steps[0].local is not None:
+            local = np.concatenate([step.local for step in steps])[back]
+        energies = total.energies[back]
+        return LocalStep(total.statistics, energies, total.entropy, s, total.bound, local)
+
+    return solve
 
 
 class Model(ABC):

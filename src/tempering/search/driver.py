@@ -143,7 +143,7 @@ def search(
     >>> model = Mixture(likelihood, Dirichlet(16), np.ones(16), prior)
     >>> found = search(model, data, seed=1)
     >>> round(fit(model, data, seed=1).elbo), round(found.elbo)
-    (-3059, -1290)
+    (-3964, -1290)
     """
     check_number(budget, "budget", "at least 1", least=1)
     check_whole(0, seed=seed)
