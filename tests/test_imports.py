@@ -37,7 +37,7 @@ ALLOWED = {
         "evaluation",
         "gpu",
     },
-    "plots": {"families", "models", "inference", "evaluation", "estimators"},
+    "plots": {"families", "models", "inference", "search", "evaluation", "estimators"},
     "workbench": {"models", "inference", "evaluation", "estimators", "plots"},
     "report": {"storage", "models", "inference", "evaluation", "estimators", "workbench"},
     "cli": {

@@ -7,6 +7,7 @@ from tempering.plots.hidden import (
     plot_state_sequence,
     plot_transition_matrix,
 )
+from tempering.plots.searches import plot_trail
 from tempering.plots.topics import plot_temperature, plot_temperature_path, plot_topics
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "plot_temperature",
     "plot_temperature_path",
     "plot_topics",
+    "plot_trail",
     "plot_transition_matrix",
 ]
