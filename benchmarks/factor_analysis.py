@@ -17,7 +17,7 @@ from sklearn.datasets import load_digits
 from sklearn.decomposition import PCA, FactorAnalysis
 from sklearn.exceptions import ConvergenceWarning
 
-from tempering import AdaptiveTempering, Annealing, BayesianFactorAnalysis, schedules
+from tempering import Annealing, BayesianFactorAnalysis, schedules
 
 POLICIES = {
     "T = 1": None,
@@ -26,7 +26,6 @@ POLICIES = {
     "from T = 5": Annealing(schedules.linear_inverse(5.0), passes=50),
     "VT": "variational",
     "LVT": "local",
-    "adaptive": AdaptiveTempering(),
 }
 
 

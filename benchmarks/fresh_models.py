@@ -2,7 +2,7 @@
 
 And the list of these and of those in `fresh_clusters` and `fresh_features`.
 
-`BEDS` are for batch fits, `LARGE` for minibatches: functions of a seed that give (model, data).
+`BEDS` has functions of a seed that return a model and data.
 """
 
 from __future__ import annotations
@@ -384,13 +384,4 @@ BEDS = {
     "bursts": bursts,
     "messages": messages,
     "blocks": blocks,
-}
-#: With more data, for minibatches.
-LARGE = {
-    "heavy tails": partial(students, n=2500),
-    "zeros": partial(zero_inflated, n=3000),
-    "rankings": partial(rankings, n=2000),
-    "survey": partial(survey, n=1500),
-    "messages": partial(messages, people=50),
-    "planes": partial(subspaces, n=2000),
 }

@@ -209,7 +209,6 @@ def ways() -> dict[str, Callable[[Data, int], Any]]:
             tempering=Annealing(schedules.linear(2.0), fraction=1 / 3), n_init=1
         ),
         "variational tempering, one start": ours(tempering="variational", n_init=1),
-        "adaptive, one start": ours(tempering="adaptive", n_init=1),
         "VI, best of 10": ours(tempering=None, n_init=10),
         "default, best of 10": ours(n_init=10),
     }

@@ -1,7 +1,7 @@
 """Four models as a user of `fit` would write them.
 
 None of them is in the package. They know nothing of temperatures beyond the inverse temperature
-that `local_step` is handed, and stand here as test beds for policies.
+that `local_step` is handed, and stand here as test problems.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from tempering import AdaptiveTempering, Annealing, RegressionMixture, schedules
+from tempering import Annealing, RegressionMixture, schedules
 
 #: The optimum counts as the best one within so many nats.
 SAME = 1.0
@@ -46,7 +46,6 @@ def policies():
     return {
         "VI": {"tempering": None},
         **cooled,
-        "adaptive": {"tempering": AdaptiveTempering()},
         "VT": {"tempering": "variational"},
         "LVT": {"tempering": "local"},
         "VI, best of 4": {"tempering": None, "n_init": 4},

@@ -1,6 +1,6 @@
 """Five more models of a stranger (see `strangers_clusters`), and the list of all nine.
 
-`BEDS` are for batch fits, `LARGE` for minibatches: functions of a seed that give (model, data).
+`BEDS` has functions of a seed that return a model and data.
 """
 
 from __future__ import annotations
@@ -417,13 +417,3 @@ BEDS = {
     "background": background,
     "authors": author_topics,
 }
-#: With more data, for minibatches.
-LARGE = {
-    "crowd": lambda seed: crowd(seed, n=2000),
-    "depths": lambda seed: depths(seed, n=2500),
-    "sphere": lambda seed: sphere(seed, n=3000),
-    "background": lambda seed: background(seed, n=2500),
-    "authors": lambda seed: author_topics(seed, n=1500),
-}
-#: Those with the method that VariationalTempering needs.
-LEARNS = "crowd", "sphere", "background"

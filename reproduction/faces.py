@@ -15,7 +15,7 @@ from zipfile import BadZipFile
 import numpy as np
 
 from reproduction.experiment import Case, Experiment, Row, Setting
-from reproduction.faces_claims import ADAPTIVE, DEFAULT, FAST, PRINTED, SLOW, claims
+from reproduction.faces_claims import DEFAULT, FAST, PRINTED, SLOW, claims
 from reproduction.factorial import (
     COLOURS,
     MEAN_FIELD,
@@ -27,7 +27,7 @@ from tempering.estimators import FactorialMixture
 from tempering.inference import Report
 from tempering.models.base import Array
 from tempering.models.factorial_mixture import FactorialModel, FeatureExpectations
-from tempering.temperature import AdaptiveTempering, Annealing, schedules
+from tempering.temperature import Annealing, schedules
 
 VARIANCE, ACTIVE = 0.5, 0.3
 ITERATIONS = 100
@@ -43,7 +43,6 @@ METHODS: dict[str, dict[str, Any]] = {
     "VT": {"tempering": global_tempering(), **MEAN_FIELD},
     PRINTED: {"tempering": global_tempering(formula="paper"), **MEAN_FIELD},
     "LVT": {"tempering": local_tempering(), **MEAN_FIELD},
-    ADAPTIVE: {"tempering": AdaptiveTempering(), **MEAN_FIELD},
     DEFAULT: {},
 }
 
@@ -101,7 +100,6 @@ def run_case(case: Case, setting: Setting) -> dict[str, Any]:
         "pixels": train.shape[1],
         "held_out": end,
         "elbo": mixture.elbo_,
-        "iterations": mixture.made,
         "first_temperature": float(temperatures[0]),
         "tenth_temperature": float(temperatures[min(9, len(temperatures) - 1)]),
         "steps": [*steps, mixture.made],
@@ -202,7 +200,6 @@ LINES = {
     "VT": (COLOURS["VT"], "-"),
     PRINTED: (COLOURS["VT, printed log C"], "--"),
     "LVT": (COLOURS["LVT"], "-"),
-    ADAPTIVE: (COLOURS["adaptive"], "-"),
     DEFAULT: (COLOURS["default"], "--"),
 }
 

@@ -8,8 +8,8 @@ from reproduction.experiment import Claim, Row, Verdict
 from reproduction.statistics import Paired, better, mean_text, no_worse, pairs, weakest
 
 FAST, SLOW = "AVI 6→1 in 5", "AVI 6→1 in 50"
-PRINTED, ADAPTIVE, DEFAULT = "VT, printed log C", "adaptive", "default"
-METHODS = (FAST, SLOW, "VT", "LVT", ADAPTIVE, DEFAULT)
+PRINTED, DEFAULT = "VT, printed log C", "default"
+METHODS = (FAST, SLOW, "VT", "LVT", DEFAULT)
 #: The rule for "comes close": a lag of so much of what the best schedule gains over VI.
 CLOSE = 0.1
 #: What the printed log C moves the temperature by: log 2πσ² with σ² = 0.5.
@@ -24,7 +24,6 @@ def claims(rows: list[Row]) -> list[Claim]:
     moved = pairs(rows, PRINTED, "VT", "first_temperature", by=("seed", "n_features"))
     literal = _pairs(rows, "VT", PRINTED)
     ahead = _pairs(rows, DEFAULT, best)
-    by_itself = {name: _pairs(rows, ADAPTIVE, name) for name in (best, "VT")}
     local = _pairs(rows, "LVT", "VT")
     falling = [_falls(row["temperatures"]) for row in rows if row["method"] == "VT"]
     ran = _ran(rows)
@@ -85,19 +84,6 @@ def claims(rows: list[Row]) -> list[Claim]:
             f"LVT − VI: {gains['LVT'].text(4)}; LVT − VT: {local.text(4)}",
             weakest([better(gains["LVT"]), no_worse(local)]),
             "Holds if higher than VI with p < 0.05, and not lower than VT on average.",
-            added=True,
-        ),
-        Claim(
-            "faces",
-            "Added: adaptive tempering, which needs no schedule and no log C, is as good as the "
-            "better of the paper's schedules, and better than VI and VT.",
-            ran,
-            f"{ADAPTIVE} − VI: {gains[ADAPTIVE].text(4)}; "
-            + "; ".join(f"{ADAPTIVE} − {name}: {each.text(4)}" for name, each in by_itself.items())
-            + f"; iterations {np.mean(_column(rows, ADAPTIVE, 'iterations')):.0f}, {best} "
-            f"{np.mean(_column(rows, best, 'iterations')):.0f}",
-            weakest([no_worse(by_itself[best]), better(gains[ADAPTIVE]), better(by_itself["VT"])]),
-            "Holds if higher than VI and VT with p < 0.05, and not lower than the schedule.",
             added=True,
         ),
         Claim(

@@ -24,7 +24,6 @@ COLOURS = {
     "VT": "#0072b2",
     "VT, printed log C": "#56b4e9",
     "LVT": "#009e73",
-    "adaptive": "#8c564b",
     "default": "#cc79a7",
 }
 

@@ -23,7 +23,6 @@ from reproduction.lda_corpora import (
     load_documents,
 )
 from reproduction.lda_fits import (
-    ADAPTIVE,
     DAMPED_LVT,
     DAMPED_VT,
     DEFAULT,
@@ -38,11 +37,11 @@ from reproduction.lda_fits import (
 )
 from reproduction.lda_pictures import draw_curves
 
-METHODS = ("SVI", *AVI, "VT", DAMPED_VT, "LVT", ADAPTIVE, DEFAULT)
+METHODS = ("SVI", *AVI, "VT", DAMPED_VT, "LVT", DEFAULT)
 #: Variants that are run with one seed: the one as printed does the same with all.
 VARIANTS = (PRINTED_VT, DAMPED_LVT)
 #: The paper's K, with one seed.
-MANY_TOPICS, MANY_TOPICS_METHODS = 500, ("SVI", *AVI[1:], "VT", ADAPTIVE, DEFAULT, "LVT")
+MANY_TOPICS, MANY_TOPICS_METHODS = 500, ("SVI", *AVI[1:], "VT", DEFAULT, "LVT")
 #: A corpus as large as the paper's is passed over a little more than once: the longest schedule
 #: takes one pass. A smaller one is passed over until as many documents were visited as here.
 LONG_PASSES, FEWEST_VISITS = 1.2, 100_000

@@ -11,7 +11,6 @@ import numpy as np
 from reproduction.experiment import Claim, Row, Verdict
 from reproduction.lda_corpora import described
 from reproduction.lda_fits import (
-    ADAPTIVE,
     DAMPED_LVT,
     DAMPED_VT,
     DEFAULT,
@@ -178,19 +177,6 @@ def _added_claims(rows: list[Row], claim: Any) -> list[Claim]:
                     added=True,
                 )
             )
-    schedule = best_of(rows, [name for name in AVI if name in methods])
-    compared = [pairs(rows, ADAPTIVE, name, "vi") for name in (schedule, "SVI", "VT")]
-    added.append(
-        claim(
-            "Adaptive tempering, which needs no schedule and no log C, is at least as good as the "
-            "best annealing schedule, and better than SVI and VT.",
-            "; ".join(difference_text(rows, ADAPTIVE, name) for name in (schedule, "SVI", "VT"))
-            + f"; {exact_note(rows, ADAPTIVE, schedule)}",
-            weakest([no_worse(compared[0]), *map(better, compared[1:])]),
-            "higher than SVI and VT with p < 0.05, and not lower than the best schedule",
-            added=True,
-        )
-    )
     rival = best_of(rows, rivals, "gibbs")
     verdict, reason = better(pairs(rows, DEFAULT, rival, "gibbs"))
     added.append(

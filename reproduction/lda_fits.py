@@ -20,7 +20,6 @@ from tempering.models.base import LocalStep
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.topics import Topics
 from tempering.temperature import (
-    AdaptiveTempering,
     Annealing,
     Heat,
     LocalTempering,
@@ -40,7 +39,7 @@ GIBBS_PRIOR = 0.1
 #: How many draws of the topics log C of the printed formula is estimated from, as in the paper.
 DRAWS = 100
 
-ADAPTIVE, DEFAULT = "adaptive", "default"
+DEFAULT = "default"
 PRINTED_VT, PRINTED_LVT = "VT, as printed", "LVT, as printed"
 DAMPED_VT, DAMPED_LVT = "VT, damped", "LVT, damped"
 
@@ -108,7 +107,6 @@ def policy_of(method: str, every: int) -> Untempered:
             formula="paper", max_alternations=2, tolerance=0.02, fraction=None
         ),
         DAMPED_LVT: POLICIES["local"],
-        ADAPTIVE: AdaptiveTempering,
     }
     return makers[method]()
 

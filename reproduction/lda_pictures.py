@@ -10,7 +10,6 @@ import numpy as np
 from reproduction.experiment import Row
 from reproduction.lda_claims import AVI, groups, ran
 from reproduction.lda_fits import (
-    ADAPTIVE,
     DAMPED_LVT,
     DAMPED_VT,
     DEFAULT,
@@ -30,7 +29,6 @@ STYLES: dict[str, tuple[str, str]] = {
     "LVT": ("#2ca02c", "-"),
     PRINTED_LVT: ("#2ca02c", ":"),
     DAMPED_LVT: ("#2ca02c", "--"),
-    ADAPTIVE: ("#ff7f0e", "-"),
     DEFAULT: ("#9467bd", "-."),
 }
 

@@ -23,15 +23,15 @@ from reproduction.factorial import (
     local_tempering,
     mean_curve,
 )
-from reproduction.toy_claims import ADAPTIVE, CHECK, FAST, NOISE, SLOW, claims
+from reproduction.toy_claims import CHECK, FAST, NOISE, SLOW, claims
 from tempering.datasets import ToyImages, make_toy_images
 from tempering.estimators import FactorialMixture
 from tempering.models.factorial_mixture import FactorialModel
-from tempering.temperature import AdaptiveTempering, Annealing, schedules
+from tempering.temperature import Annealing, schedules
 
 SHAPE = (4, 4)
 FEATURES, ACTIVE = 0.35, 0.3
-#: Most iterations: the slow schedule alone takes 100, and adaptive tempering up to 400.
+#: Maximum number of iterations: the slow schedule alone takes 100.
 ITERATIONS = 400
 
 POLICIES: dict[str, Any] = {
@@ -42,7 +42,6 @@ POLICIES: dict[str, Any] = {
     "VT, printed log C": global_tempering(formula="paper"),
     "LVT": local_tempering(),
     "LVT, printed": local_tempering(formula="paper"),
-    ADAPTIVE: AdaptiveTempering(),
 }
 #: Parameters of the estimator for each method; from "VI + restarts" on they are ours.
 METHODS: dict[str, dict[str, Any]] = {

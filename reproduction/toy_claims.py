@@ -19,7 +19,6 @@ from reproduction.statistics import (
 #: σ², a variance.
 NOISE = 0.1
 FAST, SLOW = "AVI 10→1 in 10", "AVI 10→1 in 100"
-ADAPTIVE = "adaptive"
 #: The case that compares log C with quadrature.
 CHECK = "log C by quadrature"
 
@@ -169,28 +168,11 @@ def additions(rows: list[Row]) -> list[Claim]:
         name: pairs(rows, f"{name} + restarts", name, "elbo") for name in ("VI", "VT", "LVT")
     }
     joint = pairs(rows, "VI, joint q(z)", "VI", "error", by=("seed",))
-    schedule = _better_schedule(rows)
-    by_itself = {name: pairs(rows, ADAPTIVE, name, "elbo") for name in ("VI", schedule, "VT")}
     default = pairs(rows, "VT", "default", "error")
     gap = pairs(rows, "default", "truth, joint q(z)", "elbo")
     ran = _ran(rows)
     correlation, n_runs = _misfit_correlation(rows)
     return [
-        Claim(
-            "toy",
-            "Added: adaptive tempering, which needs no schedule and no log C, is at least as good "
-            "as the best annealing schedule, and better than VI and VT.",
-            ran,
-            "; ".join(f"{ADAPTIVE} − {name}: {each.text()}" for name, each in by_itself.items())
-            + f"; all 8 found: {_all_found(rows, ADAPTIVE)}; iterations "
-            f"{_mean(rows, ADAPTIVE, 'iterations'):.0f}, {schedule} "
-            f"{_mean(rows, schedule, 'iterations'):.0f}",
-            weakest(
-                [no_worse(by_itself[schedule]), better(by_itself["VI"]), better(by_itself["VT"])]
-            ),
-            "Holds if higher than VI and VT with p < 0.05, and not lower than the schedule.",
-            added=True,
-        ),
         Claim(
             "toy",
             "Added: LVT on the factorial mixture (not in the paper), where it is exactly "
@@ -230,8 +212,8 @@ def additions(rows: list[Row]) -> list[Claim]:
         ),
         Claim(
             "toy",
-            "Added: the package's default (joint q(z_n) where possible, annealing from the "
-            "temperature that fits the start, moves) finds all features in every seed.",
+            "Added: the package's default (joint q(z_n) where possible, tempering, moves) finds "
+            "all features in every seed.",
             ran,
             f"all 8 found: default {_all_found(rows, 'default')}, VT {_all_found(rows, 'VT')}; "
             f"ELBO minus that of a fit from the true features: {gap.text(3)}; squared "

@@ -40,17 +40,19 @@ def test_slow_cooling_finds_the_optimum_and_plain_ascent_not_always():
     model, data, rng = landscape.problem(0)
     starts = rng.normal(scale=5.0, size=(20, 2))
     found = {
-        name: landscape.reached_optimum(model, data, starts, landscape.SCHEDULES[name])
-        for name in (landscape.PLAIN, landscape.LINEAR)
+        name: landscape.reached_optimum(model, data, starts, name)
+        for name in (landscape.PLAIN, landscape.LINEAR, landscape.SEARCH)
     }
     assert all(found[landscape.LINEAR][0])
-    right, elbos, iterations = found[landscape.PLAIN]
+    assert all(found[landscape.SEARCH][0])
+    right, elbos, passes = found[landscape.PLAIN]
     assert 0 < sum(right) < 20
     # The two optima differ in their ELBO, so it tells them apart as the means do.
     assert min(e for e, good in zip(elbos, right) if good) > max(
         e for e, good in zip(elbos, right) if not good
     )
-    assert min(iterations) > 1
+    assert min(passes) > 1
+    assert min(found[landscape.SEARCH][2]) >= landscape.BUDGET * min(passes)
 
 
 @pytest.mark.slow
@@ -84,7 +86,10 @@ def test_the_command_draws_and_writes(written):
     success = {row["method"]: row.get("global_optimum") for row in numbers["rows"]}
     assert success["linear in T, 20 to 1 in 50 iterations"] == 10
     assert success["plain VI"] < 10
+    assert success[landscape.SEARCH] == 10
     assert [claim["verdict"] for claim in numbers["claims"]][:2] == ["holds", "holds"]
+    assert "from 10 of 10 starts" in numbers["claims"][-1]["sentence"]
+    assert numbers["claims"][-1]["verdict"] == "holds"
 
 
 @pytest.mark.slow
@@ -119,7 +124,7 @@ def test_the_whole_table():
     model, data, rng = landscape.problem(0)
     starts = rng.normal(scale=5.0, size=(200, 2))
     success = {
-        name: sum(landscape.reached_optimum(model, data, starts, landscape.SCHEDULES[name])[0])
+        name: sum(landscape.reached_optimum(model, data, starts, name)[0])
         for name in (landscape.PLAIN, landscape.LINEAR)
     }
     assert success[landscape.LINEAR] >= 195

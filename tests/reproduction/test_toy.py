@@ -129,12 +129,3 @@ def test_the_default_must_find_everything():
     assert judged.verdict == "does not hold"
     assert "default 0/12" in judged.numbers
     assert judged.added
-
-
-@pytest.mark.parametrize(
-    ("elbo", "verdict"), [(20.0, "holds"), (0.0, "holds in part"), (-200.0, "does not hold")]
-)
-def test_adaptive_tempering_is_held_against_schedule_and_learned_temperature(elbo, verdict):
-    elbos = {"VI": -100.0, FAST: -20.0, SLOW: -10.0, "VT": 5.0, "adaptive": elbo}
-    (judged,) = (claim for claim in claims(made_up(elbos, {})) if "adaptive" in claim.sentence)
-    assert judged.verdict == verdict

@@ -48,8 +48,7 @@ class RegressionMixture(RegressorMixin, MixtureFit):
         Its rate; by default a thousandth of the variance of y.
     tempering : {"auto", "adaptive", "annealing", "variational", "local"}, policy or None, \
 default="auto"
-        Temperature policy. "auto" cools from T = 1.5, linearly in 1/T and in 100 passes;
-        "adaptive" came closer to the best optimum in trials, in three to four times the time.
+        Temperature policy. "auto" cools from T = 1.5, linearly in 1/T and in 100 passes.
     tol, max_iter, n_init, weight_concentration_prior_type, weight_concentration_prior, \
 batch_size, learning_offset, learning_decay, total_samples, backend, random_state, n_jobs, \
 executor, verbose
