@@ -12,7 +12,7 @@ from numba import njit
 
 from tempering.cli.validation import shown
 from tempering.gpu import jax_device
-from tempering.inference.callbacks import telling, working_seconds
+from tempering.models.compilation import telling, working_seconds
 from tempering.models.hmm.chains import Chain, forward_backward, solve_paths
 from tempering.models.lda.sampling import as_tokens
 from tempering.models.lda.topics import compact_words, fill_columns
@@ -21,7 +21,7 @@ FIT = """
 import hashlib, json, sys, time
 from tempering import LatentDirichletAllocation
 from tempering.datasets import make_lda
-from tempering.inference.callbacks import working_seconds
+from tempering.models.compilation import working_seconds
 
 X = make_lda(300, 8, n_words=500, document_length=60, seed=0).counts
 model = LatentDirichletAllocation(8, max_iter=2, random_state=0, verbose=1, backend=sys.argv[1])
@@ -89,7 +89,7 @@ def test_kernels_are_not_kept_where_there_is_no_place_for_them(tmp_path):
     """Neither beside the package nor in the user's directory."""
     closed = tmp_path / "file"
     closed.write_text("no directory")
-    code = "from tempering.models.fastmath import ENTRY; print(ENTRY['cache'])"
+    code = "from tempering.models.compilation import can_be_kept; print(can_be_kept())"
     said = subprocess.run(
         [sys.executable, "-c", code],
         env={

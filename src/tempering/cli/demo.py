@@ -69,7 +69,7 @@ def demo(
     from tempering.cli.validation import Validation, shown
     from tempering.datasets import load_docstrings
     from tempering.estimators import LatentDirichletAllocation
-    from tempering.inference.callbacks import working_seconds
+    from tempering.models.compilation import working_seconds
     from tempering.report import write_report
 
     out.mkdir(parents=True, exist_ok=True)  # what is in the way is told before the work

@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 from scipy.special import digamma, gammaln
 
@@ -22,7 +21,8 @@ from tempering.families import Gamma
 from tempering.families.checks import FLOAT32_COUNT, check_compressed, check_shape
 from tempering.models.arguments import check_number, check_whole
 from tempering.models.base import Array, DataSource, LocalStep, Model
-from tempering.models.fastmath import ENTRY, KERNEL, total_of
+from tempering.models.compilation import ENTRY, KERNEL, njit
+from tempering.models.fastmath import total_of
 from tempering.models.natural import LOCAL_STEP, Natural, check_like_prior
 from tempering.storage.state import stored
 

@@ -10,12 +10,12 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.optimize import quadratic_assignment
 
 from tempering.models.base import Array
-from tempering.models.fastmath import ENTRY, KERNEL, total_of
+from tempering.models.compilation import ENTRY, KERNEL, njit
+from tempering.models.fastmath import total_of
 
 #: What underflows is below 1e-307; times a weight below this it is far below a rounding error.
 LARGEST_WEIGHT = 1e280

@@ -8,19 +8,9 @@ round again with the new active topics.
 """
 
 import numpy as np
-from numba import njit
 
-from tempering.models.fastmath import (
-    ENTRY,
-    KERNEL,
-    PASTED,
-    digamma,
-    digamma_floor,
-    exp_or_zero,
-    f32,
-    larger,
-    total_of,
-)
+from tempering.models.compilation import ENTRY, KERNEL, PASTED, njit
+from tempering.models.fastmath import digamma, digamma_floor, exp_or_zero, f32, larger, total_of
 from tempering.models.lda.layout import OpenDocument
 from tempering.models.lda.sweeps import (
     ONE,

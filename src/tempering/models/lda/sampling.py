@@ -20,10 +20,10 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from tempering.models.fastmath import ENTRY, KERNEL, f32, larger, total_of
+from tempering.models.compilation import ENTRY, KERNEL, njit
+from tempering.models.fastmath import f32, larger, total_of
 from tempering.models.lda.layout import Documents, Float32, Float64, LocalResult
 from tempering.models.lda.statistics import find_occurrences
 from tempering.models.threads import WORDS_PER_BLOCK, in_blocks

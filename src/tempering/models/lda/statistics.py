@@ -7,9 +7,9 @@ threads write to the same place, and the result has the same bits for any number
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
-from tempering.models.fastmath import ENTRY, FLUSHED, KERNEL, digamma, exp_or_zero, f32, larger, log
+from tempering.models.compilation import ENTRY, KERNEL, njit
+from tempering.models.fastmath import FLUSHED, digamma, exp_or_zero, f32, larger, log
 from tempering.models.lda.documents import IN_LOGS
 from tempering.models.lda.layout import Int32, Int64, WordCounts
 from tempering.models.lda.sweeps import ZERO, add_word_in_logs, fill_log_theta

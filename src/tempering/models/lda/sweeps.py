@@ -11,19 +11,9 @@ are few, are gathered into a *block*, with the words innermost.
 """
 
 import numpy as np
-from numba import njit
 
-from tempering.models.fastmath import (
-    ENTRY,
-    KERNEL,
-    digamma,
-    exp_or_zero,
-    f32,
-    larger,
-    log,
-    smaller,
-    total_of,
-)
+from tempering.models.compilation import ENTRY, KERNEL, njit
+from tempering.models.fastmath import digamma, exp_or_zero, f32, larger, log, smaller, total_of
 
 # Entries that `exp_or_zero` flushed are below 2e-19. Above this limit they are less than 1e-6 of a
 # normalizer, for up to ten thousand topics.

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
-from tempering.models.fastmath import ENTRY, exp_or_zero, f32, larger, log, smaller
+from tempering.models.compilation import ENTRY, njit
+from tempering.models.fastmath import exp_or_zero, f32, larger, log, smaller
 from tempering.models.lda.layout import Float32, Float64
 from tempering.storage.state import stored
 
