@@ -14,8 +14,8 @@ from tempering.cli.validation import shown
 from tempering.gpu import jax_device
 from tempering.models.compilation import telling, working_seconds
 from tempering.models.hmm.chains import Chain, forward_backward, solve_paths
-from tempering.models.lda.sampling import as_tokens
-from tempering.models.lda.topics import compact_words, fill_columns
+from tempering.models.lda.sampling import Words, as_tokens, run_chains, sample_documents
+from tempering.models.lda.topics import compact_words
 
 FIT = """
 import hashlib, json, sys, time
@@ -73,11 +73,15 @@ def test_a_kernel_is_compiled_once_for_any_numbers():
     """Seconds each: not again for wide indices, nor for memory that cannot be written to."""
     fixed = np.array([3, 1, 3], np.int32)
     fixed.flags.writeable = False
+    signatures = set()
     for indices in (np.array([3, 1, 3], np.int64), np.array([3, 1, 3], np.int32), fixed):
         assert compact_words(indices, 5)[1].tolist() == [1, 0, 1]
         tokens = as_tokens(np.array([0, 3], indices.dtype), indices, np.array([1.0, 2.0, 1.0]))
         assert [part.dtype for part in tokens] == [np.int64, np.int32, np.int64, np.int64]
-    assert len(fill_columns.signatures) == 1
+        words = Words(np.ones((4, 2), np.float32), np.ones(4), np.full(2, 0.5))
+        assert run_chains(tokens, words, 0, 1, 1, 1).sum() == 4
+        signatures.add(len(sample_documents.signatures))
+    assert len(signatures) == 1
     chain = Chain(np.log([0.5, 0.5]), np.log(np.full((2, 2), 0.5)))
     bounds = np.array([0, 2, 3])
     one, each = (

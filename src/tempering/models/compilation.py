@@ -47,10 +47,9 @@ KERNEL: dict[str, Any] = {
     "forceinline": True,
     "no_cpython_wrapper": True,
 }
-# Kernels that only order the calls of others are pasted into their one caller and compiled there.
-# Else Numba compiles them by themselves first, with all that they call, and then once more within
-# the caller: a third of the time of `fit_documents`. Not for a kernel that adds up: the order of
-# its sums is settled where it is compiled by itself, so that a pasted one could give other bits.
+# Kernels with one caller are pasted into it and compiled there. Else Numba compiles them by
+# themselves first, with all that they call, and then once more within the caller: a third of the
+# time of `fit_documents`. Only the order of sums may change, and with it the last digits.
 PASTED: dict[str, Any] = {**KERNEL, "inline": "always"}
 # Elementwise functions need fused multiply-adds alone; reordering would cost them accuracy.
 ELEMENTWISE: dict[str, Any] = {**KERNEL, "fastmath": {"contract"}}

@@ -19,7 +19,7 @@ from scipy.linalg.lapack import dtbtrs
 from scipy.optimize import quadratic_assignment
 
 from tempering.models.base import Array
-from tempering.models.compilation import ENTRY, KERNEL, njit
+from tempering.models.compilation import ENTRY, KERNEL, PASTED, njit
 from tempering.models.fastmath import total_of
 
 #: What underflows is below 1e-307; times a weight below this it is far below a rounding error.
@@ -296,7 +296,7 @@ def _add_product(vector, matrix, out):
             out[j] += a * matrix[i, j]
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def _count_pairs(first, last, filtered, weights, pairs):
     """Σ_t filtered[t − 1] ⊗ weights[t], a few steps at a time."""
     n_states = filtered.shape[1]
@@ -318,7 +318,7 @@ def _count_pairs(first, last, filtered, weights, pairs):
                 pairs[i, j] += a * weights[t, j]
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def _solve_scaled(
     first, last, opens, closes, start, matrix, transposed, emissions, filtered, marginals, pairs,
     scales, beliefs,
@@ -373,7 +373,7 @@ def _solve_scaled(
     return total
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def _add_up(
     sequence, total, log_start, log_matrix, log_emissions, bounds, inner, begins, power, pairs,
     paths,
@@ -455,7 +455,7 @@ def _log_sum(values):
     return largest + math.log(total)
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def _solve_in_logs(
     first, last, opens, closes, power, log_start, log_matrix, log_emissions, forward, backward,
     marginals, pairs, values,
