@@ -60,6 +60,20 @@ def test_the_first_fit_says_that_it_compiles_and_does_not_count_it(tmp_path):
     assert warm["bits"] == cold["bits"]  # whether compiled in this process or loaded from disk
 
 
+@pytest.mark.slow  # all kernels
+def test_the_command_line_compiles_all_kernels_beforehand(tmp_path):
+    place = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-m", "tempering", "info", "--warm", "--json"]
+    seconds = [
+        json.loads(subprocess.check_output(command, env={**os.environ, **place}))["compiled_in_s"]
+        for _ in range(2)
+    ]
+    assert seconds[0] > 1.0
+    assert seconds[1] == 0.0
+    [(_, said)] = fits("cpu", **place)
+    assert "compiling" not in said
+
+
 @pytest.mark.slow
 def test_two_first_fits_at_once(tmp_path):
     first, second = fits("cpu", 2, NUMBA_CACHE_DIR=tmp_path)
