@@ -9,14 +9,9 @@ else runs on the machine slows all of them alike. Medians over the turns.
 import single_thread  # noqa: F401, I001  before numpy
 
 import argparse
-import json
-import os
-import subprocess
-import sys
-import tempfile
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +35,7 @@ FIT_BATCHES = 20
 WARM_UP_BATCHES = 10
 FIT_TARGETS = {50: 10.0, 200: 15.0, 500: 20.0}
 
-SECTIONS = ("e-step", "fit", "threads", "start", "memory")
+SECTIONS = ("e-step", "fit", "threads")
 
 
 def main() -> None:
@@ -66,12 +61,6 @@ def main() -> None:
     if "threads" in options.sections:
         result["threads"] = [compare_threads(corpus, k, options.repeats) for k in options.topics]
         print_table("Threads: wall clock, batches of 1024", result["threads"])
-    if "start" in options.sections:
-        result["start"] = compare_starts()
-        print_table("Import and first fit of a small corpus, seconds", result["start"])
-    if "memory" in options.sections:
-        result["memory"] = [check_memory(corpus)]
-        print_table("Peak memory, 100,000 documents, 100 topics", result["memory"])
     write_json(options.json, result)
 
 
@@ -150,44 +139,6 @@ def compare_threads(corpus: sparse.csr_matrix, k: int, repeats: int) -> dict[str
         "docs/s, 2 threads": round(3 * 1024 / best[2]),
         "speed-up": best[1] / best[2],
     }
-
-
-def compare_starts() -> list[dict[str, Any]]:
-    """A fresh process without compiled kernels, then one with them."""
-    with tempfile.TemporaryDirectory() as folder:
-        compiled = {"NUMBA_CACHE_DIR": folder}
-        return [{"start": name, **run_child(["start"], compiled)} for name in ("cold", "warm")]
-
-
-def check_memory(corpus: sparse.csr_matrix) -> dict[str, Any]:
-    """Peak memory of a process that fits, against the sum of what it has to hold."""
-    k, n_documents = 100, min(100_000, corpus.shape[0])
-    part = corpus[:n_documents]
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "part.npz"
-        sparse.save_npz(path, part, compressed=False)
-        measured = run_child(["memory", str(path)])
-    corpus_bytes = part.data.nbytes + part.indices.nbytes + part.indptr.nbytes
-    allowed = (corpus_bytes + 4 * k * corpus.shape[1] * 4) / 1e6 + 300
-    return {
-        "documents": n_documents,
-        **measured,
-        "corpus MB": corpus_bytes / 1e6,
-        "allowed MB": allowed,
-        "verdict": measured["peak MB"] <= allowed,
-    }
-
-
-def run_child(arguments: list[str], environment: Mapping[str, str] | None = None) -> dict:
-    """What lda_child.py measures in a fresh process."""
-    finished = subprocess.run(
-        [sys.executable, Path(__file__).with_name("lda_child.py"), *arguments],
-        env={**os.environ, **(environment or {}), "BENCHMARK_BIRTH": str(time.time())},
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    return json.loads(finished.stdout.splitlines()[-1])
 
 
 def _parse_options() -> argparse.Namespace:

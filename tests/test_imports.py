@@ -42,6 +42,7 @@ ALLOWED = {
     "report": {"storage", "models", "inference", "evaluation", "estimators", "workbench"},
     "cli": {
         "storage",
+        "models",
         "temperature",
         "inference",
         "corpus",
@@ -59,6 +60,7 @@ ALLOWED = {
 LAZY = {
     *("matplotlib", "jax", "numpyro", "optax", "dask", "distributed"),
     *("pyarrow", "pooch", "arviz"),
+    *("numba", "llvmlite"),
 }
 
 #: A room whose files are all of an optional package: its ``__init__`` loads without it, or says
@@ -210,6 +212,21 @@ def test_importing_the_package_loads_nothing_heavy():
     code = (
         "import sys, tempering; "
         "heavy = {'numpy', 'scipy', 'numba', 'sklearn', 'matplotlib', 'rich', 'typer'}; "
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.strip() == "[]"
+
+
+def test_classes_load_what_they_need():
+    """Numba with the first kernel that runs, and nothing that only other classes need."""
+    code = (
+        "import sys; from tempering import BayesianGaussianMixture, LatentDirichletAllocation; "
+        "BayesianGaussianMixture(2).fit([[0.0], [0.1], [5.0], [5.1]]); "
+        "heavy = {'numba', 'llvmlite', 'jax', 'matplotlib', 'typer', 'dask', "
+        "'tempering.gpu.device_lda', 'tempering.estimators.hmms', 'tempering.workbench'}; "
         "print(sorted(heavy & set(sys.modules)))"
     )
     result = subprocess.run(

@@ -12,16 +12,16 @@ from numba import njit
 
 from tempering.cli.validation import shown
 from tempering.gpu import jax_device
-from tempering.inference.callbacks import telling, working_seconds
+from tempering.models.compilation import telling, working_seconds
 from tempering.models.hmm.chains import Chain, forward_backward, solve_paths
-from tempering.models.lda.sampling import as_tokens
-from tempering.models.lda.topics import compact_words, fill_columns
+from tempering.models.lda.sampling import Words, as_tokens, run_chains, sample_documents
+from tempering.models.lda.topics import compact_words
 
 FIT = """
 import hashlib, json, sys, time
 from tempering import LatentDirichletAllocation
 from tempering.datasets import make_lda
-from tempering.inference.callbacks import working_seconds
+from tempering.models.compilation import working_seconds
 
 X = make_lda(300, 8, n_words=500, document_length=60, seed=0).counts
 model = LatentDirichletAllocation(8, max_iter=2, random_state=0, verbose=1, backend=sys.argv[1])
@@ -60,6 +60,20 @@ def test_the_first_fit_says_that_it_compiles_and_does_not_count_it(tmp_path):
     assert warm["bits"] == cold["bits"]  # whether compiled in this process or loaded from disk
 
 
+@pytest.mark.slow  # all kernels
+def test_the_command_line_compiles_all_kernels_beforehand(tmp_path):
+    place = {"NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-m", "tempering", "info", "--warm", "--json"]
+    seconds = [
+        json.loads(subprocess.check_output(command, env={**os.environ, **place}))["compiled_in_s"]
+        for _ in range(2)
+    ]
+    assert seconds[0] > 1.0
+    assert seconds[1] == 0.0
+    [(_, said)] = fits("cpu", **place)
+    assert "compiling" not in said
+
+
 @pytest.mark.slow
 def test_two_first_fits_at_once(tmp_path):
     first, second = fits("cpu", 2, NUMBA_CACHE_DIR=tmp_path)
@@ -73,14 +87,21 @@ def test_a_kernel_is_compiled_once_for_any_numbers():
     """Seconds each: not again for wide indices, nor for memory that cannot be written to."""
     fixed = np.array([3, 1, 3], np.int32)
     fixed.flags.writeable = False
+    signatures = set()
     for indices in (np.array([3, 1, 3], np.int64), np.array([3, 1, 3], np.int32), fixed):
         assert compact_words(indices, 5)[1].tolist() == [1, 0, 1]
         tokens = as_tokens(np.array([0, 3], indices.dtype), indices, np.array([1.0, 2.0, 1.0]))
         assert [part.dtype for part in tokens] == [np.int64, np.int32, np.int64, np.int64]
-    assert len(fill_columns.signatures) == 1
+        words = Words(np.ones((4, 2), np.float32), np.ones(4), np.full(2, 0.5))
+        assert run_chains(tokens, words, 0, 1, 1, 1).sum() == 4
+        signatures.add(len(sample_documents.signatures))
+    assert len(signatures) == 1
     chain = Chain(np.log([0.5, 0.5]), np.log(np.full((2, 2), 0.5)))
     bounds = np.array([0, 2, 3])
-    one, each = (solve_paths(chain, np.zeros((3, 2)), bounds, s) for s in (0.5, np.full(2, 0.5)))
+    one, each = (
+        solve_paths(chain, np.zeros((3, 2)), bounds, s, n_rows=10**6)
+        for s in (0.5, np.full(2, 0.5))
+    )
     np.testing.assert_array_equal(one.marginals, each.marginals)
     assert len(forward_backward.signatures) == 1
 
@@ -89,7 +110,7 @@ def test_kernels_are_not_kept_where_there_is_no_place_for_them(tmp_path):
     """Neither beside the package nor in the user's directory."""
     closed = tmp_path / "file"
     closed.write_text("no directory")
-    code = "from tempering.models.fastmath import ENTRY; print(ENTRY['cache'])"
+    code = "from tempering.models.compilation import can_be_kept; print(can_be_kept())"
     said = subprocess.run(
         [sys.executable, "-c", code],
         env={

@@ -18,6 +18,7 @@ from tempering.families import (
 )
 from tempering.inference import ArraySource
 from tempering.models import HiddenMarkov, Mixture, Natural, Sequences
+from tempering.models.hmm import chains
 from tempering.models.hmm.chains import Chain, best_paths, solve_paths
 
 KINDS = ["full", "tied", "diagonal", "spherical", "categorical", "poisson"]
@@ -93,9 +94,13 @@ def test_local_step_matches_enumeration_of_all_paths(kind, s):
         np.testing.assert_allclose(local.statistics[name], oracle[name], rtol=1e-9, atol=1e-12)
 
 
+#: The ways to solve chains, whatever the size of the data.
+WAYS = ({"n_rows": 1}, {"n_rows": 2**40}, {"logs_only": True})
+
+
 @pytest.mark.parametrize("spread", [1.0, 30.0, 3000.0])
 @pytest.mark.parametrize("s", [1.0, 0.2])
-def test_both_ways_of_solving_match_enumeration_whatever_the_weights(spread, s):
+def test_all_ways_of_solving_match_enumeration_whatever_the_weights(spread, s):
     """At a spread of 3,000 nats nearly every weight underflows, and scaling alone would fail."""
     for seed in range(20):
         rng = np.random.default_rng(seed)
@@ -103,8 +108,8 @@ def test_both_ways_of_solving_match_enumeration_whatever_the_weights(spread, s):
         log_emissions = spread * rng.normal(size=(6, 3))
         paths, joint, q, normalizer = enumerated(chain, log_emissions, s)
         marginals = np.array([q @ (paths == state) for state in range(3)]).T
-        for logs_only in (False, True):
-            solved = solve_paths(chain, log_emissions, np.array([0, 6]), s, logs_only)
+        for way in WAYS:
+            solved = solve_paths(chain, log_emissions, np.array([0, 6]), s, **way)
             exactly = {"rel": 1e-11, "abs": 1e-11 * spread}
             assert solved.log_normalizers[0] == pytest.approx(normalizer, **exactly)
             assert solved.energies[0] == pytest.approx(q @ joint, **exactly)
@@ -115,25 +120,49 @@ def test_a_path_that_only_the_future_favours_is_not_lost_in_underflow():
     """The first row speaks against state 0 by 900 nats, those after it for it by 600 each."""
     chain = Chain(np.zeros(2), np.array([[0.0, -2000.0], [-2000.0, 0.0]]))
     log_emissions = np.array([[-900.0, 0.0], [0.0, -600.0], [0.0, -600.0]])
-    solved = solve_paths(chain, log_emissions, np.array([0, 3]))
-    assert solved.log_normalizers[0] == pytest.approx(-900.0)
-    np.testing.assert_allclose(solved.marginals, [[1.0, 0.0]] * 3, atol=1e-12)
+    for way in WAYS:
+        solved = solve_paths(chain, log_emissions, np.array([0, 3]), **way)
+        assert solved.log_normalizers[0] == pytest.approx(-900.0)
+        np.testing.assert_allclose(solved.marginals, [[1.0, 0.0]] * 3, atol=1e-12)
 
 
-def test_long_sequences_agree_in_both_ways_of_solving():
+@pytest.mark.parametrize("s", [0.8, np.array([0.8, 0.3, 1.0])])
+@pytest.mark.parametrize("forbidden", [False, True])
+def test_long_sequences_agree_in_all_ways_of_solving(s, forbidden):
     rng = np.random.default_rng(0)
     chain = Chain(*(np.log(rng.dirichlet(np.ones(7), size=shape)) for shape in ((), (7,))))
+    if forbidden:
+        chain.log_start[:3] = chain.log_transitions[2, 3:] = -np.inf
     log_emissions = 5 * rng.normal(size=(533, 7))
     bounds = np.array([0, 500, 501, 533])
-    fast, slow = (solve_paths(chain, log_emissions, bounds, 0.8, way) for way in (False, True))
-    for ours, theirs in zip(fast, slow):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11)
+    *fast, slow = (solve_paths(chain, log_emissions, bounds, s, **way) for way in WAYS)
+    for solved in fast:
+        for ours, theirs in zip(solved, slow):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11)
+    for ours, theirs in zip(*fast):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-12)
 
 
-def test_the_most_probable_path_matches_enumeration():
+def test_little_data_are_solved_without_a_compiler(monkeypatch):
+    """Unless their numbers underflow; and whether data are little does not depend on the piece."""
+    seen = []
+    monkeypatch.setattr(chains, "forward_backward", lambda *arguments: seen.append("compiled"))
+    chain, bounds = Chain(np.log([0.5, 0.5]), np.log(np.full((2, 2), 0.5))), np.array([0, 4])
+    assert solve_paths(chain, np.zeros((4, 2)), bounds).log_normalizers[0] == pytest.approx(0.0)
+    assert not seen
+    solve_paths(chain, np.zeros((4, 2)), bounds, n_rows=10**6)
+    solve_paths(Chain(chain.log_start - 900, chain.log_transitions), np.zeros((4, 2)), bounds)
+    assert seen == ["compiled"] * 2
+    some = Sequences(np.zeros(10**6), lengths=[10] * 10**5)[3:5]
+    assert (some.n_rows, some[1:].n_rows, len(some.rows)) == (10**6, 10**6, 20)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_most_probable_path_matches_enumeration(monkeypatch, compiled):
     rng = np.random.default_rng(1)
     chain = Chain(rng.normal(size=3), rng.normal(size=(3, 3)))
     log_emissions, bounds = rng.normal(size=(12, 3)), np.array([0, 5, 6, 12])
+    monkeypatch.setattr(chains, "LITTLE", 0 if compiled else 1000)
     log_joints, states = best_paths(chain, log_emissions, bounds)
     for i, (first, last) in enumerate(pairwise(bounds)):
         paths, joint, _, _ = enumerated(chain, log_emissions[first:last], 1.0)

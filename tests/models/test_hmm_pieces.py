@@ -49,16 +49,18 @@ def test_pieces_that_see_all_count_together_what_the_sequences_count(likelihood,
     assert cut.entropy == pytest.approx(whole.entropy, rel=1e-9)
 
 
-def test_the_inner_part_is_counted_alike_in_both_ways_of_solving():
+def test_the_inner_part_is_counted_alike_in_all_ways_of_solving():
     rng = np.random.default_rng(0)
     chain = Chain(*(np.log(rng.dirichlet(np.ones(4), size=shape)) for shape in ((), (4,))))
     log_emissions, bounds = 3 * rng.normal(size=(60, 4)), np.array([0, 25, 26, 60])
     inner = np.array([[5, 20], [25, 26], [26, 50]]), np.array([False, True, True])
-    fast, slow = (
-        solve_paths(chain, log_emissions, bounds, 0.7, way, inner) for way in (False, True)
+    ways = ({"n_rows": 1}, {"n_rows": 2**40}, {"logs_only": True})
+    fast, *others = (
+        solve_paths(chain, log_emissions, bounds, 0.7, inner=inner, **way) for way in ways
     )
-    for ours, theirs in zip(fast, slow):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11)
+    for other in others:
+        for ours, theirs in zip(fast, other):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-11)
     # Moves into the inner rows; the second sequence has none, the third begins with its inner part.
     assert fast.transition_counts.sum() == pytest.approx(0.7 * (15 + 0 + 23))
     assert fast.start_counts.sum() == pytest.approx(0.7 * 2)

@@ -2,17 +2,17 @@
 
 from typing import NamedTuple
 
+import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numba import njit
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse, special
 
 from reproduction import lda_reference as reference
 from tempering.models import fastmath
-from tempering.models.fastmath import ENTRY
+from tempering.models.compilation import ENTRY, njit
 from tempering.models.lda import e_step as kernels
 from tempering.models.lda.steps import TopicExpectations
 from tempering.models.lda.topics import Topics
@@ -114,7 +114,7 @@ def test_float32_functions_are_accurate_and_keep_nan():
 
 @pytest.mark.parametrize("exponent", [0.5, 0.87, 0.999, 1.0])
 def test_powers_are_accurate_and_keep_nan(exponent):
-    power = elementwise(njit(lambda x: fastmath.power(x, np.float32(exponent))))
+    power = elementwise(numba.njit(lambda x: fastmath.power(x, np.float32(exponent))))
     bases = np.exp(np.random.default_rng(0).uniform(-86, 86, 20_000)).astype(np.float32)
     assert_allclose(power(bases), bases.astype(float) ** np.float32(exponent), rtol=1e-5)
     assert np.isnan(power([np.nan])[0])

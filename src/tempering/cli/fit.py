@@ -87,7 +87,7 @@ def _fit_and_save(
     from tempering.corpus import Corpus, CorpusError
     from tempering.estimators import LatentDirichletAllocation
     from tempering.estimators.recipe import batch_size_for
-    from tempering.inference.callbacks import working_seconds
+    from tempering.models.compilation import working_seconds
 
     executor = None if settings.scheduler is None else _connected(settings.scheduler)
     model = LatentDirichletAllocation(

@@ -1,5 +1,6 @@
 """``tempering info``: versions and devices; what a model or a corpus is."""
 
+import time
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,9 @@ def info(
         Path | None,
         typer.Argument(metavar="[MODEL|CORPUS]", parser=as_given, help="What to look at."),
     ] = None,
+    warm: Annotated[
+        bool, typer.Option("--warm", help="Compile all kernels now; later fits find them on disk.")
+    ] = False,
     as_json: Json = False,
     *,
     texts: TextOptions,
@@ -26,6 +30,7 @@ def info(
     \b
     Examples:
       tempering info
+      tempering info --warm
       tempering info model
       tempering info 20news.npz
     """
@@ -36,10 +41,42 @@ def info(
         facts = _model(path)
     else:
         facts = _corpus(path, texts)
+    if warm:
+        facts["compiled_in_s"] = _compile_kernels()
     if as_json:
         print_json(facts)
     else:
         print_facts((name.replace("_", " "), _shown(value)) for name, value in facts.items())
+
+
+def _compile_kernels() -> float:
+    """Compile what the estimators of this package compile, by small fits; return the seconds."""
+    import warnings
+
+    import numpy as np
+
+    from tempering import estimators
+    from tempering.datasets import make_lda
+    from tempering.models.compilation import working_seconds
+
+    began, worked = time.perf_counter(), working_seconds()
+    documents = make_lda(100, 4, n_words=50, seed=0).counts
+    rows = np.random.default_rng(0).normal(size=(8000, 2))
+    with error_console().status("Compiling, once"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of fits that have not converged
+        for update in ("sampled", "variational"):
+            for tempering in ("auto", "local"):
+                topics = estimators.LatentDirichletAllocation(
+                    4, update=update, tempering=tempering, max_iter=4, random_state=0
+                )
+                topics.fit(documents).transform(documents)
+        topics.perplexity(documents)
+        hidden = estimators.GaussianHMM(2, n_iter=2, n_init=1, random_state=0)
+        hidden.fit(rows).predict(rows)
+        estimators.PoissonFactorization(2, max_iter=2, random_state=0).fit(documents)
+        for n_components in (3, 20):  # solved exactly, and not
+            estimators.FactorialMixture(n_components, max_iter=2, random_state=0).fit(rows[:100])
+    return max(0.0, round((time.perf_counter() - began) - (working_seconds() - worked), 1))
 
 
 def _installation() -> dict[str, Any]:

@@ -18,8 +18,9 @@ from tempering.evaluation import completion_score, split_documents
 from tempering.evaluation.checks import normalised
 from tempering.evaluation.completion import Split
 from tempering.inference import BlockSource, Report
-from tempering.inference.callbacks import COMPILING, Callback, progress_bar, telling
+from tempering.inference.callbacks import Callback, progress_bar
 from tempering.inference.sources import StoredRows
+from tempering.models.compilation import COMPILING, telling
 from tempering.storage.atomic import atomic_file
 
 #: Scores in the course of a fit.

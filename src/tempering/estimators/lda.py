@@ -16,13 +16,13 @@ from tempering.estimators.fitted_documents import remember_documents
 from tempering.estimators.parameters import check_n_components, check_unchanged, kept_whole
 from tempering.estimators.topic_choices import TopicChoices, mixed_start, told_documents
 from tempering.estimators.words import check_guidance, remember_labels, remember_words
-from tempering.gpu.device_lda import fit_on_device
 from tempering.inference import Algorithm, ArraySource, Batch, BlockSource, Constant, History
-from tempering.inference.callbacks import Callback, say_compiling, telling
+from tempering.inference.callbacks import Callback
 from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint, remembered_seed
 from tempering.inference.executors import Serial
 from tempering.inference.fitting import FitOptions, fit
 from tempering.inference.run import Result, State
+from tempering.models.compilation import say_compiling, telling
 from tempering.models.lda.layout import Float64
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.topics import WORDS_AT_A_TIME, Guide, Topics
@@ -227,7 +227,9 @@ default="auto"
                     "checkpoint": checkpoint,
                     "resume": resume,
                 }
-                run = fit_on_device if where == "jax" else fit
+                run = fit
+                if where == "jax":
+                    from tempering.gpu.device_lda import fit_on_device as run
                 result = run(model, source, **options)
             self.recipe_ = self._recipe(model, policy, rates, batch_size, n_steps)
             self._keep(result)

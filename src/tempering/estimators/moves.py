@@ -23,12 +23,12 @@ from tempering.gpu.jax_device import Backend, choose_backend
 from tempering.gpu.jax_factorial import JaxFactorialModel
 from tempering.gpu.jax_models import JaxHiddenMarkov, JaxMixture
 from tempering.inference import Algorithm, Batch, Constant, History, Result, fit
-from tempering.inference.callbacks import working_seconds
 from tempering.inference.checkpoint import part_of
 from tempering.inference.executors import Executor, Serial, open_executor
 from tempering.inference.fitting import FitOptions
 from tempering.models import HiddenMarkov, Mixture, Model, Natural
 from tempering.models.base import Array
+from tempering.models.compilation import working_seconds
 from tempering.models.factorial_mixture import FactorialModel
 from tempering.temperature import USUAL_PASSES, TemperaturePolicy, Untempered
 

@@ -139,6 +139,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     [['snow', 'ice'], ['sun', 'sea']]
     """
     config = as_path(path) / CONFIG
+    estimators = import_module("tempering.estimators")
+    for name in estimators.__all__:
+        getattr(estimators, name)  # loads the classes of what a file may hold
     try:
         tree = read_tree(path, "model")
         with reading(config):
@@ -186,7 +189,7 @@ def _parameters(estimator: Any) -> tuple[dict[str, Any], dict[str, str]]:
 
 def _made(name: str, parameters: dict[str, Any], fitted: dict[str, Any]) -> Any:
     """An estimator of its parameters and what it has fitted."""
-    cls: Any = vars(import_module("tempering.estimators")).get(name)
+    cls: Any = getattr(import_module("tempering.estimators"), name, None)
     expect(hasattr(cls, "_check_loaded"), f"unknown class {name!r:.40}.")
     unknown = parameters.keys() - set(cls._get_param_names())
     expect(not unknown, f"{name} has no parameter {', '.join(sorted(unknown))!r:.60}.")

@@ -9,13 +9,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from tempering.evaluation.checks import as_counts, as_nonnegative, check_word_list
 from tempering.models.arguments import check_number, check_whole, shown
-from tempering.models.fastmath import ENTRY, KERNEL
+from tempering.models.compilation import ENTRY, KERNEL, njit
 
 
 def top_words(topics: ArrayLike, n_words: int = 10) -> NDArray[np.intp]:

@@ -13,7 +13,6 @@ from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
@@ -25,7 +24,7 @@ from tempering.evaluation.checks import (
     word_rows,
 )
 from tempering.models.arguments import check_whole
-from tempering.models.fastmath import ENTRY
+from tempering.models.compilation import ENTRY, njit
 from tempering.models.lda.e_step import e_step
 from tempering.models.lda.priors import in_two
 from tempering.models.lda.sampling import Words, as_tokens, run_chains

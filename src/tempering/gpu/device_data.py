@@ -18,12 +18,11 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from tempering.gpu.jax_device import LazyModule, compiled, jax, jnp, on_all_devices
 from tempering.inference import ArraySource, Batch, BlockSource
-from tempering.models.fastmath import ENTRY
+from tempering.models.compilation import ENTRY, njit
 from tempering.models.lda.sampling import MOST_REPEATED
 
 #: Shortest rectangle.

@@ -12,8 +12,8 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
-from tempering.inference.callbacks import add_compilation, begin_compilation
 from tempering.models.arguments import check_choice
+from tempering.models.compilation import add_compilation, begin_compilation
 from tempering.models.jax_versions import warn_of_broken_jax
 from tempering.storage import cache_directory
 

@@ -1,82 +1,14 @@
-"""What is told while a fit runs: callbacks, the progress bar, which is one, and compilation.
-
-Compilation happens once, and is no part of the time of a fit. Numba compiles a kernel when it is
-first called, and keeps it on disk (see ``NUMBA_CACHE_DIR``).
-"""
+"""What is reported while a fit runs: callbacks, and the progress bar, which is one."""
 
 import math
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from numba.core import event
-
 from tempering.inference.run import Record
+from tempering.models.compilation import COMPILING, telling
 from tempering.temperature import Heat
-
-#: What is said; that of the next fit is on disk by then.
-COMPILING = "compiling, once"
-
-
-class _Compilation(event.Listener):
-    """What this process compiles: Numba does, and tells of it, in one thread at a time."""
-
-    depth, began, seconds = 0, 0.0, 0.0
-    tell: Callable[[], None] | None = None  # whom to tell when it begins
-
-    def on_start(self, event: event.Event) -> None:
-        """A kernel begins to be compiled, perhaps as a part of another."""
-        self.depth += 1
-        if self.depth == 1:
-            self.began = time.perf_counter()
-            begin_compilation()
-
-    def on_end(self, event: event.Event) -> None:
-        """It is compiled."""
-        self.depth -= 1
-        if self.depth == 0:
-            add_compilation(time.perf_counter() - self.began)
-
-
-_compilation = _Compilation()
-event.register("numba:compile", _compilation)
-
-
-def begin_compilation() -> None:
-    """Tell who wants to be told that a compiler is at work, and only once."""
-    tell, _compilation.tell = _compilation.tell, None
-    if tell is not None:
-        tell()
-
-
-def add_compilation(seconds: float) -> None:
-    """Something was compiled, in so many seconds."""
-    _compilation.seconds += seconds
-
-
-@contextmanager
-def telling(tell: Callable[[], None]) -> Iterator[None]:
-    """Call ``tell`` once if compilation begins, unless somebody is to be told already."""
-    mine = _compilation.tell is None
-    _compilation.tell = _compilation.tell or tell
-    try:
-        yield
-    finally:
-        if mine:
-            _compilation.tell = None
-
-
-def say_compiling() -> None:
-    """Tell it on standard error."""
-    print(COMPILING, file=sys.stderr, flush=True)
-
-
-def working_seconds() -> float:
-    """A clock that stands still during compilation, for differences."""
-    now = _compilation.began if _compilation.depth else time.perf_counter()
-    return now - _compilation.seconds
 
 
 class Report(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tempering.inference.callbacks import Callback, Report, working_seconds
+from tempering.inference.callbacks import Callback, Report
 from tempering.inference.checkpoint import Restarts
 from tempering.inference.executors import Executor, Serial, SolveShard, add_in_pairs
 from tempering.inference.run import History, LearningRate, Record, Result, Run, State, local_of
@@ -22,6 +22,7 @@ from tempering.inference.saddle import MOST_ESCAPES, leave_saddle
 from tempering.inference.sources import Batch, Source
 from tempering.models.arguments import check_number
 from tempering.models.base import LocalStep, Model, Start, start_of
+from tempering.models.compilation import working_seconds
 from tempering.temperature import COLD, Heat, Progress, Surroundings, TemperaturePolicy, Untempered
 from tempering.temperature.perturbation import perturbed
 

@@ -4,15 +4,16 @@ A checkpoint keeps it, and refuses to go on with a fit that is told otherwise.
 """
 
 import hashlib
+import sys
 from functools import cached_property, partial
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
-from numba.core.dispatcher import Dispatcher
 from scipy import sparse
 
 from tempering.inference.sources import ArraySource, Source
+from tempering.models.compilation import Lazy
 
 #: What tells two objects of a kind apart, where that is not all of their attributes.
 TOLD_APART_BY: dict[Any, tuple[str, ...]] = {
@@ -23,12 +24,21 @@ TOLD_APART_BY: dict[Any, tuple[str, ...]] = {
     ),
     CodeType: ("co_code", "co_names", "co_consts"),
     CellType: ("cell_contents",),
+    Lazy: ("_make",),
     partial: ("func", "args", "keywords"),
-    # Else all of its compiler is told with it, which had not ended after nine minutes.
-    Dispatcher: ("py_func", "targetoptions"),
 }
 #: What is told of the globals that a function names: in a notebook they are its settings.
 TOLD_OF_GLOBALS = int | float | str | tuple | np.ndarray | FunctionType
+
+
+def _told_apart_by() -> dict[Any, tuple[str, ...]]:
+    """Return what tells two objects of a kind apart; of compiled functions, if there can be any."""
+    if "numba" not in sys.modules:
+        return TOLD_APART_BY
+    from numba.core.dispatcher import Dispatcher
+
+    # Else all of its compiler is told with it, which had not ended after nine minutes.
+    return {**TOLD_APART_BY, Dispatcher: ("py_func", "targetoptions")}
 
 
 def describe(value: Any, within: tuple[int, ...] = ()) -> Any:
@@ -66,7 +76,7 @@ def describe(value: Any, within: tuple[int, ...] = ()) -> Any:
             "which a checkpoint can tell this fit from another: keep a seed there in its place."
         )
     name = f"{type(value).__qualname__} {getattr(value, '__name__', '')}".strip()
-    for kind, names in TOLD_APART_BY.items():
+    for kind, names in _told_apart_by().items():
         if isinstance(value, kind):
             told = {part: getattr(value, part) for part in names}
             if isinstance(value, FunctionType):

@@ -5,101 +5,70 @@ Largest error against float64, relative where the value is above 1 and absolute 
 relative, 1e-5. NaN goes in, NaN comes out.
 """
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
-from numba.extending import intrinsic
 
-logger = logging.getLogger("tempering")
-
-
-def _known_options(options: dict[str, Any]) -> dict[str, Any]:
-    """Those of the options that this version of Numba has."""
-    known = dir(njit(lambda: None).targetdescr.options)  # pyright: ignore
-    return {name: value for name, value in options.items() if name in known}
-
-
-def _can_be_kept() -> bool:
-    """Whether there is a place on disk for compiled kernels."""
-    try:
-        njit(cache=True)(_known_options)
-    except RuntimeError:  # so says Numba: neither beside this file nor in the user's directory
-        logger.info("compiled kernels are not kept: set NUMBA_CACHE_DIR to where they can be.")
-        return False
-    return True
-
-
-# Sums may be reordered (needed to vectorise a sum) and multiply-adds fused. Not "nnan" or "ninf":
-# with these LLVM may assume that there are no NaNs, and remove every check for one.
-# A loop that adds up stores nothing: LLVM asks before a loop with both whether its arrays lie well
-# apart in memory, and where they do not it adds one number at a time, in another order. The bits
-# would depend on where memory happens to be free.
-# Without reference counts: the kernels allocate nothing and keep no arrays, so there is nothing to
-# count, while an atomic increment for each view of a row would take up to half of the time.
-# Numba does not document that option, so it is used only where it exists.
-# Called from Python alone, so without the wrapper for calls from C.
-# Compiled entries are kept on disk. Numba compiles one again when its own file has changed, not
-# when a kernel in another file has: after such a change, delete the *.nbi in __pycache__.
-ENTRY: dict[str, Any] = {
-    "error_model": "numpy",
-    "fastmath": {"reassoc", "contract", "arcp", "nsz"},
-    "nogil": True,
-    "cache": _can_be_kept(),
-    **_known_options({"_nrt": False, "no_cfunc_wrapper": True}),
-}
-# Kernels that only other kernels call need no place of their own on disk (those that call them
-# hold them) and no wrapper for calls from Python, which saves a quarter of the compilation: from
-# Python they cannot be called. They are inlined always: a call to one would go to the kernel as
-# compiled by itself in the process that compiles, and to the copy inside of its caller in one that
-# loads it from disk. These round differently, and the same seed would not give the same bits.
-KERNEL: dict[str, Any] = {
-    **ENTRY,
-    "cache": False,
-    "forceinline": True,
-    **_known_options({"no_cpython_wrapper": True}),
-}
-# Kernels that only order the calls of others are pasted into their one caller and compiled there.
-# Else Numba compiles them by themselves first, with all that they call, and then once more within
-# the caller: a third of the time of `fit_documents`. Not for a kernel that adds up: the order of
-# its sums is settled where it is compiled by itself, so that a pasted one could give other bits.
-PASTED: dict[str, Any] = {**KERNEL, "inline": "always"}
-# Elementwise functions need fused multiply-adds alone; reordering would cost them accuracy.
-ELEMENTWISE: dict[str, Any] = {**KERNEL, "fastmath": {"contract"}}
+from tempering.models.compilation import ELEMENTWISE, KERNEL, Lazy, njit
 
 FLUSHED = np.float32(-43.5)
 """`exp_or_zero` is 0 below this: a product of two larger exponentials is a normal float32."""
 
 f32 = np.float32
-_INT32 = ir.IntType(32)
-_FLOAT = ir.FloatType()
-_MANTISSA_BITS = _INT32(23)
-_BITS_OF_ONE = _INT32(0x3F800000)
-_SQRT_HALF_BITS = _INT32(0x3F3504F3)
+_MANTISSA_BITS, _BITS_OF_ONE, _SQRT_HALF_BITS = 23, 0x3F800000, 0x3F3504F3
 # A float32 of this size has no digits after the point: adding and subtracting it rounds.
 _ROUNDING = np.float32(1.5 * 2**23)
 # The sixth power of numbers up to this one, and its reciprocal, are normal float32.
 _LARGEST_SIXTH_POWER = np.float32(2e6)
 
 
-def _llvm_function(name: str) -> Callable[..., Any]:
+def _llvm_function(name: str) -> Any:
     """Wrap the LLVM function `name` of two float32, which gives a float32."""
-    function_type = ir.FunctionType(_FLOAT, [_FLOAT, _FLOAT])
 
-    def generate(context, builder, signature, args):
-        declared = builder.module.declare_intrinsic(name, [_FLOAT], function_type)
-        return builder.call(declared, args)
+    def make() -> Any:
+        from llvmlite import ir
+        from numba import types
+        from numba.extending import intrinsic
 
-    signature = types.float32(types.float32, types.float32)
-    return intrinsic(lambda typingctx, x, y: (signature, generate))
+        number = ir.FloatType()
+
+        def generate(context, builder, signature, args):
+            function_type = ir.FunctionType(number, [number, number])
+            declared = builder.module.declare_intrinsic(name, [number], function_type)
+            return builder.call(declared, args)
+
+        signature = types.float32(types.float32, types.float32)
+        return intrinsic(lambda typingctx, x, y: (signature, generate))
+
+    return Lazy(make)
 
 
-def bit_operation(number: Any) -> Callable[..., Any]:
-    """Make a function of one number, which gives another, of the LLVM code that it generates."""
-    return lambda generate: intrinsic(lambda typingctx, x: (number(number), generate))
+def bit_operation(number: str) -> Callable[..., Any]:
+    """Make a function of one number of this type, which gives another, from a generator of code.
+
+    The generator gets LLVM's builder, the number, and its bits as an integer with the type of these
+    and of the number: `(builder, bits, integer, floating)`.
+    """
+
+    def decorate(generate: Callable[..., Any]) -> Any:
+        def make() -> Any:
+            from llvmlite import ir
+            from numba import types
+            from numba.extending import intrinsic
+
+            kind = getattr(types, number)
+            integer = ir.IntType(kind.bitwidth)
+            floating = ir.FloatType() if kind.bitwidth == 32 else ir.DoubleType()
+
+            def code(context, builder, signature, args):
+                return generate(builder, builder.bitcast(args[0], integer), integer, floating)
+
+            return intrinsic(lambda typingctx, x: (kind(kind), code))
+
+        return Lazy(make)
+
+    return decorate
 
 
 larger = _llvm_function("llvm.maximum")
@@ -108,30 +77,29 @@ smaller = _llvm_function("llvm.minimum")
 """The smaller of two float32, NaN if one is NaN."""
 
 
-@bit_operation(types.float32)
-def _power_of_two(context, builder, signature, args):
+@bit_operation("float32")
+def _power_of_two(builder, bits, integer, floating):
     """2**n from n + `_ROUNDING`: the low bits of that sum are n, and become the exponent."""
-    bits = builder.shl(builder.bitcast(args[0], _INT32), _MANTISSA_BITS)
-    return builder.bitcast(builder.add(bits, _BITS_OF_ONE), _FLOAT)
+    bits = builder.shl(bits, integer(_MANTISSA_BITS))
+    return builder.bitcast(builder.add(bits, integer(_BITS_OF_ONE)), floating)
 
 
-def _exponent_of(builder, bits):
+def _exponent_of(builder, bits, integer):
     """The integer e with x = m * 2**e and m in [sqrt(1/2), sqrt(2)), from the bits of x."""
-    return builder.ashr(builder.sub(bits, _SQRT_HALF_BITS), _MANTISSA_BITS)
+    return builder.ashr(builder.sub(bits, integer(_SQRT_HALF_BITS)), integer(_MANTISSA_BITS))
 
 
-@bit_operation(types.float32)
-def _binary_exponent(context, builder, signature, args):
+@bit_operation("float32")
+def _binary_exponent(builder, bits, integer, floating):
     """The exponent e of x = m * 2**e, m in [sqrt(1/2), sqrt(2)), as a float32."""
-    return builder.sitofp(_exponent_of(builder, builder.bitcast(args[0], _INT32)), _FLOAT)
+    return builder.sitofp(_exponent_of(builder, bits, integer), floating)
 
 
-@bit_operation(types.float32)
-def _mantissa(context, builder, signature, args):
+@bit_operation("float32")
+def _mantissa(builder, bits, integer, floating):
     """The mantissa m of x = m * 2**e, m in [sqrt(1/2), sqrt(2))."""
-    bits = builder.bitcast(args[0], _INT32)
-    exponent = builder.shl(_exponent_of(builder, bits), _MANTISSA_BITS)
-    return builder.bitcast(builder.sub(bits, exponent), _FLOAT)
+    exponent = builder.shl(_exponent_of(builder, bits, integer), integer(_MANTISSA_BITS))
+    return builder.bitcast(builder.sub(bits, exponent), floating)
 
 
 @njit(**KERNEL)

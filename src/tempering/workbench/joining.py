@@ -23,7 +23,6 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
@@ -33,7 +32,7 @@ from tempering.evaluation.checks import normalised
 from tempering.evaluation.completion import fill_probabilities
 from tempering.inference import RobbinsMonro, Settling
 from tempering.models.arguments import check_whole, shown
-from tempering.models.fastmath import ENTRY
+from tempering.models.compilation import ENTRY, njit
 from tempering.models.lda.priors import prior_draws
 from tempering.models.lda.topics import Topics
 from tempering.models.threads import in_blocks

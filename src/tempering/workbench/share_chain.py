@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.special import digamma
 
-from tempering.models.fastmath import ENTRY
+from tempering.models.compilation import ENTRY, njit
 from tempering.models.lda.sampling import (
     GOLDEN,
     NOWHERE,

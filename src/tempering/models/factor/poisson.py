@@ -14,7 +14,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 from scipy.special import digamma, gammaln
 
@@ -22,7 +21,8 @@ from tempering.families import Gamma
 from tempering.families.checks import FLOAT32_COUNT, check_compressed, check_shape
 from tempering.models.arguments import check_number, check_whole
 from tempering.models.base import Array, DataSource, LocalStep, Model
-from tempering.models.fastmath import ENTRY, KERNEL, total_of
+from tempering.models.compilation import ENTRY, PASTED, njit
+from tempering.models.fastmath import total_of
 from tempering.models.natural import LOCAL_STEP, Natural, check_like_prior
 from tempering.storage.state import stored
 
@@ -198,7 +198,7 @@ def as_csr(data: Any) -> sparse.csr_array:
     return counts
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def _digamma(x):
     """digamma(x) of a float64 x > 0: the recurrence up to 10, then the asymptotic series."""
     shift = 0.0
@@ -211,7 +211,7 @@ def _digamma(x):
     return math.log(x) - 0.5 / x - series - shift
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def _weigh(activation, weights, log_activation, log_column, s, products):
     """Fill products with what q of an entry is proportional to; the log of the factor left out.
 
@@ -255,47 +255,38 @@ def solve_rows(
                     weights[entry - first, k] = powered[column, k]
                 else:
                     weights[entry - first, k] = math.exp(s * log_components[column, k])
+        settled = False
         for sweep in range(max_sweeps + 1):
+            settled = settled or sweep == max_sweeps
             for k in range(n_factors):
                 log_activation[k] = _digamma(shapes[row, k]) - math.log(rates[row, k])
                 activation[k] = math.exp(s * log_activation[k])
                 sums[k] = 0.0
-            if sweep == max_sweeps:
-                break
             for entry in range(first, last):
-                log_column = log_components[columns[entry]]
-                total, _ = _weigh(
+                column, count = columns[entry], counts[entry]
+                log_column = log_components[column]
+                total, left_out = _weigh(
                     activation, weights[entry - first], log_activation, log_column, s, products
                 )
-                factor = s * counts[entry] / total
+                if not settled:
+                    factor = s * count / total
+                    for k in range(n_factors):
+                        sums[k] += factor * products[k]
+                    continue
+                mean = 0.0
                 for k in range(n_factors):
-                    sums[k] += factor * products[k]
+                    share = products[k] / total
+                    mean += share * (log_activation[k] + log_column[k])
+                for k in range(n_factors):
+                    statistics[column, k] += s * count * (products[k] / total)
+                energies[row] += count * mean
+                entropies[row] += count * (math.log(total) + left_out - s * mean)
+            if settled:
+                break
             change = 0.0
             for k in range(n_factors):
                 new = prior_shape + sums[k]
                 change += abs(new - shapes[row, k])
             for k in range(n_factors):
                 shapes[row, k] = prior_shape + sums[k]
-            if change <= tolerance * size:
-                for k in range(n_factors):
-                    log_activation[k] = _digamma(shapes[row, k]) - math.log(rates[row, k])
-                    activation[k] = math.exp(s * log_activation[k])
-                break
-        for entry in range(first, last):
-            column, count = columns[entry], counts[entry]
-            total, left_out = _weigh(
-                activation,
-                weights[entry - first],
-                log_activation,
-                log_components[column],
-                s,
-                products,
-            )
-            mean = 0.0
-            for k in range(n_factors):
-                share = products[k] / total
-                mean += share * (log_activation[k] + log_components[column, k])
-            for k in range(n_factors):
-                statistics[column, k] += s * count * (products[k] / total)
-            energies[row] += count * mean
-            entropies[row] += count * (math.log(total) + left_out - s * mean)
+            settled = change <= tolerance * size

@@ -19,9 +19,9 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 
 from tempering.models.base import Array
+from tempering.models.compilation import ENTRY, njit
 from tempering.models.factorial.blocks import (
     LANES,
     TOGETHER,
@@ -39,10 +39,9 @@ from tempering.models.factorial.blocks import (
     weigh_block,
     write_block,
 )
-from tempering.models.fastmath import ENTRY
 
 # The one entry allocates its workspace; the kernels that it calls allocate nothing.
-ALLOCATING: dict[str, Any] = {"nogil": True, "error_model": "numpy", "cache": ENTRY["cache"]}
+ALLOCATING: dict[str, Any] = {"nogil": True, "error_model": "numpy", "cache": True}
 
 #: Sweeps in which a hot restart takes s from 0 to its value.
 WARMING_SWEEPS = 8

@@ -7,25 +7,22 @@ logarithm without branches and calls: so LLVM vectorises them.
 from typing import Any, NamedTuple
 
 import numpy as np
-from llvmlite import ir
-from numba import njit, types
 
-from tempering.models.fastmath import ELEMENTWISE, bit_operation, exp_or_zero
+from tempering.models.compilation import ELEMENTWISE, njit
+from tempering.models.fastmath import bit_operation, exp_or_zero
 
-_INT64, _DOUBLE = ir.IntType(64), ir.DoubleType()
-_MANTISSA_BITS, _BITS_OF_ONE = _INT64(52), _INT64(0x3FF0000000000000)
-_BITS_OF_SQRT_HALF = _INT64(0x3FE6A09E667F3BCD)
+_MANTISSA_BITS, _BITS_OF_ONE, _BITS_OF_SQRT_HALF = 52, 0x3FF0000000000000, 0x3FE6A09E667F3BCD
 # A float64 of this size has no digits after the point: adding and subtracting it rounds.
 _ROUNDING = 1.5 * 2.0**52
 #: Below this, exp is taken to be what it is here: nothing, and yet no denormal number.
 _LOWEST = -700.0
 
 
-@bit_operation(types.float64)
-def _power_of_two(context, builder, signature, args):
+@bit_operation("float64")
+def _power_of_two(builder, bits, integer, floating):
     """2**n from n + `_ROUNDING`: the low bits of that sum are n, and become the exponent."""
-    bits = builder.shl(builder.bitcast(args[0], _INT64), _MANTISSA_BITS)
-    return builder.bitcast(builder.add(bits, _BITS_OF_ONE), _DOUBLE)
+    bits = builder.shl(bits, integer(_MANTISSA_BITS))
+    return builder.bitcast(builder.add(bits, integer(_BITS_OF_ONE)), floating)
 
 
 @njit(**ELEMENTWISE)
@@ -49,11 +46,11 @@ def exp_of_negative(x):
     return (low + fourth * high) * _power_of_two(shifted)
 
 
-@bit_operation(types.float64)
-def _binary_exponent(context, builder, signature, args):
+@bit_operation("float64")
+def _binary_exponent(builder, bits, integer, floating):
     """The integer e with x = m 2**e and m in [sqrt(1/2), sqrt(2)), as a float64."""
-    bits = builder.sub(builder.bitcast(args[0], _INT64), _BITS_OF_SQRT_HALF)
-    return builder.sitofp(builder.ashr(bits, _MANTISSA_BITS), _DOUBLE)
+    bits = builder.sub(bits, integer(_BITS_OF_SQRT_HALF))
+    return builder.sitofp(builder.ashr(bits, integer(_MANTISSA_BITS)), floating)
 
 
 @njit(**ELEMENTWISE)

@@ -4,24 +4,33 @@ over sequences of unequal lengths, one after the other in memory.
 The tempered chain of a sequence has the weights exp{ s · log joint }. Its forward pass is scaled,
 so that a step costs K² multiplications and no exponential; see :func:`_solve_scaled` for when that
 is exact. Where it would not be, the sequence is solved again in logarithms.
+
+Little data are solved by LAPACK (:func:`_solve_banded`): before the kernel were compiled, the fit
+would be over.
 """
 
 import math
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dtbtrs
 from scipy.optimize import quadratic_assignment
 
 from tempering.models.base import Array
-from tempering.models.fastmath import ENTRY, KERNEL, total_of
+from tempering.models.compilation import ENTRY, KERNEL, PASTED, njit
+from tempering.models.fastmath import total_of
 
 #: What underflows is below 1e-307; times a weight below this it is far below a rounding error.
 LARGEST_WEIGHT = 1e280
 #: A forward pass is divided by its sum where that leaves this range, not at each step: a step would
 #: wait for the division, and each division is a logarithm of the normaliser.
 SMALLEST_SCALE, LARGEST_SCALE = 1e-30, 1e30
+
+#: Rows times squared states of data that LAPACK solves; rows that it solves at a time, and the sums
+#: of their weights, and the largest backward weight, within which nothing is lost by underflow.
+LITTLE, ROWS_AT_A_TIME, SMALLEST_TOTAL, LARGEST_BELIEF = 2**14, 64, 1e-200, 1e40
 
 
 class Chain(NamedTuple):
@@ -48,13 +57,16 @@ def solve_paths(
     inverse_temperature: float | Array = 1.0,
     logs_only: bool = False,
     inner: tuple[NDArray[np.int64], NDArray[np.bool_]] | None = None,
+    n_rows: int | None = None,
 ) -> Paths:
-    """q(z) ∝ exp{s log joint} of sequences whose rows lie between ``bounds``.
+    """Return q(z) ∝ exp{s log joint} of sequences whose rows lie between ``bounds``.
 
-    With ``logs_only`` every sequence is solved in logarithms, which takes longer. Of ``inner``, if
-    given (bounds of rows [n, 2], and whether a sequence begins with them), are counts, energies and
-    normalisers: the latter given the rows before. A sequence that does not begin there has the
-    start that is folded into its first emissions.
+    ``n_rows`` are the rows of all data of a fit, by default those given: they choose between
+    compiled code and LAPACK, which must not depend on how data are cut. With ``logs_only`` every
+    sequence is solved in logarithms, which takes longer. Of ``inner``, if given (bounds of rows
+    [n, 2], and whether a sequence begins with them), are counts, energies and normalisers: the
+    latter given the rows before. A sequence that does not begin there has the start that is folded
+    into its first emissions.
     """
     rows, k = log_emissions.shape
     n = len(bounds) - 1
@@ -65,16 +77,31 @@ def solve_paths(
     log_emissions = np.ascontiguousarray(log_emissions, dtype=float)
     emissions, offsets = np.empty((rows, k)), np.empty(rows)
     if not logs_only:
-        scale_emissions(log_emissions, bounds, s, emissions, offsets)
+        rows_s = np.repeat(s, np.diff(bounds))
+        largest = log_emissions.max(axis=1)
+        largest[largest == -np.inf] = 0.0
+        np.multiply(rows_s, largest, out=offsets)
+        np.subtract(log_emissions, largest[:, None], out=emissions)
+        emissions *= rows_s[:, None]
         np.exp(emissions, out=emissions)
+        if (rows if n_rows is None else n_rows) * k**2 <= LITTLE:
+            paths = _solve_banded(chain, log_emissions, emissions, offsets, bounds, *inner, s)
+            if paths is not None:
+                return paths
     paths = Paths(np.empty((rows, k)), np.zeros(k), np.zeros((k, k)), np.empty(n), np.empty(n))
-    forward_backward(
-        np.ascontiguousarray(chain.log_start, dtype=float),
-        np.ascontiguousarray(chain.log_transitions, dtype=float), log_emissions, emissions, offsets,
-        bounds, *inner, s, logs_only, np.empty((rows, k)), paths.marginals, np.empty((k, k)),
-        np.empty(rows), np.empty((2, k)), np.empty((2, k, k)), paths.start_counts,
-        paths.transition_counts, paths.energies, paths.log_normalizers,
-    )  # fmt: skip
+    log_chain = [np.ascontiguousarray(logs, dtype=float) for logs in chain]
+    filtered, pairs, vectors = np.empty((rows, k)), np.empty((k, k)), np.empty((2, k))
+    if not logs_only:
+        forward_backward(
+            *log_chain, log_emissions, emissions, offsets, bounds, *inner, s, filtered, pairs,
+            np.empty(rows), vectors, np.empty((2, k, k)), paths,
+        )  # fmt: skip
+    which = np.flatnonzero(np.isnan(paths.log_normalizers) | logs_only)
+    if which.size:  # compiled only where it is needed
+        solve_in_logs(
+            which, *log_chain, log_emissions, bounds, *inner, s, filtered, emissions, pairs,
+            vectors[0], paths,
+        )  # fmt: skip
     return paths
 
 
@@ -111,12 +138,23 @@ def best_paths(
     """The log joint of the most probable path of each sequence [n], and the states on it [rows]."""
     rows, k = log_emissions.shape
     states, log_joints = np.empty(rows, np.int64), np.empty(len(bounds) - 1)
-    viterbi(
-        np.ascontiguousarray(chain.log_start, dtype=float),
-        np.ascontiguousarray(chain.log_transitions, dtype=float),
-        np.ascontiguousarray(log_emissions, dtype=float), bounds, np.empty((2, k)),
-        np.empty((int(np.diff(bounds).max()), k), np.int32), states, log_joints,
-    )  # fmt: skip
+    arrays = (np.ascontiguousarray(part, dtype=float) for part in (*chain, log_emissions))
+    longest = int(np.diff(bounds).max())
+    came_from = np.empty((longest, k), np.int32)
+    if rows * k**2 > LITTLE:
+        viterbi(*arrays, bounds, np.empty((2, k)), came_from, states, log_joints)
+        return log_joints, states
+    log_start, log_transitions, log_emissions = arrays
+    for sequence, (first, last) in enumerate(pairwise(bounds)):
+        score = log_start + log_emissions[first]
+        for t in range(first + 1, last):
+            reached = score[:, None] + log_transitions
+            came_from[t - first] = reached.argmax(axis=0)
+            score = reached.max(axis=0) + log_emissions[t]
+        states[last - 1] = score.argmax()
+        log_joints[sequence] = score.max()
+        for t in range(last - 1, first, -1):
+            states[t - 1] = came_from[t - first, states[t]]
     return log_joints, states
 
 
@@ -136,21 +174,108 @@ def draw_paths(
     return states
 
 
-@njit(**ENTRY)
-def scale_emissions(log_emissions, bounds, s, scaled, offsets):
-    """s log p of each row, less the largest of the row, which goes into ``offsets``."""
-    n_states = log_emissions.shape[1]
-    for sequence in range(len(s)):
-        power = s[sequence]
-        for t in range(bounds[sequence], bounds[sequence + 1]):
-            largest = -np.inf
-            for k in range(n_states):
-                largest = max(largest, log_emissions[t, k])
-            if largest == -np.inf:
-                largest = 0.0
-            offsets[t] = power * largest
-            for k in range(n_states):
-                scaled[t, k] = power * (log_emissions[t, k] - largest)
+def _solve_banded(
+    chain: Chain,
+    log_emissions: Array,
+    emissions: Array,
+    offsets: Array,
+    bounds: NDArray[np.int64],
+    inner: NDArray[np.int64],
+    begins: NDArray[np.bool_],
+    s: Array,
+) -> Paths | None:
+    """Solve the chains as triangular systems, or return None where their numbers could underflow.
+
+    Forward weights f_t = e_t ∘ (A' f_{t−1}), one row after the other, are the solution of a lower
+    triangular system whose band is as wide as two rows; the backward ones solve the transposed
+    system. A few rows are solved at a time, and what they begin from is normalised.
+    """
+    rows, k = emissions.shape
+    sequence = np.repeat(np.arange(len(s)), np.diff(bounds))
+    one_each = bool(np.ptp(s))
+    powers = s[:, None] if one_each else s[:1, None]
+    starts = np.exp(powers * chain.log_start)
+    moves = np.exp(powers[:, :, None] * chain.log_transitions)
+    of_row = moves[sequence] if one_each else moves  # [rows or 1, K, K]
+    first = np.zeros(rows, bool)
+    first[bounds[:-1]] = True
+
+    # Into each row from the one before, as columns of LAPACK: entry [i, j] at the offset i − j.
+    band = np.zeros((rows, k, 2 * k))
+    into = np.where(first[1:, None], 0.0, emissions[1:])
+    for j in range(k):
+        band[:-1, j, k - j : 2 * k - j] = -of_row[1 - len(of_row) :, j] * into
+    forward, backward = np.zeros((rows, k)), np.zeros((rows, k))
+    forward[first] = starts * emissions[first]
+    backward[bounds[1:] - 1] = 1.0
+    logs = np.zeros(rows)  # of what the weights of a row were divided by before it
+    pieces = [slice(start, start + ROWS_AT_A_TIME) for start in range(0, rows, ROWS_AT_A_TIME)]
+    for piece in pieces:
+        t = piece.start
+        if t and not first[t]:
+            total = forward[t - 1].sum()
+            if not total > SMALLEST_TOTAL:
+                return None
+            forward[t] = emissions[t] * (forward[t - 1] / total @ of_row[t % len(of_row)])
+            logs[piece][sequence[piece] == sequence[t]] = logs[t - 1] + math.log(total)
+        _solve_piece(band[piece], forward[piece], transposed=False)
+    for piece in reversed(pieces):
+        t = piece.stop
+        if t < rows and not first[t]:
+            largest = backward[t].max()
+            if not largest > SMALLEST_TOTAL:
+                return None
+            backward[t - 1] = of_row[t % len(of_row)] @ (emissions[t] * (backward[t] / largest))
+        _solve_piece(band[piece], backward[piece], transposed=True)
+
+    totals = forward.sum(axis=1)
+    marginals = forward * backward
+    normalizers = marginals.sum(axis=1)
+    if not (totals.min() > SMALLEST_TOTAL and normalizers.min() > SMALLEST_TOTAL):
+        return None
+    # What underflowed in the forward weights could count where backward weights are large.
+    if not np.all(backward.max(axis=1) * totals < LARGEST_BELIEF * normalizers):
+        return None
+    marginals /= normalizers[:, None]
+    rows_that_count = np.arange(rows)
+    counts = (rows_that_count >= inner[sequence, 0]) & (rows_that_count < inner[sequence, 1])
+    energies = _products(marginals, log_emissions).sum(axis=1) * counts
+    opens = bounds[:-1][inner[:, 0] == bounds[:-1]]
+    energies[opens] += _products(marginals[opens], chain.log_start).sum(axis=1)
+    # Pairs are f_{t−1} ⊗ (e_t b_t) ∘ A over their sum, of rows that count and have one before.
+    moved = np.flatnonzero(counts & ~first)
+    before, after = forward[moved - 1], (emissions * backward)[moved]
+    own = of_row[moved] if one_each else moves
+    pairs = before[:, :, None] * own * after[:, None, :]
+    pairs /= pairs.sum(axis=(1, 2), keepdims=True)
+    energies[moved] += _products(pairs, chain.log_transitions).sum(axis=(1, 2))
+    logs += np.log(totals)
+    log_normalizers = np.add.reduceat(offsets * counts, bounds[:-1]) + logs[inner[:, 1] - 1]
+    later = inner[:, 0] > bounds[:-1]
+    log_normalizers[later] -= logs[inner[later, 0] - 1]
+    marginals *= s[sequence, None]
+    return Paths(
+        marginals,
+        marginals[bounds[:-1][begins]].sum(axis=0),
+        np.einsum("t,tij->ij", s[sequence[moved]], pairs),
+        np.add.reduceat(energies, bounds[:-1]),
+        log_normalizers,
+    )
+
+
+def _products(weights: Array, logs: Array) -> Array:
+    """Multiply; a weight of 0 counts for nothing, also where the logarithm is infinite."""
+    return np.multiply(weights, logs, out=np.zeros(weights.shape), where=weights > 0.0)
+
+
+def _solve_piece(band: Array, weights: Array, *, transposed: bool) -> None:
+    """Solve (1 − B) x = w or its transpose for the rows of a piece, in place."""
+    n, k, width = band.shape
+    found, _ = dtbtrs(
+        band.reshape(n * k, width).T, weights.reshape(-1, 1), uplo="L", diag="U",
+        trans="T" if transposed else "N",
+    )  # fmt: skip
+    weights[:] = found.reshape(n, k)
 
 
 @njit(**KERNEL)
@@ -171,7 +296,7 @@ def _add_product(vector, matrix, out):
             out[j] += a * matrix[i, j]
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def _count_pairs(first, last, filtered, weights, pairs):
     """Σ_t filtered[t − 1] ⊗ weights[t], a few steps at a time."""
     n_states = filtered.shape[1]
@@ -193,7 +318,7 @@ def _count_pairs(first, last, filtered, weights, pairs):
                 pairs[i, j] += a * weights[t, j]
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def _solve_scaled(
     first, last, opens, closes, start, matrix, transposed, emissions, filtered, marginals, pairs,
     scales, beliefs,
@@ -248,6 +373,75 @@ def _solve_scaled(
     return total
 
 
+@njit(**PASTED)
+def _add_up(
+    sequence, total, log_start, log_matrix, log_emissions, bounds, inner, begins, power, pairs,
+    paths,
+):  # fmt: skip
+    """Add what a solved sequence contributes, and weight its marginals with s."""
+    n_states = len(log_start)
+    marginals, first, last = paths.marginals, bounds[sequence], bounds[sequence + 1]
+    opens, closes = inner[sequence, 0], inner[sequence, 1]
+    # A weight of 0 counts for nothing, also where the logarithm is infinite.
+    energy = 0.0
+    for k in range(n_states):
+        if opens == first and marginals[first, k] > 0.0:
+            energy += marginals[first, k] * log_start[k]
+        if begins[sequence]:
+            paths.start_counts[k] += power * marginals[first, k]
+        for j in range(n_states):
+            if pairs[k, j] > 0.0:
+                energy += pairs[k, j] * log_matrix[k, j]
+        for j in range(n_states):
+            paths.transition_counts[k, j] += power * pairs[k, j]
+    for t in range(first, last):
+        for k in range(n_states):
+            if opens <= t < closes and marginals[t, k] > 0.0:
+                energy += marginals[t, k] * log_emissions[t, k]
+        for k in range(n_states):
+            marginals[t, k] *= power
+    paths.energies[sequence] = energy
+    paths.log_normalizers[sequence] = total
+
+
+@njit(**ENTRY)
+def forward_backward(
+    log_start, log_matrix, log_emissions, emissions, offsets, bounds, inner, begins, s, filtered,
+    pairs, scales, vectors, matrices, paths,
+):  # fmt: skip
+    """Set and add up :class:`Paths` of the tempered chains; NaN is the normaliser of a sequence
+    that has to be solved in logarithms.
+
+    ``emissions`` are exp{s log p} of each row over the largest of the row, whose logarithms are the
+    ``offsets``; they are used up. The arrays after s are room to work in.
+    """
+    n_states = len(log_start)
+    start, beliefs = vectors[0], vectors[1]
+    matrix, transposed = matrices[0], matrices[1]
+    for sequence in range(len(s)):
+        first, last, power = bounds[sequence], bounds[sequence + 1], s[sequence]
+        opens, closes = inner[sequence, 0], inner[sequence, 1]
+        if sequence == 0 or power != s[sequence - 1]:
+            for i in range(n_states):
+                start[i] = math.exp(power * log_start[i])
+                for j in range(n_states):
+                    matrix[i, j] = math.exp(power * log_matrix[i, j])
+                    transposed[j, i] = matrix[i, j]
+        total = _solve_scaled(
+            first, last, opens, closes, start, matrix, transposed, emissions, filtered,
+            paths.marginals, pairs, scales, beliefs,
+        )  # fmt: skip
+        if total != total:
+            paths.log_normalizers[sequence] = total
+            continue
+        for t in range(opens, closes):
+            total += offsets[t]
+        _add_up(
+            sequence, total, log_start, log_matrix, log_emissions, bounds, inner, begins, power,
+            pairs, paths,
+        )  # fmt: skip
+
+
 @njit(**KERNEL)
 def _log_sum(values):
     largest = -np.inf
@@ -261,7 +455,7 @@ def _log_sum(values):
     return largest + math.log(total)
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def _solve_in_logs(
     first, last, opens, closes, power, log_start, log_matrix, log_emissions, forward, backward,
     marginals, pairs, values,
@@ -302,63 +496,21 @@ def _solve_in_logs(
 
 
 @njit(**ENTRY)
-def forward_backward(
-    log_start, log_matrix, log_emissions, emissions, offsets, bounds, inner, begins, s, logs_only,
-    filtered, marginals, pairs, scales, vectors, matrices,
-    start_counts, pair_counts, energies, log_normalizers,
+def solve_in_logs(
+    which, log_start, log_matrix, log_emissions, bounds, inner, begins, s, forward, backward, pairs,
+    values, paths,
 ):  # fmt: skip
-    """q of the tempered chains: marginals, and what they add to counts, energies and normalisers.
-
-    ``emissions`` and ``offsets`` are those of :func:`scale_emissions`, exponentiated, and are used
-    up. Marginals and counts are weighted with s. Sums are over the rows between ``inner``, and the
-    first state where a sequence ``begins``. The other arrays are room to work in.
-    """
-    n_states = len(log_start)
-    start, beliefs = vectors[0], vectors[1]
-    matrix, transposed = matrices[0], matrices[1]
-    for sequence in range(len(s)):
-        first, last, power = bounds[sequence], bounds[sequence + 1], s[sequence]
-        opens, closes = inner[sequence, 0], inner[sequence, 1]
-        if sequence == 0 or power != s[sequence - 1]:
-            for i in range(n_states):
-                start[i] = math.exp(power * log_start[i])
-                for j in range(n_states):
-                    matrix[i, j] = math.exp(power * log_matrix[i, j])
-                    transposed[j, i] = matrix[i, j]
-        total = np.nan
-        if not logs_only:
-            total = _solve_scaled(
-                first, last, opens, closes, start, matrix, transposed, emissions, filtered,
-                marginals, pairs, scales, beliefs,
-            )  # fmt: skip
-        if total == total:
-            for t in range(opens, closes):
-                total += offsets[t]
-        else:
-            total = _solve_in_logs(
-                first, last, opens, closes, power, log_start, log_matrix, log_emissions, filtered,
-                emissions, marginals, pairs, beliefs,
-            )  # fmt: skip
-        # A weight of 0 counts for nothing, also where the logarithm is infinite.
-        energy = 0.0
-        for k in range(n_states):
-            if opens == first and marginals[first, k] > 0.0:
-                energy += marginals[first, k] * log_start[k]
-            if begins[sequence]:
-                start_counts[k] += power * marginals[first, k]
-            for j in range(n_states):
-                if pairs[k, j] > 0.0:
-                    energy += pairs[k, j] * log_matrix[k, j]
-            for j in range(n_states):
-                pair_counts[k, j] += power * pairs[k, j]
-        for t in range(first, last):
-            for k in range(n_states):
-                if opens <= t < closes and marginals[t, k] > 0.0:
-                    energy += marginals[t, k] * log_emissions[t, k]
-            for k in range(n_states):
-                marginals[t, k] *= power
-        energies[sequence] = energy
-        log_normalizers[sequence] = total
+    """The same as :func:`forward_backward` of some sequences, of any weights."""
+    for sequence in which:
+        total = _solve_in_logs(
+            bounds[sequence], bounds[sequence + 1], inner[sequence, 0], inner[sequence, 1],
+            s[sequence], log_start, log_matrix, log_emissions, forward, backward, paths.marginals,
+            pairs, values,
+        )  # fmt: skip
+        _add_up(
+            sequence, total, log_start, log_matrix, log_emissions, bounds, inner, begins,
+            s[sequence], pairs, paths,
+        )  # fmt: skip
 
 
 @njit(**ENTRY)

@@ -232,7 +232,7 @@ class HiddenMarkov(Model):
                 logs[block.bounds[:-1]] += starts
                 here = Chain(np.zeros(self.n_components), chain.log_transitions)
             inner = block.inner_bounds, block.begins
-            yield block, solve_paths(here, logs, block.bounds, s[which], inner=inner)
+            yield block, solve_paths(here, logs, block.bounds, s[which], False, inner, data.n_rows)
 
     def local_step(
         self, data: Sequences, expectations: ChainExpectations, inverse_temperature: float | Array

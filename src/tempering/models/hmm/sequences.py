@@ -65,6 +65,8 @@ class Sequences:
             before = np.maximum(own[:, 0] - max(buffer, 1), first)
             reach = np.column_stack([before, np.minimum(own[:, 1] + buffer, last)])
             since = own[:, 0] - first
+        #: How many rows there are in all, also where these are some of the sequences.
+        self.n_rows = len(table)
         self._hold(table, own, reach, since)
 
     def _hold(self, table: Any, own: Any, reach: Any, since: Any) -> None:
@@ -115,6 +117,7 @@ class Sequences:
             raise IndexError(f"there are no sequences {which!r:.60} among {len(self)}.")
         first, last = int(reach.min()), int(reach.max())
         some = object.__new__(type(self))  # they have been checked
+        some.n_rows = self.n_rows
         some._hold(self.table[first:last], own - first, reach - first, since)
         return some
 

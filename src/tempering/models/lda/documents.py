@@ -8,19 +8,9 @@ round again with the new active topics.
 """
 
 import numpy as np
-from numba import njit
 
-from tempering.models.fastmath import (
-    ENTRY,
-    KERNEL,
-    PASTED,
-    digamma,
-    digamma_floor,
-    exp_or_zero,
-    f32,
-    larger,
-    total_of,
-)
+from tempering.models.compilation import ENTRY, KERNEL, PASTED, njit
+from tempering.models.fastmath import digamma, digamma_floor, exp_or_zero, f32, larger, total_of
 from tempering.models.lda.layout import OpenDocument
 from tempering.models.lda.sweeps import (
     ONE,
@@ -71,7 +61,7 @@ def fit_documents(start, stop, batch, word_rows, settings, room, fit):
         close_document(d, document, n_block, batch, settings, room, fit)
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def open_document(d, batch, word_rows, settings, room):
     """Lay out document d: its counts, padded, and its tempered rows."""
     first, last = batch.indptr[d], batch.indptr[d + 1]
@@ -105,7 +95,7 @@ def open_document(d, batch, word_rows, settings, room):
     )
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def set_starting_mass(document, gamma, settings, every):
     """Share the words out equally, or as a given gamma has them."""
     for k in range(gamma.size):
@@ -178,7 +168,7 @@ def weigh_topics(topics, n_topics, s):
     fill_weights(topics, n_topics, largest, s)
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def weightless_gamma(topics, n_topics, s):
     """The gamma up to which topics have next to no weight, and how many are above it."""
     alpha, mass = topics.alpha, topics.mass
@@ -192,7 +182,7 @@ def weightless_gamma(topics, n_topics, s):
     return gamma, int(n_above)
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def choose_active(every, n_topics, threshold, weightless, s, active):
     """Take the topics of some weight above the threshold: how many; the others' largest gamma."""
     alpha, mass = every.alpha, every.mass
@@ -242,7 +232,7 @@ def iterate_active(
     return sweeps, n_active, at_rest, largest
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def empty_weightless(topics, n_topics):
     """Take their mass from the topics of next to no weight; return how many others there are."""
     mass, weights = topics.mass, topics.weights
@@ -273,7 +263,7 @@ def none_can_return(document, every, n_topics, threshold, highest, largest):
     return heaviest * total <= threshold
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def complete_log_theta(every, s):
     """Compute the log theta that was not, with the mass that the last full sweep found."""
     alpha, mass, log_theta = every.alpha, every.new_mass, every.log_theta
@@ -282,7 +272,7 @@ def complete_log_theta(every, s):
         log_theta[k] = computed if log_theta[k] == NOT_COMPUTED else log_theta[k]
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def close_empty_document(d, batch, settings, fit):
     """A document without words keeps its prior."""
     for k in range(fit.gamma.shape[1]):
@@ -293,7 +283,7 @@ def close_empty_document(d, batch, settings, fit):
     fit.sweeps[d] = 0
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def close_document(d, document, n_block, batch, settings, room, fit):
     """Store gamma and what rebuilds the phi that belongs to it."""
     every, active = room.every, room.active

@@ -22,12 +22,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy import sparse
 
 from tempering.models.base import Array
-from tempering.models.fastmath import ENTRY
+from tempering.models.compilation import ENTRY, njit
 from tempering.models.lda.layout import Float32
 from tempering.models.threads import in_blocks, one_blas_thread
 

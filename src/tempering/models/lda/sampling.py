@@ -20,10 +20,10 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from tempering.models.fastmath import ENTRY, KERNEL, f32, larger, total_of
+from tempering.models.compilation import ENTRY, PASTED, njit
+from tempering.models.fastmath import f32, larger, total_of
 from tempering.models.lda.layout import Documents, Float32, Float64, LocalResult
 from tempering.models.lda.statistics import find_occurrences
 from tempering.models.threads import WORDS_PER_BLOCK, in_blocks
@@ -75,9 +75,7 @@ def sample_topics(
     n_words, n_topics = rows.shape
     tokens = as_tokens(documents.indptr, documents.columns, documents.counts)
     alpha = np.array(alpha, np.float64)  # contiguous, where it is one number for all topics
-    words = Words(rows, np.empty(n_words), alpha)
-    arguments = (rows, alpha, words.prior_masses)
-    in_blocks(fill_prior_masses, n_words, n_threads, WORDS_PER_BLOCK, arguments)
+    words = Words(rows, np.einsum("uk,k->u", rows, alpha), alpha)  # without the threads of BLAS
     mean_counts = run_chains(tokens, words, _hash(salt, documents), burn_in, n_sweeps, n_threads)
     gamma = (mean_counts + alpha).astype(np.float32)
     occurrences = find_occurrences(documents.word_counts, n_words)
@@ -116,16 +114,6 @@ def fill_expected_counts(start, stop, occurrences, counts, rows, gamma, least, s
                 row[k] += part * shares[k]
 
 
-@njit(**ENTRY)
-def fill_prior_masses(start, stop, rows, alpha, masses):
-    """Set Σ_k α_k β_kv of the words from `start` to `stop`."""
-    for v in range(start, stop):
-        total = 0.0
-        for k in range(alpha.size):
-            total += alpha[k] * np.float64(rows[v, k])
-        masses[v] = total
-
-
 def _hash(salt: bytes, documents: Documents) -> int:
     digest = blake2b(salt, digest_size=8)
     for part in (documents.words, documents.columns, documents.counts):
@@ -144,9 +132,11 @@ class Tokens(NamedTuple):
 
 def as_tokens(indptr: NDArray, columns: NDArray, counts: NDArray) -> Tokens:
     """Documents with whole counts, each token counted."""
-    indptr, counts = np.asarray(indptr, np.int64), np.asarray(counts, np.int64)
+    indptr, counts = (np.require(part, np.int64, ["C", "W"]) for part in (indptr, counts))
     first_tokens = np.append(0, np.cumsum(counts))[indptr]
-    return Tokens(indptr, np.asarray(columns, np.int32), counts, first_tokens)
+    # Memory that can be written to, as the kernel would be compiled once more for any other.
+    columns = np.require(columns, np.int32, ["C", "W"])
+    return Tokens(indptr, columns, counts, first_tokens)
 
 
 class Words(NamedTuple):
@@ -204,15 +194,32 @@ def run_chains(
 
 @njit(**ENTRY)
 def sample_documents(start, stop, seed, documents, words, burn_in, n_sweeps, chain, means):
-    """Set the mean topic counts of the documents from `start` to `stop`, each by itself."""
+    """Set the mean topic counts of the documents from `start` to `stop`, each by itself.
+
+    The first sweep draws each token given those before it: nearer to the posterior than uniform
+    topics. Each function is called in one place alone, where it is compiled.
+    """
     for d in range(start, stop):
         n_tokens = lay_out(d, documents, words, chain)
-        sample_document(d, n_tokens, seed, words, burn_in, n_sweeps, chain, means[d])
+        state = mix(mix(seed) + np.uint64(d))
+        n_active = 0
+        for sweep in range(-1, burn_in + n_sweeps):
+            for i in range(n_tokens):
+                if sweep >= 0:
+                    n_active = remove_token(i, n_active, chain)
+                state += GOLDEN
+                topic = draw_topic(chain.words[i], uniform(state), n_active, words, chain)
+                n_active = add_token(i, topic, n_active, chain)
+            if sweep >= burn_in:
+                for a in range(n_active):
+                    means[d, chain.active[a]] += chain.counts[a]
+        for a in range(n_active):
+            chain.places[chain.active[a]] = NOWHERE
         for k in range(words.alpha.size):
             means[d, k] /= n_sweeps
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def lay_out(d, documents, words, chain):
     """Write document d out token by token; the number of tokens."""
     n_tokens = 0
@@ -224,30 +231,7 @@ def lay_out(d, documents, words, chain):
     return n_tokens
 
 
-@njit(**KERNEL)
-def sample_document(d, n_tokens, seed, words, burn_in, n_sweeps, chain, count_sums):
-    """Run the chain of one document and add up the topic counts of the sweeps that are kept."""
-    state = mix(mix(seed) + np.uint64(d))
-    n_active = 0
-    # The start draws each token given those before it: nearer to the posterior than uniform topics.
-    for i in range(n_tokens):
-        state += GOLDEN
-        topic = draw_topic(chain.words[i], uniform(state), n_active, words, chain)
-        n_active = add_token(i, topic, n_active, chain)
-    for sweep in range(burn_in + n_sweeps):
-        for i in range(n_tokens):
-            n_active = remove_token(i, n_active, chain)
-            state += GOLDEN
-            topic = draw_topic(chain.words[i], uniform(state), n_active, words, chain)
-            n_active = add_token(i, topic, n_active, chain)
-        if sweep >= burn_in:
-            for a in range(n_active):
-                count_sums[chain.active[a]] += chain.counts[a]
-    for a in range(n_active):
-        chain.places[chain.active[a]] = NOWHERE
-
-
-@njit(**KERNEL)
+@njit(**PASTED)
 def draw_topic(v, share, n_active, words, chain):
     """The topic at the given share, in [0, 1), of the weights (n_k + α_k) β_kv."""
     held = 0.0
@@ -272,7 +256,7 @@ def draw_topic(v, share, n_active, words, chain):
     return topic
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def add_token(i, topic, n_active, chain):
     """Put token i into a topic; the number of active topics."""
     chain.topics[i] = topic
@@ -286,7 +270,7 @@ def add_token(i, topic, n_active, chain):
     return n_active
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def remove_token(i, n_active, chain):
     """Take token i out of its topic; the number of active topics."""
     topic = chain.topics[i]
@@ -302,7 +286,7 @@ def remove_token(i, n_active, chain):
     return n_active
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def mix(bits):
     """The output function of splitmix64 (Steele, Lea and Flood, OOPSLA 2014), a bijection."""
     bits = (bits ^ (bits >> FIRST_SHIFT)) * FIRST_FACTOR
@@ -310,7 +294,7 @@ def mix(bits):
     return bits ^ (bits >> THIRD_SHIFT)
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def uniform(state):
     """A number in [0, 1) from the state of a stream."""
     return np.float64(mix(state) >> UNUSED_BITS) * (1.0 / 9007199254740992.0)

@@ -7,9 +7,10 @@ threads write to the same place, and the result has the same bits for any number
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from scipy import sparse
 
-from tempering.models.fastmath import ENTRY, FLUSHED, KERNEL, digamma, exp_or_zero, f32, larger, log
+from tempering.models.compilation import ENTRY, KERNEL, njit
+from tempering.models.fastmath import FLUSHED, digamma, exp_or_zero, f32, larger, log
 from tempering.models.lda.documents import IN_LOGS
 from tempering.models.lda.layout import Int32, Int64, WordCounts
 from tempering.models.lda.sweeps import ZERO, add_word_in_logs, fill_log_theta
@@ -29,30 +30,11 @@ class Occurrences(NamedTuple):
 
 def find_occurrences(batch: WordCounts, n_words: int) -> Occurrences:
     """Sort the entries of the batch by word, keeping the order of the documents."""
-    occurrences = Occurrences(
-        np.zeros(n_words + 1, np.int64),
-        np.empty(batch.columns.size, np.int32),
-        np.empty(batch.columns.size, np.int64),
-    )
-    sort_by_word(batch, occurrences, np.empty(n_words, np.int64))
-    return occurrences
-
-
-@njit(**ENTRY)
-def sort_by_word(batch, occurrences, place):
-    """Sort by counting; `place` is room for the next free place of each word."""
-    indptr = occurrences.indptr
-    for p in range(batch.columns.size):
-        indptr[batch.columns[p] + 1] += 1
-    for v in range(place.size):
-        place[v] = indptr[v]
-        indptr[v + 1] += indptr[v]
-    for d in range(batch.indptr.size - 1):
-        for p in range(batch.indptr[d], batch.indptr[d + 1]):
-            v = batch.columns[p]
-            occurrences.documents[place[v]] = d
-            occurrences.positions[place[v]] = p
-            place[v] += 1
+    positions = np.arange(batch.columns.size, dtype=np.int64)
+    shape = (batch.indptr.size - 1, n_words)
+    by_word = sparse.csr_array((positions, batch.columns, batch.indptr), shape).tocsc()
+    documents = by_word.indices.astype(np.int32, copy=False)
+    return Occurrences(by_word.indptr.astype(np.int64), documents, by_word.data)
 
 
 @njit(**ENTRY)

@@ -19,7 +19,6 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.polynomial import chebyshev
 from numpy.typing import NDArray
 from scipy import special
@@ -27,7 +26,8 @@ from scipy.special import logsumexp
 
 from tempering.families import Dirichlet
 from tempering.models.base import Array, LocalStep, TemperatureTerms, UnsupportedTemperature
-from tempering.models.fastmath import ENTRY, digamma, larger, log, power
+from tempering.models.compilation import ENTRY, njit
+from tempering.models.fastmath import digamma, larger, log, power
 from tempering.models.lda.e_step import log_predictive
 from tempering.models.lda.layout import Documents, Float32
 from tempering.models.lda.topics import Topics, WordStatistics

@@ -11,19 +11,9 @@ are few, are gathered into a *block*, with the words innermost.
 """
 
 import numpy as np
-from numba import njit
 
-from tempering.models.fastmath import (
-    ENTRY,
-    KERNEL,
-    digamma,
-    exp_or_zero,
-    f32,
-    larger,
-    log,
-    smaller,
-    total_of,
-)
+from tempering.models.compilation import ENTRY, KERNEL, PASTED, njit
+from tempering.models.fastmath import digamma, exp_or_zero, f32, larger, log, smaller, total_of
 
 # Entries that `exp_or_zero` flushed are below 2e-19. Above this limit they are less than 1e-6 of a
 # normalizer, for up to ten thousand topics.
@@ -272,7 +262,7 @@ def add_words_in_logs(document, topics, n_topics, log_rows):
             add_word_in_logs(log_row, document.counts[u], topics, n_topics, s, topics.new_mass)
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def gather_rows(document, active, n_active):
     """Gather the rows of the active topics into the block."""
     n_real = document.columns.size
@@ -305,7 +295,7 @@ def pad_block(document, active, n_active):
             document.block[j, u] = ZERO
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def shrink(document, every, active, n_active, threshold):
     """Drop the topics that fell below the threshold from the block; return how many are left."""
     n_kept = 0
@@ -322,7 +312,7 @@ def shrink(document, every, active, n_active, threshold):
     return n_kept
 
 
-@njit(**KERNEL)
+@njit(**PASTED)
 def copy_topic(source, j, target, i):
     """Put topic j of `source` at place i of `target`."""
     target.index[i] = source.index[j]

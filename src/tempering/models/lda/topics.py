@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
-from tempering.models.fastmath import ENTRY, exp_or_zero, f32, larger, log, smaller
+from tempering.models.compilation import ENTRY, njit
+from tempering.models.fastmath import exp_or_zero, f32, larger, log, smaller
 from tempering.models.lda.layout import Float32, Float64
 from tempering.storage.state import stored
 
@@ -303,29 +303,12 @@ class Topics:
 
 def compact_words(indices: NDArray, n_words: int) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """The distinct words of a batch, rising, and the place of each entry among them."""
-    place = np.full(n_words, -1, np.int32)
-    columns = np.empty(indices.size, np.int32)
-    words = np.empty(min(n_words, indices.size), np.int64)
-    # One type for any matrix, in memory that can be written to, as in `LatentDirichlet.documents`.
-    indices = np.require(indices, np.int32, ["C", "W"])
-    n_distinct = fill_columns(indices, place, words, columns)
-    return words[:n_distinct], columns
-
-
-@njit(**ENTRY)
-def fill_columns(indices, place, words, columns):
-    """Number the words in use in the order of the vocabulary; return how many there are."""
-    for i in range(indices.size):
-        place[indices[i]] = 0
-    n_distinct = 0
-    for v in range(place.size):
-        if place[v] == 0:
-            place[v] = n_distinct
-            words[n_distinct] = v
-            n_distinct += 1
-    for i in range(indices.size):
-        columns[i] = place[indices[i]]
-    return n_distinct
+    used = np.zeros(n_words, bool)
+    used[indices] = True
+    words = np.flatnonzero(used)
+    place = np.empty(n_words, np.int32)
+    place[words] = np.arange(words.size, dtype=np.int32)
+    return words, place[indices]
 
 
 @njit(**ENTRY)
