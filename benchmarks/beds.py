@@ -78,7 +78,7 @@ def problem(name, policy, seed, **options) -> Outcome:
 
 
 def features(data: Any, k: int, variances: Any, policy: Any, seed: int, n_init: int) -> Outcome:
-    """A factorial mixture, mean-field, without the moves of the estimator."""
+    """A factorial mixture, mean-field; at T = 1 a search with `n_init` > 1."""
     noise, feature = variances
     model = FactorialMixture(
         k,
@@ -93,7 +93,6 @@ def features(data: Any, k: int, variances: Any, policy: Any, seed: int, n_init: 
         tempering=policy,
         local="mean-field",
         local_restarts=0,
-        moves=False,
     ).fit(data)
     return model.elbo_, n_init * model.history_[-1].passes
 

@@ -196,7 +196,9 @@ class Swap(Operator):
     name: ClassVar[str] = "swap"
 
     def applies(self, situation: Situation) -> bool:
-        return situation.components is not None
+        # A single datum, such as one long sequence, does not tell the two halves apart.
+        several = situation.table is not None or situation.runs.batch.size > 1
+        return situation.components is not None and several
 
     def propose(self, situation: Situation, rng: np.random.Generator) -> Candidate:
         components, masses = situation.components, situation.masses
