@@ -127,7 +127,7 @@ def test_threads_never_change_a_bit():
 
 
 class Killed(Exception):
-    """What ends a fit in these tests."""
+    """The end of a fit in these tests."""
 
 
 def test_a_search_that_is_killed_ends_in_the_same_bits(tmp_path, monkeypatch):

@@ -93,7 +93,7 @@ def test_pieces_are_searched():
 
 
 class Killed(Exception):
-    """What ends a fit in these tests."""
+    """The end of a fit in these tests."""
 
 
 def test_a_search_that_is_killed_ends_in_the_same_bits(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""Where a model of an estimator runs: on the CPU, or on a device by JAX."""
+"""Placement of an estimator's model: on the CPU, or on a device by JAX."""
 
 from collections.abc import Callable
 from dataclasses import replace

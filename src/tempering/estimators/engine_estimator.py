@@ -206,7 +206,7 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
     _work: ClassVar[int] = 1
 
     def _n_starts(self) -> int:
-        """How many starts are worth trying; of a search, its work in plain fits."""
+        """Return the number of starts; of a search, its work in plain fits."""
         if self.n_init != "auto":
             return self.n_init
         return self._work if self._searches(self._policy(self._most_passes)) else 1

@@ -23,7 +23,7 @@ from tempering.search.runs import Candidate
 PAIRS = 0.7
 #: Rows whose remainders decide what a feature is replaced with.
 ROWS = 250
-#: Inverse temperatures to reheat to: features of little noise tell apart in great heat alone.
+#: Inverse temperatures to reheat to: with little noise, features only merge at great heat.
 HOTTEST, COOLEST = 0.01, 0.5
 
 

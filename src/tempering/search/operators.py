@@ -196,7 +196,7 @@ class Swap(Operator):
     name: ClassVar[str] = "swap"
 
     def applies(self, situation: Situation) -> bool:
-        # A single datum, such as one long sequence, does not tell the two halves apart.
+        # The two halves of a component differ by the data that are drawn for them.
         several = situation.table is not None or situation.runs.batch.size > 1
         return situation.components is not None and several
 
