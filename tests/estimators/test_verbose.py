@@ -57,7 +57,9 @@ def test_a_search_reports_its_rounds(terminal, capsys, monkeypatch):
         hmm.fit(X)
     lines, bar = capsys.readouterr()
     if terminal:
-        assert "search" in bar and "best by" in bar and "100%" in bar
+        assert "search" in bar
+        assert "best by" in bar
+        assert "100%" in bar
         return
     passes = [int(line.split()[1]) for line in lines.splitlines() if line.startswith("pass ")]
     assert passes[:2] == [10, 20]
