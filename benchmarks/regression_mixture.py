@@ -44,12 +44,12 @@ def policies():
         for first in (1.2, 1.5, 2.0, 5.0)
     }
     return {
-        "VI": {"tempering": None},
+        "VI": {"n_init": 1},
         **cooled,
         "VT": {"tempering": "variational"},
         "LVT": {"tempering": "local"},
-        "VI, best of 4": {"tempering": None, "n_init": 4},
-        "auto, best of 4": {"n_init": 4},
+        "T = 1.5, best of 4": {**cooled["from T = 1.5"], "n_init": 4},
+        **{f"search, {n}": {"n_init": n} for n in (2, 3, 5, 10)},
     }
 
 
@@ -88,11 +88,11 @@ def main():
                 found[name].append(each)
         total = options.sets * options.starts
         print(f"\n{kind}: {shape['n']} rows, K = {shape['k']}")
-        print("                 at the best   gap: median,  mean, worst    CPU s   passes")
+        print("                   at the best   gap: median,  mean, worst    CPU s   passes")
         for name, parts in found.items():
             gaps, seconds, passes = np.concatenate(parts).T
             print(
-                f"{name:16} {np.sum(gaps < SAME):4} of {total:2}   {np.median(gaps):9.1f} "
+                f"{name:18} {np.sum(gaps < SAME):4} of {total:2}   {np.median(gaps):9.1f} "
                 f"{gaps.mean():8.1f} {gaps.max():7.1f}   {seconds.mean():7.2f}   "
                 f"{passes.mean():5.0f}",
                 flush=True,

@@ -12,9 +12,9 @@ from tempering.models.base import Array
 from tempering.temperature import LocalTempering, VariationalTempering, even_inverse_temperatures
 
 #: Plain coordinate ascent, as in the paper; with hot starts of each datum; with a joint q(z_n).
-MEAN_FIELD = {"local": "mean-field", "local_restarts": 0, "moves": False}
-RESTARTED = {"local": "mean-field", "local_restarts": 2, "moves": False}
-EXACT = {"local": "exact", "moves": False}
+MEAN_FIELD = {"local": "mean-field", "local_restarts": 0, "n_init": 1}
+RESTARTED = {"local": "mean-field", "local_restarts": 2, "n_init": 1}
+EXACT = {"local": "exact", "n_init": 1}
 
 #: Colours that mean the same method in every figure.
 COLOURS = {

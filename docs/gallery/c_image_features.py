@@ -16,7 +16,7 @@ from tempering import FactorialMixture
 from tempering.datasets import make_toy_images
 
 images = make_toy_images(n_images=2000, seed=0)
-plain = {"tempering": None, "local": "mean-field", "local_restarts": 0, "moves": False}
+plain = {"n_init": 1, "local": "mean-field", "local_restarts": 0}
 known = {"noise_variance": 0.1, "feature_variance": 0.35}
 found = {
     f"plain variational inference, seed {seed}": FactorialMixture(

@@ -61,7 +61,7 @@ def test_every_policy_ends_at_temperature_one(tempering, local):
 @pytest.mark.parametrize("init", ["small", "prior", "data", FEATURES])
 def test_every_start_works(init):
     X, _ = images()
-    model = FactorialMixture(4, init=init, n_init=2, random_state=1).fit(X)
+    model = FactorialMixture(4, init=init, random_state=1).fit(X)
     order = match_features(model.features_, FEATURES)
     np.testing.assert_allclose(model.features_[order], FEATURES, atol=0.15)
 

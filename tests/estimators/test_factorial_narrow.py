@@ -67,7 +67,7 @@ def test_the_estimator_turns_wide_tables_and_nobody_sees_it(tmp_path):
     X, means = wide()
     assert worthwhile(*X.shape, K)
     settings = {"noise_variance": 0.25, "feature_variance": 1.0, "activation_probability": 0.4}
-    settings |= {"tempering": None, "moves": False, "local": "mean-field", "init": means}
+    settings |= {"n_init": 1, "local": "mean-field", "init": means}
     estimator = FactorialMixture(K, **settings, random_state=0)
     estimator.fit(X, checkpoint=tmp_path / "kept")
     model = model_of(local_restarts=2)
@@ -83,14 +83,15 @@ def test_the_estimator_turns_wide_tables_and_nobody_sees_it(tmp_path):
     np.testing.assert_array_equal(again.features_, estimator.features_)
 
 
-def test_the_start_is_that_of_the_seed_and_moves_are_tried_on_the_turned_data():
+def test_the_start_is_that_of_the_seed_and_the_turned_data_are_searched():
     X, _ = wide()
-    options = {"local": "mean-field", "tempering": None}
+    options = {"local": "mean-field"}
     fits = [FactorialMixture(K, random_state=seed, **options).fit(X) for seed in (1, 1, 2)]
     np.testing.assert_array_equal(fits[0].features_, fits[1].features_)
     first = [estimator.history_["elbo"][0] for estimator in fits]
     assert first[0] == first[1] != first[2]
-    assert fits[0].n_moves_ > 0
+    assert any(trial.operator == "features" for trial in fits[0].trail_)
+    assert fits[0].features_.shape == (K, D)
 
 
 class Watched(FactorialMixture):
@@ -103,7 +104,7 @@ class Watched(FactorialMixture):
 
 def test_who_watches_sees_features_of_the_data():
     X, _ = wide()
-    watched = Watched(K, tempering=None, moves=False, random_state=0).fit(X)
+    watched = Watched(K, n_init=1, random_state=0).fit(X)
     assert len(watched.seen) == watched.n_iter_
     last = watched._model.expectations(watched.seen[-1].posterior)
     order = np.argsort(last.means[:, 0])

@@ -409,12 +409,12 @@ def test_a_checkpoint_is_taken_up(tmp_path):
         PoissonHMM(3, random_state=0, n_init=2).fit(X, **options)
 
 
-@pytest.mark.parametrize("join_states", [False, True])
-def test_every_run_of_a_finished_fit_is_found_again(tmp_path, join_states):
+@pytest.mark.parametrize("tempering", [None, "annealing"])
+def test_every_run_of_a_finished_fit_is_found_again(tmp_path, tempering):
     """Runs after the first one see data that have been asked for their rows, and are the same."""
     X = np.repeat([0.0, 5.0], 20)[:, None] + np.random.default_rng(0).normal(size=(40, 2))
     first, again = (
-        GaussianHMM(2, random_state=0, join_states=join_states).fit(X, checkpoint=tmp_path)
+        GaussianHMM(2, random_state=0, tempering=tempering).fit(X, checkpoint=tmp_path)
         for _ in range(2)
     )
     assert first.restart_elbos_ == again.restart_elbos_

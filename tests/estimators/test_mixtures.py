@@ -455,7 +455,7 @@ def test_threads_of_blas_change_no_bit():
             lines.fit(X, y.ravel())
             gaussians = BayesianGaussianMixture(10, max_iter=2, init_params="random")
             shares = gaussians.set_params(random_state=0).fit(X).predict_proba(X)
-            features = FactorialMixture(8, max_iter=2, tempering=None, moves=False)
+            features = FactorialMixture(8, max_iter=2)
             features.set_params(random_state=0).fit(wide)
             chain = GaussianHMM(4, n_iter=2, covariance_type="full", random_state=0).fit(X)
             topics = LatentDirichletAllocation(4, max_iter=1, random_state=0).fit(counts)

@@ -28,10 +28,10 @@ from tempering.temperature.adaptive import AdaptiveHeat
     "estimator",
     [
         BayesianFactorAnalysis(max_iter=12),
-        FactorialMixture(2, max_iter=12),
+        FactorialMixture(2, max_iter=12, n_init=1),
         GaussianHMM(2, n_iter=12, n_init=1),
         PoissonFactorization(2, max_iter=12),
-        RegressionMixture(2, max_iter=12),
+        RegressionMixture(2, max_iter=12, n_init=1),
     ],
     ids=lambda estimator: type(estimator).__name__,
 )
@@ -45,6 +45,27 @@ def test_a_fit_tells_how_far_it_is(estimator, terminal, capsys, monkeypatch):
     lines, bar = capsys.readouterr()
     assert lines.startswith("pass 10  ELBO ") is not terminal
     assert ("done after 12 passes  ELBO " in bar and "100%" in bar) is terminal
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_search_reports_its_rounds(terminal, capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal)
+    X = np.random.default_rng(0).poisson(5.0, (100, 3))
+    hmm = GaussianHMM(3, n_init=3, verbose=1, random_state=0, n_iter=20, tol=0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        hmm.fit(X)
+    lines, bar = capsys.readouterr()
+    if terminal:
+        assert "search" in bar
+        assert "best by" in bar
+        assert "100%" in bar
+        return
+    passes = [int(line.split()[1]) for line in lines.splitlines() if line.startswith("pass ")]
+    assert passes[:2] == [10, 20]
+    # A line for each ten passes that a round completes.
+    spent = np.cumsum([trial.passes for trial in hmm.trail_ if trial.operator != "last"])[1:]
+    assert [passed for passed in passes if passed > 20][: len(spent)] == [int(n) for n in spent]
 
 
 @pytest.fixture

@@ -139,6 +139,19 @@ def test_a_fit_is_that_of_the_cpu(make):
     np.testing.assert_allclose(stream.transmat_, on_cpu.transmat_)
 
 
+def test_a_search_finds_what_it_finds_on_the_cpu():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.integers(0, 3, size=30), 10)[:, None] * 3.0 + rng.normal(size=(300, 1))
+    fits = [
+        GaussianHMM(4, backend=backend, random_state=0, n_init=2, tol=0.01).fit(X, [100, 150, 50])
+        for backend in ("cpu", "jax")
+    ]
+    assert fits[1].elbo_ == pytest.approx(fits[0].elbo_, abs=0.1)
+    trails = [[trial.operator for trial in each.trail_] for each in fits]
+    assert trails[0][:3] == trails[1][:3]
+    assert len(trails[1]) > 2
+
+
 def test_known_emissions_are_refused():
     hmm = CategoricalHMM(2, params="st", backend="jax")
     hmm.emissionprob_ = np.array([[0.9, 0.1], [0.1, 0.9]])

@@ -19,7 +19,7 @@ from tempering import (
     VariationalTempering,
     schedules,
 )
-from tempering.estimators.moves import model_on
+from tempering.estimators.devices import model_on
 from tempering.families import (
     Bernoulli,
     Categorical,

@@ -1,20 +1,14 @@
 """Hidden Markov models: what is asked of one whose parameters are attributes, which may come from a
-fit or be set by hand; and where a fit begins, from clusters, draws, or joined states.
-
-Coordinate ascent does not empty a state that has rows of its own, even where the ELBO would be
-higher without it. So pairs are joined, and stay joined if the ELBO rises: the number of states can
-be learned.
+fit or be set by hand; and where a fit begins, from clusters or draws.
 """
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from itertools import count
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_matrix
-from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -24,9 +18,7 @@ from tempering.estimators.parameters import check_unchanged
 from tempering.estimators.starts import column_metric, kmeans_labels
 from tempering.families import Likelihood
 from tempering.families.base import safe_log
-from tempering.inference import ArraySource, Result, fit
-from tempering.inference.checkpoint import part_of
-from tempering.inference.fitting import FitOptions
+from tempering.inference import ArraySource
 from tempering.models import HiddenMarkov, Sequences
 from tempering.models.arguments import as_numbers, check_choice, check_number
 from tempering.models.hmm.chains import Chain, best_paths, draw_paths, solve_paths, stationary
@@ -249,59 +241,3 @@ def _enough(data: Sequences, some: Callable[[int], Sequences]) -> Sequences:
     while len((found := some(n)).rows) < min(enough, total) / 2:
         n *= 2
     return found
-
-
-def fit_with_joins(model: HiddenMarkov, data: Sequences, options: FitOptions) -> Result:
-    """A fit, and others from joined states as long as the ELBO rises. No random number is drawn."""
-    numbers, limit = count(), options.get("max_passes")
-    tolerance = options.get("tolerance", 0.0)
-
-    def run(**changes: Any) -> Result:
-        own: Any = {"checkpoint": part_of(options.get("checkpoint"), f"join-{next(numbers)}")}
-        return fit(model, data, **{**options, **own, **changes})
-
-    best = run()
-    while True:
-        tried = (
-            run(initial=start, temperature=None, max_passes=20)
-            for start in joined(model, data, best.posterior)
-        )
-        # Joined states may separate again, to the ELBO from which they came but for rounding.
-        least = best.elbo + max(tolerance, 1e-9 * abs(best.elbo))
-        higher = next((each for each in tried if each.elbo > least), None)
-        if higher is None:
-            return best
-        best = run(initial=higher.posterior, temperature=None, max_passes=limit)
-
-
-def joined(model: HiddenMarkov, data: Sequences, posterior: Natural) -> Iterator[Natural]:
-    """λ with two states made one and the other left empty, for the pairs most worth it."""
-    if model.fixed or not model.allows_all:  # states that are not alike to begin with
-        return
-    prior = model.prior()
-    counts = {name: part - prior[name] for name, part in posterior.items()}
-    visits = counts["start"] + counts["transitions"].sum(axis=0)
-    used = np.flatnonzero(visits > 0.5)
-    rows = data.table[:: -(-len(data.table) // 5000)]  # enough to compare by
-    expected = model.expectations(posterior)
-    logs = model.likelihood.expected_log_likelihood(rows, expected.emissions)
-    shares = softmax(logs[:, used] + np.log(visits[used]), axis=1)
-    overlap = shares.T @ shares
-    size = np.sqrt(overlap.diagonal())
-    first, second = np.triu_indices(len(used), 1)
-    order = np.argsort(-(overlap / np.outer(size, size))[first, second], kind="stable")
-    for pair in order[:5]:  # those whose rows either state explains
-        a, b = int(used[first[pair]]), int(used[second[pair]])
-        yield prior + Natural(
-            start=_add(counts["start"], a, b),
-            transitions=_add(_add(counts["transitions"], a, b).T, a, b).T,
-            emissions=_add(counts["emissions"], a, b),
-        )
-
-
-def _add(counts: np.ndarray, a: int, b: int) -> np.ndarray:
-    """Counts whose row b is added to row a."""
-    moved = counts.copy()
-    moved[a] += moved[b]
-    moved[b] = 0.0
-    return moved

@@ -3,10 +3,10 @@
 import sys
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import (
@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from tempering.estimators.moves import model_on
+from tempering.estimators.devices import model_on
 from tempering.estimators.parameters import (
     Auto,
     Count,
@@ -64,7 +64,7 @@ from tempering.inference.saddle import AT_SADDLE
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array, Model
 from tempering.models.threads import one_blas_thread
-from tempering.search import search
+from tempering.search import OPERATORS, Operator, SearchResult, search
 from tempering.temperature import COLD, Heat, TemperaturePolicy, Untempered
 
 #: τ of a stream, of which nobody knows the length.
@@ -201,13 +201,23 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         centre = getattr(self, "_centre", None)
         return X if centre is None else X - centre
 
+    #: The work of a search in plain fits where ``n_init`` is "auto"; without a search there is one
+    #: start then.
+    _work: ClassVar[int] = 1
+
     def _n_starts(self) -> int:
-        """How many starts are worth trying."""
-        return self.n_init
+        """Return the number of starts; of a search, its work in plain fits."""
+        if self.n_init != "auto":
+            return self.n_init
+        return self._work if self._searches(self._policy(self._most_passes)) else 1
 
     def _starts(self, model: Any, data: Any, rng: np.random.RandomState) -> Any:
         """λ at step 0, from data that stand for all of them; None for the model's own start."""
         return None
+
+    def _another_start(self, model: Any, data: Any, rng: np.random.RandomState) -> Any:
+        """Return λ of a fresh start in a search, by default one as the first."""
+        return self._starts(model, data, rng)
 
     def _start_alone(self, model: Any, data: Any, options: FitOptions) -> Result:
         """Return a result at the start, without a run."""
@@ -223,13 +233,16 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         """Return whether a fit is a search, in which ``n_init`` is the work, in plain fits."""
         return False
 
+    #: The operators of a search.
+    _operators: ClassVar[Sequence[Operator]] = OPERATORS
+
     def _search(self, model: Any, data: Any, options: FitOptions) -> Result:
         """Search for the best optimum."""
-        own: Any = dict(options)
+        own: Any = {**options, "operators": self._operators}
         del own["temperature"]
 
         def starts(rng: np.random.Generator) -> Any:
-            return self._starts(model, data, np.random.RandomState(rng.integers(2**31)))
+            return self._another_start(model, data, np.random.RandomState(rng.integers(2**31)))
 
         return search(model, data, budget=self._n_starts(), starts=starts, **own)
 
@@ -294,6 +307,7 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         self.n_iter_ = int(np.ceil(result.history[-1].passes)) if len(result.history) else 0
         self.elbo_ = result.elbo
         self.restart_elbos_ = list(result.restart_elbos)
+        self.trail_ = list(result.trail) if isinstance(result, SearchResult) else []
         self.temperature_ = 1.0 / float(np.mean(result.heat.inverse_temperature))
         self.inverse_temperatures_ = result.heat.inverse_temperature
 
@@ -412,7 +426,7 @@ def print_every(interval: int) -> Callback:
     def show(report: Report) -> None:
         nonlocal last
         passes = int(report.record.passes + 1e-9)
-        if passes != last and passes % interval == 0:
+        if passes // interval > last // interval:  # a round of a search takes several
             print(f"pass {passes}  {describe_elbo(report.record)}", flush=True)
         last = passes
 

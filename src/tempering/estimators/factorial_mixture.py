@@ -18,12 +18,13 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
+from tempering.estimators.devices import fit_table
 from tempering.estimators.engine_estimator import FeatureMixin, OnlineEstimator
-from tempering.estimators.moves import MovedResult, fit_table, move_features
+from tempering.estimators.feature_operators import FEATURE_OPERATORS
 from tempering.estimators.parameters import (
+    Auto,
     Count,
     CountFromZero,
-    Flag,
     NotNegative,
     Numbers,
     Tempering,
@@ -37,6 +38,7 @@ from tempering.models.base import Array
 from tempering.models.factorial.activations import MAX_ENUMERATED
 from tempering.models.factorial_mixture import FactorialModel, as_probabilities, log_density
 from tempering.models.natural import Natural
+from tempering.temperature import TemperaturePolicy, Untempered
 
 #: Variances that there is a computer for: beyond, their squares are 0 or infinite.
 Variance = Annotated[float, Interval(Real, 1e-100, 1e100, closed="both")]
@@ -64,7 +66,7 @@ class FactorialMixture(FeatureMixin, OnlineEstimator):
         Which of "noise_variance", "feature_variance" and "activation_probability" to learn, from
         the values above, in the phase at T = 1.
     tempering : {"adaptive", "annealing", "variational", "local"}, policy or None, \
-default="adaptive"
+default=None
         Temperature policy: a name for its default setting, an object such as
         ``tempering.Annealing(...)``, or None for T = 1 throughout.
     local : {"auto", "exact", "mean-field"}, default="auto"
@@ -75,13 +77,15 @@ default="adaptive"
     init : {"small", "prior", "data"} or array-like of shape (n_components, n_features), \
 default="small"
         Features at the start: nearly 0, drawn from the prior, parts of random samples, or given.
-    moves : bool, default=True
-        Whether batch fits try other features once T = 1, where activations depend on each other or
-        a feature explains nothing. They are kept only if that raises the ELBO.
+    n_init : int or "auto", default="auto"
+        Work of a fit, in plain fits: at T = 1 a search (:func:`tempering.search`) takes as many
+        passes over the data as this number of fits, by default 10, and returns the best solution
+        that it finds. In minibatches, and with a temperature policy, it is the number of starts, by
+        default 1, of which the fit with the best ELBO is returned.
     max_iter : int, default=None
         The most passes over the data, by default 1,000; in minibatches all are made, by default
         100. "annealing" cools over two thirds of them.
-    tol, n_init, batch_size, learning_offset, learning_decay, total_samples, backend, \
+    tol, batch_size, learning_offset, learning_decay, total_samples, backend, \
 random_state, n_jobs, executor, verbose
         As in :class:`tempering.BayesianGaussianMixture`.
 
@@ -95,12 +99,18 @@ random_state, n_jobs, executor, verbose
         Mean activation of each feature in the data.
     noise_variance_, feature_variance_, activation_probability_
         The hyperparameters, as given, found or learned.
-    n_moves_ : int
-        Moves that were kept.
-    restart_elbos_ : list of float
-        What each of the ``n_init`` runs reached.
-    elbo_, history_, temperature_, inverse_temperatures_, converged_, n_iter_, n_features_in_
+    trail_ : list of Trial
+        The rounds of a search, as a table: ``pandas.DataFrame(mixture.trail_)``. See the notes.
+    elbo_, restart_elbos_, history_, temperature_, inverse_temperatures_, converged_, n_iter_, \
+n_features_in_
         As in :class:`tempering.BayesianGaussianMixture`.
+
+    Notes
+    -----
+    After a search ``history_`` has the steps of the first run and, where another solution is the
+    best, those of the last run, from there. ``n_iter_`` counts all passes of the search up to the
+    last step, ``converged_`` refers to the run that ends in the solution, and ``restart_elbos_``
+    has its ELBO alone. ``max_iter`` limits the passes of each run.
 
     References
     ----------
@@ -129,15 +139,16 @@ random_state, n_jobs, executor, verbose
     feature_variance: Variance | None = None
     activation_probability: Probability | Numbers = 0.3
     learn: tuple | list | set | frozenset = ()
-    tempering: Tempering = "adaptive"
+    tempering: Tempering = None
+    n_init: Count | Auto = "auto"  # pyright: ignore[reportIncompatibleVariableOverride]
     local: Literal["auto", "exact", "mean-field"] = "auto"
     local_restarts: CountFromZero = 2  # fewer miss explanations, more find few
     init: Literal["small", "prior", "data"] | Numbers = "small"
-    moves: Flag = True
     tol: NotNegative = 1e-2
     max_iter: Count | None = None
 
     _called, _held = "features", "features_"
+    _operators, _work = FEATURE_OPERATORS, 10
 
     def _model_of_stream(self, X: Array) -> FactorialModel:
         if not hasattr(self, "_state"):
@@ -167,8 +178,25 @@ random_state, n_jobs, executor, verbose
         return log_density(self._model, self._validated(X, reset=False), self._expectations)
 
     def _run(self, model: FactorialModel, X: Array, options: FitOptions) -> Result:
-        moves = {"features": move_features} if self.moves and self.batch_size is None else {}
-        on_table = partial(fit_table, backend=self.backend, moves=moves)
+        return self._fit_narrow(super()._run, model, X, options)
+
+    def _searches(self, policy: TemperaturePolicy) -> bool:
+        untempered = isinstance(policy, Untempered) and self.batch_size is None
+        return untempered and self.n_components > 1 and self.n_init != 1
+
+    def _search(self, model: FactorialModel, X: Array, options: FitOptions) -> Result:
+        return self._fit_narrow(super()._search, model, X, options)
+
+    def _another_start(self, model: Any, data: Any, rng: np.random.RandomState) -> None:
+        return None  # features that are given are one start
+
+    def _fit_narrow(
+        self, find: Callable[..., Result], model: FactorialModel, X: Array, options: FitOptions
+    ) -> Result:
+        """Fit, or search, with a table that is turned where that saves time."""
+        on_table = partial(
+            fit_table, backend=self.backend, find=lambda m, data, **given: find(m, data, given)
+        )
         if self.batch_size or not worthwhile(len(X), X.shape[1], self.n_components):
             return on_table(model, X, **options)
         narrow, initial = Narrow.of(X, self.n_components), options.get("initial")
@@ -182,11 +210,6 @@ random_state, n_jobs, executor, verbose
         assert isinstance(result.model, FactorialModel)
         result.model.columns = model.columns
         return replace(result, posterior=narrow.back(result.posterior))
-
-    def _summarise(self, result: Result) -> None:
-        super()._summarise(result)
-        accepted = result.accepted if isinstance(result, MovedResult) else {}
-        self.n_moves_ = sum(accepted.values())
 
     def _new_model(self, X: Array) -> FactorialModel:
         check_n_components(self.n_components, max(len(X), self.total_samples or 0), "samples")

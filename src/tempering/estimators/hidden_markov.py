@@ -11,22 +11,23 @@ from sklearn.base import _fit_context
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from tempering.estimators.chains import ChainQueries, cold_start, fit_with_joins
-from tempering.estimators.moves import model_on, on_cpu
+from tempering.estimators.chains import ChainQueries, cold_start
+from tempering.estimators.devices import model_on, on_cpu
 from tempering.estimators.parameters import (
     DEFAULTS,
     Count,
     CountFromZero,
     CountInterval,
-    Flag,
     NotNegative,
     Numbers,
     Positive,
+    Tempering,
     as_policy,
     check_unchanged,
     form_of,
 )
 from tempering.estimators.saving import expect_kinds, expect_shape
+from tempering.estimators.state_operators import STATE_OPERATORS
 from tempering.families import Likelihood
 from tempering.gpu.jax_device import Backend
 from tempering.inference import Result
@@ -38,7 +39,7 @@ from tempering.models.hmm.model import HiddenMarkov, concentrations
 from tempering.models.hmm.sequences import Sequences
 from tempering.models.natural import Array, Natural
 from tempering.storage.state import expect
-from tempering.temperature import Annealing, TemperaturePolicy, schedules
+from tempering.temperature import Annealing, TemperaturePolicy, Untempered, schedules
 
 #: T at which "annealing" begins; more heat makes all states alike.
 HOTTEST = 1.1
@@ -62,7 +63,7 @@ SHARED_PARAMETERS = """startprob_prior : float or array of shape (n_components,)
         Where states start: from clusters of the observations, taken one by one, or each from one
         observation drawn at random.
     tempering : {{"adaptive", "annealing", "variational", "local"}}, policy or None, \
-default="annealing"
+default=None
         Temperature policy: a name for its default setting, an object such as
         ``tempering.Annealing(...)``, or None for T = 1 throughout. See the notes.
     init_params : str, default="{letters}"
@@ -76,10 +77,6 @@ default="annealing"
     n_iter : int, default=None
         The most passes over the data, by default 1,000; in minibatches all are made, by default
         200. With 0 the result is the start alone.
-    join_states : bool, default=False
-        Whether a fit of all data goes on to join pairs of states, as long as that raises the ELBO.
-        So the number of states is learned: ask for more than there can be. Those that are left
-        over have no rows; with ``transmat_prior=0.1`` they cost little.
     piece_length : int, default=None
         Cut sequences into pieces of at most this many rows, for few, long sequences. A datum is
         then a piece: with ``batch_size=10`` a step solves, and needs the memory of, ten pieces.
@@ -88,7 +85,11 @@ default="annealing"
         Rows before (one at least) and after a piece that are solved with it but do not count. It
         should be longer than the memory of the chain: if states last 100 rows, 20 is too short.
     n_init : int, default=3
-        Number of starts; the fit with the best ELBO is kept.
+        Work of a fit, in plain fits: at T = 1 a search (:func:`tempering.search`) takes as many
+        passes over the data as this number of fits, and returns the best solution that it finds.
+        In minibatches, with a temperature policy, and where states are not alike (transitions
+        that never happen, parameters that are given), it is the number of starts, of which the
+        fit with the best ELBO is returned.
     backend : {{"cpu", "auto", "jax", "gpu"}}, default="cpu"
         Where a fit runs: on the CPU, on whatever device JAX finds ("jax"), or only on a GPU.
     tol, batch_size, learning_offset, learning_decay, random_state, n_jobs, verbose
@@ -103,6 +104,8 @@ default="annealing"
     startprob_posterior_, transmat_posterior_ : arrays of the same shapes
         Concentrations of the Dirichlet posteriors of which these are the means.
     {attributes}
+    trail_ : list of Trial
+        The rounds of a search, as a table: ``pandas.DataFrame(hmm.trail_)``. See the notes.
     elbo_, restart_elbos_, history_, temperature_, inverse_temperatures_, converged_, n_iter_, \
 n_features_in_
         As in :class:`tempering.BayesianGaussianMixture`; a datum is a sequence.
@@ -111,6 +114,15 @@ n_features_in_
     -----
     Scores, paths and draws use the attributes above, which are the central parameters of the
     posterior. You can also set them by hand instead of fitting, as in hmmlearn.
+
+    A search also empties states without which the ELBO is higher. So the number of states is
+    learned: ask for more than there can be. Those that are left over have no rows; with
+    ``transmat_prior=0.1`` they cost little.
+
+    After a search ``history_`` has the steps of the first run and, where another solution is the
+    best, those of the last run, from there. ``n_iter_`` counts all passes of the search up to the
+    last step, ``converged_`` refers to the run that ends in the solution, and ``restart_elbos_``
+    has its ELBO alone. ``n_iter`` limits the passes of each run.
 
     Above a temperature that may be as low as 1.3 all states become alike, and stay alike when the
     fit cools. So "annealing" begins at T = 1.1 here.
@@ -122,18 +134,19 @@ class HiddenMarkovEstimator(ChainQueries):
     """A hidden Markov model with hmmlearn's interface. Subclasses say of what."""
 
     _letters: ClassVar[dict[str, str]] = CHAIN_LETTERS
+    _operators = STATE_OPERATORS
 
     n_components: Annotated[int, CountInterval(1, MOST_STATES)] = 1
     _: KW_ONLY
     startprob_prior: Numbers | Positive = 1.0
     transmat_prior: Numbers | Positive = 1.0
     sticky: NotNegative = 0.0
+    tempering: Tempering = None
     init: Literal["kmeans", "random"] = "kmeans"
     n_iter: CountFromZero | None = None
     n_init: Count = 3
     init_params: str = "st"
     params: str = "st"
-    join_states: Flag = False
     piece_length: Count | None = None
     buffer: CountFromZero = 20
 
@@ -306,8 +319,18 @@ class HiddenMarkovEstimator(ChainQueries):
 
     def _run(self, model: HiddenMarkov, data: Sequences, options: FitOptions) -> Result:
         solver = model_on(self.backend, model, len(data.table))
-        joins = self.join_states and self.batch_size is None
-        result = (fit_with_joins if joins else super()._run)(solver, data, options)
+        result = super()._run(solver, data, options)
+        return replace(result, model=on_cpu(result.model))
+
+    def _searches(self, policy: TemperaturePolicy) -> bool:
+        # A state whose parameters are given, or whose moves are restricted, is not like others.
+        alike = not self._kept() and self._model().allows_all and self._model().components
+        untempered = isinstance(policy, Untempered) and self.batch_size is None
+        return untempered and self._n_starts() > 1 and bool(alike)
+
+    def _search(self, model: HiddenMarkov, data: Sequences, options: FitOptions) -> Result:
+        solver = model_on(self.backend, model, len(data.table))
+        result = super()._search(solver, data, options)
         return replace(result, model=on_cpu(result.model))
 
     @_fit_context(prefer_skip_nested_validation=True)

@@ -1,35 +1,23 @@
-"""A fit with moves: new starts from where a fit has come to, kept only if they lead higher.
+"""A fit with moves: new starts from where a fit has come to, kept only if they lead higher."""
 
-Here are also those of the factorial mixture. Two features span four sums, 0, m_j, m_k, m_j + m_k. A
-pair such as a + b/3 and 2b/3 − a spans nearly those of the true a and b, and coordinate ascent
-cannot leave it; other generators of the same sums, m_j and m_j + m_k for instance, can. It shows in
-activations that depend on each other: such pairs get other generators, and a feature that explains
-next to nothing gets what the others leave over. Each candidate is tried on a sample first.
-"""
-
-from collections.abc import Callable, Iterator, Mapping
-from copy import copy
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import count
 from typing import Any, Unpack
 
 import numpy as np
-from numpy.typing import ArrayLike
-from scipy.special import xlogy
 
+from tempering.estimators.devices import model_on, on_cpu
 from tempering.gpu.device_data import TableSource
-from tempering.gpu.jax_device import Backend, choose_backend
-from tempering.gpu.jax_factorial import JaxFactorialModel
-from tempering.gpu.jax_models import JaxHiddenMarkov, JaxMixture
-from tempering.inference import Algorithm, Batch, Constant, History, Result, fit
+from tempering.gpu.jax_device import Backend
+from tempering.inference import History, Result, fit
 from tempering.inference.checkpoint import part_of
-from tempering.inference.executors import Executor, Serial, open_executor
+from tempering.inference.executors import Executor, open_executor
 from tempering.inference.fitting import FitOptions
-from tempering.models import HiddenMarkov, Mixture, Model, Natural
+from tempering.models import Model, Natural
 from tempering.models.base import Array
 from tempering.models.compilation import working_seconds
-from tempering.models.factorial_mixture import FactorialModel
 from tempering.temperature import USUAL_PASSES, TemperaturePolicy, Untempered
 
 #: Passes before the first round, and after each: enough to see where a move leads.
@@ -115,35 +103,6 @@ def _continued(earlier: MovedResult, later: Result, began: float) -> MovedResult
     return replace(earlier, **taken, history=history, restart_elbos=[later.elbo], warnings=warnings)
 
 
-#: The models that run on a device, as they do there, and how many entries the matrices have that a
-#: datum, or a row of a sequence, is multiplied with.
-ON_DEVICE: dict[type, tuple[Any, Callable[[Any], int]]] = {
-    FactorialModel: (JaxFactorialModel, lambda model: model.n_features * model.dimension),
-    HiddenMarkov: (
-        JaxHiddenMarkov,
-        lambda model: (
-            model.n_components * (model.likelihood.conjugate.size + 2 * model.n_components)
-        ),
-    ),
-    Mixture: (JaxMixture, lambda model: model.n_components * model.likelihood.conjugate.size),
-}
-
-
-def model_on(backend: Backend, model: Model, n_data: int) -> Any:
-    """The model as it runs on a backend, for so many data; an error if that is not there."""
-    there, products_a_datum = ON_DEVICE[type(model)]
-    # With the tens of passes of a fit some seconds of work for the CPU, as many as it takes to load
-    # JAX and to compile.
-    worthwhile = backend != "auto" or n_data * products_a_datum(model) >= 1e9
-    on_device = choose_backend(backend, worthwhile=worthwhile) != "numba"
-    return there.of(model) if on_device else model
-
-
-def on_cpu(model: Any) -> Any:
-    """The model as it serves after a fit: anywhere."""
-    return model.on_cpu() if hasattr(model, "on_cpu") else model
-
-
 def fit_table(
     model: Model,
     data: Array,
@@ -169,109 +128,3 @@ def fit_table(
 def _on_host(move: Move, model: Any, data: Any, posterior: Natural, executor: Any) -> Any:
     """A move that looks at the table, and runs the model, on the host."""
     return move(on_cpu(model), data.data, posterior, executor)
-
-
-def move_features(
-    model: FactorialModel, data: Array, posterior: Natural, executor: Executor
-) -> Natural | None:
-    """λ with other features; None where nothing promises a higher ELBO."""
-    candidates = list(candidate_features(model, data, posterior))
-    if not candidates:
-        return None
-    sample = _sample(data, model.n_features)
-    # What was learned stays as it is, for candidates are compared.
-    still = copy(model)
-    still.learn = frozenset()
-
-    def sketches(passes: int, starts: list[Natural]) -> list[tuple[float, Natural]]:
-        return executor.map(lambda start: _sketch(still, sample, start, passes), starts)
-
-    def features_at(means: Array, n_data: int) -> Natural:
-        """As sure of themselves as at the start of a fit."""
-        return model.features_at(means, n_data * model.activation_probability)
-
-    first = sketches(3, [features_at(means, len(sample)) for means in candidates])
-    promising = sorted(first, key=lambda sketch: -sketch[0])[:4]
-    prior = model.prior()
-    unmoved = prior + len(sample) / len(data) * (posterior + -1.0 * prior)
-    (stayed, _), *moved = sketches(15, [unmoved, *(there for _, there in promising)])
-    elbo, best = max(moved, key=lambda sketch: sketch[0])
-    if not elbo > stayed:
-        return None
-    return features_at(model.expectations(best).means, len(data))
-
-
-def candidate_features(model: FactorialModel, data: Array, posterior: Natural) -> Iterator[Array]:
-    """Features [K, D] that differ from those of the posterior in one or two rows."""
-    means = model.expectations(posterior).means
-    moments = (posterior.precision - model.prior().precision) / len(data)
-    for j, k in dependent_pairs(moments, len(data)):
-        a, b = means[j], means[k]
-        # Pairs that span two or three of the sums 0, a, b, a + b.
-        for pair in [(a, a + b), (b, a + b), (a, b - a), (b, a - b), (a + b, -a), (a + b, -b)]:
-            yield _replaced(means, [j, k], pair)
-    explained = np.diag(moments) * np.square(means).sum(axis=1) / (2 * model.noise_variance)
-    weakest = int(explained.argmin())
-    if explained[weakest] < 0.01:  # nats a datum, roughly: it is of no use
-        yield means  # surer of themselves again, which may be enough
-        for feature in _left_over(model, _sample(data, len(means)), posterior):
-            yield _replaced(means, [weakest], feature)
-
-
-def dependent_pairs(moments: Array, n_data: int) -> list[tuple[int, int]]:
-    """Pairs of features with dependent activations, by N times their mutual information."""
-    both, rates = moments, np.diag(moments)
-    one = np.broadcast_to(rates[:, None], both.shape)
-    tables = [
-        (both, one * one.T),
-        (one - both, one * (1 - one.T)),
-        (one.T - both, (1 - one) * one.T),
-        (1 - one - one.T + both, (1 - one) * (1 - one.T)),
-    ]
-    information = np.zeros(both.shape)
-    for joint, apart in tables:
-        joint, apart = np.maximum(joint, 0.0), np.maximum(apart, 1e-300)
-        information += xlogy(joint, joint) - xlogy(joint, apart)
-    j, k = np.triu_indices(len(rates), 1)
-    found = n_data * information[j, k]
-    order = np.argsort(-found, kind="stable")[:6]
-    # By fewer nats chance alone makes them dependent.
-    return [(int(j[i]), int(k[i])) for i in order if found[i] > 10.0]
-
-
-def _left_over(model: FactorialModel, sample: Array, posterior: Natural) -> list[Array]:
-    """What the features do not explain: its mean on each side of the widest direction."""
-    expected = model.expectations(posterior)
-    residuals = sample - model.local_step(sample, expected, 1.0).activations @ expected.means
-    lengths = np.einsum("nd,nd->n", residuals, residuals)
-    direction = residuals[lengths.argmax()]
-    for _ in range(10):  # the power method
-        direction = residuals.T @ (residuals @ direction)
-        direction = direction / max(np.linalg.norm(direction), 1e-300)
-    side = residuals @ direction
-    weights = [np.maximum(side, 0.0), np.maximum(-side, 0.0)]
-    return [weight @ residuals / weight.sum() for weight in weights if weight.any()]
-
-
-def _replaced(means: Array, rows: list[int], features: ArrayLike) -> Array:
-    changed = means.copy()
-    changed[rows] = features
-    return changed
-
-
-def _sample(data: Array, n_features: int) -> Array:
-    """Rows at even distances, about a tenth: no random number is drawn."""
-    rows = np.clip(len(data) // 10, max(250, 4 * n_features), 1000)
-    return data[:: -(-len(data) // int(rows))]
-
-
-def _sketch(
-    model: FactorialModel, sample: Array, start: Natural, passes: int
-) -> tuple[float, Natural]:
-    """The ELBO and λ to which some passes over the sample lead."""
-    n = len(sample)
-    algorithm = Algorithm(model, Untempered(), Constant(), Serial(), n, passes, continues=True)
-    state, elbo = algorithm.start(start, np.random.default_rng(0)), -np.inf
-    for _ in range(passes):
-        state, _, _, elbo = algorithm.advance(state, Batch(sample))
-    return elbo, state.posterior

@@ -8,23 +8,19 @@ from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, check_X_y
 
+from tempering.estimators.devices import fit_table
 from tempering.estimators.mixture import MixtureFit
-from tempering.estimators.parameters import (
-    DEFAULTS,
-    Count,
-    Positive,
-    Tempering,
-    as_policy,
-    cooling,
-)
+from tempering.estimators.parameters import Auto, Count, Positive, Tempering
 from tempering.estimators.starts import centre_and_variance, check_spread
 from tempering.families import LinearGaussian
 from tempering.families.checks import LARGEST_VALUE, naming_the_table, refuse
+from tempering.inference import Result
 from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint
+from tempering.inference.fitting import FitOptions
 from tempering.models import Mixture
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array
-from tempering.temperature import TemperaturePolicy
+from tempering.temperature import TemperaturePolicy, Untempered
 
 
 @dataclass(eq=False, repr=False)
@@ -46,10 +42,15 @@ class RegressionMixture(RegressorMixin, MixtureFit):
         Shape of the gamma prior of τ_k.
     noise_rate_prior : float, default=None
         Its rate; by default a thousandth of the variance of y.
-    tempering : {"auto", "adaptive", "annealing", "variational", "local"}, policy or None, \
-default="auto"
-        Temperature policy. "auto" cools from T = 1.5, linearly in 1/T and in 100 passes.
-    tol, max_iter, n_init, weight_concentration_prior_type, weight_concentration_prior, \
+    tempering : {"adaptive", "annealing", "variational", "local"}, policy or None, default=None
+        Temperature policy: a name for its default setting, an object such as
+        ``tempering.Annealing(...)``, or None for T = 1 throughout.
+    n_init : int or "auto", default="auto"
+        Work of a fit, in plain fits: at T = 1 a search (:func:`tempering.search`) takes as many
+        passes over the data as this number of fits, by default 5, and returns the best solution
+        that it finds. In minibatches, and with a temperature policy, it is the number of starts, by
+        default 1, of which the fit with the best ELBO is returned.
+    tol, max_iter, weight_concentration_prior_type, weight_concentration_prior, \
 batch_size, learning_offset, learning_decay, total_samples, backend, random_state, n_jobs, \
 executor, verbose
         As in :class:`tempering.BayesianGaussianMixture`.
@@ -62,6 +63,11 @@ executor, verbose
         Posterior means of the coefficients.
     intercept_, noise_variance_ : arrays of shape (n_components,)
         Intercepts, and variances of the noise.
+    trail_ : list of Trial
+        The rounds of a search, as a table: ``pandas.DataFrame(lines.trail_)``. After a search
+        ``history_`` has the steps of the first run and, where another solution is the best, those
+        of the last run, from there; ``n_iter_`` counts all passes of the search up to the last
+        step, and ``restart_elbos_`` has the ELBO of the solution alone.
     weight_concentration_, elbo_, lower_bound_, restart_elbos_, history_, temperature_, \
 inverse_temperatures_, converged_, n_iter_, n_features_in_
         As in :class:`tempering.BayesianGaussianMixture`.
@@ -84,10 +90,11 @@ inverse_temperatures_, converged_, n_iter_, n_features_in_
     coef_precision_prior: Positive = 1e-3
     noise_shape_prior: Positive = 1.0
     noise_rate_prior: Positive | None = None
-    tempering: Tempering = "auto"
+    tempering: Tempering = None
+    n_init: Count | Auto = "auto"  # pyright: ignore[reportIncompatibleVariableOverride]
     max_iter: Count = 500
 
-    _more_columns = 2  # of ones, and y
+    _more_columns, _work = 2, 5  # of ones, and y
 
     @alone_with_checkpoint
     @_fit_context(prefer_skip_nested_validation=True)
@@ -171,9 +178,19 @@ inverse_temperatures_, converged_, n_iter_, n_features_in_
         family, shape = self._likelihood().conjugate, self.noise_shape_prior
         self._component_prior = family.natural(zero, np.diag(precision), shape, rate)
 
-    def _policy(self, planned_passes: float) -> TemperaturePolicy:
-        auto = cooling(1.5, 100, planned_passes)
-        return as_policy(self.tempering, {"auto": auto, **DEFAULTS})
+    def _searches(self, policy: TemperaturePolicy) -> bool:
+        untempered = isinstance(policy, Untempered) and self.batch_size is None
+        return untempered and self.n_components > 1 and self.n_init != 1
+
+    def _search(self, model: Mixture, data: Array, options: FitOptions) -> Result:
+        find = super()._search
+        return fit_table(
+            model,
+            data,
+            backend=self.backend,
+            find=lambda m, x, **given: find(m, x, given),
+            **options,
+        )
 
     def _likelihood(self) -> LinearGaussian:
         return LinearGaussian(self.n_features_in_ + 1)

@@ -196,7 +196,9 @@ class Swap(Operator):
     name: ClassVar[str] = "swap"
 
     def applies(self, situation: Situation) -> bool:
-        return situation.components is not None
+        # The two halves of a component differ by the data that are drawn for them.
+        several = situation.table is not None or situation.runs.batch.size > 1
+        return situation.components is not None and several
 
     def propose(self, situation: Situation, rng: np.random.Generator) -> Candidate:
         components, masses = situation.components, situation.masses
