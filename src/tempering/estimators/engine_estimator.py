@@ -209,6 +209,10 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         """λ at step 0, from data that stand for all of them; None for the model's own start."""
         return None
 
+    def _another_start(self, model: Any, data: Any, rng: np.random.RandomState) -> Any:
+        """Return λ of a fresh start in a search, by default one as the first."""
+        return self._starts(model, data, rng)
+
     def _start_alone(self, model: Any, data: Any, options: FitOptions) -> Result:
         """Return a result at the start, without a run."""
         start = model.revise(options.get("initial"), 0.0, 1.0)
@@ -229,7 +233,7 @@ class EngineEstimator(TypedParameters, SaveMixin, BaseEstimator, ABC):
         del own["temperature"]
 
         def starts(rng: np.random.Generator) -> Any:
-            return self._starts(model, data, np.random.RandomState(rng.integers(2**31)))
+            return self._another_start(model, data, np.random.RandomState(rng.integers(2**31)))
 
         return search(model, data, budget=self._n_starts(), starts=starts, **own)
 

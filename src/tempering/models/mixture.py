@@ -10,7 +10,7 @@ N_k data in each, the evidence of the sticks is Π_k N_k! / (γ + N_k + N_{k+1} 
 order changes, and is largest with the largest component first. Steps at T = 1 keep that order.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +53,10 @@ class Mixture(Model):
         Natural parameters of the weights' prior.
     component_prior : array [size] or [K, size]
         Natural parameters of the components' prior.
+    learned : callable, optional
+        Returns the components' prior [K, size] that is best for a posterior (empirical Bayes), from
+        the likelihood, the prior so far and the posterior [K, size]. It is called after each step
+        at T = 1. By default the prior stays as it is.
 
     Examples
     --------
@@ -74,7 +78,9 @@ class Mixture(Model):
         weights: MixingWeights,
         weights_prior: ArrayLike,
         component_prior: ArrayLike,
+        learned: Callable[[Any, Array, Array], Array] | None = None,
     ):
+        self.learned = learned
         self.likelihood = likelihood
         self.weights = weights
         self.n_components = weights.dimension
@@ -177,6 +183,13 @@ class Mixture(Model):
         weighted = np.reshape(inverse_temperature, (-1, 1)) * probabilities
         statistics, entropy = self.statistics(data, weighted), float(entropies.sum())
         return LocalStep(statistics, energies, entropy, inverse_temperature, local=probabilities)
+
+    def learn_hyperparameters(self, local: LocalStep, posterior: Natural, rate: float) -> None:
+        """Adjust the prior of the components to the posterior, where it is learned."""
+        if self.learned is None:
+            return
+        components = self.learned(self.likelihood, self._prior.components, posterior.components)
+        self._prior = Natural(weights=self._prior.weights, components=components)
 
     def revise(self, posterior: Natural, before: float = 0.0, after: float = 1.0) -> Natural:
         """λ with the largest component first, where ``sorts`` says so."""
