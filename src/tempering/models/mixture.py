@@ -17,11 +17,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from tempering.families import FixedWeights, Likelihood, MixingWeights, StickBreaking
+from tempering.families import FixedWeights, FullGaussian, Likelihood, MixingWeights, StickBreaking
 from tempering.families.base import safe_log
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.natural import Families, Natural, emit, exchangeable
+
+#: Numbers of a block of packed statistics, which fit the cache of a core.
+CACHED = 2**16
 
 
 class MixtureExpectations(NamedTuple):
@@ -179,10 +182,42 @@ class Mixture(Model):
     def local_step(
         self, data: Any, expectations: MixtureExpectations, inverse_temperature: float | Array
     ) -> LocalStep:
+        if isinstance(self.likelihood, FullGaussian):
+            return self._packed_step(data, expectations, inverse_temperature)
         probabilities, energies, entropies = self.assign(data, expectations, inverse_temperature)
         weighted = np.reshape(inverse_temperature, (-1, 1)) * probabilities
         statistics, entropy = self.statistics(data, weighted), float(entropies.sum())
         return LocalStep(statistics, energies, entropy, inverse_temperature, local=probabilities)
+
+    def _packed_step(
+        self, data: Any, expectations: MixtureExpectations, inverse_temperature: float | Array
+    ) -> LocalStep:
+        """Return the local step of a likelihood that packs t(x), in blocks that fit the cache."""
+        likelihood: Any = self.likelihood
+        weights = likelihood.pack_expected(expectations.components)
+        weights[:, -1] += expectations.log_weights
+        (n, _), (k, m) = data.shape, weights.shape
+        probabilities, energies = np.empty((k, n)), np.empty(n)
+        sums, entropy, rows = np.zeros((k, m)), 0.0, max(64, CACHED // m)
+        for first in range(0, n, rows):
+            block = slice(first, first + rows)
+            packed, r = likelihood.pack(data[block]), probabilities[:, block]
+            log_joint = weights @ packed
+            s = np.broadcast_to(inverse_temperature, n)[block]
+            np.multiply(log_joint, s, out=r)
+            largest = r.max(axis=0)
+            r -= largest
+            np.exp(r, out=r)
+            total = r.sum(axis=0)
+            r /= total
+            energies[block] = np.einsum("kn,kn->n", r, log_joint)
+            entropy += float(np.sum(largest + np.log(total) - s * energies[block]))
+            sums += (r * s) @ packed.T
+        statistics = Natural(
+            weights=self.weights.statistics_from_counts(sums[:, -1]),
+            components=likelihood.unpack(sums),
+        )
+        return LocalStep(statistics, energies, entropy, inverse_temperature, local=probabilities.T)
 
     def learn_hyperparameters(self, local: LocalStep, posterior: Natural, rate: float) -> None:
         """Adjust the prior of the components to the posterior, where it is learned."""
