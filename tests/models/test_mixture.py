@@ -9,7 +9,15 @@ from scipy.special import logsumexp
 from scipy.stats import beta as beta_distribution
 
 from problems import MIXTURES, bound, tiny_mixture
-from tempering.families import Bernoulli, Dirichlet, FixedWeights, Poisson, StickBreaking
+from tempering.families import (
+    Bernoulli,
+    Dirichlet,
+    FixedWeights,
+    FullGaussian,
+    Poisson,
+    StickBreaking,
+    TiedGaussian,
+)
 from tempering.inference import ArraySource, evaluate_elbo, fit
 from tempering.inference.executors import add_in_pairs
 from tempering.models import LocalStep, Mixture, Natural
@@ -243,3 +251,25 @@ def test_components_with_priors_of_their_own_keep_their_places():
         posterior = model.prior() + statistics
         revised = model.revise(posterior)
         np.testing.assert_array_equal(revised.components, posterior.components[places])
+
+
+@pytest.mark.parametrize("kind", ["full", "tied"])
+@pytest.mark.parametrize("tempered", [False, True])
+def test_the_packed_step_is_that_of_the_statistics(kind, tempered, monkeypatch):
+    """In blocks, from half of each symmetric matrix; against the step by whole statistics."""
+    monkeypatch.setattr("tempering.models.mixture.CACHED", 700)
+    rng, d, k = np.random.default_rng(0), 3, 4
+    likelihood = FullGaussian(d) if kind == "full" else TiedGaussian(d, k)
+    prior = likelihood.conjugate.natural(np.zeros(d), 0.1, d + 1.0, np.eye(d))
+    prior = prior if kind == "full" else prior[0]
+    model = Mixture(likelihood, Dirichlet(k), np.ones(k), prior)
+    X, s = rng.normal(size=(300, d)), rng.uniform(0.2, 1.0, size=300) if tempered else 1.0
+    posterior = model.prior() + model.statistics(X, rng.dirichlet(np.ones(k), size=300))
+    expected = model.expectations(posterior)
+    step, whole = model.local_step(X, expected, s), model.assign(X, expected, s)
+    weighted = np.reshape(s, (-1, 1)) * whole.probabilities
+    np.testing.assert_allclose(step.local, whole.probabilities, atol=1e-12)
+    np.testing.assert_allclose(step.energies, whole.energies, rtol=1e-10)
+    assert step.entropy == pytest.approx(whole.entropies.sum())
+    for name, part in model.statistics(X, weighted).items():
+        np.testing.assert_allclose(step.statistics[name], part, rtol=1e-9, atol=1e-9)

@@ -3,6 +3,7 @@ little more: mixtures of binary and of count vectors.
 """
 
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
 from typing import Any, Literal
@@ -14,9 +15,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from tempering.estimators.engine_estimator import OnlineEstimator
-from tempering.estimators.moves import Move, fit_table
+from tempering.estimators.moves import fit_table
 from tempering.estimators.parameters import (
+    Auto,
     Count,
+    NotNegative,
     Numbers,
     Positive,
     Tempering,
@@ -33,9 +36,14 @@ from tempering.inference.fitting import FitOptions
 from tempering.models import Mixture
 from tempering.models.natural import Array, Natural, emit
 from tempering.models.threads import one_blas_thread
+from tempering.temperature import TemperaturePolicy, Untempered
 
 WeightPrior = Literal["dirichlet_process", "dirichlet_distribution"]
 
+#: Work of a search by default, in plain fits.
+WORK = 3
+#: By default, the rise of the ELBO for each row under which a fit has converged, in nats.
+TOLERANCE = 1e-5
 #: Rows that can be drawn at once: more would hardly find room.
 LARGEST_SAMPLE = 10**9
 
@@ -80,7 +88,12 @@ class MixtureFit(OnlineEstimator):
         family, prior = Dirichlet(k), np.full(k, concentration)
         if self.weight_concentration_prior_type == "dirichlet_process":
             family, prior = StickBreaking(k), np.repeat([1.0, concentration], k)
-        return Mixture(self._likelihood(), family, prior, self._component_prior)
+        learned = self._learned()
+        return Mixture(self._likelihood(), family, prior, self._component_prior, learned=learned)
+
+    def _learned(self) -> Callable[[Any, Array, Array], Array] | None:
+        """How the prior of the components is learned, if it is."""
+        return None
 
     @property
     def _going_on(self) -> bool:
@@ -98,19 +111,20 @@ class MixtureFit(OnlineEstimator):
         return model.prior() + model.statistics(X, random_assignment(X, self.n_components, rng))
 
     def _run(self, model: Mixture, data: Array, options: FitOptions) -> Result:
-        moves = self._moves(data, options.get("temperature"))
-        return fit_table(model, data, backend=self.backend, moves=moves, **options)
+        return fit_table(model, data, backend=self.backend, **options)
 
-    def _moves(self, data: Array, policy: Any) -> dict[str, Move]:
-        """The moves of a fit, by their names; see :mod:`tempering.estimators.moves`."""
-        return {}
+    def _tolerance(self, n_data: int) -> float:
+        """Rise of the ELBO, in nats, under which a fit to these many rows has converged."""
+        return self.tol
 
     def _summarise(self, result: Result) -> None:
         super()._summarise(result)
         self.lower_bound_ = self.elbo_
         if self.batch_size is None and len(result.history):
             # The rise of the last step is known only now.
-            self.converged_ |= abs(result.elbo - result.history[-1].elbo) < self.tol
+            last = result.history[-1]
+            tolerance = self._tolerance(round(last.data_seen / last.passes))
+            self.converged_ |= abs(result.elbo - last.elbo) < tolerance
 
     def _model_of_stream(self, X: Array) -> Mixture:
         model = self._model() if hasattr(self, "_state") else self._first_model(X)
@@ -145,8 +159,40 @@ class MixtureFit(OnlineEstimator):
         self.weight_concentration_ = tuple(np.split(concentration, 2)) if sticks else concentration
 
 
+@dataclass(eq=False, repr=False)
 class MixtureEstimator(DensityMixin, MixtureFit):
     """A mixture of rows, with scikit-learn's interface."""
+
+    _: KW_ONLY
+    tempering: Tempering = None
+    tol: NotNegative | Auto = "auto"  # pyright: ignore[reportIncompatibleVariableOverride]
+    n_init: Count | Auto = "auto"  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def _searches(self, policy: TemperaturePolicy) -> bool:
+        if self.n_components == 1 or self.batch_size is not None or self.backend != "cpu":
+            return False
+        return isinstance(policy, Untempered) and self._work > 1
+
+    @property
+    def _work(self) -> int:
+        """The work of a search, in plain fits."""
+        return WORK if self.n_init == "auto" else self.n_init
+
+    def _n_starts(self) -> int:
+        if self._searches(self._policy(self._most_passes)):
+            return self._work
+        return 1 if self.n_init == "auto" else self.n_init
+
+    def _tolerance(self, n_data: int) -> float:
+        return max(1e-3, TOLERANCE * n_data) if self.tol == "auto" else self.tol
+
+    def _search(self, model: Mixture, data: Array, options: FitOptions) -> Result:
+        options["tolerance"] = self._tolerance(data.shape[0])
+        return super()._search(model, data, options)
+
+    def _run(self, model: Mixture, data: Array, options: FitOptions) -> Result:
+        options["tolerance"] = self._tolerance(data.shape[0])
+        return super()._run(model, data, options)
 
     def predict_proba(self, X: Any) -> Array:
         """Posterior probability of each component, shape (n_samples, n_components)."""
@@ -199,7 +245,7 @@ _PARAMETERS = """
     component_prior : pair of floats or of arrays of shape (n_features,), default=None
         {prior}
     tempering : {{"adaptive", "annealing", "variational", "local"}}, policy or None, \
-default="adaptive"
+default=None
         Temperature policy: a name for its default setting, an object such as
         ``tempering.Annealing(...)``, or None for T = 1 throughout.
     max_iter : int, default=None
@@ -227,7 +273,6 @@ class _DiscreteMixture(MixtureEstimator):
     """A mixture whose columns are independent, each with a two-parameter conjugate prior."""
 
     _: KW_ONLY
-    tempering: Tempering = "adaptive"
     max_iter: Count | None = None
     component_prior: Numbers | None = None
 

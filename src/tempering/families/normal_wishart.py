@@ -116,6 +116,37 @@ class FullGaussian(GaussianLikelihood):
         counts = np.ones((len(table), 2))
         return np.concatenate([table, outer.reshape(len(table), -1), counts], axis=-1)
 
+    # Half of t(x) is the other half of symmetric matrices. A mixture multiplies with one of them.
+
+    def pack(self, x: Array) -> Array:
+        """Return the distinct entries of t(x), [m, n], with m = D + D(D + 1)/2 + 1."""
+        d = self.dimension
+        packed = np.empty((d + d * (d + 1) // 2 + 1, len(x)))
+        packed[:d] = x.T
+        packed[-1] = 1.0
+        first = d
+        for i in range(d):
+            np.multiply(packed[i], packed[i:d], out=packed[first : first + d - i])
+            first += d - i
+        return packed
+
+    def pack_expected(self, expected: Array) -> Array:
+        """Return W [K, m] with E_q[log p(x_i | β_k)] = (W @ pack(x))_ki."""
+        d = self.dimension
+        i, j = np.triu_indices(d)
+        squares = expected[:, d:-2].reshape(-1, d, d)[:, i, j] * np.where(i == j, 1.0, 2.0)
+        constant = expected[:, -2:].sum(axis=1, keepdims=True) - d / 2 * np.log(2 * np.pi)
+        return np.concatenate([expected[:, :d], squares, constant], axis=1)
+
+    def unpack(self, sums: Array) -> Array:
+        """Return Σ_i w_ik t(x_i), [K, size], from w' @ pack(x)', [K, m]."""
+        d = self.dimension
+        i, j = np.triu_indices(d)
+        squares = np.empty((len(sums), d, d))
+        squares[:, i, j] = squares[:, j, i] = sums[:, d:-1]
+        counts = sums[:, [-1, -1]]
+        return np.concatenate([sums[:, :d], squares.reshape(len(sums), -1), counts], axis=1)
+
     def log_likelihood(self, x: ArrayLike, parameters: GaussianParameters) -> Array:
         mean, precision = (np.asarray(part, float) for part in parameters)
         factor = np.linalg.cholesky(precision)

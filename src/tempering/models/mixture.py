@@ -10,18 +10,21 @@ N_k data in each, the evidence of the sticks is Π_k N_k! / (γ + N_k + N_{k+1} 
 order changes, and is largest with the largest component first. Steps at T = 1 keep that order.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
-from tempering.families import FixedWeights, Likelihood, MixingWeights, StickBreaking
+from tempering.families import FixedWeights, FullGaussian, Likelihood, MixingWeights, StickBreaking
 from tempering.families.base import safe_log
 from tempering.models.arguments import as_numbers
 from tempering.models.base import Array, DataSource, LocalStep, Model
 from tempering.models.natural import Families, Natural, emit, exchangeable
+
+#: Numbers of a block of packed statistics, which fit the cache of a core.
+CACHED = 2**16
 
 
 class MixtureExpectations(NamedTuple):
@@ -53,6 +56,10 @@ class Mixture(Model):
         Natural parameters of the weights' prior.
     component_prior : array [size] or [K, size]
         Natural parameters of the components' prior.
+    learned : callable, optional
+        Returns the components' prior [K, size] that is best for a posterior (empirical Bayes), from
+        the likelihood, the prior so far and the posterior [K, size]. It is called after each step
+        at T = 1. By default the prior stays as it is.
 
     Examples
     --------
@@ -74,7 +81,9 @@ class Mixture(Model):
         weights: MixingWeights,
         weights_prior: ArrayLike,
         component_prior: ArrayLike,
+        learned: Callable[[Any, Array, Array], Array] | None = None,
     ):
+        self.learned = learned
         self.likelihood = likelihood
         self.weights = weights
         self.n_components = weights.dimension
@@ -173,10 +182,49 @@ class Mixture(Model):
     def local_step(
         self, data: Any, expectations: MixtureExpectations, inverse_temperature: float | Array
     ) -> LocalStep:
+        if isinstance(self.likelihood, FullGaussian):
+            return self._packed_step(data, expectations, inverse_temperature)
         probabilities, energies, entropies = self.assign(data, expectations, inverse_temperature)
         weighted = np.reshape(inverse_temperature, (-1, 1)) * probabilities
         statistics, entropy = self.statistics(data, weighted), float(entropies.sum())
         return LocalStep(statistics, energies, entropy, inverse_temperature, local=probabilities)
+
+    def _packed_step(
+        self, data: Any, expectations: MixtureExpectations, inverse_temperature: float | Array
+    ) -> LocalStep:
+        """Return the local step of a likelihood that packs t(x), in blocks that fit the cache."""
+        likelihood: Any = self.likelihood
+        weights = likelihood.pack_expected(expectations.components)
+        weights[:, -1] += expectations.log_weights
+        (n, _), (k, m) = data.shape, weights.shape
+        probabilities, energies = np.empty((k, n)), np.empty(n)
+        sums, entropy, rows = np.zeros((k, m)), 0.0, max(64, CACHED // m)
+        for first in range(0, n, rows):
+            block = slice(first, first + rows)
+            packed, r = likelihood.pack(data[block]), probabilities[:, block]
+            log_joint = weights @ packed
+            s = np.broadcast_to(inverse_temperature, n)[block]
+            np.multiply(log_joint, s, out=r)
+            largest = r.max(axis=0)
+            r -= largest
+            np.exp(r, out=r)
+            total = r.sum(axis=0)
+            r /= total
+            energies[block] = np.einsum("kn,kn->n", r, log_joint)
+            entropy += float(np.sum(largest + np.log(total) - s * energies[block]))
+            sums += (r * s) @ packed.T
+        statistics = Natural(
+            weights=self.weights.statistics_from_counts(sums[:, -1]),
+            components=likelihood.unpack(sums),
+        )
+        return LocalStep(statistics, energies, entropy, inverse_temperature, local=probabilities.T)
+
+    def learn_hyperparameters(self, local: LocalStep, posterior: Natural, rate: float) -> None:
+        """Adjust the prior of the components to the posterior, where it is learned."""
+        if self.learned is None:
+            return
+        components = self.learned(self.likelihood, self._prior.components, posterior.components)
+        self._prior = Natural(weights=self._prior.weights, components=components)
 
     def revise(self, posterior: Natural, before: float = 0.0, after: float = 1.0) -> Natural:
         """λ with the largest component first, where ``sorts`` says so."""
