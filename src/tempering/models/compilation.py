@@ -40,7 +40,7 @@ ENTRY: dict[str, Any] = {
 # hold them) and no wrapper for calls from Python, which saves a quarter of the compilation: from
 # Python they cannot be called. They are inlined always: a call to one would go to the kernel as
 # compiled by itself in the process that compiles, and to the copy inside of its caller in one that
-# loads it from disk. These round differently, and the same seed would not give the same bits.
+# loads it from disk. These round differently, and fits would not be bit-identical.
 KERNEL: dict[str, Any] = {
     **ENTRY,
     "cache": False,
@@ -138,7 +138,7 @@ COMPILING = "compiling, once"
 
 
 class _Clock:
-    """What this process compiles, in one thread at a time."""
+    """The time that this process spends in compilers; one thread compiles at a time."""
 
     depth, began, seconds, collects = 0, 0.0, 0.0, True
     tell: Callable[[], None] | None = None  # whom to notify when compilation begins
