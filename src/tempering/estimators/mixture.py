@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,8 +14,8 @@ from sklearn.base import DensityMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from tempering.estimators.devices import fit_table
 from tempering.estimators.engine_estimator import OnlineEstimator
-from tempering.estimators.moves import fit_table
 from tempering.estimators.parameters import (
     Auto,
     Count,
@@ -40,8 +40,6 @@ from tempering.temperature import TemperaturePolicy, Untempered
 
 WeightPrior = Literal["dirichlet_process", "dirichlet_distribution"]
 
-#: Work of a search by default, in plain fits.
-WORK = 3
 #: By default, the rise of the ELBO for each row under which a fit has converged, in nats.
 TOLERANCE = 1e-5
 #: Rows that can be drawn at once: more would hardly find room.
@@ -163,6 +161,8 @@ class MixtureFit(OnlineEstimator):
 class MixtureEstimator(DensityMixin, MixtureFit):
     """A mixture of rows, with scikit-learn's interface."""
 
+    _work: ClassVar[int] = 3
+
     _: KW_ONLY
     tempering: Tempering = None
     tol: NotNegative | Auto = "auto"  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -171,17 +171,7 @@ class MixtureEstimator(DensityMixin, MixtureFit):
     def _searches(self, policy: TemperaturePolicy) -> bool:
         if self.n_components == 1 or self.batch_size is not None or self.backend != "cpu":
             return False
-        return isinstance(policy, Untempered) and self._work > 1
-
-    @property
-    def _work(self) -> int:
-        """The work of a search, in plain fits."""
-        return WORK if self.n_init == "auto" else self.n_init
-
-    def _n_starts(self) -> int:
-        if self._searches(self._policy(self._most_passes)):
-            return self._work
-        return 1 if self.n_init == "auto" else self.n_init
+        return isinstance(policy, Untempered) and self.n_init != 1
 
     def _tolerance(self, n_data: int) -> float:
         return max(1e-3, TOLERANCE * n_data) if self.tol == "auto" else self.tol
