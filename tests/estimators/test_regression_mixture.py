@@ -48,6 +48,28 @@ def test_lines_are_recovered():
     np.testing.assert_array_equal(mixture.predict_proba(X[:2]), [mixture.weights_] * 2)
 
 
+def test_fits_are_searches_from_lines_of_few_rows():
+    X, y, *_ = lines()
+    mixture = RegressionMixture(3, random_state=0).fit(X, y)
+    assert mixture.trail_[0].operator == "plain"
+    assert mixture.elbo_ >= max(trial.elbo for trial in mixture.trail_)
+    assert mixture.elbo_ >= RegressionMixture(3, random_state=0, n_init=1).fit(X, y).elbo_
+    for options in ({"n_init": 1}, {"tempering": "annealing"}, {"batch_size": 100, "max_iter": 3}):
+        assert RegressionMixture(3, random_state=0, **options).fit(X, y).trail_ == []
+    rows = mixture._joined(X, y, reset=False)
+    model, data = mixture._new_model(rows), mixture._transformed(rows)
+    first, fresh = (
+        start(model, data, np.random.RandomState(0))
+        for start in (mixture._starts, mixture._another_start)
+    )
+    np.testing.assert_allclose(fresh.weights - model.prior().weights, len(X) / 3)
+    alike, apart = (
+        np.abs(np.diff(model.likelihood.conjugate.point(start.components)[0], axis=0)).min()
+        for start in (first, fresh)
+    )
+    assert apart > 3 * alike
+
+
 def one_line(X, y, mixture):
     """What a single Bayesian regression is in closed form: log evidence, and its predictive."""
     centre, middle = X.mean(axis=0), y.mean()

@@ -84,7 +84,7 @@ default=None
     buffer : int, default=20
         Rows before (one at least) and after a piece that are solved with it but do not count. It
         should be longer than the memory of the chain: if states last 100 rows, 20 is too short.
-    n_init : int, default=3
+    n_init : int, default=4
         Work of a fit, in plain fits: at T = 1 a search (:func:`tempering.search`) takes as many
         passes over the data as this number of fits, and returns the best solution that it finds.
         In minibatches, with a temperature policy, and where states are not alike (transitions
@@ -144,7 +144,7 @@ class HiddenMarkovEstimator(ChainQueries):
     tempering: Tempering = None
     init: Literal["kmeans", "random"] = "kmeans"
     n_iter: CountFromZero | None = None
-    n_init: Count = 3
+    n_init: Count = 4
     init_params: str = "st"
     params: str = "st"
     piece_length: Count | None = None
