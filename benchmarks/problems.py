@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 
+from docs_models import BEDS as DOCS
 from fresh_models import BEDS as FRESH
 from own_models import CategoricalHMM, ExponentialMixture, MixedRegressions, PoissonFactors
 from strangers_models import BEDS as INDEPENDENT
@@ -251,4 +252,5 @@ PROBLEMS: dict[str, Callable[[int], Problem]] = {
     "directions": directions,
     **INDEPENDENT,
     **FRESH,
+    **DOCS,
 }

@@ -4,7 +4,8 @@
 
 A line of the output is one search, or one run of restarts: the ELBO of its best solution after each
 improvement, with the CPU time until then in plain fits of the same problem and seed. The table
-takes the best ELBO of a problem and seed in all files that are given for the best known.
+takes the best ELBO of a problem and seed in all files that are given for the best known;
+`--also benchmarks/known.jsonl` has those of seeds 1000 to 1002 and 2000 to 2002 so far.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import numpy as np
 
 from problems import PROBLEMS
 from tempering import fit, search
+from tempering.search import OPERATORS
 
 #: Points of the curve, in plain fits; ELBOs that differ by less, in nats, are level.
 POINTS, LEVEL = (1, 2, 5, 10, 20, 50), 0.5
@@ -48,25 +50,40 @@ def restarts(model: Any, data: Any, seed: int, budget: float, options: Any) -> I
 def searched(model: Any, data: Any, seed: int, budget: float, options: Any) -> Iterator[Any]:
     """Yield the CPU seconds and the ELBO of each accepted round of a search."""
     spent = 0.0
+    counts: dict[str, list[float]] = options.pop("counts")
     for trial in search(model, data, budget=budget, seed=seed, **options).trail:
         spent += trial.cpu_seconds
+        own = counts.setdefault(trial.operator, [0, 0, 0.0])
+        for place, part in enumerate((1, int(trial.accepted), trial.cpu_seconds)):
+            own[place] += part
         if trial.accepted:
             yield spent, trial.elbo
 
 
-def run(name: str, method: str, seed: int, budget: float) -> dict[str, Any]:
+def run(name: str, method: str, seed: int, budget: float, without: list[str]) -> dict[str, Any]:
     """Return the curve of one search, or of restarts."""
     warnings.simplefilter("ignore")
     model, data = PROBLEMS[name](seed)
-    options = {"max_passes": 1000, "tolerance": TOLERANCE * len(data), "n_threads": 1}
+    options: dict[str, Any] = {
+        "max_passes": 1000,
+        "tolerance": TOLERANCE * len(data),
+        "n_threads": 1,
+    }
     runs = {"search": searched, "restarts": restarts}[method]
     curve: list[tuple[float, float]] = []
+    counts: dict[str, list[float]] = {}
+    if method == "search":
+        options["counts"] = counts
+        options["operators"] = [one for one in OPERATORS if one.name not in without]
     for seconds, elbo in runs(model, data, seed, budget, {**options, "progress": False}):
         if not curve or elbo > curve[-1][1]:
             curve.append((seconds, float(elbo)))
     unit = curve[0][0]
     curve = [(round(seconds / unit, 3), elbo) for seconds, elbo in curve]
-    return {"problem": name, "method": method, "seed": seed, "budget": budget, "curve": curve}
+    for own in counts.values():
+        own[2] = round(own[2] / unit, 3)
+    row = {"problem": name, "method": method, "seed": seed, "budget": budget, "curve": curve}
+    return {**row, "operators": counts}
 
 
 def table(paths: list[Path]) -> None:
@@ -77,7 +94,7 @@ def table(paths: list[Path]) -> None:
         key = row["problem"], row["seed"]
         best[key] = max(best.get(key, -np.inf), row["curve"][-1][1])
     print(f"{'method':12}" + "".join(f"{f'@{point}':>7}" for point in POINTS))
-    for method in sorted({row["method"] for row in rows}):
+    for method in sorted({row["method"] for row in rows} - {"known"}):
         shares = []
         for point in POINTS:
             reached: dict[str, list[bool]] = {}
@@ -99,6 +116,7 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=1000)
     parser.add_argument("--budget", type=float, default=20.0)
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--without", nargs="*", default=[], help="operators to leave out")
     parser.add_argument("--seconds", type=float, default=np.inf, help="start no run after this")
     parser.add_argument("--also", type=Path, nargs="*", default=[], help="files with known ELBOs")
     options = parser.parse_args()
@@ -106,7 +124,7 @@ def main() -> None:
     tasks = [(n, m, s) for s in seeds for n in options.problems for m in options.methods]
     began = time.monotonic()
     with ProcessPoolExecutor(options.jobs) as pool, options.output.open("a") as output:
-        runs = {pool.submit(run, *task, options.budget): task for task in tasks}
+        runs = {pool.submit(run, *task, options.budget, options.without): task for task in tasks}
         for done in as_completed(runs):
             if not done.cancelled():
                 output.write(json.dumps(done.result()) + "\n")

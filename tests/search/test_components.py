@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from problems import tiny_mixture
+from tempering import Mixture
+from tempering.families import Dirichlet, IsotropicGaussian, Poisson
+from tempering.models import HiddenMarkov, Sequences
 from tempering.models.natural import Natural, exchangeable, permuted
 from tempering.search.components import Components
 from tempering.search.runs import Solution
@@ -107,3 +110,28 @@ def wrong(model, axes):
     globals()["Changed"] = changed  # so that it can be pickled
     changed.__module__ = __name__
     return model
+
+
+def found(model, data):
+    return Components.found(model, data, np.random.default_rng(0))
+
+
+def test_finds_components_that_a_model_does_not_declare():
+    """Also where an axis of the parameters is as long as there are components."""
+    data = np.random.default_rng(0).normal(size=(50, 2))
+    likelihood = IsotropicGaussian(2, 1.0)
+    one = likelihood.conjugate.natural(np.zeros(2), 0.1)
+    model = Mixture(likelihood, Dirichlet(3), np.ones(3), one)
+    assert model.prior().components.shape == (3, 3)
+    assert found(model, data) == Components({"weights": (0,), "components": (0,)}, 3)
+    chain = HiddenMarkov(Poisson(1), 4, emission_prior=[1.0, 0.1])
+    rows = Sequences(np.random.default_rng(0).poisson(5.0, size=(40, 1)), lengths=[20, 20])
+    declared = Components.of(chain)
+    assert declared is None or found(chain, rows) == declared
+
+
+def test_finds_no_components_whose_priors_differ():
+    data = np.random.default_rng(0).poisson(5.0, size=(50, 1))
+    prior = [[1.0, 0.1], [1.0, 0.1], [2.0, 0.1]]
+    assert found(Mixture(Poisson(1), Dirichlet(3), np.ones(3), prior), data) is None
+    assert found(Mixture(Poisson(1), Dirichlet(3), [1.0, 1.0, 2.0], [1.0, 0.1]), data) is None

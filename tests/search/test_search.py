@@ -1,21 +1,40 @@
 """A search finds what restarts do not, stops on request, and is resumed bit-identically."""
 
+from functools import partial
 from types import MappingProxyType
 
 import numpy as np
 import pytest
+from scipy.special import digamma, gammaln, logsumexp
 
-from tempering import Checkpoint, Mixture, Natural, StorageError, fit, search
-from tempering.families import Dirichlet, FixedWeights, IsotropicGaussian, Poisson, StickBreaking
+import tempering.search.runs
+from tempering import (
+    Checkpoint,
+    LocalStep,
+    Mixture,
+    Model,
+    Natural,
+    StorageError,
+    fit,
+    search,
+)
+from tempering.families import (
+    Dirichlet,
+    FixedWeights,
+    Gamma,
+    IsotropicGaussian,
+    Poisson,
+    StickBreaking,
+)
 from tempering.inference import Algorithm, ArraySource, Constant
 from tempering.inference.engine import UNTEMPERED
 from tempering.inference.executors import Serial
 from tempering.models import HiddenMarkov, Sequences
-from tempering.search import OPERATORS, Operator, Reheat, Restart, Situation, Swap
+from tempering.search import OPERATORS, Operator, Reheat, Restart, Situation, moves
 from tempering.search.components import Components
 from tempering.search.driver import draw
 from tempering.search.result import Trial
-from tempering.search.runs import Candidate, Runs, to_be_gained
+from tempering.search.runs import Candidate, Runs, as_arrays, to_be_gained
 
 
 def grid(side=4, n=40, seed=0, weights=None):
@@ -87,13 +106,21 @@ def test_leaves_an_optimum_in_which_known_weights_have_the_wrong_components():
 
 def test_a_model_without_components_is_restarted_and_reheated():
     model, data = grid(side=2)
+    prior = model.prior().components * np.linspace(1.0, 2.0, 4)[:, None]
+    model = Mixture(model.likelihood, Dirichlet(4), np.ones(4), prior)
+    found = search(model, data, budget=5)
+    assert {trial.operator for trial in found.trail} <= {"plain", "restart", "reheat", "last"}
+
+
+def test_components_that_are_not_declared_are_found():
+    model, data = grid()
+    declared = search(model, data, seed=1, budget=4)
 
     class Nameless(type(model)):
         components = MappingProxyType({})
 
     model.__class__ = Nameless
-    found = search(model, data, budget=5)
-    assert {trial.operator for trial in found.trail} <= {"plain", "restart", "reheat", "last"}
+    same(search(model, data, seed=1, budget=4), declared)
 
 
 def test_searches_hidden_markov_models():
@@ -170,24 +197,175 @@ def test_a_search_that_is_stopped_in_its_first_run_is_that_run():
     assert [trial.operator for trial in found.trail] == ["plain"]
 
 
-@pytest.mark.parametrize("weights", [Dirichlet, StickBreaking])
-def test_steps_on_some_rows_promise_no_more_than_a_pass_gains(weights):
-    model, data = grid(weights=weights)
-    runs = runs_of(model, data)
-    components = Components.of(model)
-    best = runs.climb(fit(model, data, seed=1).posterior, 50)
+class Depths(Model):
+    """Poisson counts of K kinds, each datum times a depth of its own that is Gamma(2, 2)."""
+
+    def __init__(self, k, d):
+        self.families = {"weights": Dirichlet(k), "rates": Gamma(d)}
+        self.components = {"weights": 0, "rates": 0}
+        rates = np.tile(Gamma(d).natural(np.ones(d), 1.0), (k, 1))
+        self._prior = Natural(weights=np.ones(k), rates=rates)
+
+    def prior(self):
+        return self._prior
+
+    def initialize(self, source, rng):
+        x = source.sample(1000, rng)
+        q = rng.dirichlet(np.ones(len(self._prior.weights)), size=len(x))
+        return self._prior + source.size / len(x) * self.statistics(x, q, np.ones_like(q))
+
+    def statistics(self, x, q, depth):
+        times = np.tile((q * depth).sum(axis=0)[:, None], (1, x.shape[1]))
+        return Natural(weights=q.sum(axis=0), rates=np.concatenate([q.T @ x, times], axis=1))
+
+    def expectations(self, posterior):
+        return {name: f.expected_statistics(posterior[name]) for name, f in self.families.items()}
+
+    def local_step(self, x, expectations, inverse_temperature):
+        log_rate, minus = np.split(expectations["rates"], 2, axis=1)
+        total = x.sum(axis=1, keepdims=True)
+        shape, rate = 2.0 + total, 2.0 - minus.sum(axis=1)  # q(depth | z) at T = 1
+        constant = 2.0 * np.log(2.0) + expectations["weights"] - gammaln(x + 1).sum(axis=1)[:, None]
+        log_weights = constant + x @ log_rate.T + gammaln(shape) - shape * np.log(rate)
+        log_joint = constant + x @ log_rate.T + (shape - 1) * (digamma(shape) - np.log(rate))
+        log_joint -= shape
+        whole = logsumexp(log_weights, axis=1, keepdims=True)
+        q = np.exp(log_weights - whole)
+        energies = (q * log_joint).sum(axis=1)
+        statistics, entropy = (
+            self.statistics(x, q, shape / rate),
+            float((whole[:, 0] - energies).sum()),
+        )
+        return LocalStep(statistics, energies, entropy, inverse_temperature, local=q)
+
+
+def depths():
+    rng = np.random.default_rng(0)
+    rates = rng.gamma(1.0, 5.0, size=(6, 4))[rng.integers(6, size=120)]
+    return Depths(6, 4), rng.poisson(rates * rng.gamma(2.0, 0.5, size=(120, 1))).astype(float)
+
+
+PROBLEMS = {
+    "Dirichlet": grid,
+    "sticks": partial(grid, weights=StickBreaking),
+    "local variables beside the class": depths,
+}
+
+
+def situation_of(model, data, seed=1):
+    runs, components = runs_of(model, data, tolerance=1e-9), Components.of(model)
+    best = runs.climb(fit(model, data, seed=seed).posterior, 1000)
+    step = runs.local_step(best.posterior, None)  # of the same q(z) as the steps on some rows
+    best = best._replace(statistics=model.unpack_components(as_arrays(step.statistics)))
     table = runs.responsibilities(best.posterior, components)
-    situation = Situation(runs, best, (), components, table)
-    rng, tried = np.random.default_rng(0), 0
-    for _ in range(40):
-        candidate = Swap().propose(situation, rng)
-        if candidate.rows is None:
-            continue
-        gain, posterior = runs.refine(best, candidate)
-        if gain > 1.0:
-            tried += 1
-            assert runs.climb(posterior, 1).bound >= best.bound + gain - 1e-6
-    assert tried
+    return Situation(runs, best, (), components, table)
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_steps_on_some_rows_promise_no_more_than_a_pass_gains(name):
+    situation = situation_of(*PROBLEMS[name]())
+    runs, best, k = situation.runs, situation.best, situation.components.n
+    rng, on_rows = np.random.default_rng(0), 0
+    for place in range(k):
+        free = (place + 1) % k
+        for move in (
+            moves.empty(situation, place),
+            moves.split(situation, place, free, rng, joined=True),
+        ):
+            statistics = {name: part + move.change[name] for name, part in best.statistics.items()}
+            candidate = situation.candidate(statistics)
+            after = runs.climb(candidate.posterior, 1).bound
+            assert after >= best.bound + move.gain - 1e-6
+        on_rows += moves.rows_of(situation, place) is not None
+    assert on_rows
+
+
+def test_gains_on_some_rows_are_those_of_all_data():
+    """The bound at the best λ, given q(z), from the rows alone and from all data."""
+    model, data = depths()
+    situation = situation_of(model, data)
+    runs, best = situation.runs, situation.best
+    start = {name: 0.9 * part for name, part in best.statistics.items()}
+    posterior = runs.posterior(best.posterior, start)
+    rows = np.arange(30)
+    values = []
+    for chosen in (best.posterior, posterior):
+        some, rest = (
+            runs.local_step(chosen, rows),
+            runs.local_step(best.posterior, rows[-1] + 1 + np.arange(90)),
+        )
+        statistics = some.statistics + rest.statistics
+        new = model.prior() + statistics
+        # Energies at the new λ with the same q(z), by the linearity of the joint in t(β).
+        energy = 0.0
+        for step, at in ((some, chosen), (rest, best.posterior)):
+            energy += step.energy + step.entropy
+            for name, family in model.families.items():
+                gap = family.expected_statistics(new[name]) - family.expected_statistics(at[name])
+                energy += np.sum(gap * step.statistics[name])
+        exact = energy - model.divergence(new)
+        values.append((runs._value(some, dict(statistics), chosen), exact))
+    (first, first_exact), (second, second_exact) = values
+    assert second - first == pytest.approx(second_exact - first_exact, abs=1e-8)
+
+
+def test_applies_all_pairs_that_concern_different_components():
+    components = Components({"a": (0,)}, 6)
+
+    def move(gain, *places, part=0.0):
+        return moves.Move(gain, {"a": np.full(6, part)}, places)
+
+    emptied = [move(-1.0, 0, 1), move(-2.0, 2, 3), move(-9.0, 4, 4)]
+    splits = [move(5.0, 5, 0), move(4.0, 1, 0), move(0.5, 3, 0)]
+    chosen = moves.combine(components, emptied, splits, [move(3.0, 4, 2)], 0.1)
+    # 5 takes the place of 0, whose data go to 1; then 1 and 3 are used or take data; 2 is left.
+    assert len(chosen) == 2 + 1
+    assert moves.combine(components, emptied, [move(0.5, 3, 0)], [], 0.1) == []
+
+
+def test_takes_over_what_is_better_of_another_solution_in_several_places():
+    """Two solutions that each lack clusters which the other one has, in places far apart."""
+    model, data = grid()
+    runs, components = runs_of(model, data), Components.of(model)
+    whole = runs.climb(search(model, data, seed=1, budget=10).posterior, 50)
+    defects = []
+    for out, into, twice in ((0, 1, 10), (15, 14, 5)):
+        statistics = as_arrays(whole.statistics)
+        components.empty(statistics, out, into)
+        components.halve(statistics, twice, out)
+        defects.append(runs.climb(runs.posterior(whole.posterior, statistics), 50))
+    best, other = sorted(defects, key=lambda solution: -solution.bound)
+    table = runs.responsibilities(best.posterior, components)
+    assert best.bound < whole.bound - 10.0
+    situation = Situation(runs, best, (other,), components, table)
+    crossed = moves.crossed(situation, other, np.random.default_rng(0))
+    assert crossed
+    assert all(len(set(move.places)) < 16 for move in crossed)
+
+
+def test_groups_of_components_that_differ_share_no_data():
+    shared = np.diag([50.0, 50.0, 30.0, 30.0, 20.0, 50.0])
+    shared[2, 3] = shared[3, 2] = 20.0  # two that differ, and are linked
+    shared[4, 4], shared[4, 5] = 5.0, 0.0  # one of which half is missing
+    groups = moves.differing(shared, np.random.default_rng(0))
+    assert sorted(map(tuple, groups)) == [(2, 3)]
+
+
+def test_longer_steps_end_no_lower_and_sooner():
+    model, data = grid()
+    runs = runs_of(model, data)
+    taken = {}
+    for stride in (1.0, 1.3):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(tempering.search.runs, "STRIDE", stride)
+            runs.spent, bounds = 0.0, []
+            for seed in range(5):
+                start = runs.fresh_start(np.random.default_rng(seed))
+                begins = runs.climb(start, 1).bound
+                bounds.append(runs.climb(start, 300).bound)
+                assert bounds[-1] > begins
+            taken[stride] = runs.spent
+    assert taken[1.3] < 0.9 * taken[1.0]
 
 
 def test_fresh_starts_are_those_of_the_caller():
@@ -198,7 +376,7 @@ def test_fresh_starts_are_those_of_the_caller():
         drawn.append(model.initialize(ArraySource(data), rng))
         return drawn[-1]
 
-    found = search(model, data, budget=3, starts=starts, operators=[Restart(tries=1)])
+    found = search(model, data, budget=3, starts=starts, operators=[Restart()])
     assert len(drawn) == sum(trial.operator != "last" for trial in found.trail)
     assert len({start.components.tobytes() for start in drawn}) == len(drawn)
     assert found.history["elbo"][0] == fit(model, data, initial=drawn[0]).history["elbo"][0]
@@ -214,17 +392,17 @@ def test_an_operator_of_ones_own_is_used():
         def propose(self, situation, rng):
             return Candidate(wanted)
 
-    found = search(model, data, seed=2, budget=3, operators=[Known(tries=1)])
+    found = search(model, data, seed=2, budget=3, operators=[Known()])
     assert {trial.operator for trial in found.trail} <= {"plain", "known", "last"}
 
 
 def test_operators_are_drawn_by_what_they_have_found():
-    first, second = Restart(prior=1.0), Reheat(prior=1.0)
+    first, second = Restart(), Reheat()
     trail = [Trial("plain", 0.0, 10.0, 0.0, True)]
     trail += [Trial("restart", 0.0, 100.0, 0.0, False), Trial("reheat", 1.0, 10.0, 0.0, True)] * 5
     rng = np.random.default_rng(0)
-    drawn = [draw([first, second], trail, 10.0, rng).name for _ in range(200)]
-    assert drawn.count("reheat") > 170
+    drawn = [draw([first, second], trail, 10.0, rng).name for _ in range(5000)]
+    assert drawn.count("reheat") > 4000
     assert drawn.count("restart") > 0
 
 
@@ -237,7 +415,7 @@ def test_extrapolates_gains_that_fall_geometrically():
 
 def test_agreement_counts_fresh_starts_that_reach_the_best():
     model, data = grid(side=2)
-    found = search(model, data, operators=[Restart(tries=1)], budget=8)
+    found = search(model, data, operators=[Restart()], budget=8)
     reached = [t.elbo for t in found.trail if t.operator == "restart" and not t.accepted]
     assert found.agreement == sum(abs(elbo - found.elbo) < 0.2 for elbo in reached)
 

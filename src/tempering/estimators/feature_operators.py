@@ -16,9 +16,12 @@ from scipy.special import xlogy
 
 from tempering.models.base import Array
 from tempering.models.factorial_mixture import FactorialModel
-from tempering.search.operators import Cross, Donor, Operator, Reheat, Restart, Situation
+from tempering.search.operators import Cross, Operator, Reheat, Restart
 from tempering.search.runs import Candidate
+from tempering.search.situation import Situation
 
+#: Proposals that are tried in a round.
+TRIED = 6
 #: Share of the proposals that change a pair of features, where two depend on each other.
 PAIRS = 0.7
 #: Rows whose remainders decide what a feature is replaced with.
@@ -35,11 +38,12 @@ class Features(Operator):
     little, and what takes its place is the mean remainder on one side of some direction.
     """
 
-    tries: int = 6
-    prior: float = 3.0
     name: ClassVar[str] = "features"
 
     def propose(self, situation: Situation, rng: np.random.Generator) -> Candidate | None:
+        return situation.most_promising(self._changed(situation, rng) for _ in range(TRIED))
+
+    def _changed(self, situation: Situation, rng: np.random.Generator) -> Candidate | None:
         runs, posterior = situation.runs, situation.best.posterior
         model: FactorialModel = runs.model  # pyright: ignore[reportAssignmentType]
         n, means = runs.batch.size, model.expectations(posterior).means
@@ -113,8 +117,6 @@ def _replaced(means: Array, rows: list[int], features: ArrayLike) -> Array:
 class ReheatFeatures(Reheat):
     """The best solution, heated far and cooled again."""
 
-    prior: float = 3.0
-
     def propose(self, situation: Situation, rng: np.random.Generator) -> Candidate:
         s = float(np.exp(rng.uniform(np.log(HOTTEST), np.log(COOLEST))))
         return Candidate(situation.best.posterior, inverse_temperature=s)
@@ -125,7 +127,6 @@ class ReheatFeatures(Reheat):
 FEATURE_OPERATORS: tuple[Operator, ...] = (
     Restart(),
     ReheatFeatures(),
-    Donor(),
     Cross(),
     Features(),
 )

@@ -15,13 +15,16 @@ from scipy.special import softmax
 
 from tempering.models import HiddenMarkov, Sequences
 from tempering.models.base import Array
-from tempering.search.operators import OPERATORS, Operator, Situation, Swap, emptied
+from tempering.search.operators import OPERATORS, Operator, Swap
 from tempering.search.runs import Candidate
+from tempering.search.situation import Situation
 
 #: Share of the splits that put visits of a state apart by the states before or after them.
 CONTEXT = 0.3
 #: Rows before and after a drawn row whose statistics stand for half of a state.
 NEIGHBOURS = 3
+#: Swaps that are tried in a round.
+TRIED = 6
 #: Share of the swaps that split what they have just merged.
 RESPLIT = 0.3
 
@@ -46,11 +49,12 @@ class JoinStates(Operator):
 class SwapStates(JoinStates):
     """The rows of one state given to others, and the rows of another one divided between both."""
 
-    tries: int = 6
-    prior: float = 3.0
     name: ClassVar[str] = Swap.name
 
     def propose(self, situation: Situation, rng: np.random.Generator) -> Candidate | None:
+        return situation.most_promising(self._swap(situation, rng) for _ in range(TRIED))
+
+    def _swap(self, situation: Situation, rng: np.random.Generator) -> Candidate | None:
         shares, out, into = _without_one(situation, rng)
         if into is not None and rng.random() < RESPLIT:
             split = into
@@ -67,6 +71,20 @@ class SwapStates(JoinStates):
             first = _by_rows(situation, mine, rng)
         shares[:, split], shares[:, out] = mine * first, mine * ~first
         return _start(situation, shares)
+
+
+def _emptied(situation: Situation, rng: np.random.Generator) -> tuple[int, int | None]:
+    """Return a state to empty, and the one that has its rows, or None for whichever may."""
+    masses, kind = situation.masses, rng.integers(3)
+    k = len(masses)
+    if kind == 0:  # a small one
+        weights = 1.0 / (masses + 1e-3)
+        return int(rng.choice(k, p=weights / weights.sum())), None
+    first = int(rng.integers(k))
+    if kind == 1:
+        return first, None
+    second = int(situation.apart[first].argmin())
+    return (first, second) if masses[first] < masses[second] else (second, first)
 
 
 def _whole(situation: Situation) -> Sequences:
@@ -94,7 +112,7 @@ def _without_one(situation: Situation, rng: np.random.Generator) -> tuple[Array,
         held["shares_of_rows"] = model.local_variables(data, expected)
         runs.spent += 1.0
     shares = held["shares_of_rows"].copy()
-    out, into = emptied(situation, rng)
+    out, into = _emptied(situation, rng)
     taken = shares[:, out].copy()
     shares[:, out] = 0.0
     if into is not None:

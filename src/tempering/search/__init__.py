@@ -8,21 +8,19 @@ from tempering.search.driver import search
 from tempering.search.operators import (
     OPERATORS,
     Cross,
-    Donor,
     Operator,
     Reheat,
     Restart,
-    Situation,
     Swap,
 )
 from tempering.search.result import SearchResult, Trial
 from tempering.search.runs import Candidate
+from tempering.search.situation import Situation
 
 __all__ = [
     "OPERATORS",
     "Candidate",
     "Cross",
-    "Donor",
     "Operator",
     "Reheat",
     "Restart",

@@ -8,15 +8,18 @@ arrays, and those that change them do so in place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from tempering.models.base import Array, Model
+from tempering.inference.sources import ArraySource
+from tempering.models.base import Array, Model, start_of
+from tempering.models.natural import Natural, permuted
 
 Statistics = dict[str, Array]
 
@@ -61,6 +64,45 @@ class Components:
             )
         n = sizes.pop()
         return cls(axes, n) if n > 1 else None
+
+    @classmethod
+    def found(cls, model: Model, data: Any, rng: np.random.Generator) -> Components | None:
+        """Return the components that a model has without declaring them, or None.
+
+        Axes of one length are those of components if every order of them leaves the local step of
+        some data, and the divergence, as they are.
+        """
+        prior = model.prior()
+        posterior = start_of(model, ArraySource(data), rng).posterior
+        if not (isinstance(prior, Natural) and isinstance(posterior, Natural)):
+            return None
+        if {n: p.shape for n, p in prior.items()} != {n: p.shape for n, p in posterior.items()}:
+            return None
+        places = [(name, axis) for name, part in prior.items() for axis in range(part.ndim)]
+        step = model.local_step(data, model.expectations(posterior), 1.0)
+        here = step.energies, step.statistics, model.divergence(posterior)
+        for k in sorted({prior[name].shape[axis] for name, axis in places} - {1}, reverse=True):
+            along = [place for place in places if prior[place[0]].shape[place[1]] == k]
+            order, drawn = np.arange(k), rng.permutation(k)
+            order[drawn] = np.roll(drawn, 1)  # no component stays in its place
+            for chosen in _subsets(along):
+                axes = {name: tuple(a for n, a in chosen if n == name) for name, _ in chosen}
+                there = Natural(**permuted(posterior, axes, order))
+                if any(np.array_equal(there[name], posterior[name]) for name in axes):
+                    continue
+                try:
+                    step = model.local_step(data, model.expectations(there), 1.0)
+                    divergence = model.divergence(there)
+                except (ValueError, FloatingPointError, np.linalg.LinAlgError):
+                    continue  # λ with a covariance in another order, say
+                expected = permuted(here[1], axes, order)
+                if (
+                    np.allclose(step.energies, here[0], rtol=1e-8)
+                    and np.isclose(divergence, here[2], rtol=1e-8)
+                    and all(_alike(step.statistics[name], part) for name, part in expected.items())
+                ):
+                    return cls(axes, k)
+        return None
 
     def views(self, statistics: Statistics) -> list[Array]:
         """Return the parts with the component as first axis, once for each of their axes."""
@@ -147,6 +189,16 @@ class Components:
     def match(self, distances: Array) -> NDArray[np.intp]:
         """Return the component of the second solution for each of the first, [K]."""
         return linear_sum_assignment(distances)[1]
+
+
+def _subsets(places: list[tuple[str, int]]) -> Iterator[tuple[tuple[str, int], ...]]:
+    """Yield sets of all but a few places, the largest first."""
+    for size in range(len(places), max(0, len(places) - 3), -1):
+        yield from combinations(places, size)
+
+
+def _alike(one: Array, two: Array) -> bool:
+    return np.allclose(one, two, rtol=1e-6, atol=1e-8 * (1.0 + np.abs(two).max()))
 
 
 def _along_components(family: Any, part: Array) -> bool:

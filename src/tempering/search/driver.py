@@ -3,8 +3,7 @@
 best, others = plain inference
 while the budget lasts:
     operator = draw(in proportion to its successes for its passes)
-    candidates = short runs from what the operator proposes
-    tried = run of the most promising one, abandoned where it cannot become the best
+    tried = run from what the operator proposes, abandoned where it cannot become the best
     best, others = the better of best and tried, all others
 result = run from the best, to its end
 """
@@ -30,22 +29,17 @@ from tempering.models.arguments import check_number, check_whole, shown
 from tempering.models.base import Model
 from tempering.search.components import Components
 from tempering.search.journal import Journal
-from tempering.search.operators import OPERATORS, Operator, Reheat, Restart, Situation
+from tempering.search.moves import TRIED
+from tempering.search.operators import OPERATORS, Operator, Reheat, Restart
 from tempering.search.result import SearchResult, Trial
-from tempering.search.runs import Runs, Solution, as_arrays
+from tempering.search.runs import STEPS, Runs, Solution, as_arrays
+from tempering.search.situation import Situation
 from tempering.storage.state import stored
 from tempering.temperature import COLD
 
-#: Passes after which the most promising of several starts is picked.
-SHORT = 4
-#: Passes before a run is abandoned. Fresh and heated starts may linger on a plateau: where there
-#: are no others, they have this part of the passes of plain inference.
-PATIENCE, PLATEAU = 3, 0.5
-#: Number of other solutions that are retained.
-OTHERS = 8
-#: An operator is drawn with this part of the best one's probability at least; and the price of a
-#: round, in plain fits, before there was one.
-LEAST, FIRST_PRICE = 0.05, 0.3
+#: What a round takes, about, in plain fits. Fresh and heated starts may linger on a plateau for
+#: half of it before they are abandoned.
+ROUND = 0.3
 
 
 @stored("search_state")
@@ -81,9 +75,9 @@ def search(
 
     The first run is plain variational inference. Then search operators propose other starts, in
     proportion to what they have found so far: fresh starts, the best solution heated and cooled
-    again, and moves of the components that the model declares in ``components`` (one emptied and
-    another one split; some taken over from another solution). The best solution by ELBO is
-    retained, so that the result is never below plain inference.
+    again, and moves of the components that the model declares in ``components``, or that are found
+    (some emptied and others split; some taken over from another solution). The best solution by
+    ELBO is retained, so that the result is never below plain inference.
 
     Parameters
     ----------
@@ -252,7 +246,7 @@ def _rounds(
     seed: int,
 ) -> Iterator[State]:
     """Make rounds until the budget is spent, and yield the state after each."""
-    components = Components.of(runs.model)
+    components = Components.of(runs.model) or runs.components_found(seed)
     unit = state.trail[0].passes
     table, table_of, tabled = None, None, components is not None
     while (spent := sum(trial.passes for trial in state.trail)) < budget * unit:
@@ -264,13 +258,13 @@ def _rounds(
             table_of, tabled = state.best, table is not None
             if table is None or not state.trail[-1].accepted:
                 runs.spent = 0.0  # a search that is resumed counts it once
-        situation = Situation(runs, state.best, state.others, components, table)
+        situation = Situation(runs, state.best, state.others, components, table, ROUND * unit)
         applicable = [operator for operator in operators if operator.applies(situation)]
         if not applicable:
             break
         operator = draw(applicable, state.trail, unit, rng)
         with np.errstate(all="ignore"):
-            found = attempt(operator, situation, unit, budget * unit - spent, rng)
+            found = attempt(operator, situation, budget * unit - spent, rng)
         accepted = found is not None and found.bound > state.best.bound + 0.5 * runs.margin
         elbo = math.nan if found is None else found.bound
         trial = Trial(operator.name, elbo, runs.spent, time.process_time() - began, accepted)
@@ -290,47 +284,30 @@ def draw(
     for operator in operators:
         own = [trial for trial in trail if trial.operator == operator.name]
         spent = sum(trial.passes for trial in own) / unit
-        rate = (operator.prior + sum(trial.accepted for trial in own)) / (1.0 + spent)
-        chances.append(rate * (1 + len(own)) / (FIRST_PRICE + spent))
-    floor = LEAST * max(chances)
-    shares = np.array(chances) + floor
+        rate = (1 + sum(trial.accepted for trial in own)) / (1.0 + spent)
+        chances.append(rate * (1 + len(own)) / (ROUND + spent))
+    shares = np.array(chances)
     return operators[int(rng.choice(len(operators), p=shares / shares.sum()))]
 
 
 def attempt(
-    operator: Operator, situation: Situation, unit: float, most: float, rng: np.random.Generator
+    operator: Operator, situation: Situation, most: float, rng: np.random.Generator
 ) -> Solution | None:
-    """Run the most promising of what an operator proposes; None where nothing is."""
+    """Run what an operator proposes; None where it proposes nothing."""
     runs, best = situation.runs, situation.best
-    promising: Any = None
-    highest = -math.inf
-    patience = PATIENCE if situation.components else max(PATIENCE, int(PLATEAU * unit))
-    for _ in range(operator.tries):
-        try:
-            candidate = operator.propose(situation, rng)
-            if candidate is None:
-                continue
-            if candidate.rows is not None:
-                gain, posterior = runs.refine(best, candidate)
-                value = gain if gain > 0.5 * runs.margin else -math.inf
-            elif candidate.inverse_temperature < 1.0:
-                posterior = runs.cool(candidate.posterior, candidate.inverse_temperature, rng)
-                value = 0.0
-            else:
-                value, posterior, _ = runs.climb(candidate.posterior, SHORT)
-        except (ValueError, FloatingPointError, np.linalg.LinAlgError):
-            continue  # a start that is no proper λ: a component without data, say
-        if value > highest:
-            promising, highest = posterior, value
-        if runs.spent > most or (candidate.rows is not None and promising is not None):
-            break
-    if promising is None:
-        return None
+    lingers = isinstance(operator, Restart | Reheat)
+    patience = max(STEPS, int(0.5 * situation.most)) if lingers else STEPS
     try:
-        left = max(PATIENCE, most - runs.spent)
-        found = runs.climb(promising, left, floor=best.bound, patience=patience)
+        candidate = operator.propose(situation, rng)
+        if candidate is None:
+            return None
+        posterior = candidate.posterior
+        if candidate.inverse_temperature < 1.0:
+            posterior = runs.cool(posterior, candidate.inverse_temperature, rng)
+        left = max(STEPS, most - runs.spent)
+        found = runs.climb(posterior, left, floor=best.bound, patience=patience)
     except (ValueError, FloatingPointError, np.linalg.LinAlgError):
-        return None
+        return None  # a start that is no proper λ: a component without data, say
     return found if math.isfinite(found.bound) else None
 
 
@@ -346,7 +323,7 @@ def _after(
         agreement += same
         if not same:
             others = (*others, found)
-    return State(best, others[-OTHERS:], [*state.trail, trial], agreement)
+    return State(best, others[-2 * TRIED :], [*state.trail, trial], agreement)
 
 
 def _found_by(state: State) -> str:

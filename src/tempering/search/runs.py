@@ -27,10 +27,16 @@ HOPE = 3.0
 #: Bounds are compared up to this many times the tolerance of a fit. What is left to gain then is
 #: left to the last run of a search, from the best solution.
 MARGIN = 100.0
-#: Steps of a cooling, and share of a fresh start that is mixed into each of them.
-COOLING_STEPS, PERTURBATION = 12, 0.02
-#: Steps on the rows that a move concerns, at most.
-ROW_STEPS = 6
+#: Steps after which a move is judged; a cooling takes three times as many.
+STEPS = 4
+#: A step is longer than the one before by this factor, while the bound rises.
+STRIDE = 1.3
+#: Share of a fresh start that is mixed into each step of a cooling.
+PERTURBATION = 0.02
+#: A step on some rows costs as much as this number of rows more.
+STEP_ROWS = 500
+#: Data on which axes of the statistics are tested for components.
+FOUND_ROWS = 100
 
 
 @stored("search_solution")
@@ -49,8 +55,6 @@ class Candidate(NamedTuple):
     ----------
     posterior : Natural
         λ to start from.
-    rows : array of int, optional
-        The data whose q(z) the move changes. Its first steps are made on these rows alone.
     inverse_temperature : float
         With less than 1, the run is cooled from there first.
 
@@ -58,12 +62,11 @@ class Candidate(NamedTuple):
     --------
     >>> from tempering import Natural
     >>> from tempering.search import Candidate
-    >>> Candidate(Natural(weights=[2.0, 3.0]), inverse_temperature=0.5).rows is None
-    True
+    >>> Candidate(Natural(weights=[2.0, 3.0]), inverse_temperature=0.5).inverse_temperature
+    0.5
     """
 
     posterior: Any
-    rows: NDArray[np.intp] | None = None
     inverse_temperature: float = 1.0
 
 
@@ -105,6 +108,20 @@ class Runs:
         """True if rows of the data can be indexed in this process."""
         return self.batch.named is None and hasattr(self.batch.data, "__getitem__")
 
+    def components_found(self, seed: int) -> Components | None:
+        """Return the components that a model has without declaring them, or None."""
+        rng = np.random.default_rng(seed)
+        try:
+            return Components.found(self.model, self.source.sample(FOUND_ROWS, rng), rng)
+        except (ValueError, FloatingPointError, np.linalg.LinAlgError):
+            return None
+
+    @property
+    def scores_rows(self) -> bool:
+        """True if steps on some rows give the gain of the bound of all data."""
+        model = self.model
+        return not model.provides("global_step") and model.families.keys() == model.prior().keys()
+
     def fresh_start(self, rng: np.random.Generator) -> Any:
         """Return λ of a fresh start."""
         given = None if self.starts is None else self.starts(rng)
@@ -119,7 +136,7 @@ class Runs:
         return self.model.global_step(deepcopy(like), target, 1.0)
 
     def climb(
-        self, posterior: Any, most: float, floor: float = -math.inf, patience: int = 3
+        self, posterior: Any, most: float, floor: float = -math.inf, patience: int = STEPS
     ) -> Solution:
         """Run at T = 1 until next to nothing is left to gain.
 
@@ -137,27 +154,55 @@ class Runs:
         algorithm, enough = self.algorithm, self.margin
         state = State(deepcopy(posterior), Trial())
         before, gain_before, taken = -math.inf, math.inf, 0
+        plain, stride = None, 1.0
         while True:
             step = algorithm.advance(state, self.batch)
-            state, taken = step.state, taken + 1
+            taken += 1
             gain = step.elbo - before
+            if plain is not None and not gain > 0.0 and taken < most:
+                # Back to where a step of its own length led, and on from there.
+                state, plain = state._replace(posterior=plain), None
+                stride, gain_before = 1.0, math.inf
+                continue
             left = to_be_gained(gain, gain_before)
             if taken >= patience and (left < enough or step.elbo + HOPE * left < floor + enough):
                 break
             if abs(gain) < algorithm.tolerance or taken >= most or not math.isfinite(step.elbo):
                 break
             before, gain_before = step.elbo, gain
+            longer = self._beyond(state.posterior, step.state.posterior, stride)
+            stride = STRIDE if longer is None else STRIDE * stride
+            plain, state = None, step.state
+            if longer is not None:
+                plain, state = state.posterior, state._replace(posterior=longer)
         self.spent += taken
         statistics = self.model.unpack_components(as_arrays(step.local.statistics))
-        return Solution(step.elbo, state.posterior, statistics)
+        # Not λ of the last step, which may hold the components in another order than these.
+        return Solution(step.elbo, self.posterior(state.posterior, statistics), statistics)
+
+    def _beyond(self, before: Any, after: Any, stride: float) -> Any:
+        """Return λ as far as a longer step leads; None where that is no λ of the model.
+
+        Salakhutdinov and Roweis (2003), "Adaptive overrelaxed bound optimization methods", ICML:
+        near an optimum, steps of coordinate ascent point the same way and fall geometrically.
+        """
+        if stride <= 1.0 or not isinstance(after, Natural) or self.model.provides("global_step"):
+            return None
+        longer = after + (stride - 1.0) * (after - before)
+        try:
+            self.model.check_posterior(longer)
+        except (ValueError, np.linalg.LinAlgError):
+            return None
+        return longer if all(np.isfinite(part).all() for part in longer.values()) else None
 
     def cool(self, posterior: Any, inverse_temperature: float, rng: np.random.Generator) -> Any:
         """Cool λ to T = 1, perturbed at each step, and return it."""
         algorithm, s = self.algorithm, inverse_temperature
-        rate = s ** (-1.0 / COOLING_STEPS)
+        steps = 3 * STEPS
+        rate = s ** (-1.0 / steps)
         posterior, model = deepcopy(posterior), self.model
         some = self.source.sample(1000, rng)
-        for _ in range(COOLING_STEPS):
+        for _ in range(steps):
             solve = SolveShard(
                 UNTEMPERED, Heat(inverse_temperature=s), model, model.expectations(posterior)
             )
@@ -167,80 +212,114 @@ class Runs:
             target = model.prior() + local.statistics
             posterior = model.global_step(posterior, target, 1.0)
             s = min(1.0, s * rate)
-        self.spent += COOLING_STEPS
+        self.spent += steps
         return posterior
 
     def local_step(self, posterior: Any, rows: Any) -> Any:
-        """Return the local step of some rows of the data."""
-        data, model = self.batch.data[rows], self.model
+        """Return the local step of some rows of the data, or of all with None."""
+        batch, model = self.batch if rows is None else Batch(self.batch.data[rows]), self.model
         solve = SolveShard(UNTEMPERED, COLD, model, model.expectations(posterior))
-        parts = [(part, None) for part in Batch(data).shards(model.shard_size)]
-        self.spent += data.shape[0] / self.batch.size
+        parts = [(part, None) for part in batch.shards(model.shard_size)]
+        self.spent += (batch.size + STEP_ROWS) / (self.batch.size + STEP_ROWS)
         return self.algorithm.executor.add_up(solve, parts)
 
     def responsibilities(self, posterior: Any, components: Components) -> Array | None:
-        """Return q(z) as a table [N, K], or None where the model has no such table."""
+        """Return q(z) as a table [N, K], or None where the model has no such table.
+
+        Data of several places, as sequences are, have the mean over these.
+        """
         if not self.in_memory:
             return None
-        model = self.model
+        model, k = self.model, components.n
         solve = SolveShard(UNTEMPERED, COLD, model, model.expectations(posterior), wanted="local")
         parts = [(part, None) for part in self.batch.shards(model.shard_size)]
-        tables = self.algorithm.executor.map(solve, parts)
+        tables = [np.asarray(table) for table in self.algorithm.executor.map(solve, parts)]
         self.spent += 1.0
-        if any(np.ndim(table) != 2 or np.shape(table)[1] != components.n for table in tables):
+        if any(table.ndim < 2 or table.shape[-1] != k for table in tables):
             return None
-        table = np.concatenate(tables)
-        # Of sequences it has a row for each of their rows.
+        table = np.concatenate([table.reshape(len(table), -1, k).mean(axis=1) for table in tables])
+        # Of sequences it may have a row for each of their rows.
         rows = len(table) == self.batch.size
         shares = rows and np.all(table >= 0.0) and np.allclose(table.sum(axis=1), 1.0, atol=1e-6)
         return table if shares else None
 
-    def refine(self, best: Solution, candidate: Candidate) -> tuple[float, Any]:
+    def refine(
+        self,
+        best: Solution,
+        rows: NDArray[np.intp] | None,
+        start: Statistics,
+        components: Components,
+        before: Any,
+        free: int | None = None,
+    ) -> tuple[float, Statistics]:
         """Make some steps on the rows that a move concerns; all other q(z) stay as they are.
+
+        Parameters
+        ----------
+        best : Solution
+            Where the move starts.
+        rows : array of int or None
+            The data whose q(z) the move changes; None for all.
+        start : dict of arrays
+            Statistics that the move proposes.
+        components : Components
+            The components of the model.
+        before : LocalStep
+            The local step of these rows at the best.
+        free : int, optional
+            A component that is taken to be empty at the best.
 
         Returns
         -------
         gain : float
-            What the bound gains; approximate for a model that does not declare its families.
-        posterior : Natural
-            λ at the end.
+            What the bound gains.
+        change : dict of arrays
+            What the statistics of all data gain.
         """
-        rows, model = candidate.rows, self.model
-        before = self.local_step(best.posterior, rows)
+        model = self.model
         mine = model.unpack_components(as_arrays(before.statistics))
         rest = {name: best.statistics[name] - mine[name] for name in mine}
-        least = self._value(before, best.posterior, best.statistics)
-        posterior = candidate.posterior
-        bound_before, gain_before, bound = -math.inf, math.inf, -math.inf
-        for _ in range(ROW_STEPS):
+        least = as_arrays(best.statistics)
+        if free is not None:
+            components.empty(rest, free)
+            components.empty(least, free)
+        value = self._value(before, least, best.posterior)
+        bound_before, gain_before, bound, statistics = -math.inf, math.inf, -math.inf, least
+        posterior = self.posterior(best.posterior, start)
+        for step in range(STEPS):
             local = self.local_step(posterior, rows)
             mine = model.unpack_components(as_arrays(local.statistics))
             statistics = {name: rest[name] + mine[name] for name in rest}
-            bound = self._value(local, posterior, statistics)
+            bound = self._value(local, statistics, posterior)
             gain = bound - bound_before
-            posterior = self.posterior(posterior, statistics)
             left = to_be_gained(gain, gain_before)
-            if gain < self.algorithm.tolerance or bound + HOPE * left < least:
+            if gain < self.algorithm.tolerance or bound + HOPE * left < value:
                 break
+            if step < STEPS - 1:
+                after = self.posterior(posterior, statistics)
+                longer = self._beyond(posterior, after, STRIDE ** (step + 1) if step else 1.0)
+                posterior = after if longer is None else longer
             gain_before, bound_before = gain, bound
-        return float(bound - least), posterior
+        return float(bound - value), {name: statistics[name] - least[name] for name in statistics}
 
-    def _value(self, local: Any, posterior: Any, statistics: Statistics) -> float:
+    def _value(self, local: Any, statistics: Statistics, posterior: Any) -> float:
         """Return the bound, up to what is the same for all q(z) of the rows of the step.
 
-        The bound at the best λ given q(z) is H[q(z)] + a(α + S) − a(α) + Σ log h(x). Where a is not
-        known, the energies of other rows are taken to stay as they are.
+        The bound at the best λ given q(z) is H[q(z)] + E log h(x, z) + a(α + S) − a(α), where
+        E log p(x, z | β) = E t(β) · t(x, z) + E log h(x, z) at the λ of the step. Where a is not
+        known, it is the bound at this λ, and the step is one of all data.
         """
         model = self.model
         prior = model.prior()
-        if model.provides("global_step") or model.families.keys() != prior.keys():
+        if not self.scores_rows:
             return local.energy + local.entropy - model.divergence(posterior)
         packed = model.pack_components(statistics)
-        parts = (
-            np.sum(family.log_normalizer(prior[name] + packed[name]))
-            for name, family in model.families.items()
-        )
-        return local.entropy + float(sum(parts))
+        value = local.entropy + local.energy
+        for name, family in model.families.items():
+            expected = family.expected_statistics(posterior[name])
+            value -= np.sum(expected * local.statistics[name])
+            value += np.sum(family.log_normalizer(prior[name] + packed[name]))
+        return float(value)
 
 
 def to_be_gained(gain: float, gain_before: float) -> float:
