@@ -28,7 +28,7 @@ from tempering.estimators.parameters import (
     per_column,
 )
 from tempering.estimators.saving import expect_kinds
-from tempering.estimators.starts import random_assignment
+from tempering.estimators.starts import another_start, best_start, random_assignment
 from tempering.families import Bernoulli, Dirichlet, Likelihood, Poisson, StickBreaking
 from tempering.families.checks import refuse
 from tempering.inference import Result
@@ -275,6 +275,12 @@ class _DiscreteMixture(MixtureEstimator):
     _: KW_ONLY
     max_iter: Count | None = None
     component_prior: Numbers | None = None
+
+    def _starts(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:
+        return best_start(model, X, "auto", rng)
+
+    def _another_start(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:
+        return another_start(model, X, "auto", rng)
 
     @abstractmethod
     def _default_prior(self, X: Array) -> tuple[Any, Any]:
