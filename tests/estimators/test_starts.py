@@ -122,7 +122,7 @@ def test_fits_search_and_n_init_is_the_work(kind, monkeypatch):
     )
     X = (grid()[0] > 1.0).astype(float) + 0.01 * RNG.normal(size=(600, 2))
     for n_init in (1, "auto", 8):
-        kind(4, n_init=n_init, random_state=0, max_iter=300).fit(X)
+        assert kind(4, n_init=n_init, random_state=0, max_iter=300).fit(X).n_iter_ <= 300
     one, some, many = results
     assert not isinstance(one, SearchResult)
     assert isinstance(some, SearchResult)

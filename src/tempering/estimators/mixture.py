@@ -36,6 +36,7 @@ from tempering.inference.fitting import FitOptions
 from tempering.models import Mixture
 from tempering.models.natural import Array, Natural, emit
 from tempering.models.threads import one_blas_thread
+from tempering.search import SearchResult
 from tempering.temperature import TemperaturePolicy, Untempered
 
 WeightPrior = Literal["dirichlet_process", "dirichlet_distribution"]
@@ -92,7 +93,7 @@ class MixtureFit(OnlineEstimator):
         return Mixture(self._likelihood(), family, prior, self._component_prior, learned=learned)
 
     def _learned(self) -> Callable[[Any, Array, Array], Array] | None:
-        """How the prior of the components is learned, if it is."""
+        """Return what learns the prior of the components, or None."""
         return None
 
     @property
@@ -182,6 +183,12 @@ class MixtureEstimator(DensityMixin, MixtureFit):
         if self._searches(self._policy(self._most_passes)):
             return self._work
         return 1 if self.n_init == "auto" else self.n_init
+
+    def _summarise(self, result: Result) -> None:
+        super()._summarise(result)
+        last = result.trail[-1] if isinstance(result, SearchResult) else None
+        if last is not None and last.operator == "last" and last.accepted:
+            self.n_iter_ = int(np.ceil(last.passes))  # those of the run that led to the result
 
     def _tolerance(self, n_data: int) -> float:
         return max(1e-3, TOLERANCE * n_data) if self.tol == "auto" else self.tol
