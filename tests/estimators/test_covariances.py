@@ -82,7 +82,7 @@ def test_the_elbo_never_falls_while_the_scale_is_learned(covariance_type):
     assert np.all(np.diff(model.lower_bounds_) > -1e-8)
 
 
-def test_the_learned_scale_is_reported_and_saved(tmp_path):
+def test_the_learned_scale_is_reported():
     model = fitted("full")
     _, _, degrees, central = COVARIANCE_TYPES["full"].describe(
         model._likelihood(), model._model().prior().components
@@ -91,12 +91,18 @@ def test_the_learned_scale_is_reported_and_saved(tmp_path):
     within = np.linalg.inv(np.linalg.inv(model.covariances_).mean(axis=0))
     learned = model.degrees_of_freedom_prior_ * within
     np.testing.assert_allclose(model.covariance_prior_, learned, rtol=0.01)
-    X, _ = clusters(40)
+
+
+@every_type
+def test_a_loaded_mixture_still_learns_its_scale(covariance_type, tmp_path):
+    X, model = clusters(40)[0], fitted(covariance_type)
     before = model.score_samples(X)
     model.save(tmp_path / "model")
     loaded = tempering.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.score_samples(X), before)
-    assert np.isfinite(loaded.partial_fit(X).score(X))
+    scale = np.copy(loaded.covariance_prior_)
+    assert np.isfinite(loaded.partial_fit(2.0 * X).score(X))
+    assert np.any(loaded.covariance_prior_ != scale)
 
 
 @every_type

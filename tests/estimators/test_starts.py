@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from tempering import BayesianGaussianMixture, BernoulliMixture, Mixture
+from tempering import BayesianGaussianMixture, BernoulliMixture, Mixture, PoissonMixture
 from tempering.estimators import starts
 from tempering.estimators.starts import another_start, best_start, kmeans_labels, start_of
 from tempering.families import DiagonalGaussian, Dirichlet
@@ -122,7 +122,7 @@ def test_fits_search_and_n_init_is_the_work(kind, monkeypatch):
     )
     X = (grid()[0] > 1.0).astype(float) + 0.01 * RNG.normal(size=(600, 2))
     for n_init in (1, "auto", 8):
-        kind(4, n_init=n_init, random_state=0, max_iter=300).fit(X)
+        assert kind(4, n_init=n_init, random_state=0, max_iter=300).fit(X).n_iter_ <= 300
     one, some, many = results
     assert not isinstance(one, SearchResult)
     assert isinstance(some, SearchResult)
@@ -158,3 +158,20 @@ def test_threads_do_not_change_a_bit():
     )
     np.testing.assert_array_equal(one.means_, two.means_)
     assert one.elbo_ == two.elbo_
+
+
+def test_a_first_minibatch_may_be_small():
+    X, _ = grid()
+    for kind in (BayesianGaussianMixture, BernoulliMixture):
+        model = kind(9, random_state=0).partial_fit(X[:5])
+        assert np.isfinite(model.partial_fit(X[5:100]).score(X))
+
+
+@pytest.mark.parametrize("kind", [BernoulliMixture, PoissonMixture])
+def test_small_clusters_of_binary_rows_and_of_counts_are_found(kind):
+    rng, labels = np.random.default_rng(0), np.repeat(np.arange(20), 20)
+    X = rng.poisson(rng.gamma(1.0, 5.0, size=(20, 30))[labels])
+    if kind is BernoulliMixture:
+        X = rng.random((400, 30)) < rng.beta(0.5, 0.5, size=(20, 30))[labels]
+    model = kind(20, random_state=0).fit(X)
+    assert adjusted_rand_score(labels, model.predict(X)) > 0.95

@@ -21,6 +21,7 @@ from tempering.estimators.parameters import (
     Numbers,
     Positive,
 )
+from tempering.estimators.saving import expect_kinds, expect_shape
 from tempering.estimators.starts import Start, another_start, best_start, dependent_columns
 from tempering.families import Likelihood
 from tempering.inference import Result
@@ -190,7 +191,7 @@ covariance_prior_
         each = np.broadcast_to(component, (self.n_components, component.size))
         _refuse_improper(likelihood, each, "prior")
         self._centre, self._component_prior = centre, component
-        self._scale = scale if auto else None
+        self._scale = np.asarray(scale) if auto else None
         self.mean_prior_, self.mean_precision_prior_ = mean, precision
         self.degrees_of_freedom_prior_, self.covariance_prior_ = degrees, covariance
         self.weight_concentration_prior_ = self._concentration
@@ -213,6 +214,12 @@ covariance_prior_
     def _cause(self, X: Array) -> str:
         prior = "covariance_prior or reg_covar"
         return (self._kind.matrices and dependent_columns(X, prior)) or super()._cause(X)
+
+    def _check_loaded(self) -> None:
+        expect_kinds(self, _scale=Array | None)
+        if self._scale is not None:
+            expect_shape(self, "_scale", self._kind.shape(self.n_features_in_))
+        super()._check_loaded()
 
     def _learned(self) -> LearnedScale | None:
         if self._scale is None:

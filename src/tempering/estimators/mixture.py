@@ -28,7 +28,7 @@ from tempering.estimators.parameters import (
     per_column,
 )
 from tempering.estimators.saving import expect_kinds
-from tempering.estimators.starts import random_assignment
+from tempering.estimators.starts import another_start, best_start, random_assignment
 from tempering.families import Bernoulli, Dirichlet, Likelihood, Poisson, StickBreaking
 from tempering.families.checks import refuse
 from tempering.inference import Result
@@ -36,6 +36,7 @@ from tempering.inference.fitting import FitOptions
 from tempering.models import Mixture
 from tempering.models.natural import Array, Natural, emit
 from tempering.models.threads import one_blas_thread
+from tempering.search import SearchResult
 from tempering.temperature import TemperaturePolicy, Untempered
 
 WeightPrior = Literal["dirichlet_process", "dirichlet_distribution"]
@@ -90,7 +91,7 @@ class MixtureFit(OnlineEstimator):
         return Mixture(self._likelihood(), family, prior, self._component_prior, learned=learned)
 
     def _learned(self) -> Callable[[Any, Array, Array], Array] | None:
-        """How the prior of the components is learned, if it is."""
+        """Return what learns the prior of the components, or None."""
         return None
 
     @property
@@ -172,6 +173,12 @@ class MixtureEstimator(DensityMixin, MixtureFit):
         if self.n_components == 1 or self.batch_size is not None or self.backend != "cpu":
             return False
         return isinstance(policy, Untempered) and self.n_init != 1
+
+    def _summarise(self, result: Result) -> None:
+        super()._summarise(result)
+        last = result.trail[-1] if isinstance(result, SearchResult) else None
+        if last is not None and last.operator == "last" and last.accepted:
+            self.n_iter_ = int(np.ceil(last.passes))  # those of the run that led to the result
 
     def _tolerance(self, n_data: int) -> float:
         return max(1e-3, TOLERANCE * n_data) if self.tol == "auto" else self.tol
@@ -265,6 +272,12 @@ class _DiscreteMixture(MixtureEstimator):
     _: KW_ONLY
     max_iter: Count | None = None
     component_prior: Numbers | None = None
+
+    def _starts(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:
+        return best_start(model, X, "auto", rng)
+
+    def _another_start(self, model: Mixture, X: Array, rng: np.random.RandomState) -> Natural:
+        return another_start(model, X, "auto", rng)
 
     @abstractmethod
     def _default_prior(self, X: Array) -> tuple[Any, Any]:

@@ -20,7 +20,7 @@ SHARD_ROWS = 8192
 #: Rows, and rows for each component, of the sample that k-means sees at most.
 KMEANS_ROWS, KMEANS_ROWS_EACH = 10_000, 100
 #: Runs of k-means for the first start of a search.
-KMEANS_RUNS = 5
+KMEANS_RUNS = 10
 
 
 def column_metric(X: Array) -> Array:
@@ -87,7 +87,8 @@ def kmeans_labels(
 
     most = max(KMEANS_ROWS, KMEANS_ROWS_EACH * n_components)
     sample = X if len(X) <= most else X[np.sort(rng.permutation(len(X))[:most])]
-    return KMeans(n_components, n_init=n_init, random_state=rng).fit(sample).predict(X)
+    k = min(n_components, len(sample))  # a first minibatch may be small
+    return KMeans(k, n_init=n_init, random_state=rng).fit(sample).predict(X)
 
 
 def best_start(model: Mixture, X: Array, name: Start, rng: np.random.RandomState) -> Natural:
