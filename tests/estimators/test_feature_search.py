@@ -40,7 +40,7 @@ def test_features_that_share_their_work_are_told_apart_by_other_generators_alone
     stuck = fit(model, X, initial=bad, tolerance=1e-6, progress=False)
     best = fit(model, X, initial=good, tolerance=1e-6, progress=False)
     assert stuck.elbo < best.elbo - 1000, "coordinate ascent alone should be stuck here"
-    options = {"initial": bad, "tolerance": 1e-4, "progress": False, "budget": 5}
+    options = {"initial": bad, "tolerance": 1e-6, "progress": False, "budget": 10}
     found = search(model, X, operators=[Features()], **options)
     assert any(trial.operator == "features" and trial.accepted for trial in found.trail)
     assert found.elbo == pytest.approx(best.elbo, abs=1e-2)

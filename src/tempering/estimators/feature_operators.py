@@ -20,8 +20,6 @@ from tempering.search.operators import Cross, Operator, Reheat, Restart
 from tempering.search.runs import Candidate
 from tempering.search.situation import Situation
 
-#: Proposals that are tried in a round.
-TRIED = 6
 #: Share of the proposals that change a pair of features, where two depend on each other.
 PAIRS = 0.7
 #: Rows whose remainders decide what a feature is replaced with.
@@ -41,9 +39,6 @@ class Features(Operator):
     name: ClassVar[str] = "features"
 
     def propose(self, situation: Situation, rng: np.random.Generator) -> Candidate | None:
-        return situation.most_promising(self._changed(situation, rng) for _ in range(TRIED))
-
-    def _changed(self, situation: Situation, rng: np.random.Generator) -> Candidate | None:
         runs, posterior = situation.runs, situation.best.posterior
         model: FactorialModel = runs.model  # pyright: ignore[reportAssignmentType]
         n, means = runs.batch.size, model.expectations(posterior).means

@@ -86,8 +86,9 @@ def kmeans_labels(
     from sklearn.cluster import KMeans
 
     most = max(KMEANS_ROWS, KMEANS_ROWS_EACH * n_components)
-    sample = X if len(X) <= most else X[np.sort(rng.permutation(len(X))[:most])]
-    k = min(n_components, len(sample))  # a first minibatch may be small
+    n = X.shape[0]
+    sample = X if n <= most else X[np.sort(rng.permutation(n)[:most])]
+    k = min(n_components, n)  # a first minibatch may be small
     return KMeans(k, n_init=n_init, random_state=rng).fit(sample).predict(X)
 
 

@@ -23,8 +23,6 @@ from tempering.search.situation import Situation
 CONTEXT = 0.3
 #: Rows before and after a drawn row whose statistics stand for half of a state.
 NEIGHBOURS = 3
-#: Swaps that are tried in a round.
-TRIED = 6
 #: Share of the swaps that split what they have just merged.
 RESPLIT = 0.3
 
@@ -52,9 +50,6 @@ class SwapStates(JoinStates):
     name: ClassVar[str] = Swap.name
 
     def propose(self, situation: Situation, rng: np.random.Generator) -> Candidate | None:
-        return situation.most_promising(self._swap(situation, rng) for _ in range(TRIED))
-
-    def _swap(self, situation: Situation, rng: np.random.Generator) -> Candidate | None:
         shares, out, into = _without_one(situation, rng)
         if into is not None and rng.random() < RESPLIT:
             split = into

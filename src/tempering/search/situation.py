@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from tempering.models.base import Array
 from tempering.search.components import Components, Statistics
-from tempering.search.runs import STEPS, Candidate, Runs, Solution
+from tempering.search.runs import Candidate, Runs, Solution
 
 
 @dataclass(frozen=True)
@@ -95,22 +94,6 @@ class Situation:
         except (ValueError, FloatingPointError, np.linalg.LinAlgError):
             return -np.inf, start
         return (gain if np.isfinite(gain) else -np.inf), change
-
-    def most_promising(self, starts: Iterable[Candidate | None]) -> Candidate | None:
-        """Return the start that is best after a few steps at T = 1, as it is then."""
-        best, most = None, self.runs.spent + self.most
-        for start in starts:
-            if start is None:
-                continue
-            try:
-                found = self.runs.climb(start.posterior, STEPS)
-            except (ValueError, FloatingPointError, np.linalg.LinAlgError):
-                continue
-            if best is None or found.bound > best.bound:
-                best = found
-            if self.runs.spent > most:
-                break
-        return None if best is None else Candidate(best.posterior)
 
     def candidate(self, statistics: Statistics) -> Candidate:
         """Return a start with these statistics of all data."""
