@@ -148,7 +148,7 @@ n_features_in_
     max_iter: Count | None = None
 
     _called, _held = "features", "features_"
-    _operators, _work = FEATURE_OPERATORS, 10
+    _operators, _work = FEATURE_OPERATORS, 15
 
     def _model_of_stream(self, X: Array) -> FactorialModel:
         if not hasattr(self, "_state"):

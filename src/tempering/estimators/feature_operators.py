@@ -16,7 +16,7 @@ from scipy.special import xlogy
 
 from tempering.models.base import Array
 from tempering.models.factorial_mixture import FactorialModel
-from tempering.search.operators import Cross, Operator, Reheat, Restart
+from tempering.search.operators import Operator, Reheat, Restart
 from tempering.search.runs import Candidate
 from tempering.search.situation import Situation
 
@@ -119,9 +119,4 @@ class ReheatFeatures(Reheat):
 
 #: The operators of a search for the factorial mixture. Half of a feature is not a feature, so that
 #: nothing is split.
-FEATURE_OPERATORS: tuple[Operator, ...] = (
-    Restart(),
-    ReheatFeatures(),
-    Cross(),
-    Features(),
-)
+FEATURE_OPERATORS: tuple[Operator, ...] = (Restart(), ReheatFeatures(), Features())
