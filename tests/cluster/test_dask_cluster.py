@@ -482,3 +482,20 @@ def test_any_number_of_processes_gives_the_bits_of_one(tmp_path, monkeypatch, n_
         same_state(alone, clone(mixture).set_params(executor=executor).fit(table(1300)))
     executor.close()
     cluster.stop()
+
+
+def test_a_search_has_the_bits_of_one_process(executor):
+    """Runs are solved by the workers; what operators look at beside them is here."""
+    rng = np.random.default_rng(0)
+    centres = np.array([(x, y) for x in range(4) for y in range(4)])
+    data = np.repeat(centres, 20, axis=0) + 0.1 * rng.normal(size=(320, 2))
+    likelihood = IsotropicGaussian(2, 0.01)
+    prior = likelihood.conjugate.natural(np.zeros(2), 0.1)
+    model = Mixture(likelihood, Dirichlet(16), np.ones(16), prior)
+    model.shard_size = 64
+    here, there = (
+        tempering.search(model, data, budget=3, seed=1, executor=each) for each in (None, executor)
+    )
+    assert there.elbo == here.elbo
+    assert [trial[:3] for trial in there.trail] == [trial[:3] for trial in here.trail]
+    assert_array_equal(there.posterior.components, here.posterior.components)

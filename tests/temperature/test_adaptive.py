@@ -105,7 +105,9 @@ def test_units_of_the_data_do_not_matter():
 
 def test_rejects_minibatches_and_names_what_to_take():
     model, data = clusters(0)
-    with pytest.raises(ValueError, match=r"batch_size=None.*Annealing.*tempering\.search"):
+    with pytest.raises(
+        ValueError, match=r"take all data at each step.*Annealing.*tempering\.search"
+    ):
         run(model, data, AdaptiveTempering(), batch_size=50)
 
 

@@ -79,7 +79,7 @@ default="small"
         Features at the start: nearly 0, drawn from the prior, parts of random samples, or given.
     n_init : int or "auto", default="auto"
         Work of a fit, in plain fits: at T = 1 a search (:func:`tempering.search`) takes as many
-        passes over the data as this number of fits, by default 10, and returns the best solution
+        passes over the data as this number of fits, by default 15, and returns the best solution
         that it finds. In minibatches, and with a temperature policy, it is the number of starts, by
         default 1, of which the fit with the best ELBO is returned.
     max_iter : int, default=None

@@ -138,7 +138,7 @@ class Model(ABC):
     >>> from tempering.families import Dirichlet, Poisson
     >>> model = Mixture(Poisson(1), Dirichlet(2), [1.0, 1.0], [1.0, 1.0])
     >>> model.learns_temperatures, model.provides("learn_hyperparameters")
-    (True, False)
+    (True, True)
     """
 
     #: Rows that one worker solves at a time. A constant, so that sums never depend on the workers.

@@ -93,7 +93,7 @@ class Components:
                 try:
                     step = model.local_step(data, model.expectations(there), 1.0)
                     divergence = model.divergence(there)
-                except (ValueError, FloatingPointError, np.linalg.LinAlgError):
+                except (ValueError, ArithmeticError, IndexError):
                     continue  # λ with a covariance in another order, say
                 expected = permuted(here[1], axes, order)
                 if (

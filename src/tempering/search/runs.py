@@ -106,14 +106,19 @@ class Runs:
     @property
     def in_memory(self) -> bool:
         """True if rows of the data can be indexed in this process."""
-        return self.batch.named is None and hasattr(self.batch.data, "__getitem__")
+        data = self.batch.data
+        # Workers of a cluster name the rows of a table that is here, too.
+        return isinstance(data, np.ndarray) or (
+            self.batch.named is None and hasattr(data, "__getitem__")
+        )
 
     def components_found(self, seed: int) -> Components | None:
         """Return the components that a model has without declaring them, or None."""
         rng = np.random.default_rng(seed)
         try:
-            return Components.found(self.model, self.source.sample(FOUND_ROWS, rng), rng)
-        except (ValueError, FloatingPointError, np.linalg.LinAlgError):
+            with np.errstate(all="ignore"):
+                return Components.found(self.model, self.source.sample(FOUND_ROWS, rng), rng)
+        except (ValueError, ArithmeticError, IndexError):
             return None
 
     @property
