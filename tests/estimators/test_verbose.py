@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -65,7 +66,7 @@ def test_a_search_reports_its_rounds(terminal, capsys, monkeypatch):
     assert passes[:2] == [10, 20]
     # A line for each round that completes ten passes more.
     spent = np.cumsum([trial.passes for trial in hmm.trail_ if trial.operator != "last"])
-    rounds = [int(n) for before, n in zip(spent, spent[1:]) if n // 10 > before // 10]
+    rounds = [int(n) for before, n in pairwise(spent) if n // 10 > before // 10]
     assert len(rounds) > 1
     assert [passed for passed in passes if passed > 20][: len(rounds)] == rounds
 
