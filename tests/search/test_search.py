@@ -456,3 +456,14 @@ def test_the_default_operators_have_names_of_their_own():
     names = [operator.name for operator in OPERATORS]
     assert len(set(names)) == len(names)
     assert all(operator.__doc__ for operator in OPERATORS)
+
+
+def test_a_result_prints_what_the_search_did():
+    model, data = grid()
+    found = search(model, data, budget=4, seed=1)
+    *table, last = repr(found).splitlines()
+    assert table[0].split() == ["model", "Mixture"]
+    assert last.startswith(
+        f"search       {len(found.trail)} runs, {found.passes:,.0f} passes; best"
+    )
+    assert last.endswith(f"; {found.agreement} other runs agree")

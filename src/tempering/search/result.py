@@ -71,6 +71,16 @@ class SearchResult(Result):
     trail: Sequence[Trial] = field(default_factory=list)
     agreement: int = 0
 
+    def __repr__(self) -> str:
+        best = [
+            trial.operator for trial in self.trail if trial.accepted and trial.operator != "last"
+        ]
+        row = (
+            f"{len(self.trail)} runs, {self.passes:,.0f} passes; best by {best[-1]}; "
+            f"{self.agreement} other runs agree"
+        )
+        return f"{super().__repr__()}\n{'search':13}{row}"
+
     @property
     def passes(self) -> float:
         """Passes over the data in all."""
