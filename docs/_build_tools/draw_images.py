@@ -38,6 +38,7 @@ PICTURES = {
     "gpu.png": "t_gpu",
     "cluster.png": "u_shards",
     "plain-jax.png": "v_plain_jax",
+    "search-curve.png": "w_search_curve",
 }
 
 
