@@ -26,7 +26,7 @@ from tempering.families import (
     Poisson,
     StickBreaking,
 )
-from tempering.inference import Algorithm, ArraySource, Constant
+from tempering.inference import Algorithm, ArraySource, Constant, SaddleWarning
 from tempering.inference.engine import UNTEMPERED
 from tempering.inference.executors import Serial
 from tempering.models import HiddenMarkov, Sequences
@@ -466,4 +466,35 @@ def test_a_result_prints_what_the_search_did():
     assert last.startswith(
         f"search       {len(found.trail)} runs, {found.passes:,.0f} passes; best"
     )
-    assert last.endswith(f"; {found.agreement} other runs agree")
+    assert last.endswith(f"; {found.agreement} fresh starts agree")
+
+
+@pytest.mark.parametrize(
+    ("components", "words"),
+    [
+        ({"weigths": 0}, "got 'weigths': 0, and the parts are 'weights' of shape"),
+        ({"components": 5}, "got 'components': 5"),
+        ({"weights": "0"}, "got 'weights': '0'"),
+    ],
+)
+def test_components_that_are_no_axes_of_the_statistics_are_refused(components, words):
+    model, data = grid(side=2)
+
+    wrong = type("Wrong", (type(model),), {"components": components})
+    model.__class__ = wrong
+    with pytest.raises(ValueError, match=words):
+        search(model, data, budget=2)
+
+
+def test_a_saddle_that_the_first_run_ends_at_is_not_told(recwarn):
+    rng = np.random.default_rng(0)
+    centres = np.array([(x, y) for x in range(5) for y in range(5)])
+    data = np.repeat(centres, 40, axis=0) + rng.normal(scale=0.12, size=(1000, 2))
+    likelihood = IsotropicGaussian(2, 0.0144)
+    prior = likelihood.conjugate.natural(np.zeros(2), 10.0)
+    model = Mixture(likelihood, Dirichlet(25), np.ones(25), prior)
+    with pytest.warns(SaddleWarning):
+        fit(model, data, seed=1, max_passes=1000)
+    found = search(model, data, seed=1, budget=3)
+    assert not found.at_saddle
+    assert not any(issubclass(each.category, SaddleWarning) for each in recwarn)

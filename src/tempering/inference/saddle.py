@@ -35,7 +35,7 @@ class SaddleWarning(UserWarning):
 AT_SADDLE = (
     "The fit has converged to a saddle point: after a small perturbation its ELBO rises further. "
     f"It was pushed off {MOST_ESCAPES} saddles before. Try n_init=10, another seed, or "
-    "tempering.search(model, data), and compare the ELBOs."
+    "tempering.search with a larger budget, and compare the ELBOs."
 )
 
 

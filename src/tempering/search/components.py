@@ -47,12 +47,22 @@ class Components:
                 f"components of {type(model).__name__} must map parts of the statistics to axes, "
                 f"such as {{'weights': 0}}; got {type(model.components).__name__}."
             )
-        axes = {
-            name: (axis,) if isinstance(axis, int) else tuple(axis)
-            for name, axis in model.components.items()
-        }
         prior = model.unpack_components({name: np.asarray(p) for name, p in model.prior().items()})
         shapes = {name: part.shape for name, part in prior.items()}
+        axes: dict[str, tuple[int, ...]] = {}
+        for name, axis in model.components.items():
+            along = axis if isinstance(axis, tuple) else (axis,)
+            # With a global step of its own, λ may have parts that the statistics have not.
+            known = name in shapes or model.provides("global_step")
+            ndim = len(shapes.get(name, ()))
+            right = all(isinstance(a, int) and (name not in shapes or a < ndim) for a in along)
+            if not (known and right):
+                parts = ", ".join(f"{part!r} of shape {shape}" for part, shape in shapes.items())
+                raise ValueError(
+                    f"components of {type(model).__name__} must map parts of the statistics to "
+                    f"axes, whole numbers; got {name!r}: {axis!r}, and the parts are {parts}."
+                )
+            axes[name] = along
         axes = {name: along for name, along in axes.items() if name in shapes}
         sizes = {shapes[name][axis] for name, along in axes.items() for axis in along}
         if not sizes:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from tempering.inference.engine import UNTEMPERED, Algorithm
 from tempering.inference.executors import Executor, open_executor
 from tempering.inference.fitting import fit
 from tempering.inference.run import Constant, History, Record, Result
+from tempering.inference.saddle import AT_SADDLE, SaddleWarning
 from tempering.inference.sources import ArraySource, Source
 from tempering.models.arguments import check_number, check_whole, shown
 from tempering.models.base import Model
@@ -141,6 +143,8 @@ def search(
     """
     check_number(budget, "budget", "at least 1", least=1)
     check_whole(0, seed=seed)
+    if not isinstance(callbacks, Sequence):
+        raise ValueError(f"callbacks must be a list of functions; got {shown(callbacks)}.")
     operators = _checked(operators)
     source = data if isinstance(data, Source) else ArraySource(data)
     if not source.whole:
@@ -178,7 +182,7 @@ def search(
             "callbacks": [watched],
         }
         began = time.process_time()
-        plain = fit(
+        plain = _fitted(
             model,
             source,
             initial=initial,
@@ -224,7 +228,7 @@ def search(
                     break
         if not any(trial.accepted for trial in state.trail[1:]):
             return _result(plain, plain, state.trail, state.agreement)
-        last = fit(
+        last = _fitted(
             plain.model,
             source,
             initial=state.best.posterior,
@@ -268,7 +272,7 @@ def _rounds(
         accepted = found is not None and found.bound > state.best.bound + 0.5 * runs.margin
         elbo = math.nan if found is None else found.bound
         trial = Trial(operator.name, elbo, runs.spent, time.process_time() - began, accepted)
-        state = _after(state, found, trial, runs.margin, isinstance(operator, Restart | Reheat))
+        state = _after(state, found, trial, runs.margin, operator)
         yield state
 
 
@@ -312,18 +316,25 @@ def attempt(
 
 
 def _after(
-    state: State, found: Solution | None, trial: Trial, margin: float, independent: bool
+    state: State, found: Solution | None, trial: Trial, margin: float, operator: Operator
 ) -> State:
     """Return the state after a round."""
     best, others, agreement = state.best, state.others, state.agreement
     if found is not None and trial.accepted:
-        best, others, agreement = found, (*others, best), int(independent)
-    elif found is not None and independent:
+        best, others, agreement = found, (*others, best), 0
+    elif found is not None and isinstance(operator, Restart | Reheat):
         same = abs(found.bound - best.bound) <= margin
-        agreement += same
+        agreement += same and isinstance(operator, Restart)
         if not same:
             others = (*others, found)
     return State(best, others[-2 * TRIED :], [*state.trail, trial], agreement)
+
+
+def _fitted(*arguments: Any, **options: Any) -> Result:
+    """Return a fit; a saddle that it ends at is left by the search, or told of at its end."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SaddleWarning)
+        return fit(*arguments, **options)
 
 
 def _found_by(state: State) -> str:
@@ -345,6 +356,8 @@ def _report(state: State, n_data: int, budget: float) -> Report:
 
 def _result(best: Result, plain: Result, trail: Sequence[Trial], agreement: int) -> SearchResult:
     """Return the best run as the result of the search."""
+    if best.at_saddle:
+        warnings.warn(AT_SADDLE, SaddleWarning, stacklevel=3)
     history = plain.history
     if best is not plain:
         before = sum(trial.passes for trial in trail[:-1])

@@ -55,8 +55,8 @@ class SearchResult(Result):
     trail : sequence of Trial
         All rounds, the first of which is plain inference.
     agreement : int
-        Number of runs that reached the best optimum independently of it: from fresh starts, or by a
-        cooling. With none, another optimum may well be better; search longer.
+        Number of fresh starts that reached the best optimum, too. With none, another optimum may
+        well be better; search longer.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class SearchResult(Result):
         ]
         row = (
             f"{len(self.trail)} runs, {self.passes:,.0f} passes; best by {best[-1]}; "
-            f"{self.agreement} other runs agree"
+            f"{self.agreement} fresh starts agree"
         )
         return f"{super().__repr__()}\n{'search':13}{row}"
 
