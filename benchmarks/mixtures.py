@@ -103,7 +103,7 @@ METHODS: dict[str, Callable[[int, int], Any]] = {
 
 
 class Scores(NamedTuple):
-    """What a fit reached."""
+    """Scores of a fit."""
 
     missed: float
     ari: float

@@ -2,8 +2,8 @@
 
     python benchmarks/search_on_a_sample.py --rows 200000 --sample 5000 --seeds 5
 
-Drawn Gaussian clusters (known variance, unequal sizes). Told are the ELBO below the best, in nats a
-row, and CPU seconds; the search's own are counted.
+Drawn Gaussian clusters (known variance, unequal sizes). It reports the ELBO below the best, in
+nats a row, and CPU seconds, those of the search included.
 """
 
 import argparse

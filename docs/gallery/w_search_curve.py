@@ -1,4 +1,4 @@
-"""How often a search is at the best optimum, by its CPU time.
+"""Share of searches at the best optimum, by their CPU time.
 
 The share of fits that end within half a nat of the best ELBO that is known, on 43 test problems
 with three seeds each. Time is counted in plain fits. Restarts of plain inference have the same CPU

@@ -12,7 +12,7 @@ from numba import njit
 
 from tempering.cli.validation import shown
 from tempering.gpu import jax_device
-from tempering.models.compilation import telling, working_seconds
+from tempering.models.compilation import on_compilation, working_seconds
 from tempering.models.hmm.chains import Chain, forward_backward, solve_paths
 from tempering.models.lda.sampling import Words, as_tokens, run_chains, sample_documents
 from tempering.models.lda.topics import compact_words
@@ -170,7 +170,7 @@ def test_the_clock_stands_still_and_who_waits_is_told_once():
         return x + 1
 
     began, worked = time.perf_counter(), working_seconds()
-    with telling(lambda: told.append("outer")), telling(lambda: told.append("inner")):
+    with on_compilation(lambda: told.append("outer")), on_compilation(lambda: told.append("inner")):
         assert njit(slow)(1) == 2
         njit(slow)(1)
     whole, worked = time.perf_counter() - began, working_seconds() - worked

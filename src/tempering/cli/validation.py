@@ -20,7 +20,7 @@ from tempering.evaluation.completion import Split
 from tempering.inference import BlockSource, Report
 from tempering.inference.callbacks import Callback, progress_bar
 from tempering.inference.sources import StoredRows
-from tempering.models.compilation import COMPILING, telling
+from tempering.models.compilation import COMPILING, on_compilation
 from tempering.storage.atomic import atomic_file
 
 #: Scores in the course of a fit.
@@ -207,5 +207,5 @@ def shown(validation: Validation | None, name: str = "fit") -> Iterator[Callback
         if bar is not None:
             yield bar
             return
-        with telling(lambda: error_console().print(COMPILING)):
+        with on_compilation(lambda: error_console().print(COMPILING)):
             yield print_pass

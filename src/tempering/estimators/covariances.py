@@ -26,7 +26,7 @@ SMALLEST_SCALE = 0.01
 
 
 class CovarianceType(NamedTuple):
-    """What ``covariance_type`` stands for: a likelihood, a prior, and attributes that people read.
+    """A kind of covariance: its likelihood, its prior, and the attributes of an estimator.
 
     The parameters are scikit-learn's: a component with degrees of freedom ν and scale Ψ has the
     central covariance Ψ/ν, whatever its type.

@@ -22,7 +22,7 @@ from tempering.inference.checkpoint import CheckpointLike, alone_with_checkpoint
 from tempering.inference.executors import Serial
 from tempering.inference.fitting import FitOptions, fit
 from tempering.inference.run import Result, State
-from tempering.models.compilation import say_compiling, telling
+from tempering.models.compilation import on_compilation, say_compiling
 from tempering.models.lda.layout import Float64
 from tempering.models.lda.model import LatentDirichlet
 from tempering.models.lda.topics import WORDS_AT_A_TIME, Guide, Topics
@@ -204,7 +204,7 @@ default="auto"
             steps_a_pass = -(-n_documents // batch_size) if online else 1
             n_steps = steps_a_pass * self.max_iter
             seed = rng.randint(np.iinfo(np.int32).max)
-            with telling(say_compiling) if self.verbose else nullcontext():
+            with on_compilation(say_compiling) if self.verbose else nullcontext():
                 initial, mixed = None, False
                 if online and self.n_init == 1:
                     initial, mixed = mixed_start(model, source, n_tokens, seed)

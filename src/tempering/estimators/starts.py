@@ -47,7 +47,7 @@ def check_spread(X: Array, name: str) -> None:
 
 
 def dependent_columns(X: Array, prior: str) -> str:
-    """Name columns that are linearly dependent, and the remedy; "" if there are none."""
+    """Name columns that are linearly dependent, and the remedy; "" without any."""
     n_rows, n_columns = X.shape
     if n_rows <= n_columns:
         return f"it has {n_rows} rows for {n_columns} columns. Leave columns out, or raise {prior}."

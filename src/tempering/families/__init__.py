@@ -16,7 +16,7 @@ likelihood                of                                           conjugate
 A number given a vector, linear regression: :class:`LinearGaussian`, with
 :class:`MultivariateNormalGamma`.
 
-Without a likelihood here, for models of one's own: :class:`MultivariateNormal`, :class:`Wishart`,
+Without a likelihood here, for custom models: :class:`MultivariateNormal`, :class:`Wishart`,
 :class:`Choice`.
 
 Mixing weights: :class:`Dirichlet`, :class:`SparseDirichlet`, :class:`StickBreaking`,

@@ -1,4 +1,4 @@
-"""Families for models of one's own: a vector with a covariance matrix, a precision matrix, and a
+"""Families for custom models: a vector with a covariance matrix, a precision matrix, and a
 choice among K."""
 
 import numpy as np

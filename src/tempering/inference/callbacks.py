@@ -1,4 +1,4 @@
-"""What is reported while a fit runs: callbacks, and the progress bar, which is one."""
+"""Callbacks that a fit calls after each step, and the progress bar, which is one."""
 
 import math
 import sys
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from tempering.inference.run import Record
-from tempering.models.compilation import COMPILING, telling
+from tempering.models.compilation import COMPILING, on_compilation
 from tempering.temperature import Heat
 
 
@@ -103,6 +103,6 @@ def progress_bar(
                 where=where,
             )
 
-        with telling(compiling):
+        with on_compilation(compiling):
             yield show
         bar.update(task, description=name or "fit", total=1.0, completed=1.0, where=end)

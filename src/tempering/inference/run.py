@@ -239,7 +239,7 @@ class Run(NamedTuple):
     seconds: float = 0.0
     escapes: int = 0  # how often it was perturbed off a saddle
     at_saddle: bool = False
-    resting: bool = False  # whether it is to be perturbed, which tells an optimum from a saddle
+    resting: bool = False  # whether it is to be perturbed, to distinguish an optimum from a saddle
 
 
 @dataclass(frozen=True, repr=False)

@@ -141,7 +141,7 @@ class _Clock:
     """The time that this process spends in compilers; one thread compiles at a time."""
 
     depth, began, seconds, collects = 0, 0.0, 0.0, True
-    tell: Callable[[], None] | None = None  # whom to notify when compilation begins
+    notify: Callable[[], None] | None = None  # whom to notify when compilation begins
 
     def begin(self) -> None:
         """Note that a kernel begins to be compiled, perhaps as a part of another."""
@@ -185,9 +185,9 @@ def watch_numba() -> None:
 
 def begin_compilation() -> None:
     """Notify the listener that a compiler is at work, once."""
-    tell, _clock.tell = _clock.tell, None
-    if tell is not None:
-        tell()
+    notify, _clock.notify = _clock.notify, None
+    if notify is not None:
+        notify()
 
 
 def add_compilation(seconds: float) -> None:
@@ -196,16 +196,16 @@ def add_compilation(seconds: float) -> None:
 
 
 @contextmanager
-def telling(tell: Callable[[], None]) -> Iterator[None]:
-    """Call ``tell`` once if compilation begins, unless another listener waits already."""
+def on_compilation(notify: Callable[[], None]) -> Iterator[None]:
+    """Call ``notify`` once if compilation begins, unless another listener waits already."""
     watch_numba()
-    mine = _clock.tell is None
-    _clock.tell = _clock.tell or tell
+    mine = _clock.notify is None
+    _clock.notify = _clock.notify or notify
     try:
         yield
     finally:
         if mine:
-            _clock.tell = None
+            _clock.notify = None
 
 
 def say_compiling() -> None:

@@ -39,7 +39,7 @@ from tempering.search.situation import Situation
 from tempering.storage.state import stored
 from tempering.temperature import COLD
 
-#: What a round takes, about, in plain fits. Fresh and heated starts may linger on a plateau for
+#: Approximate price of a round, in plain fits. Fresh and heated starts may linger on a plateau for
 #: half of it before they are abandoned.
 ROUND = 0.3
 
@@ -331,7 +331,7 @@ def _after(
 
 
 def _fitted(*arguments: Any, **options: Any) -> Result:
-    """Return a fit; a saddle that it ends at is left by the search, or told of at its end."""
+    """Return a fit; a saddle that it ends at is left by the search, or reported at its end."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SaddleWarning)
         return fit(*arguments, **options)
